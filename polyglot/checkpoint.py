@@ -1,0 +1,231 @@
+"""Checkpoints: a folder with one safetensors file for each component, the training state, and a manifest with checksums.
+
+Nothing in it can run code, nothing half-written ever has a checkpoint's name, and any component can be taken out alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from polyglot.errors import CheckpointError
+from polyglot.version import VERSION
+
+MANIFEST, TRAINING, STATE, BEST = "manifest.json", "training.safetensors", "training.json", "best.json"
+NAME = re.compile(r"step-(\d{8,})")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One complete checkpoint on disk."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, path: Path) -> Checkpoint:
+        """Raises CheckpointError when there is no readable manifest."""
+        try:
+            manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+            assert isinstance(manifest["files"], dict) and isinstance(manifest["step"], int)
+        except (OSError, ValueError, KeyError, AssertionError, TypeError) as error:
+            raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({error})") from None
+        return cls(path, manifest)
+
+    @property
+    def step(self) -> int:
+        return self.manifest["step"]
+
+    def component(self, name: str) -> dict[str, Tensor]:
+        """The parameters of one component. Raises CheckpointError when it is missing or damaged."""
+        if f"{name}.safetensors" not in self.manifest["files"]:
+            known = sorted(file.removesuffix(".safetensors") for file in self.manifest["files"] if file.endswith(".safetensors"))
+            raise CheckpointError(f"{self.path}: has no component {name!r}; it has {', '.join(set(known) - {'training'})}")
+        return self._tensors(f"{name}.safetensors")
+
+    def training_tensors(self) -> dict[str, Tensor]:
+        """What the optimizer keeps for each parameter, named `component/parameter/quantity`."""
+        return self._tensors(TRAINING)
+
+    def training_state(self) -> dict[str, Any]:
+        """Step, positions in the data, the best score so far."""
+        return json.loads(self._bytes(STATE))
+
+    def load_into(self, components: Mapping[str, Mapping[str, nn.Parameter]]) -> None:
+        """Copy the named components' parameters. Raises CheckpointError when names or shapes differ."""
+        for name, parameters in components.items():
+            copy_parameters(self.component(name), parameters, where=f"{self.path}: {name}")
+
+    def _tensors(self, file: str) -> dict[str, Tensor]:
+        try:
+            return load(self._bytes(file))
+        except SafetensorError as error:
+            raise CheckpointError(f"{self.path / file}: cannot be read as safetensors: {error}") from None
+
+    def _bytes(self, file: str) -> bytes:
+        try:
+            content = (self.path / file).read_bytes()
+        except OSError as error:
+            raise CheckpointError(f"{self.path / file}: cannot be read: {error.strerror}") from None
+        found, expected = hashlib.sha256(content).hexdigest(), self.manifest["files"].get(file)
+        if found != expected:
+            raise CheckpointError(
+                f"{self.path / file}: damaged: its SHA-256 is {found[:12]}…, the manifest says {str(expected)[:12]}…; "
+                "use another checkpoint with --checkpoint"
+            )
+        return content
+
+
+def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter], *, where: str) -> None:
+    """Tensors into parameters of the same names and shapes. Raises CheckpointError when they are not the same."""
+    if tensors.keys() != parameters.keys():
+        different = ", ".join(sorted(tensors.keys() ^ parameters.keys())[:4])
+        raise CheckpointError(f"{where}: comes from another configuration: the parameters differ ({different}, …)")
+    with torch.no_grad():
+        for key, parameter in parameters.items():
+            if tensors[key].shape != parameter.shape:
+                raise CheckpointError(
+                    f"{where}: comes from another configuration: {key} has shape {tuple(tensors[key].shape)}, "
+                    f"this model's has {tuple(parameter.shape)}"
+                )
+            parameter.copy_(tensors[key])
+
+
+def write(
+    folder: Path,
+    *,
+    step: int,
+    components: Mapping[str, Mapping[str, Tensor]],
+    training: Mapping[str, Tensor],
+    state: Mapping[str, Any],
+    configuration: str,
+) -> Checkpoint:
+    """Write a checkpoint below `folder`: all of it under a temporary name, synced, then renamed.
+
+    configuration: a hash of what the components were built from. Raises CheckpointError when it cannot be written; what was
+    there before stays as it was.
+    """
+    path, temporary = folder / f"step-{step:08d}", folder / f".step-{step:08d}.writing"
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        files = {f"{name}.safetensors": save({key: _plain(one) for key, one in part.items()}) for name, part in components.items()}
+        files[TRAINING] = save({key: _plain(one) for key, one in training.items()})
+        files[STATE] = json.dumps(state, indent=1).encode()
+        checksums = {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
+        manifest = {"step": step, "version": VERSION, "configuration": configuration, "files": checksums}
+        files[MANIFEST] = json.dumps(manifest, indent=1).encode()
+        for file, content in files.items():
+            _write_synced(temporary / file, content)
+        _sync_folder(temporary)
+        if path.exists():  # the same step again, after a resume
+            shutil.rmtree(path)
+        temporary.rename(path)
+        _sync_folder(folder)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        last = steps(folder)[-1:]
+        kept = f"the last good one is step {last[0]}" if last else "there is no earlier one"
+        raise CheckpointError(f"{path}: the checkpoint cannot be written: {error.strerror or error}; {kept}") from None
+    return Checkpoint(path, manifest)
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    return tensor.detach().cpu().contiguous()
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def steps(folder: Path) -> list[int]:
+    """The steps that have a checkpoint, in order."""
+    found = [NAME.fullmatch(path.name) for path in folder.glob("step-*")] if folder.is_dir() else []
+    return sorted(int(match[1]) for match in found if match)
+
+
+def mark_best(folder: Path, record: Mapping[str, Any]) -> None:
+    """Remember which step was best; the record has at least `step`."""
+    temporary = folder / f".{BEST}.writing"
+    try:
+        _write_synced(temporary, json.dumps(dict(record)).encode())
+        temporary.rename(folder / BEST)
+    except OSError as error:
+        raise CheckpointError(f"{folder / BEST}: cannot be written: {error.strerror}") from None
+
+
+def best_step(folder: Path) -> int | None:
+    """The step that was marked best and still has its checkpoint."""
+    if not (folder / BEST).is_file():
+        return None
+    step = json.loads((folder / BEST).read_text(encoding="utf-8"))["step"]
+    return step if step in steps(folder) else None
+
+
+def prune(folder: Path, *, keep: int) -> None:
+    """Remove all but the newest `keep` and the best."""
+    best = best_step(folder)
+    for step in steps(folder)[:-keep]:
+        if step != best:
+            shutil.rmtree(folder / f"step-{step:08d}")
+
+
+def choose(folder: Path, which: str) -> list[Checkpoint]:
+    """`best`, `last`, a step, or `average:N` to the checkpoints that are meant: one, or the newest N.
+
+    `best` is the newest where none was marked. Raises CheckpointError naming what there is.
+    """
+    there = steps(folder)
+    if not there:
+        raise CheckpointError(f"{folder}: no checkpoint; has the run been trained?")
+    if which == "last":
+        wanted = there[-1:]
+    elif which == "best":
+        wanted = [best_step(folder) or there[-1]]
+    elif which.isdigit():
+        wanted = [int(which)]
+    elif re.fullmatch(r"average:[1-9]\d*", which):
+        wanted = there[-int(which.removeprefix("average:")) :]
+    else:
+        raise CheckpointError(f"checkpoint {which!r}: write best, last, a step, or average:N; there are {_list(there)}")
+    if not set(wanted) <= set(there):
+        raise CheckpointError(f"{folder}: no checkpoint of step {which}; there are {_list(there)}")
+    return [Checkpoint.open(folder / f"step-{step:08d}") for step in wanted]
+
+
+def load_average(checkpoints: Iterable[Checkpoint], components: Mapping[str, Mapping[str, nn.Parameter]]) -> None:
+    """The mean of some checkpoints' parameters into a model; of one, exactly its parameters."""
+    checkpoints = list(checkpoints)
+    if len(checkpoints) == 1:
+        return checkpoints[0].load_into(components)
+    for name, parameters in components.items():
+        parts = [checkpoint.component(name) for checkpoint in checkpoints]
+        mean = {key: torch.stack([part[key].double() for part in parts]).mean(dim=0) for key in parts[0]}
+        copy_parameters(mean, parameters, where=f"{checkpoints[-1].path}: {name}")
+
+
+def _list(there: list[int]) -> str:
+    return ", ".join(map(str, there))

@@ -1,0 +1,167 @@
+"""The verbs. They tie the rooms together and print; every import that needs torch waits until its verb is called."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from polyglot.errors import ConfigError, PolyglotError
+from polyglot.version import VERSION
+
+app = typer.Typer(
+    name="polyglot",
+    help="Multilingual many-to-many translation: train language pairs from one YAML file, translate every direction.",
+    epilog="Start with: polyglot train phrasebook · then: polyglot evaluate runs/phrasebook",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+screen = Console()
+aside = Console(stderr=True)
+
+Overrides = Annotated[Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=500.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, such as runs/phrasebook.")]
+Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.")]
+
+
+def main() -> None:
+    """The program: mistakes of the user's end in one message and exit status 2."""
+    try:
+        app()
+    except PolyglotError as error:
+        aside.print(f"[bold red]error:[/] ", end="")
+        aside.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except BrokenPipeError:  # whoever read our output has had enough
+        sys.stderr.close()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        screen.print(f"polyglot {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only say what goes wrong.")] = False,
+) -> None:
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr, force=True)
+    logging.getLogger("polyglot").setLevel(logging.ERROR if quiet else logging.INFO)
+
+
+@app.command(epilog="polyglot train phrasebook training.steps=500 · polyglot train runs/phrasebook --resume")
+def train(
+    config: Annotated[str, typer.Argument(metavar="CONFIG|RUN", help="A YAML file, the name of a shipped one, or with --resume a run directory.")],
+    overrides: Overrides = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a run exactly where its last checkpoint was written.")] = False,
+) -> None:
+    """Train a set of language pairs."""
+    from polyglot import checkpoint as checkpoints
+    from polyglot.config import load_config
+    from polyglot.evaluate.validation import Validator
+    from polyglot.run import Run
+    from polyglot.training.plan import plan
+    from polyglot.training.start import build_trainer
+
+    if resume:
+        run = Run.open(config)
+        if overrides:
+            run = Run.reconfigure(config, overrides)
+    else:
+        settings = load_config(config, overrides or ())
+        if dry_run:
+            screen.print(*plan(settings).tables(), sep="\n")
+            return
+        run = Run.create(settings)
+    with run.locked():
+        trainer = build_trainer(run, Validator(run))
+        if resume and checkpoints.steps(run.checkpoints):
+            trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
+        trainer.train()
+    _say_how_it_ended(run, trainer)
+
+
+def _say_how_it_ended(run, trainer) -> None:  # noqa: ANN001
+    progress = trainer.progress
+    aside.print(f"{run.path}: {progress.step} of {run.config.training.steps} steps in {progress.seconds:,.0f} s of training")
+    if trainer.interrupted:
+        aside.print(f"interrupted; continue with: polyglot train {run.path} --resume", highlight=False)
+    else:
+        aside.print(f"next: polyglot evaluate {run.path}", highlight=False)
+
+
+@app.command(epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de")
+def translate(
+    run: RunPath,
+    file: Annotated[Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")] = None,
+    source: Annotated[str, typer.Option("--from", help="Language of the sentences.")] = ...,
+    target: Annotated[str, typer.Option("--to", help="Language to translate into.")] = ...,
+    beam: Annotated[Optional[int], typer.Option(min=1, help="Hypotheses kept for each sentence; 1 is greedy. Default: the run's.")] = None,
+    length_penalty: Annotated[Optional[float], typer.Option(min=0, help="α of the length penalty. Default: the run's.")] = None,
+    n_best: Annotated[Optional[int], typer.Option(min=1, help="Print so many for each line: number, score, log-probability, text, between tabs.")] = None,
+    checkpoint: Checkpoint = "best",
+) -> None:
+    """Translate a file or standard input, line by line."""
+    from polyglot.data.lines import line_blocks
+    from polyglot.inference import Translator
+    from polyglot.task import LanguagePair
+
+    settings = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)])
+    number = 0
+    for lines in line_blocks(file or sys.stdin.buffer):
+        for hypotheses in translator.hypotheses(lines, source=source, target=target, **settings):
+            number += 1
+            if n_best is None:
+                print(hypotheses[0].text)
+            else:
+                for each in hypotheses:
+                    print(number, f"{each.score:.4f}", f"{each.log_probability:.4f}", each.text, sep="\t")
+        sys.stdout.flush()
+
+
+@app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --protocol quick --checkpoint last")
+def evaluate(
+    run: RunPath,
+    protocol: Annotated[str, typer.Option(help="A YAML file or the name of a shipped protocol.")] = "default",
+    checkpoint: Checkpoint = "best",
+) -> None:
+    """Score every direction into a matrix: a table here, JSON, CSV, Markdown and pictures in the run directory."""
+
+
+@app.command(epilog="polyglot fetch multi30k data/multi30k")
+def fetch(
+    name: Annotated[str, typer.Argument(help="The data set: multi30k.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where its files go.")],
+) -> None:
+    """Download a public data set, checksums verified; called again, it continues where it stopped."""
+
+
+@app.command(epilog="polyglot show · polyglot show multi30k/paper · polyglot show runs/phrasebook")
+def show(name: Annotated[Optional[str], typer.Argument(help="A configuration or a run directory; by default, what is shipped.")] = None) -> None:
+    """List what is shipped, or show a configuration with every default filled in."""
+    from polyglot import shipped
+
+    if name is None:
+        for room in shipped.ROOMS:
+            listed = [each for each in shipped.names(room) if "/" not in each or room == "configs"]
+            screen.print(f"[bold]{room}[/]: {', '.join(listed)}", highlight=False)
+        return
+    from polyglot.config import load_config
+    from polyglot.run import Run
+
+    config = Run.open(name).config if Path(name).is_dir() else load_config(name)
+    print(config.to_yaml(), end="")

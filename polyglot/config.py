@@ -1,0 +1,371 @@
+"""One YAML file is one run: its sections, overrides from the command line, and every problem reported at once."""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union
+
+import yaml
+from pydantic import BaseModel, Field, ValidationError
+
+from polyglot import shipped
+from polyglot.data.batching import BatchingConfig
+from polyglot.data.corpora import CORPORA
+from polyglot.data.filters import FilterConfig
+from polyglot.decoding.search import SearchConfig
+from polyglot.errors import ConfigError, unknown_name
+from polyglot.model.losses import LossesConfig
+from polyglot.model.model import ModelConfig
+from polyglot.optim import LEARNING_RATES, OPTIMIZERS
+from polyglot.registry import ComponentConfig
+from polyglot.schedule import SCHEDULES, tasks_of
+from polyglot.task import LANGUAGE_CODE, LanguagePair, Task, match_pairs
+from polyglot.text.normalisation import STEPS
+from polyglot.text.vocabulary import VocabularyConfig
+
+CorpusList = list[CORPORA.config_type()]
+
+
+class DataConfig(ComponentConfig):
+    """Where the text is."""
+
+    folder: str = "."
+    """Where relative paths of the corpora start; itself relative to where the program is called."""
+    train: CorpusList = Field(min_length=1)
+    """Corpora that are trained on; a task uses every one that has its pair."""
+    valid: CorpusList = []
+    """Corpora that validation uses."""
+    test: CorpusList = []
+    """Corpora that `evaluate` translates unless its protocol names others."""
+    filter: FilterConfig = FilterConfig()
+    """Which training sentences are left out."""
+
+
+class TextConfig(ComponentConfig):
+    """Steps before the vocabulary, undone on output where they can be."""
+
+    steps: list[STEPS.config_type()] = []
+    """Steps for every language, in order."""
+    languages: dict[str, list[STEPS.config_type()]] = {}
+    """Other steps for single languages."""
+
+    def of(self, language: str) -> list[ComponentConfig]:
+        return self.languages.get(language, self.steps)
+
+
+class VocabulariesConfig(VocabularyConfig):
+    """The vocabulary of each language."""
+
+    languages: dict[str, VocabularyConfig] = {}
+    """Other settings for single languages."""
+
+    def of(self, language: str) -> VocabularyConfig:
+        return self.languages.get(language, self)
+
+
+class CheckpointConfig(ComponentConfig):
+    """When checkpoints are written."""
+
+    every: int = Field(1000, ge=1)
+    """Steps between checkpoints; the last step always has one."""
+    keep: int = Field(3, ge=1)
+    """How many of the newest stay; the best one stays besides."""
+
+
+class TrainingConfig(ComponentConfig):
+    """The training loop."""
+
+    steps: int = Field(ge=1)
+    """Updates of the whole run."""
+    clip_norm: float | None = Field(5.0, gt=0)
+    """Largest global norm of the gradients of what was trained; null for none."""
+    precision: Literal["no", "bf16", "fp16"] = "no"
+    """Mixed precision, through accelerate."""
+    log_every: int = Field(50, ge=1)
+    """Steps between lines of the log."""
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    """When checkpoints are written."""
+    trackers: list[Literal["tensorboard", "wandb", "mlflow", "comet_ml", "aim", "clearml"]] = []
+    """Experiment trackers, through accelerate; each needs its own package."""
+
+
+class ValidationConfig(ComponentConfig):
+    """Looking at held-out text during training."""
+
+    every: int = Field(1000, ge=1)
+    """Steps between validations."""
+    bleu_pairs: list[str] = []
+    """Pairs that are translated greedily and scored with BLEU, as patterns; also pairs that are not trained."""
+    sentences: int = Field(500, ge=1)
+    """How many sentences of a pair are looked at, at most."""
+    best_by: Literal["loss", "bleu"] = "loss"
+    """What makes a checkpoint the best one: the mean loss of the tasks that are no copies, or the mean BLEU of `bleu_pairs`."""
+    patience: int | None = Field(None, ge=1)
+    """Stop after this many validations without a better one; null never stops early."""
+
+
+class Config(ComponentConfig):
+    """One run."""
+
+    languages: list[str] = Field(min_length=1)
+    """The languages, by codes such as `de` or `zh_Hans`."""
+    seed: int = Field(1, ge=0)
+    """Where all randomness comes from."""
+    run: str | None = None
+    """The run directory; by default `runs/` and the name of the configuration."""
+    data: DataConfig
+    """Where the text is."""
+    text: TextConfig = TextConfig()
+    """Steps before the vocabulary."""
+    vocabulary: VocabulariesConfig = VocabulariesConfig()
+    """The vocabulary of each language."""
+    schedule: SCHEDULES.config_type() = Field(default={"type": "uniform"}, validate_default=True)
+    """Who trains with whom, and when; a name stands for a file of `schedules/`."""
+    model: ModelConfig = ModelConfig()
+    """Encoders, bridge and decoders."""
+    losses: LossesConfig = LossesConfig()
+    """What is minimised."""
+    batching: BatchingConfig = BatchingConfig()
+    """How sentences come together in batches."""
+    optimizer: OPTIMIZERS.config_type() = Field(default={"type": "adam"}, validate_default=True)
+    """The optimizer."""
+    learning_rate_schedule: LEARNING_RATES.config_type() = Field(default={"type": "constant"}, validate_default=True)
+    """How the learning rate changes."""
+    training: TrainingConfig
+    """The training loop."""
+    validation: ValidationConfig = ValidationConfig()
+    """Looking at held-out text during training."""
+    search: SearchConfig = SearchConfig()
+    """How translations are searched for, unless a command says otherwise."""
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Every task of the run, in the order of the languages."""
+        return tasks_of(self.schedule, self.languages)
+
+    @property
+    def pairs(self) -> list[LanguagePair]:
+        """The trained pairs, copies included."""
+        return [task.pair for task in self.tasks]
+
+    def to_yaml(self) -> str:
+        """The configuration with every default filled in."""
+        return yaml.safe_dump(self.model_dump(), sort_keys=False, allow_unicode=True, width=120)
+
+
+def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
+    """A configuration from a file or a shipped name, with `key.path=value` overrides.
+
+    Raises ConfigError with every problem: place, what was found, what would be right.
+    """
+    path = shipped.find("configs", str(name))
+    values = read_yaml(path)
+    for override in overrides:
+        _override(values, override)
+    values["schedule"] = _schedule(values.get("schedule", {"type": "uniform"}))
+    values.setdefault("run", f"runs/{path.stem if path.stem != 'config' else path.parent.name}")
+    return check_config(values, where=str(name))
+
+
+def check_config(values: dict[str, Any], *, where: str) -> Config:
+    """Values to a configuration. Raises ConfigError with every problem; `where` names the file in it."""
+    try:
+        config = Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError([_sentence(problem, Config) for problem in error.errors(include_url=False)], where=where) from None
+    problems = list(_contradictions(config))
+    if problems:
+        raise ConfigError(problems, where=where)
+    return config
+
+
+def _contradictions(config: Config) -> typing.Iterator[str]:
+    """What is wrong between keys that are each right by themselves."""
+    for language in config.languages:
+        if not LANGUAGE_CODE.fullmatch(language):
+            yield f"languages: {language!r} is no language code; use letters, digits and underscores, such as 'de' or 'zh_Hans'"
+    twice = {language for language in config.languages if config.languages.count(language) > 1}
+    if twice:
+        yield f"languages: {', '.join(sorted(twice))} named twice"
+    for place, languages in (
+        ("model.languages", config.model.languages),
+        ("vocabulary.languages", config.vocabulary.languages),
+        ("text.languages", config.text.languages),
+    ):
+        for language in languages:
+            if language not in config.languages:
+                yield f"{place}.{language}: {unknown_name('language', language, config.languages)}"
+    try:
+        pairs = config.pairs
+    except ConfigError as error:
+        yield f"schedule: {error}"
+        return
+    if not pairs:
+        yield "schedule: no task is left to train"
+    try:
+        scored = match_pairs(config.validation.bleu_pairs, config.languages)
+    except ConfigError as error:
+        yield f"validation.bleu_pairs: {error}"
+        return
+    sources, targets = {pair.source for pair in pairs}, {pair.target for pair in pairs}
+    for pair in scored:
+        if pair.source not in sources or pair.target not in targets:
+            yield f"validation.bleu_pairs: {pair} needs an encoder of {pair.source} and a decoder of {pair.target}, which no task trains"
+    if config.validation.best_by == "bleu" and not scored:
+        yield "validation.best_by: 'bleu' needs validation.bleu_pairs"
+    if config.search.n_best > config.search.beam:
+        yield f"search.n_best: {config.search.n_best} hypotheses cannot come from a beam of {config.search.beam}"
+
+
+# YAML --------------------------------------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's scalars: `no` is Norwegian, not false; `1e-3` is a number, not a word. A key given twice is refused."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = [key for number, key in enumerate(keys) if key in keys[:number]]
+        if twice:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is given twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$"),
+    list("-+.0123456789"),
+)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A mapping from a YAML file. Raises ConfigError naming file and line."""
+    try:
+        values = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506: a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise ConfigError(f"{path}: {line}no valid YAML: {error.problem}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: a mapping of keys is expected, found {type(values).__name__}")
+    return values
+
+
+def _override(values: dict[str, Any], override: str) -> None:
+    """Lay one `key.path=value` over the values; numbers select items of lists."""
+    path, equals, text = override.partition("=")
+    if not equals or not path:
+        raise ConfigError(f"{override!r}: an override is written key=value, such as training.steps=1000")
+    try:
+        value = yaml.load(text, _Loader)  # noqa: S506
+    except yaml.YAMLError:
+        raise ConfigError(f"{override!r}: the value is no valid YAML") from None
+    *parents, last = path.split(".")
+    place: Any = values
+    for number, key in enumerate(parents):
+        if isinstance(place, list):
+            place = place[_index(place, key, override)]
+        else:
+            if isinstance(place.get(key), str):  # a name alone: `encoder: lstm`, `schedule: with_copies`
+                place[key] = {"base" if key == "schedule" and number == 0 else "type": place[key]}
+            place = place.setdefault(key, {})
+        if not isinstance(place, (dict, list)):
+            raise ConfigError(f"{override!r}: {'.'.join(parents[: number + 1])} is {place!r} and has no keys below it")
+    if isinstance(place, list):
+        place[_index(place, last, override)] = value
+    else:
+        place[last] = value
+
+
+def _index(items: list[Any], key: str, override: str) -> int:
+    if not key.isdigit() or int(key) >= len(items):
+        raise ConfigError(f"{override!r}: {key!r} is no item of a list of {len(items)}; they count from 0")
+    return int(key)
+
+
+def _schedule(value: Any) -> Any:
+    """A name or `base: name` to the shipped (or own) schedule with the other keys laid over it."""
+    if isinstance(value, str):
+        value = {"base": value}
+    if not isinstance(value, dict) or "base" not in value:
+        return {"type": "uniform", **value} if isinstance(value, dict) else value
+    if not isinstance(value["base"], str):
+        raise ConfigError(f"schedule.base: the name of a schedule is expected, found {value['base']!r}")
+    base = read_yaml(shipped.find("schedules", value["base"]))
+    return {"type": "uniform", **base, **{key: own for key, own in value.items() if key != "base"}}
+
+
+# Sentences ---------------------------------------------------------------------------------------------------------------
+
+
+def _sentence(problem: dict[str, Any], model: type[BaseModel]) -> str:
+    """One of pydantic's problems as: place, what was found, what would be right."""
+    location, found = _without_tags(problem["loc"], model), problem["input"]
+    place = ".".join(map(str, location))
+    kind, context = problem["type"], problem.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"{place}: {unknown_name('key', str(location[-1]), _fields(location[:-1], model))}"
+    if kind == "missing":
+        return f"{place}: missing; it has no default"
+    if kind == "union_tag_invalid":
+        known = [tag.strip("'") for tag in context["expected_tags"].split(", ")]
+        return f"{place}.type: {unknown_name(place.rsplit('.', 1)[-1].replace('_', ' '), context['tag'], known)}"
+    if kind == "union_tag_not_found":
+        return f"{place}: `type` is missing; write a name, or a mapping with `type` and settings"
+    if kind == "value_error":
+        return f"{place}: {context['error']}" if place else str(context["error"])
+    return f"{place}: found {found!r}; {problem['msg'][0].lower()}{problem['msg'][1:]}"
+
+
+def _without_tags(location: Sequence[Any], model: type[BaseModel]) -> list[Any]:
+    """pydantic puts the chosen type into the path of a union; the user's file has no such level."""
+    kept: list[Any] = []
+    for number, key in enumerate(location):
+        is_tag = isinstance(key, str) and number and key not in _fields(kept, model) and _is_union(kept, model, key)
+        if not is_tag:
+            kept.append(key)
+    return kept
+
+
+def _candidates(location: Sequence[Any], model: type[BaseModel]) -> list[Any]:
+    """The types that may stand at a place."""
+    here: list[Any] = [model]
+    for key in location:
+        below: list[Any] = []
+        for one in here:
+            if isinstance(one, type) and issubclass(one, BaseModel) and key in one.model_fields:
+                below += _alternatives(one.model_fields[key].annotation)
+            elif typing.get_origin(one) in (list, dict):
+                below += _alternatives(typing.get_args(one)[-1])
+        here = below
+    return here
+
+
+def _alternatives(annotation: Any) -> list[Any]:
+    if typing.get_origin(annotation) is Annotated:
+        return _alternatives(typing.get_args(annotation)[0])
+    if typing.get_origin(annotation) in (Union, types.UnionType):
+        return [each for one in typing.get_args(annotation) for each in _alternatives(one)]
+    return [annotation]
+
+
+def _fields(location: Sequence[Any], model: type[BaseModel]) -> set[str]:
+    found = _candidates(location, model)
+    return {field for one in found if isinstance(one, type) and issubclass(one, BaseModel) for field in one.model_fields}
+
+
+def _is_union(location: Sequence[Any], model: type[BaseModel], tag: str) -> bool:
+    return any(
+        isinstance(one, type) and issubclass(one, BaseModel) and "type" in one.model_fields and one.model_fields["type"].default == tag
+        for one in _candidates(location, model)
+    )

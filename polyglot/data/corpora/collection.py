@@ -1,0 +1,64 @@
+"""All corpora of a run together: who serves which language pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyglot.errors import DataError
+from polyglot.registry import ComponentConfig
+from polyglot.task import LanguagePair
+
+from .base import CORPORA, few
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelText:
+    """What one corpus has for one pair: row n of both datasets is one sentence pair."""
+
+    source: Dataset
+    target: Dataset
+    weight: float
+    name: str
+
+
+class Corpora:
+    """All corpora of a run, or of one part of it such as validation."""
+
+    def __init__(self, configs: Sequence[ComponentConfig], *, folder: Path, languages: Sequence[str]) -> None:
+        self.languages = tuple(languages)
+        self._corpora = [CORPORA.build(config, folder=Path(folder), languages=self.languages) for config in configs]
+
+    def check(self) -> list[str]:
+        """Every problem that can be seen without reading it all; what is left is found when the text is read."""
+        found = [(corpus, corpus.problems()) for corpus in self._corpora]
+        problems = [problem for _, own in found for problem in own]
+        have = {pair.source for corpus, own in found if not own for pair in corpus.pairs()}
+        for language in self.languages:
+            if language not in have:
+                problems += [lacking[language] for corpus in self._corpora if language in (lacking := corpus.lacking())]
+        return list(dict.fromkeys(problems))
+
+    def pairs(self) -> set[LanguagePair]:
+        """What all of them together serve."""
+        return {pair for corpus in self._corpora for pair in corpus.pairs()}
+
+    def parallel(self, pair: LanguagePair) -> list[ParallelText]:
+        """One text of each corpus that serves the pair. Raises DataError when none does."""
+        serving = [corpus for corpus in self._corpora if pair in corpus.pairs()]
+        if not serving:
+            there = sorted(str(other) for other in self.pairs() if not other.is_copy)
+            raise DataError(f"no corpus has text for {pair}; there is text for {few(there) or 'no pair'}")
+        return [ParallelText(*corpus.text(pair), corpus.config.weight, corpus.place(pair)) for corpus in serving]
+
+    def sentences(self, language: str) -> Iterator[str]:
+        """All text of one language, each file once."""
+        for corpus in self._corpora:
+            if (dataset := corpus.sentences(language)) is not None:
+                for chunk in dataset.data.column("text").chunks:
+                    yield from chunk.to_pylist()

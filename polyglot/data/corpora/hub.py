@@ -1,0 +1,63 @@
+"""Data sets of the Hugging Face hub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyglot.data.cache import cached, fingerprint
+from polyglot.errors import DataError
+
+from .base import CORPORA, VERSION
+from .tables import TableCorpus, columns_of, schema_names
+
+if TYPE_CHECKING:
+    import pyarrow
+    from datasets import Dataset
+
+
+@CORPORA.register("hub")
+class HubCorpus(TableCorpus):
+    """A data set of the Hugging Face hub."""
+
+    class Config(TableCorpus.Config):
+        name: str
+        """As the hub calls it, such as `Helsinki-NLP/opus-100`."""
+
+        config: str | None = None
+        """Which of its configurations, such as `de-en`."""
+
+        split: str = "train"
+        """`train`, `validation`, `test`, or a part such as `train[:10000]`."""
+
+    def __init__(self, config: HubCorpus.Config, *, folder: Path, languages: Sequence[str]) -> None:
+        super().__init__(config, folder=folder, languages=languages)
+        self._dataset = cache(self._load)
+
+    @property
+    def name(self) -> str:
+        return " ".join(filter(None, ["hub data set", self.config.name, self.config.config, self.config.split]))
+
+    def available(self) -> Sequence[str]:
+        return schema_names(self._dataset().features.arrow_schema)
+
+    def _load(self) -> Dataset:
+        from datasets import load_dataset
+
+        try:
+            return load_dataset(self.config.name, self.config.config, split=self.config.split)
+        except Exception as error:  # the hub, its cache and the network fail in as many ways as they have authors
+            raise DataError(f"{self.name}: cannot be loaded: {str(error).strip().splitlines()[0]}") from None
+
+    def _read(self) -> Dataset:
+        dataset, columns = self._dataset(), self.columns()
+        name = fingerprint("hub", VERSION, dataset._fingerprint, sorted(columns.items()))
+
+        def tables() -> Iterator[pyarrow.Table]:
+            yield columns_of(dataset.features.arrow_schema.empty_table(), columns, place=self.name)  # no rows have columns, too
+            for table in dataset.with_format("arrow").iter(batch_size=1 << 16):
+                yield columns_of(table, columns, place=self.name)
+
+        return cached(name, tables)

@@ -1,0 +1,61 @@
+"""The embedded corpus as a corpus like any other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from polyglot.data.cache import cached, fingerprint
+
+from .base import CORPORA, VERSION, Corpus, few
+from .tables import TableCorpus, table_of
+
+if TYPE_CHECKING:
+    import pyarrow
+    from datasets import Dataset
+
+
+@CORPORA.register("phrasebook")
+class PhrasebookCorpus(TableCorpus):
+    """The embedded corpus, made from a seed; the three splits of one seed and one set of sizes share no sentence."""
+
+    class Config(Corpus.Config):
+        split: Literal["train", "valid", "test"] = "train"
+        seed: int = 1
+        train: int = Field(default=6000, ge=1)
+        """Sentences in each split: give all three corpora of a run the same numbers."""
+        valid: int = Field(default=300, ge=1)
+        test: int = Field(default=500, ge=1)
+
+    @property
+    def name(self) -> str:
+        return f"phrasebook {self.config.split}"
+
+    def available(self) -> Sequence[str]:
+        from polyglot.data import phrasebook
+
+        return phrasebook.LANGUAGES
+
+    def _wanted(self) -> dict[str, str]:
+        return {language: language for language in self.languages}
+
+    def problems(self) -> list[str]:
+        return [] if self.columns() else [f"{self.name}: has none of {few(self.languages)}; it knows {few(self.available())}"]
+
+    def _read(self) -> Dataset:
+        from polyglot.data import phrasebook
+
+        sizes = self.config.model_dump(include={"seed", "train", "valid", "test"})
+        languages = sorted(self.columns())
+
+        def tables() -> Iterator[pyarrow.Table]:
+            sentences = phrasebook.splits(**sizes)[self.config.split]
+            yield table_of({language: [sentence.text(language) for sentence in sentences] for language in languages})
+
+        sources = sorted(Path(phrasebook.__file__).parent.rglob("*.py")) if hasattr(phrasebook, "__path__") else [Path(phrasebook.__file__)]
+        program = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()  # another grammar, another corpus
+        return cached(fingerprint("phrasebook", VERSION, program, sizes, self.config.split, languages), tables)

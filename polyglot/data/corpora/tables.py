@@ -1,0 +1,238 @@
+"""Tables with a column for each language: TSV, JSON lines and Parquet files, and what other tables share with them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import model_validator
+
+from polyglot.data.cache import cached, file_fingerprint, fingerprint
+from polyglot.data.lines import file_problem, json_line, json_rows, line_blocks, tsv_rows
+from polyglot.errors import DataError
+from polyglot.task import LanguagePair
+
+from .base import CORPORA, VERSION, Corpus, few
+
+if TYPE_CHECKING:
+    import pyarrow
+    from datasets import Dataset
+    from pyarrow.parquet import ParquetFile
+
+
+class TableCorpus(Corpus):
+    """One table with a column for each language; every row is the same sentence in all of them."""
+
+    class Config(Corpus.Config):
+        columns: dict[str, str] | str = "translation.{language}"
+        """Column of each language: `{de: german, en: english}`, or a pattern; a dot leads into a nested field."""
+
+    def __init__(self, config: TableCorpus.Config, *, folder: Path, languages: Sequence[str]) -> None:
+        super().__init__(config, folder=folder, languages=languages)
+        self._present = cache(self._find_present)
+        self._whole = cache(self._read)
+
+    @abstractmethod
+    def available(self) -> Sequence[str]:
+        """Names of the columns, the nested ones with dots. Raises DataError when nothing can be read."""
+
+    @abstractmethod
+    def _read(self) -> Dataset:
+        """All wanted columns, each under the name of its language."""
+
+    def columns(self) -> dict[str, str]:
+        """The column of each language that has one."""
+        return self._present()
+
+    def _wanted(self) -> dict[str, str]:
+        columns = self.config.columns
+        if isinstance(columns, str):
+            return {language: columns.replace("{language}", language) for language in self.languages}
+        return {language: str(column) for language, column in columns.items() if language in self.languages}
+
+    def _find_present(self) -> dict[str, str]:
+        available = set(self.available())
+        return {language: column for language, column in self._wanted().items() if column in available}
+
+    def problems(self) -> list[str]:
+        try:
+            absent = [column for language, column in self._wanted().items() if language not in self.columns()]
+            if absent and (not isinstance(self.config.columns, str) or not self.columns()):
+                return [f"{self.name}: no column {few(absent)}; it has {few(self.available())}"]
+        except DataError as error:
+            return [str(error)]
+        return []
+
+    def lacking(self) -> dict[str, str]:
+        if self.problems():
+            return {}
+        return {
+            language: f"{self.name}: no column for {language}; there are columns for {few(self.columns())}"
+            for language in self.languages
+            if language not in self.columns()
+        }
+
+    def pairs(self) -> set[LanguagePair]:
+        return {LanguagePair(one, other) for one in self.columns() for other in self.columns()}
+
+    def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
+        return self._column(pair.source), self._column(pair.target)
+
+    def _column(self, language: str) -> Dataset:
+        whole = self._whole()
+        if not len(whole):
+            raise DataError(f"{self.name}: no sentences")
+        return whole.select_columns([language]).rename_column(language, "text")
+
+
+class TableFile(TableCorpus):
+    """A table that is one file."""
+
+    class Config(TableCorpus.Config):
+        path: str
+        """The file, plain or gzipped."""
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.config.path
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    def available(self) -> Sequence[str]:
+        if problem := file_problem(self.path):
+            raise DataError(problem)
+        return self._names()
+
+    @abstractmethod
+    def _names(self) -> Sequence[str]:
+        """The columns of a file that can be opened."""
+
+    @abstractmethod
+    def _tables(self) -> Iterator[pyarrow.Table]: ...
+
+    def _read(self) -> Dataset:
+        columns = self.columns()
+        settings = self.config.model_dump_json(exclude={"weight"})
+        name = fingerprint("table", VERSION, self.config.type, settings, sorted(columns.items()), file_fingerprint(self.path))
+        return cached(name, self._tables)
+
+
+@CORPORA.register("tsv")
+class TsvCorpus(TableFile):
+    """Columns separated by tabs, without quotes."""
+
+    class Config(TableFile.Config):
+        columns: dict[str, str | int] | str
+        """Column of each language, by its number from 1 (`{de: 1, en: 2}`), or by its header (`{de: german}`, `"{language}"`)."""
+
+        header: bool = False
+        """The first line names the columns."""
+
+        @model_validator(mode="after")
+        def _named(self) -> TsvCorpus.Config:
+            names = [self.columns] if isinstance(self.columns, str) else self.columns.values()
+            if not self.header and any(not isinstance(name, int) for name in names):
+                raise ValueError("columns have names only in a file with a header; write header: true, or numbers from 1")
+            return self
+
+    def _names(self) -> Sequence[str]:
+        first = next(line_blocks(self.path))[0].split("\t")
+        return [str(number) for number in range(1, len(first) + 1)] + (first if self.config.header else [])
+
+    def _tables(self) -> Iterator[pyarrow.Table]:
+        names = self._names()
+        numbers = {language: names.index(column) for language, column in self.columns().items()}
+        width = len(names) // 2 if self.config.header else len(names)
+        return map(table_of, tsv_rows(self.path, {language: at % width + 1 for language, at in numbers.items()}, header=self.config.header))
+
+
+@CORPORA.register("jsonl")
+class JsonlCorpus(TableFile):
+    """One JSON object a line."""
+
+    def _names(self) -> Sequence[str]:
+        return list(_nested(json_line(self.path, 1, next(line_blocks(self.path))[0])))
+
+    def _tables(self) -> Iterator[pyarrow.Table]:
+        return map(table_of, json_rows(self.path, self.columns()))
+
+
+@CORPORA.register("parquet")
+class ParquetCorpus(TableFile):
+    """A Parquet file; a row without text in some language is an empty sentence there."""
+
+    def _names(self) -> Sequence[str]:
+        return schema_names(self._open().schema_arrow)
+
+    def _tables(self) -> Iterator[pyarrow.Table]:
+        import pyarrow
+
+        tops = sorted({column.split(".")[0] for column in self.columns().values()})
+        file = self._open()
+        yield columns_of(file.schema_arrow.empty_table(), self.columns(), place=self.name)  # a file without rows has columns, too
+        try:
+            for batch in file.iter_batches(batch_size=1 << 16, columns=tops):
+                yield columns_of(pyarrow.Table.from_batches([batch]), self.columns(), place=self.name)
+        except (OSError, pyarrow.ArrowInvalid) as error:
+            raise DataError(f"{self.path}: the Parquet file is damaged: {error}") from None
+
+    def _open(self) -> ParquetFile:
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            return ParquetFile(self.path)
+        except (OSError, pyarrow.ArrowInvalid) as error:
+            raise DataError(f"{self.path}: no Parquet file: {error}") from None
+
+
+def table_of(columns: Mapping[str, list[str]]) -> pyarrow.Table:
+    import pyarrow
+
+    return pyarrow.table({name: pyarrow.array(texts, pyarrow.string()) for name, texts in columns.items()})
+
+
+def columns_of(table: pyarrow.Table, columns: Mapping[str, str], *, place: str) -> pyarrow.Table:
+    """The wanted, perhaps nested columns under the names of their languages, one line each."""
+    import pyarrow
+    from pyarrow import compute
+
+    wanted = {}
+    for language, column in columns.items():
+        top, *inner = column.split(".")
+        values = table.column(top)
+        for field in inner:
+            values = compute.struct_field(values, field)
+        if not (pyarrow.types.is_string(values.type) or pyarrow.types.is_large_string(values.type)):
+            raise DataError(f"{place}: the column {column} holds {values.type}, not text")
+        try:
+            values.validate(full=True)
+        except pyarrow.ArrowInvalid as error:
+            raise DataError(f"{place}: the column {column} is damaged: {error}") from None
+        lines = compute.replace_substring_regex(values.cast(pyarrow.string()), pattern=r"[\r\n]+", replacement=" ")
+        wanted[language] = compute.fill_null(lines, "")
+    return pyarrow.table(wanted)
+
+
+def schema_names(schema: pyarrow.Schema) -> list[str]:
+    return [name for field in schema for name in _field_names(field)]
+
+
+def _field_names(field: pyarrow.Field, prefix: str = "") -> Iterator[str]:
+    import pyarrow
+
+    yield prefix + field.name
+    if pyarrow.types.is_struct(field.type):
+        for inner in field.type:
+            yield from _field_names(inner, f"{prefix}{field.name}.")
+
+
+def _nested(value: object, prefix: str = "") -> Iterator[str]:
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield prefix + key
+        yield from _nested(inner, f"{prefix}{key}.")

@@ -1,0 +1,120 @@
+"""Plain text: one sentence a line, one file for each language or two for each direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, field_validator, model_validator
+
+from polyglot.data.cache import cached, file_fingerprint, fingerprint
+from polyglot.data.lines import file_problem, line_blocks
+from polyglot.errors import ConfigError, DataError
+from polyglot.task import LanguagePair
+
+from .base import CORPORA, VERSION, Corpus, few
+from .tables import table_of
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+
+@CORPORA.register("text")
+class TextCorpus(Corpus):
+    """Files with one sentence a line, plain or gzipped: one for each language (`path`), or two for each direction (`pairs`)."""
+
+    class Config(Corpus.Config):
+        path: str | None = None
+        """Multi-parallel files, line n of each the same sentence: `train.{language}.gz`."""
+
+        pairs: dict[str, Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
+        """Source and target file of each direction: `{de-en: [train.de, train.en]}`; serves `en-de` as well unless that is given too."""
+
+        @model_validator(mode="after")
+        def _either(self) -> TextCorpus.Config:
+            if (self.path is None) == (self.pairs is None):
+                raise ValueError("give either path, such as 'train.{language}.gz', or pairs, such as {de-en: [train.de, train.en]}")
+            if self.path is not None and "{language}" not in self.path:
+                raise ValueError(f"the path {self.path!r} names no {{language}}; write 'train.{{language}}.gz'")
+            return self
+
+        @field_validator("pairs")
+        @classmethod
+        def _are_pairs(cls, pairs: dict[str, list[str]] | None) -> dict[str, list[str]] | None:
+            try:
+                for pair in pairs or ():
+                    LanguagePair.parse(pair)
+            except ConfigError as error:
+                raise ValueError(str(error)) from None
+            return pairs
+
+    def __init__(self, config: TextCorpus.Config, *, folder: Path, languages: Sequence[str]) -> None:
+        super().__init__(config, folder=folder, languages=languages)
+        if config.pairs is None:
+            paths = {language: folder / config.path.replace("{language}", language) for language in languages}
+            self._missing = {language: path for language, path in paths.items() if not path.exists()}
+            there = {language: path for language, path in paths.items() if language not in self._missing}
+            self._files = {LanguagePair(one, other): (there[one], there[other]) for one in there for other in there if one != other}
+            self._own = {language: [path] for language, path in there.items()}
+        else:
+            given = {LanguagePair.parse(pair): (folder / source, folder / target) for pair, (source, target) in config.pairs.items()}
+            turned = {LanguagePair(pair.target, pair.source): files[::-1] for pair, files in given.items()}
+            every = {pair: files for pair, files in (turned | given).items() if {pair.source, pair.target} <= set(languages)}
+            self._files = {pair: files for pair, files in every.items() if not pair.is_copy}
+            own: dict[str, dict[Path, None]] = {}
+            for pair, files in every.items():
+                own.setdefault(pair.source, {})[files[0]] = None
+                own.setdefault(pair.target, {})[files[1]] = None
+            self._own = {language: list(paths) for language, paths in own.items()}
+            self._missing = {}
+
+    @property
+    def name(self) -> str:
+        return str(self.folder / self.config.path) if self.config.path else f"the text files of {few(self.config.pairs)}"
+
+    def problems(self) -> list[str]:
+        if not self._own:
+            return [f"{self.name}: nothing for any of {few(self.languages)}"]
+        files = dict.fromkeys(path for paths in self._own.values() for path in paths)
+        return [problem for path in files if (problem := file_problem(path))]
+
+    def lacking(self) -> dict[str, str]:
+        if not self._own:
+            return {}  # a problem that is said once, not for every language
+        found = f"; there are files for {few(self._own)}"
+        missing = {language: f"{path}: no such file{found}" for language, path in self._missing.items()}
+        unnamed = {language: f"{self.name}: none of them is {language}" for language in self.languages if language not in self._own}
+        return unnamed | missing
+
+    def pairs(self) -> set[LanguagePair]:
+        return set(self._files) | {LanguagePair(language, language) for language in self._own}
+
+    def place(self, pair: LanguagePair) -> str:
+        return " + ".join(map(str, self._own[pair.source] if pair.is_copy else self._files[pair]))
+
+    def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
+        if pair.is_copy:
+            own = _joined([_file_text(path) for path in self._own[pair.source]])
+            return own, own
+        source, target = self._files[pair]
+        texts = _file_text(source), _file_text(target)
+        if len(texts[0]) != len(texts[1]):
+            raise DataError(
+                f"{source} has {len(texts[0])} lines, but {target} has {len(texts[1])}; line n of both must be one sentence pair"
+            )
+        return texts
+
+
+def _file_text(path: Path) -> Dataset:
+    if problem := file_problem(path):
+        raise DataError(problem)
+    return cached(fingerprint("text", VERSION, file_fingerprint(path)), lambda: (table_of({"text": lines}) for lines in line_blocks(path)))
+
+
+def _joined(parts: list[Dataset]) -> Dataset:
+    if len(parts) == 1:
+        return parts[0]
+    from datasets import concatenate_datasets
+
+    return concatenate_datasets(parts)

@@ -1,0 +1,131 @@
+"""The sentence pairs of one task as piece numbers: tokenised once, cached on disk, gathered into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy
+from numpy.typing import NDArray
+
+from polyglot.batch import Batch
+from polyglot.data.cache import cached, fingerprint
+from polyglot.data.corpora import Corpora, ParallelText
+from polyglot.data.filters import FilterConfig, keep
+from polyglot.task import Task
+from polyglot.text.normalisation import Normaliser
+from polyglot.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import pyarrow
+    from datasets import Dataset
+
+VERSION = 1  # part of every fingerprint here: to be raised when the same text gives other pieces
+LINES = 1 << 15  # tokenised at once; also one chunk of the table
+
+
+class TaskDataset:
+    """What one epoch of one task holds: N sentence pairs that the filters kept, repeated as the weights of their corpora say."""
+
+    def __init__(
+        self,
+        task: Task,
+        corpora: Corpora,
+        vocabularies: Mapping[str, Vocabulary],
+        normalisers: Mapping[str, Normaliser],
+        *,
+        filters: FilterConfig | None,
+        seed: int,
+    ) -> None:
+        self.task = task
+        self.dropped: dict[str, int] = {}
+        self._parts = [_Part(text, task, vocabularies, normalisers) for text in corpora.parallel(task.pair)]
+        rows = self._kept(filters)
+        weighted = [_weighted(own, part.text.weight, seed=seed) for own, part in zip(rows, self._parts, strict=True)]
+        self._part = numpy.repeat(numpy.arange(len(self._parts), dtype=numpy.int32), [len(own) for own in weighted])  # (N,)
+        self._row = numpy.concatenate(weighted)  # (N,)
+        self.source_lengths = numpy.concatenate([part.source.lengths[own] for part, own in zip(self._parts, weighted, strict=True)])
+        self.target_lengths = numpy.concatenate([part.target.lengths[own] for part, own in zip(self._parts, weighted, strict=True)])
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def batch(self, indices: Sequence[int] | NDArray[numpy.int64]) -> Batch:
+        """The pairs at those indices, padded."""
+        places = list(self._places(indices))
+        sources = [self._parts[part].source[row] for part, row in places]
+        targets = [self._parts[part].target[row] for part, row in places]
+        return Batch.of(self.task, sources, targets)
+
+    def texts(self, indices: Sequence[int] | NDArray[numpy.int64]) -> tuple[list[str], list[str]]:
+        """The lines of those pairs as they stand in the corpus, before any step."""
+        places = list(self._places(indices))
+        sources = [self._parts[part].text.source[row]["text"] for part, row in places]
+        targets = [self._parts[part].text.target[row]["text"] for part, row in places]
+        return sources, targets
+
+    def names(self, indices: Sequence[int] | NDArray[numpy.int64]) -> list[str]:
+        """Where those pairs come from, for messages: `train.{language}.gz, line 7`."""
+        return [f"{self._parts[part].text.name}, line {row + 1}" for part, row in self._places(indices)]
+
+    def _places(self, indices: Sequence[int] | NDArray[numpy.int64]) -> Iterator[tuple[int, int]]:
+        indices = numpy.asarray(indices)
+        return zip(self._part[indices].tolist(), self._row[indices].tolist(), strict=True)
+
+    def _kept(self, filters: FilterConfig | None) -> list[NDArray[numpy.int64]]:
+        """Rows of each part that stay; judged together, since one corpus may lose all its sentences when another has some."""
+        if filters is None:
+            return [numpy.arange(len(part.source)) for part in self._parts]
+        sources = numpy.concatenate([part.source.lengths for part in self._parts])
+        targets = numpy.concatenate([part.target.lengths for part in self._parts])
+        kept, self.dropped = keep(sources, targets, filters, name=f"{self.task.name} ({'; '.join(part.text.name for part in self._parts)})")
+        ends = numpy.cumsum([len(part.source) for part in self._parts])
+        return [numpy.flatnonzero(own) for own in numpy.split(kept, ends[:-1])]
+
+
+class _Part:
+    """What one corpus gives to the task."""
+
+    def __init__(
+        self, text: ParallelText, task: Task, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser]
+    ) -> None:
+        self.text = text
+        self.source = Pieces(text.source, vocabularies[task.source], normalisers[task.source])
+        self.target = self.source if task.pair.is_copy else Pieces(text.target, vocabularies[task.target], normalisers[task.target])
+
+
+class Pieces:
+    """The piece numbers of every row of a text, memory-mapped; made once for each text, vocabulary and steps before it."""
+
+    def __init__(self, text: Dataset, vocabulary: Vocabulary, normaliser: Normaliser) -> None:
+        def tables() -> Iterator[pyarrow.Table]:
+            import pyarrow
+
+            for rows in text.with_format("arrow").iter(batch_size=LINES):
+                lines = rows.column("text").to_pylist()
+                if normaliser.fingerprint:
+                    lines = [normaliser.apply(line) for line in lines]
+                yield pyarrow.table({"pieces": pyarrow.array(vocabulary.encode(lines), pyarrow.list_(pyarrow.int32()))})
+
+        name = fingerprint("pieces", VERSION, text._fingerprint, vocabulary.sha256, normaliser.fingerprint)
+        chunks = cached(name, tables).data.column("pieces").chunks
+        # views of the file: `starts` of a chunk has one entry more than it has rows
+        self._pieces = [chunk.values.to_numpy() for chunk in chunks]
+        self._starts = [chunk.offsets.to_numpy() for chunk in chunks]
+        self._first = numpy.cumsum([0, *map(len, chunks)])  # row that each chunk begins with
+        self.lengths: NDArray[numpy.int32] = numpy.concatenate([numpy.diff(starts) for starts in self._starts])
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, row: int) -> NDArray[numpy.int32]:
+        chunk = int(numpy.searchsorted(self._first, row, side="right")) - 1
+        start, end = self._starts[chunk][row - self._first[chunk] :][:2]
+        return self._pieces[chunk][start:end]
+
+
+def _weighted(rows: NDArray[numpy.int64], weight: float, *, seed: int) -> NDArray[numpy.int64]:
+    """Every row as many times as the weight has wholes, and a seeded draw for the rest, in the order of the corpus."""
+    times, rest = divmod(weight, 1)
+    drawn = numpy.random.default_rng(seed).permutation(len(rows))[: round(rest * len(rows))]
+    return numpy.sort(numpy.concatenate([numpy.tile(rows, int(times)), rows[drawn]]))

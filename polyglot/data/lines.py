@@ -1,0 +1,133 @@
+"""One sentence after the other out of a file: plain text, TSV or JSON lines, each plain or gzipped.
+
+A line is what stands before a newline and nothing else: U+0085 or U+2028 inside a sentence end no line. An empty line is a line,
+the last newline may be missing, `\\r` before a newline and a byte order mark are dropped.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from polyglot.errors import DataError
+
+BLOCK = 1 << 24  # bytes read at once; also about what one chunk of a table holds
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def file_problem(path: Path) -> str | None:
+    """What is wrong with a file, as far as can be said without reading it."""
+    if not path.exists():
+        return f"{path}: no such file"
+    if path.is_dir():
+        return f"{path}: a folder, not a file"
+    try:
+        with path.open("rb") as file:
+            if not file.read(1):
+                return f"{path}: the file is empty"
+    except OSError as error:
+        return f"{path}: cannot be read: {error.strerror}"
+    return None
+
+
+def line_blocks(path: Path) -> Iterator[list[str]]:
+    """The lines of a file, some thousands at a time. Raises DataError with the line number for what is no UTF-8."""
+    if problem := file_problem(path):
+        raise DataError(problem)
+    done = 0
+    for block in _byte_blocks(path):
+        try:
+            text = block.decode()
+        except UnicodeDecodeError as error:
+            line = done + block.count(b"\n", 0, error.start) + 1
+            raise DataError(
+                f"{path}, line {line}: not UTF-8 ({error.reason} 0x{block[error.start]:02x}); write the file in UTF-8"
+            ) from None
+        lines = (text.removeprefix("\ufeff") if not done else text).replace("\r\n", "\n").removesuffix("\r").split("\n")
+        done += len(lines)
+        yield lines
+    if not done:
+        raise DataError(f"{path}: the file is empty")
+
+
+def _byte_blocks(path: Path) -> Iterator[bytes]:
+    """Whole lines, without the newline that ends the last of them."""
+    rest: list[bytes] = []
+    try:
+        with _open(path) as file:
+            while block := file.read(BLOCK):
+                head, newline, tail = block.rpartition(b"\n")
+                if newline:
+                    yield b"".join([*rest, head])
+                    rest = []
+                rest.append(tail)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}: the gzip file is damaged or was cut off: {error}") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    if last := b"".join(rest):
+        yield last
+
+
+def _open(path: Path) -> BinaryIO:
+    """What a file is decides, not its name: a gzip file begins with two bytes that no UTF-8 text begins with."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if zipped else path.open("rb")
+
+
+def tsv_rows(path: Path, columns: Mapping[str, int], *, header: bool) -> Iterator[dict[str, list[str]]]:
+    """Blocks of the wanted columns, each given by its number from 1. No quotes: a field is what stands between tabs."""
+    done = 0
+    for lines in line_blocks(path):
+        skip = int(header and not done)
+        rows = [line.split("\t") for line in lines[skip:]]
+        needed = max(columns.values())
+        for number, row in enumerate(rows, start=done + skip + 1):
+            if len(row) < needed:
+                raise DataError(f"{path}, line {number}: {_count(len(row), 'column')}, but column {needed} is needed; tabs separate them")
+        done += len(lines)
+        yield {language: [row[column - 1] for row in rows] for language, column in columns.items()}
+
+
+def json_rows(path: Path, keys: Mapping[str, str]) -> Iterator[dict[str, list[str]]]:
+    """Blocks of the wanted texts of a JSON lines file; `translation.de` is the key `de` of the object at `translation`."""
+    steps = {language: key.split(".") for language, key in keys.items()}
+    done = 0
+    for lines in line_blocks(path):
+        rows: dict[str, list[str]] = {language: [] for language in keys}
+        for number, line in enumerate(lines, start=done + 1):
+            value = json_line(path, number, line)
+            for language in keys:
+                rows[language].append(_at(value, steps[language], place=f"{path}, line {number}"))
+        done += len(lines)
+        yield rows
+
+
+def json_line(path: Path, number: int, line: str) -> object:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}, line {number}: no JSON: {error.msg} at character {error.pos + 1}; every line is one object") from None
+
+
+def _at(value: object, keys: list[str], *, place: str) -> str:
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            found = f"; it has {', '.join(map(str, value))}" if isinstance(value, dict) else ""
+            raise DataError(f"{place}: no {'.'.join(keys)!r} in this object{found}")
+        value = value[key]
+    if not isinstance(value, str):
+        raise DataError(f"{place}: {'.'.join(keys)!r} is {json.dumps(value)[:40]}, not a text")
+    if LONE_SURROGATE.search(value):
+        raise DataError(f"{place}: {'.'.join(keys)!r} holds half a character (a lone surrogate), which is no text")
+    return re.sub(r"[\r\n]+", " ", value)  # a sentence is one line, since it will be printed as one
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

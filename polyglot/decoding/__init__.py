@@ -1,0 +1,1 @@
+"""From a memory to words: greedy and beam search."""

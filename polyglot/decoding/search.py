@@ -1,0 +1,148 @@
+"""Beam search over anything that can start, step and reorder; greedy is a beam of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from polyglot.batch import BOS, EOS, PAD
+from polyglot.model.memory import Memory
+from polyglot.registry import ComponentConfig
+
+
+class SearchConfig(ComponentConfig):
+    """How translations are searched for."""
+
+    beam: int = Field(5, ge=1)
+    """Hypotheses kept for each sentence; 1 is greedy."""
+    length_penalty: float = Field(1.0, ge=0)
+    """α: log-probabilities are divided by a penalty that grows with the length; 0 compares them as they are."""
+    length_normalisation: Literal["power", "gnmt"] = "power"
+    """The penalty of length l: `power` is l^α, `gnmt` is ((5 + l) / 6)^α (Wu et al. 2016, section 7)."""
+    max_length_ratio: float = Field(2.0, ge=0)
+    """A translation has at most this many pieces for each source piece …"""
+    max_length_extra: int = Field(20, ge=1)
+    """… and this many more."""
+    n_best: int = Field(1, ge=1)
+    """Hypotheses returned for each sentence, at most `beam`."""
+
+    def penalty(self, length: int) -> float:
+        """What a hypothesis of that many pieces, eos included, is divided by."""
+        base = length if self.length_normalisation == "power" else (5 + length) / 6
+        return base**self.length_penalty
+
+
+class StepDecoder(Protocol):
+    """What search knows of a decoder."""
+
+    def start(self, memory: Memory) -> Any: ...
+
+    def step(self, tokens: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]: ...
+
+    def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Hypothesis:
+    """One translation of one sentence."""
+
+    score: float
+    """log-probability divided by the length penalty: what hypotheses are ranked by"""
+    log_probability: float
+    tokens: tuple[int, ...]
+    """without bos and eos"""
+
+
+class Finished:
+    """The best complete hypotheses of one sentence so far."""
+
+    def __init__(self, config: SearchConfig) -> None:
+        self.config = config
+        self.hypotheses: list[Hypothesis] = []
+
+    def add(self, tokens: list[int], log_probability: float) -> None:
+        score = log_probability / self.config.penalty(len(tokens) + 1)
+        self.hypotheses.append(Hypothesis(score, log_probability, tuple(tokens)))
+        self.hypotheses.sort(reverse=True)
+
+    def enough(self, best_live: float, length: int) -> bool:
+        """Whether what is still open cannot be expected to enter the n best: normalised at the current length, it is behind."""
+        if len(self.hypotheses) >= self.config.beam:
+            return True
+        if len(self.hypotheses) < self.config.n_best:
+            return False
+        return self.hypotheses[self.config.n_best - 1].score >= best_live / self.config.penalty(length)
+
+
+@torch.no_grad()
+def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config: SearchConfig) -> list[list[Hypothesis]]:
+    """The n best hypotheses of each sentence, best first.
+
+    memory (B, K, D), source_lengths (B,) in pieces. Sentences that are done leave the batch at once, and what happens to a
+    sentence does not depend on the others.
+    """
+    device, beam = memory.states.device, config.beam
+    finished = [Finished(config) for _ in source_lengths]
+    alive = torch.arange(len(source_lengths))  # which sentence each group of rows is
+    limits = (source_lengths.cpu() * config.max_length_ratio).long() + config.max_length_extra
+    state = decoder.start(memory)
+    words = torch.full((len(alive), 1, 1), BOS, device=device)  # (B, hypotheses, length)
+    totals = torch.zeros(len(alive), 1, device=device)
+    while len(alive):
+        scores, state = decoder.step(words[:, :, -1].flatten(), state, memory)
+        totals, origins, pieces = best_continuations(scores, totals, beam=beam)
+        ends = pieces == EOS
+        length = words.shape[2]  # bos counts for the eos to come
+        _collect(finished, alive, words, totals, origins, ends[:, :beam], at_limit=limits <= length)
+        open_first = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :beam]
+        totals, origins, pieces = (part.gather(1, open_first) for part in (totals, origins, pieces))
+        best = totals[:, 0].tolist()
+        going_on = [
+            row
+            for row, sentence in enumerate(alive.tolist())
+            if limits[row] > length and not finished[sentence].enough(best[row], length)
+        ]
+        keep = torch.tensor(going_on, dtype=torch.long, device=device)
+        rows = (origins + torch.arange(len(alive), device=device).unsqueeze(1) * words.shape[1])[keep]
+        words = torch.cat([words.flatten(0, 1)[rows], pieces[keep].unsqueeze(2)], dim=2)
+        totals = totals[keep]
+        left = None if len(going_on) == len(alive) else keep
+        state = decoder.reorder(state, rows.flatten(), left)
+        if left is not None:
+            memory, alive, limits = memory.select(keep), alive[keep.cpu()], limits[keep.cpu()]
+    return [each.hypotheses[: config.n_best] for each in finished]
+
+
+def best_continuations(scores: Tensor, totals: Tensor, *, beam: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The 2·beam likeliest continuations of each sentence: at most `beam` of them can be ends, so `beam` stay open.
+
+    scores (B·M, V) before the softmax, totals (B, M) -> log-probabilities, origin hypotheses and pieces, each (B, 2·beam)
+    """
+    sentences, hypotheses = totals.shape
+    scores = scores.float()
+    scores[:, [PAD, BOS]] = -torch.inf
+    count = min(2 * beam, scores.shape[1] - 2)
+    values, pieces = scores.topk(count, dim=1)
+    # log Σ exp through the softmax, whose largest entry is at least 1/V.
+    normaliser = values[:, :1] - torch.softmax(scores, dim=1, out=scores).amax(dim=1, keepdim=True).log()
+    values = (values - normaliser).view(sentences, hypotheses, count) + totals.unsqueeze(2)
+    values, order = values.flatten(1).topk(min(2 * beam, hypotheses * count), dim=1)
+    return values, order // count, pieces.view(sentences, -1).gather(1, order)
+
+
+def _collect(
+    finished: list[Finished], alive: Tensor, words: Tensor, totals: Tensor, origins: Tensor, ends: Tensor, *, at_limit: Tensor
+) -> None:
+    """Take over the hypotheses that ended, and at a sentence's length limit its best open one if it has none."""
+    rows, columns = (index.tolist() for index in ends.nonzero(as_tuple=True))
+    if rows:
+        chosen = words[rows, origins[rows, columns], 1:].tolist()
+        for row, tokens, total in zip(rows, chosen, totals[rows, columns].tolist()):
+            finished[alive[row]].add(tokens, total)
+    for row in at_limit.nonzero().flatten().tolist():
+        if not finished[alive[row]].hypotheses:
+            finished[alive[row]].add(words[row, origins[row, 0], 1:].tolist(), totals[row, 0].item())

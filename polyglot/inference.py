@@ -1,0 +1,181 @@
+"""Translate and score in any direction that a run has the components for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+from polyglot import checkpoint as checkpoints
+from polyglot.batch import Batch, pad
+from polyglot.decoding.search import Hypothesis, SearchConfig, search
+from polyglot.errors import ConfigError, DataError, unknown_name
+from polyglot.layers.cross_entropy import projected_cross_entropy
+from polyglot.model.model import TranslationModel, components_of
+from polyglot.run import Run
+from polyglot.task import LanguagePair, Task
+from polyglot.text.normalisation import Normaliser
+from polyglot.text.vocabulary import Vocabulary
+
+ROWS = 1280
+"""Hypotheses decoded together: enough for full speed of the matrix products on a CPU, and little memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """One hypothesis as text."""
+
+    text: str
+    score: float
+    """log-probability divided by the length penalty"""
+    log_probability: float
+
+
+class Translator:
+    """A model with its vocabularies: text in, text out."""
+
+    def __init__(
+        self,
+        model: TranslationModel,
+        *,
+        vocabularies: Mapping[str, Vocabulary],
+        normalisers: Mapping[str, Normaliser],
+        search_config: SearchConfig = SearchConfig(),
+        description: Mapping[str, Any] = {},
+    ) -> None:
+        """description: where the parameters came from, stored beside every score."""
+        self.model, self.vocabularies, self.normalisers = model, vocabularies, normalisers
+        self.search_config, self.description = search_config, description
+
+    @classmethod
+    def load(
+        cls,
+        run: str | Path | Run,
+        *,
+        checkpoint: str = "best",
+        pairs: Sequence[LanguagePair] | None = None,
+        device: str | torch.device | None = None,
+    ) -> Translator:
+        """The translator of a run directory; with `pairs`, only what these directions need is read.
+
+        checkpoint: `best`, `last`, a step, or `average:N`. Raises ConfigError and CheckpointError as sentences.
+        """
+        run = run if isinstance(run, Run) else Run.open(run)
+        trained = run.config.pairs
+        for pair in pairs or ():
+            check_direction(pair, trained)
+        sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
+        chosen = checkpoints.choose(run.checkpoints, checkpoint)
+        for one in chosen:
+            if one.manifest["configuration"] != run.fingerprint:
+                raise checkpoints.CheckpointError(f"{one.path}: comes from another configuration than {run.path / 'config.yaml'}")
+        model = TranslationModel(run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None)
+        checkpoints.load_average(chosen, model.component_parameters())
+        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        return cls(
+            model.to(device).eval(),
+            vocabularies=run.vocabularies,
+            normalisers=run.normalisers,
+            search_config=run.config.search,
+            description={"run": run.path.name, "checkpoint": checkpoint, "steps": [one.step for one in chosen]},
+        )
+
+    @property
+    def sources(self) -> list[str]:
+        """Languages that can be read."""
+        return list(self.model.encoders)
+
+    @property
+    def targets(self) -> list[str]:
+        """Languages that can be written."""
+        return list(self.model.decoders)
+
+    def translate(self, sentences: Sequence[str], *, source: str, target: str, **search_settings: Any) -> list[str]:
+        """The best translation of each sentence, in order; an empty sentence stays empty.
+
+        search_settings: `beam`, `length_penalty` and the other fields of SearchConfig, where they differ from the run's.
+        """
+        if isinstance(sentences, str):
+            raise DataError("translate: takes a list of sentences, found one string; put it in a list")
+        return [best.text for best, *_ in self.hypotheses(sentences, source=source, target=target, **search_settings)]
+
+    def hypotheses(self, sentences: Sequence[str], *, source: str, target: str, **search_settings: Any) -> list[list[Translation]]:
+        """The n best translations of each sentence with their scores, best first."""
+        self.check(source, target)
+        config = SearchConfig(**{**self.search_config.model_dump(), **search_settings})
+        pieces = self.encode_text(sentences, source)
+        results: list[list[Translation]] = [[Translation("", 0.0, 0.0)]] * len(sentences)
+        decoder = self.model.decoders[target]
+        for rows in _by_length(pieces, size=max(1, ROWS // config.beam)):
+            tokens, mask = self._padded([pieces[row] for row in rows])
+            with torch.inference_mode():
+                memory = self.model.encode(source, tokens, mask)
+                found = search(decoder, memory, mask.sum(dim=1), config)
+            for row, hypotheses in zip(rows, self._texts(found, target)):
+                results[row] = hypotheses
+        return results
+
+    def score(self, sources: Sequence[str], targets: Sequence[str], *, source: str, target: str) -> list[float]:
+        """log p(target given source) of each pair of sentences, summed over its pieces and the end."""
+        self.check(source, target)
+        if len(sources) != len(targets):
+            raise DataError(f"score: {len(sources)} sources and {len(targets)} targets; the same number is needed")
+        task = Task(LanguagePair(source, target))
+        source_pieces, target_pieces = self.encode_text(sources, source), self.encode_text(targets, target)
+        scores = [0.0] * len(sources)
+        for rows in _by_length(target_pieces, size=ROWS // 16, empty=True):
+            batch = Batch.of(task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows])
+            with torch.inference_mode():
+                output = self.model(batch.to(self.device))
+                for row, states, wanted, mask in zip(rows, output.states, batch.target_out, batch.target_mask):
+                    wanted = wanted[mask].to(self.device)
+                    projection = output.projection
+                    scores[row] = -projected_cross_entropy(states[: len(wanted)], projection.weight, projection.bias, wanted).item()
+        return scores
+
+    def check(self, source: str, target: str) -> None:
+        """Raises ConfigError unless this model reads the one and writes the other."""
+        if source not in self.sources:
+            raise ConfigError(f"source language: {unknown_name('encoder', source, self.sources)}")
+        if target not in self.targets:
+            raise ConfigError(f"target language: {unknown_name('decoder', target, self.targets)}")
+
+    def encode_text(self, sentences: Sequence[str], language: str) -> list[list[int]]:
+        """Text to pieces: the language's steps, then its vocabulary."""
+        steps = self.normalisers[language]
+        return self.vocabularies[language].encode([steps.apply(sentence) for sentence in sentences])
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def _padded(self, sentences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        tokens, mask = pad(sentences)
+        return tokens.to(self.device), mask.to(self.device)
+
+    def _texts(self, found: list[list[Hypothesis]], target: str) -> Iterator[list[Translation]]:
+        steps = self.normalisers[target]
+        for hypotheses in found:
+            texts = self.vocabularies[target].decode([list(each.tokens) for each in hypotheses])
+            yield [Translation(steps.undo(text), one.score, one.log_probability) for text, one in zip(texts, hypotheses)]
+
+
+def check_direction(pair: LanguagePair, trained: Sequence[LanguagePair]) -> None:
+    """Raises ConfigError unless some task trained the encoder and some task the decoder that the direction needs."""
+    sources, targets = {one.source for one in trained}, {one.target for one in trained}
+    if pair.source not in sources:
+        raise ConfigError(f"source language: {unknown_name('encoder', pair.source, sources)}")
+    if pair.target not in targets:
+        raise ConfigError(f"target language: {unknown_name('decoder', pair.target, targets)}")
+
+
+def _by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:
+    """Rows in batches of similar length, the longest first; rows without pieces are left out unless asked for."""
+    lengths = numpy.array([len(sentence) for sentence in sentences])
+    order = [int(row) for row in numpy.argsort(-lengths, kind="stable") if empty or lengths[row]]
+    for start in range(0, len(order), size):
+        yield order[start : start + size]

@@ -1,0 +1,1 @@
+"""Tensor operations that several components share: masks, attention, recurrence, the projected cross-entropy."""

@@ -1,0 +1,44 @@
+"""Attention of decoder states over the memory: Luong's `dot` and `general`, Bahdanau's `mlp`."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from polyglot.layers.masks import masked_softmax
+
+KINDS = ("dot", "general", "mlp")
+
+
+class Attention(nn.Module):
+    """Context vectors for queries over a memory, and the weights they were mixed with.
+
+    dot: q·m; general: q·W·m (Luong et al. 2015, section 3.1); mlp: v·tanh(W q + U m) (Bahdanau et al. 2015, appendix A.1.2).
+    Any number of queries a sentence: target positions in training, hypotheses in beam search.
+    """
+
+    def __init__(self, kind: str, *, query_size: int, memory_size: int) -> None:
+        super().__init__()
+        assert kind in KINDS, kind
+        assert kind != "dot" or query_size == memory_size, "dot attention needs equal sizes"
+        self.kind = kind
+        if kind == "general":
+            self.query = nn.Linear(query_size, memory_size, bias=False)
+        elif kind == "mlp":
+            self.query = nn.Linear(query_size, memory_size, bias=False)
+            self.key = nn.Linear(memory_size, memory_size)
+            self.energy = nn.Linear(memory_size, 1, bias=False)
+
+    def keys(self, memory: Tensor) -> Tensor:
+        """What queries are compared with, computed once a sentence. memory (B, K, D) -> (B, K, D)"""
+        return self.key(memory) if self.kind == "mlp" else memory
+
+    def forward(self, queries: Tensor, keys: Tensor, memory: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """queries (B, T, Q), keys and memory (B, K, D), mask (B, K) or None -> contexts (B, T, D), weights (B, T, K)"""
+        if self.kind == "mlp":
+            scores = self.energy(torch.tanh(self.query(queries).unsqueeze(2) + keys.unsqueeze(1))).squeeze(-1)
+        else:
+            projected = self.query(queries) if self.kind == "general" else queries
+            scores = projected @ keys.transpose(1, 2)
+        weights = masked_softmax(scores, None if mask is None else mask.unsqueeze(1))
+        return weights @ memory, weights

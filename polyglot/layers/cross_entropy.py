@@ -1,0 +1,57 @@
+"""Output layer and cross-entropy as one operation that never holds more than a slice of the (tokens, V) scores."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+SLICE_BYTES = {"cpu": 8 * 2**20, "cuda": 512 * 2**20}  # cpu: the slice stays in the last-level cache; cuda: bounds the memory
+
+
+class ProjectedCrossEntropy(torch.autograd.Function):
+    """Σ over tokens of the label-smoothed −log softmax(W h + b)[y], with its gradients computed slice by slice on the way.
+
+    Scores (N, V) are the largest tensor of a step by far: written once and read many times, they would cost more than the
+    matrix products. Each slice of rows is projected, turned into its own gradient in place, and used at once.
+    """
+
+    @staticmethod
+    def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> Tensor:  # noqa: ANN001
+        """states (N, D), weight (V, D), bias (V), targets (N) -> () the summed loss in float32"""
+        needed = any(ctx.needs_input_grad[:3])
+        total = states.new_zeros((), dtype=torch.float32)
+        grad_states = torch.empty_like(states) if needed else None
+        grad_weight = torch.zeros_like(weight, dtype=states.dtype) if needed else None
+        grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed else None
+        projection = weight.to(states.dtype)
+        rows = max(1, SLICE_BYTES.get(states.device.type, SLICE_BYTES["cuda"]) // (4 * len(weight)))
+        for start in range(0, len(states), rows):
+            part, wanted = states[start : start + rows], targets[start : start + rows].unsqueeze(1)
+            scores = torch.addmm(bias.to(states.dtype), part, projection.t()).float()
+            largest, chosen = scores.amax(dim=1), scores.gather(1, wanted).squeeze(1)
+            mean = scores.mean(dim=1) if smoothing else 0.0
+            gradient = torch.softmax(scores, dim=1, out=scores)
+            # log Σ exp, from the softmax already made: its largest entry is at least 1/V, so this logarithm is safe.
+            total += (largest - gradient.amax(dim=1).log() - (1 - smoothing) * chosen - smoothing * mean).sum()
+            if needed:
+                if smoothing:
+                    gradient.sub_(smoothing / len(weight))
+                gradient.scatter_add_(1, wanted, gradient.new_full(wanted.shape, smoothing - 1))
+                grad_bias += gradient.sum(dim=0)
+                gradient = gradient.to(states.dtype)
+                torch.mm(gradient, projection, out=grad_states[start : start + rows])
+                grad_weight.addmm_(gradient.t(), part)
+        if needed:
+            ctx.save_for_backward(grad_states, grad_weight.to(weight.dtype), grad_bias.to(bias.dtype))
+        return total
+
+    @staticmethod
+    def backward(ctx, grad_total: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
+        grad_states, grad_weight, grad_bias = ctx.saved_tensors
+        # In place: each is used once, and a copy of (V, D) would be another pass through memory.
+        return grad_states.mul_(grad_total), grad_weight.mul_(grad_total), grad_bias.mul_(grad_total), None, None
+
+
+def projected_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
+    """The summed loss of N tokens; equals `F.cross_entropy(W h + b, y, reduction="sum", label_smoothing=smoothing)`."""
+    return ProjectedCrossEntropy.apply(states, weight, bias, targets, smoothing)

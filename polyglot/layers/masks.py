@@ -1,0 +1,35 @@
+"""Padding, said once: a mask is boolean and True on real tokens; this is the program's only masked softmax."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax over the last dimension; padding gets exactly 0, and a row without any real position is all zeros.
+
+    scores (..., S), mask broadcastable to it or None when every position is real -> (..., S) of the same type.
+    Half precisions are summed in float32.
+    """
+    if mask is None:
+        return torch.softmax(scores, dim=-1, dtype=torch.float32).to(scores.dtype)
+    floor = torch.finfo(torch.float32).min  # finite, so that an empty row has no NaN before it is multiplied away
+    weights = torch.softmax(scores.float().masked_fill(~mask, floor), dim=-1) * mask
+    return weights.to(scores.dtype)
+
+
+def masked_mean(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Mean over the positions that are real. states (B, S, D), mask (B, S) or None -> (B, D)."""
+    if mask is None:
+        return states.mean(dim=1)
+    real = mask.unsqueeze(-1).to(states.dtype)
+    return (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
+
+
+def flip_sentences(states: Tensor, mask: Tensor) -> Tensor:
+    """Reverse each sentence within its own length; padding stays at the end. states (B, S, D), mask (B, S)."""
+    positions = torch.arange(mask.shape[1], device=mask.device)
+    last = mask.sum(dim=1, keepdim=True) - 1
+    index = torch.where(mask, last - positions, positions)
+    return states.gather(1, index.unsqueeze(-1).expand_as(states))

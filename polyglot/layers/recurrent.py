@@ -1,0 +1,98 @@
+"""Recurrence over whole sentences in fused calls, padded without packing, and one position at a time for decoding."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from polyglot.layers.masks import flip_sentences
+
+KINDS = {"lstm": nn.LSTM, "gru": nn.GRU}
+State = tuple[Tensor, ...]
+"""(h, c) of an LSTM or (h,) of a GRU, each (layers, N, D)"""
+
+
+class BidirectionalLayer(nn.Module):
+    """One layer read in both directions; the outputs stand side by side.
+
+    Instead of packing, the backward direction reads each sentence reversed within its own length: both directions are then
+    plain fused calls, and whatever happens on the padding comes after the last real token and is masked away.
+    """
+
+    def __init__(self, kind: str, *, input_size: int, size: int) -> None:
+        super().__init__()
+        assert size % 2 == 0, size
+        self.forwards = KINDS[kind](input_size, size // 2, batch_first=True)
+        self.backwards = KINDS[kind](input_size, size // 2, batch_first=True)
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """inputs (B, S, E), mask (B, S) -> (B, S, D), 0 on padding"""
+        left, _ = self.forwards(inputs)
+        right, _ = self.backwards(flip_sentences(inputs, mask))
+        return torch.cat([left, flip_sentences(right, mask)], dim=-1) * mask.unsqueeze(-1)
+
+
+class UnidirectionalLayer(nn.Module):
+    """One layer read from left to right."""
+
+    def __init__(self, kind: str, *, input_size: int, size: int) -> None:
+        super().__init__()
+        self.forwards = KINDS[kind](input_size, size, batch_first=True)
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
+        """inputs (B, S, E), mask (B, S) -> (B, S, D), 0 on padding"""
+        outputs, _ = self.forwards(inputs)
+        return outputs * mask.unsqueeze(-1)
+
+
+def start_state(kind: str, initial: Tensor, layers: int) -> State:
+    """The same s₀ for every layer, and for h and c alike. initial (N, D) -> each (layers, N, D)"""
+    stacked = initial.unsqueeze(0).expand(layers, -1, -1).contiguous()
+    return (stacked, stacked) if kind == "lstm" else (stacked,)
+
+
+def run(recurrence: nn.LSTM | nn.GRU, inputs: Tensor, state: State) -> Tensor:
+    """A fused pass over all positions. inputs (N, T, E) -> outputs (N, T, D)"""
+    outputs, _ = recurrence(inputs, state if isinstance(recurrence, nn.LSTM) else state[0])
+    return outputs
+
+
+class Stepper:
+    """The same recurrence, one position at a time, with its weights laid out once for many steps.
+
+    A fused call of a single position spends more time rearranging weights than multiplying; here a step of a layer is one
+    matrix product over [input; state].
+    """
+
+    def __init__(self, recurrence: nn.LSTM | nn.GRU) -> None:
+        self.lstm = isinstance(recurrence, nn.LSTM)
+        self.dropout = recurrence.dropout if recurrence.training else 0.0
+        self.layers = [self._layer(*weights) for weights in recurrence.all_weights]
+
+    def _layer(self, input_weight: Tensor, state_weight: Tensor, input_bias: Tensor, state_bias: Tensor) -> tuple[Tensor, ...]:
+        if self.lstm:
+            return torch.cat([input_weight, state_weight], dim=1).t(), input_bias + state_bias
+        return input_weight.t(), state_weight.t(), input_bias, state_bias
+
+    def __call__(self, inputs: Tensor, state: State) -> tuple[Tensor, State]:
+        """inputs (N, E), each of state (layers, N, D) -> outputs (N, D) and the next state"""
+        below, after = inputs, []
+        for number, (weights, *before) in enumerate(zip(self.layers, *state)):
+            if number and self.dropout:
+                below = torch.dropout(below, self.dropout, train=True)
+            after.append(self._lstm(below, *weights, *before) if self.lstm else self._gru(below, *weights, *before))
+            below = after[-1][0]
+        return below, tuple(torch.stack(parts) for parts in zip(*after))
+
+    @staticmethod
+    def _lstm(inputs: Tensor, weight: Tensor, bias: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        keep, forget, new, show = torch.addmm(bias, torch.cat([inputs, hidden], dim=1), weight).chunk(4, dim=1)
+        cell = forget.sigmoid() * cell + keep.sigmoid() * new.tanh()
+        return show.sigmoid() * cell.tanh(), cell
+
+    @staticmethod
+    def _gru(inputs: Tensor, w_input: Tensor, w_state: Tensor, b_input: Tensor, b_state: Tensor, hidden: Tensor) -> tuple[Tensor]:
+        reset, update, new = torch.addmm(b_input, inputs, w_input).chunk(3, dim=1)
+        reset_state, update_state, new_state = torch.addmm(b_state, hidden, w_state).chunk(3, dim=1)
+        new = (new + (reset + reset_state).sigmoid() * new_state).tanh()
+        return (new + (update + update_state).sigmoid() * (hidden - new),)

@@ -1,0 +1,1 @@
+"""The model: encoders, bridges and decoders by name, and what is minimised."""

@@ -1,0 +1,37 @@
+"""The attention bridge: a matrix of K rows for a sentence of any length."""
+
+from __future__ import annotations
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from polyglot.layers.masks import masked_softmax
+from polyglot.model.bridges.base import BRIDGES, Bridge
+from polyglot.model.memory import Memory
+from polyglot.registry import ComponentConfig
+
+
+@BRIDGES.register("attention")
+class AttentionBridge(Bridge):
+    """A = softmax over positions of W₂·ReLU(W₁·Hᵀ), M = A·H (Vázquez et al., section 2.2; after Lin et al. 2017).
+
+    No biases, as in the paper. All K rows are visible to the decoder however short the sentence is.
+    """
+
+    fixed_size = True
+
+    class Config(ComponentConfig):
+        heads: int = Field(10, ge=1)
+        """K, the rows of the bridge matrix."""
+        hidden_size: int = Field(1024, ge=1)
+        """Size of the layer between the states and the heads (the paper's d_w)."""
+
+    def __init__(self, config: Config, *, size: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(size, config.hidden_size, bias=False)
+        self.heads = nn.Linear(config.hidden_size, config.heads, bias=False)
+
+    def forward(self, states: Tensor, mask: Tensor) -> Memory:
+        scores = self.heads(self.hidden(states).relu()).transpose(1, 2)  # (B, K, S)
+        weights = masked_softmax(scores, mask.unsqueeze(1))
+        return Memory(weights @ states, weights=weights)

@@ -1,0 +1,24 @@
+"""What every bridge is."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from polyglot.model.memory import Memory
+from polyglot.registry import ComponentConfig, Registry
+
+BRIDGES: Registry[Bridge] = Registry("bridge")
+
+
+class Bridge(nn.Module):
+    """The layers all languages share, between any encoder and any decoder."""
+
+    fixed_size: bool
+    """Whether every sentence has the same number of rows: what a sentence embedding needs."""
+
+    class Config(ComponentConfig):
+        """Settings every bridge has."""
+
+    def forward(self, states: Tensor, mask: Tensor) -> Memory:
+        """states (B, S, D), mask (B, S) -> memory of (B, K, D)"""
+        raise NotImplementedError

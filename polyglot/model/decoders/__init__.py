@@ -1,0 +1,6 @@
+"""Decoders by name. A new one is one file and one line here."""
+
+from polyglot.model.decoders.base import DECODERS, Decoder
+from polyglot.model.decoders.recurrent import GruDecoder, LstmDecoder
+
+__all__ = ["DECODERS", "Decoder", "GruDecoder", "LstmDecoder"]

@@ -1,0 +1,45 @@
+"""What every decoder is: a pass over whole targets for training, and single steps for search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from polyglot.model.memory import Memory
+from polyglot.registry import ComponentConfig, Registry
+
+DECODERS: Registry[Decoder] = Registry("decoder")
+
+
+class Decoder(nn.Module):
+    """Turns embedded target words and the memory into states that the output layer projects.
+
+    A subclass has a nested `Config` with at least `size`, and states the output size as `size`. Its decoding state is any
+    value that only the subclass looks into; search hands it back and reorders it. In `step`, N rows are the B sentences of
+    the memory with the same number of hypotheses each, those of one sentence side by side.
+    """
+
+    size: int
+    """D of the states"""
+
+    class Config(ComponentConfig):
+        """Settings every decoder has."""
+
+        size: int
+
+    def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
+        """embedded (B, T, E), mask (B, T) -> states (B, T, D); position t never sees what follows it"""
+        raise NotImplementedError
+
+    def start(self, memory: Memory) -> Any:
+        """The state before the first word, one row a sentence."""
+        raise NotImplementedError
+
+    def step(self, embedded: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
+        """embedded (N, E) -> states (N, D) of the next word, and the state after it"""
+        raise NotImplementedError
+
+    def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:
+        """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
+        raise NotImplementedError

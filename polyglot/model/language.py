@@ -1,0 +1,104 @@
+"""What one language owns: its encoder and its decoder, each with embeddings, the decoder with the output layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from polyglot.batch import PAD
+from polyglot.model.decoders import DECODERS
+from polyglot.model.encoders import ENCODERS
+from polyglot.model.memory import Memory
+from polyglot.registry import ComponentConfig
+
+
+class EmbeddingConfig(ComponentConfig):
+    """Word embeddings of one language."""
+
+    size: int = Field(512, ge=1)
+    """Embedding size E."""
+    dropout: float = Field(0.3, ge=0, lt=1)
+    """Dropout on the embeddings."""
+    tie_sides: bool = False
+    """One table for the encoder and the decoder of a language."""
+    tie_output: bool = False
+    """The decoder's table is its output layer too; needs `decoder.size` equal to `embedding.size`."""
+
+
+def embedding_table(vocabulary_size: int, size: int) -> nn.Embedding:
+    """A (V, E) table whose pad row is 0 and stays so."""
+    return nn.Embedding(vocabulary_size, size, padding_idx=PAD)
+
+
+class LanguageEncoder(nn.Module):
+    """Token ids of one language to states of the size that the bridge takes."""
+
+    def __init__(
+        self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, states_size: int
+    ) -> None:
+        super().__init__()
+        self.embedding = table
+        self.dropout = nn.Dropout(embedding.dropout)
+        self.body = ENCODERS.build(config, input_size=embedding.size)
+        self.projection = nn.Identity() if self.body.size == states_size else nn.Linear(self.body.size, states_size)
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """tokens and mask (B, S) -> states (B, S, D), 0 on padding"""
+        states = self.projection(self.body(self.dropout(self.embedding(tokens)), mask))
+        return states * mask.unsqueeze(-1)
+
+
+class LanguageDecoder(nn.Module):
+    """Target words of one language from any memory."""
+
+    def __init__(
+        self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, memory_size: int
+    ) -> None:
+        super().__init__()
+        self.embedding = table
+        self.dropout = nn.Dropout(embedding.dropout)
+        self.body = DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
+        self.output = nn.Linear(self.body.size, table.num_embeddings)
+        if embedding.tie_output:
+            self.output.weight = table.weight
+
+    def forward(self, target_in: Tensor, target_mask: Tensor, memory: Memory) -> Tensor:
+        """target_in and target_mask (B, T) -> states (B, T, D), still to be projected"""
+        return self.body(self.dropout(self.embedding(target_in)), target_mask, memory)
+
+    def start(self, memory: Memory) -> Any:
+        return self.body.start(memory)
+
+    def step(self, tokens: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
+        """tokens (N,) -> scores (N, V) of the next word, before the softmax, and the state after it"""
+        states, state = self.body.step(self.dropout(self.embedding(tokens)), state, memory)
+        return self.output(states), state
+
+    def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:
+        return self.body.reorder(state, rows, sentences)
+
+
+def initialize(module: nn.Module, *, initial_range: float | None, generator: torch.Generator) -> None:
+    """Draw every parameter anew from one generator, in an order that other components cannot change.
+
+    Uniform in ±initial_range as the paper's program does, or, when None, Glorot for matrices, orthogonal for recurrence,
+    small normal for embeddings, 0 for biases.
+    """
+    for name, parameter in module.named_parameters():
+        if initial_range is not None:
+            nn.init.uniform_(parameter, -initial_range, initial_range, generator=generator)
+        elif parameter.dim() < 2:
+            nn.init.zeros_(parameter)
+        elif "embedding" in name:
+            nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5, generator=generator)
+        elif "weight_hh" in name:
+            for gate in parameter.split(parameter.shape[1]):
+                nn.init.orthogonal_(gate, generator=generator)
+        else:
+            nn.init.xavier_uniform_(parameter, generator=generator)
+    for table in (child for child in module.modules() if isinstance(child, nn.Embedding)):
+        with torch.no_grad():
+            table.weight[PAD].zero_()

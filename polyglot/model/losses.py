@@ -1,0 +1,95 @@
+"""What is minimised: each loss has a name, a weight and the output it reads; the total is their weighted sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from polyglot.batch import Batch
+from polyglot.layers.cross_entropy import projected_cross_entropy
+from polyglot.model.model import Output
+from polyglot.registry import ComponentConfig, Registry
+
+LOSSES: Registry[Loss] = Registry("loss")
+
+
+class Loss:
+    """One term of the objective, averaged over what it counts."""
+
+    class Config(ComponentConfig):
+        weight: float = Field(1.0, ge=0)
+        """Its share in the total."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor | None:
+        """The loss (), or None where the model has nothing of the kind."""
+        raise NotImplementedError
+
+
+@LOSSES.register("translation")
+class TranslationLoss(Loss):
+    """−log p(y given x), mean over the target tokens; padding is not even projected."""
+
+    class Config(Loss.Config):
+        label_smoothing: float = Field(0.0, ge=0, lt=1)
+        """Share of the probability that is spread over the whole vocabulary (Szegedy et al. 2016)."""
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor:
+        # The positions of real tokens, without asking the device how many there are: the batch knows.
+        real = torch.nonzero_static(batch.target_mask.flatten(), size=batch.target_tokens).squeeze(1)
+        states = output.states.flatten(0, 1).index_select(0, real)
+        targets = batch.target_out.flatten().index_select(0, real)
+        weight, bias = output.projection.weight, output.projection.bias
+        smoothing = self.config.label_smoothing if torch.is_grad_enabled() else 0.0
+        return projected_cross_entropy(states, weight, bias, targets, smoothing=smoothing) / batch.target_tokens
+
+
+@LOSSES.register("bridge")
+class BridgePenalty(Loss):
+    """‖A·Aᵀ − I‖²_F per sentence, mean over the batch: heads that look at the same words cost (Vázquez et al., section 2.3).
+
+    The weight is the paper's λ. Bridges without attention weights have no penalty.
+    """
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor | None:
+        weights = output.memory.weights
+        if weights is None:
+            return None
+        products = weights.float() @ weights.float().transpose(1, 2)  # (B, K, K)
+        return (products - torch.eye(weights.shape[1], device=weights.device)).square().sum(dim=(1, 2)).mean()
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """The terms by name, each (), and their weighted sum."""
+
+    terms: Mapping[str, Tensor]
+    total: Tensor
+
+
+class LossesConfig(ComponentConfig):
+    """The terms of the objective."""
+
+    translation: TranslationLoss.Config = TranslationLoss.Config()
+    """Cross-entropy of the target."""
+    bridge: BridgePenalty.Config = BridgePenalty.Config()
+    """Penalty on bridge heads that attend alike."""
+
+
+class Criterion:
+    """All configured losses of a batch."""
+
+    def __init__(self, config: LossesConfig) -> None:
+        configs = {name: getattr(config, name) for name in LossesConfig.model_fields}
+        self.losses = {name: LOSSES.build(one) for name, one in configs.items() if one.weight > 0}
+
+    def __call__(self, output: Output, batch: Batch) -> Losses:
+        terms = {name: loss(output, batch) for name, loss in self.losses.items()}
+        terms = {name: term for name, term in terms.items() if term is not None}
+        return Losses(terms, sum(self.losses[name].config.weight * term for name, term in terms.items()))

@@ -1,0 +1,64 @@
+"""A name in YAML meets a class: one small registry for each room, and the settings that live beside each class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+
+from polyglot.errors import ConfigError, unknown_name
+
+
+class ComponentConfig(BaseModel):
+    """Settings of one component: frozen, strictly typed, unknown keys refused, each field documented where it stands."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+Component = TypeVar("Component")
+
+
+class Registry(Generic[Component]):
+    """The classes of one room by name; each class brings a nested `Config`, which `register` extends by its `type`."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._classes: dict[str, type[Component]] = {}
+
+    def register(self, name: str) -> Callable[[type[Component]], type[Component]]:
+        """Class decorator. The same name twice is a mistake in our own code."""
+
+        def add(cls: type[Component]) -> type[Component]:
+            assert name not in self._classes, f"two {self.kind}s are named {name!r}"
+            config = create_model(f"{cls.__name__}Config", __base__=cls.Config, __doc__=cls.__doc__, type=(Literal[name], name))
+            cls.Config = config
+            self._classes[name] = cls
+            return cls
+
+        return add
+
+    def names(self) -> list[str]:
+        return sorted(self._classes)
+
+    def get(self, name: str) -> type[Component]:
+        """The class of that name. Raises ConfigError naming near and known ones."""
+        if name not in self._classes:
+            raise ConfigError(unknown_name(self.kind, name, self._classes))
+        return self._classes[name]
+
+    def configure(self, name: str, **settings: Any) -> ComponentConfig:
+        """The settings of one class, checked; pydantic's ValidationError is turned into sentences by whoever read the YAML."""
+        return self.get(name).Config(**settings)
+
+    def build(self, config: ComponentConfig, **given: Any) -> Component:
+        """The component of those settings; `given` is what only the run knows, such as sizes."""
+        return self._classes[config.type](config, **given)
+
+    def config_type(self) -> Any:
+        """The type of a configuration field that takes any of these: a name alone, or a mapping with `type` and settings."""
+        union = reduce(or_, (cls.Config for _, cls in sorted(self._classes.items())))
+        discriminated = Annotated[union, Field(discriminator="type")] if len(self._classes) > 1 else union
+        return Annotated[discriminated, BeforeValidator(lambda value: {"type": value} if isinstance(value, str) else value)]

@@ -1,0 +1,101 @@
+"""The run directory: every path in it, its configuration and vocabularies. It can be moved, and later commands need nothing else."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from polyglot.config import Config, check_config, load_config, read_yaml
+from polyglot.errors import CheckpointError, ConfigError
+from polyglot.text.normalisation import Normaliser
+from polyglot.text.vocabulary import Vocabulary
+
+
+class Run:
+    """`config.yaml`, `vocabulary/`, `checkpoints/`, `log.jsonl`, `evaluation/`."""
+
+    def __init__(self, path: str | Path, config: Config) -> None:
+        self.path, self.config = Path(path), config
+        self.checkpoints = self.path / "checkpoints"
+        self.log = self.path / "log.jsonl"
+        self.evaluation = self.path / "evaluation"
+
+    @classmethod
+    def create(cls, config: Config) -> Run:
+        """A new run directory with its configuration. Raises CheckpointError when it exists or cannot be made."""
+        run = cls(config.run, config)
+        if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
+            raise CheckpointError(
+                f"{run.path}: exists; continue it with `polyglot train {run.path} --resume`, choose another with run=…, or remove it"
+            )
+        try:
+            run.path.mkdir(parents=True, exist_ok=True)
+            (run.path / "vocabulary").mkdir(exist_ok=True)
+            (run.path / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
+        except OSError as error:
+            raise CheckpointError(f"{run.path}: the run directory cannot be written: {error.strerror}") from None
+        return run
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        """An existing run directory. Raises ConfigError when there is none."""
+        path = Path(path)
+        if not (path / "config.yaml").is_file():
+            raise ConfigError(f"{path}: no run directory: it has no config.yaml")
+        return cls(path, check_config(read_yaml(path / "config.yaml"), where=str(path / "config.yaml")))
+
+    @classmethod
+    def reconfigure(cls, path: str | Path, overrides: Sequence[str]) -> Run:
+        """An existing run whose configuration is changed from now on, such as more training steps."""
+        run = cls(path, load_config(Path(path) / "config.yaml", overrides))
+        replace_file(run.path / "config.yaml", run.config.to_yaml())
+        return run
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Only one process trains a run at a time. Raises CheckpointError while another does."""
+        with (self.path / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CheckpointError(f"{self.path}: another process is training this run") from None
+            yield
+
+    def vocabulary_file(self, language: str) -> Path:
+        return self.path / "vocabulary" / f"{language}.model"
+
+    @cached_property
+    def vocabularies(self) -> dict[str, Vocabulary]:
+        """The vocabulary of every language that has one."""
+        files = {language: self.vocabulary_file(language) for language in self.config.languages}
+        return {language: Vocabulary.load(file) for language, file in files.items() if file.is_file()}
+
+    @cached_property
+    def normalisers(self) -> dict[str, Normaliser]:
+        """The text steps of every language."""
+        return {language: Normaliser(self.config.text.of(language), language) for language in self.config.languages}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that the components are built from: what a checkpoint must agree with."""
+        built_from = {
+            "model": self.config.model.model_dump(),
+            "pairs": sorted(map(str, self.config.pairs)),
+            "vocabularies": {language: vocabulary.sha256 for language, vocabulary in sorted(self.vocabularies.items())},
+        }
+        return hashlib.sha256(json.dumps(built_from, sort_keys=True).encode()).hexdigest()
+
+
+def replace_file(path: Path, text: str) -> None:
+    """A file is either what it was or what it shall be. Raises CheckpointError when it cannot be written."""
+    temporary = path.with_name(f".{path.name}.writing")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,37 @@
+"""The YAML files that come with the program: configurations, schedules and evaluation protocols.
+
+In a clone they stand at the top level; in an installed wheel they lie inside the package.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from polyglot.errors import ConfigError, unknown_name
+
+ROOMS = ("configs", "schedules", "evaluation")
+
+
+def folder(room: str) -> Path:
+    """Where the shipped files of a room are: `configs`, `schedules` or `evaluation`."""
+    assert room in ROOMS, room
+    package = Path(__file__).parent
+    inside = package / "shipped" / room
+    return inside if inside.is_dir() else package.parent / room
+
+
+def names(room: str) -> list[str]:
+    """What may be asked for by name, such as `multi30k/paper`."""
+    return sorted(path.relative_to(folder(room)).with_suffix("").as_posix() for path in folder(room).rglob("*.yaml"))
+
+
+def find(room: str, name: str) -> Path:
+    """A file of the user's, or else the shipped file of that name. Raises ConfigError naming near and known ones."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    shipped = folder(room) / f"{name}.yaml"
+    if shipped.is_file():
+        return shipped
+    kind = {"configs": "configuration", "schedules": "schedule", "evaluation": "evaluation protocol"}[room]
+    raise ConfigError(f"{name}: neither a file nor shipped with Polyglot: {unknown_name(kind, name, names(room))}")

@@ -1,0 +1,115 @@
+"""Steps before the vocabulary, one language each, undone on output where they can be."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal
+
+from polyglot.registry import ComponentConfig, Registry
+
+
+class Step:
+    """One change of a line of text; nothing to undo unless a step says otherwise."""
+
+    class Config(ComponentConfig):
+        pass
+
+    def __init__(self, config: Step.Config, *, language: str) -> None:
+        self.config = config
+        self.language = language
+
+    def apply(self, line: str) -> str:
+        raise NotImplementedError
+
+    def undo(self, line: str) -> str:
+        return line
+
+
+STEPS: Registry[Step] = Registry("text step")
+
+
+@STEPS.register("unicode")
+class UnicodeStep(Step):
+    """One way to write each character, whatever bytes the file has for it (Unicode Standard Annex 15)."""
+
+    class Config(Step.Config):
+        form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFC"
+        """NFC keeps every character apart that looks different; NFKC also merges full-width letters, ligatures and fractions."""
+
+    def apply(self, line: str) -> str:
+        return unicodedata.normalize(self.config.form, line)
+
+
+@STEPS.register("lowercase")
+class LowercaseStep(Step):
+    """Small letters only; what was a capital is lost."""
+
+    def apply(self, line: str) -> str:
+        return line.lower()
+
+
+@STEPS.register("punctuation")
+class PunctuationStep(Step):
+    """Quotation marks, dashes and spaces as the Moses script `normalize-punctuation.perl` writes them; cannot be undone."""
+
+    @cached_property
+    def _normalizer(self):
+        from sacremoses import MosesPunctNormalizer  # 0.3 s that a run without this step does not wait for
+
+        return MosesPunctNormalizer(self.language)
+
+    def apply(self, line: str) -> str:
+        return self._normalizer.normalize(line)
+
+
+@STEPS.register("tokenize")
+class TokenizeStep(Step):
+    """Words and punctuation apart, as the Moses tokenizer does it (no XML escapes, hyphens left alone); undone by its detokenizer."""
+
+    @cached_property
+    def _tokenizer(self):
+        from sacremoses import MosesTokenizer
+
+        return MosesTokenizer(self.language)
+
+    @cached_property
+    def _detokenizer(self):
+        from sacremoses import MosesDetokenizer
+
+        return MosesDetokenizer(self.language)
+
+    def apply(self, line: str) -> str:
+        return self._tokenizer.tokenize(line, aggressive_dash_splits=False, return_str=True, escape=False)
+
+    def undo(self, line: str) -> str:
+        return self._detokenizer.detokenize(line.split(), return_str=True, unescape=False)
+
+
+class Normaliser:
+    """All steps of one language: applied in order before the vocabulary, undone in reverse after it."""
+
+    def __init__(self, steps: Sequence[ComponentConfig], language: str) -> None:
+        self.language = language
+        self._configs = tuple(steps)
+        self._steps = [STEPS.build(config, language=language) for config in steps]
+
+    def apply(self, line: str) -> str:
+        for step in self._steps:
+            line = step.apply(line)
+        return line
+
+    def undo(self, line: str) -> str:
+        for step in reversed(self._steps):
+            line = step.undo(line)
+        return line
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same settings and language, on every machine; empty when there are no steps."""
+        if not self._configs:
+            return ""
+        settings = "\n".join(config.model_dump_json() for config in self._configs)
+        return hashlib.sha256(f"{self.language}\n{settings}".encode()).hexdigest()

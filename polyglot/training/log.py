@@ -1,0 +1,114 @@
+"""What a run says while it trains: lines for people, `log.jsonl` for plots, a progress bar, trackers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from polyglot.errors import CheckpointError
+
+logger = logging.getLogger("polyglot")
+
+
+class Window:
+    """Sums since the last line of the log, by task."""
+
+    def __init__(self) -> None:
+        self.started = time.perf_counter()
+        self.steps = 0
+        self.tokens: defaultdict[str, int] = defaultdict(int)
+        self.losses: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+
+    def add(self, task: str, losses: Mapping[str, float], tokens: int) -> None:
+        """One batch; losses are means per token (the penalty: per sentence) and are averaged by tokens."""
+        self.tokens[task] += tokens
+        for name, value in losses.items():
+            self.losses[task][name] += value * tokens
+
+    def summary(self) -> dict[str, Any]:
+        """Mean losses by task, tokens, and tokens per second."""
+        tasks = {
+            task: {"tokens": tokens, **{name: value / tokens for name, value in self.losses[task].items()}}
+            for task, tokens in sorted(self.tokens.items())
+        }
+        total, seconds = sum(self.tokens.values()), time.perf_counter() - self.started
+        mean = sum(self.losses[task]["translation"] for task in self.tokens) / max(total, 1)
+        return {"loss": mean, "tokens_per_second": total / seconds, "steps_per_second": self.steps / seconds, "tasks": tasks}
+
+
+class Log(AbstractContextManager):
+    """Everything a run says. Only the main process speaks."""
+
+    def __init__(self, path: Path, *, accelerator: Accelerator, steps: int, start: int, console: Console | None = None) -> None:
+        self.path, self.accelerator, self.speaks = path, accelerator, accelerator.is_main_process
+        console = console or Console(stderr=True)
+        columns = TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"), TimeRemainingColumn()
+        self.bar = Progress(*columns, console=console, transient=True, disable=not (self.speaks and console.is_terminal))
+        self.row = self.bar.add_task("training", total=steps, completed=start, state="")
+        self.window = Window()
+        if self.speaks:
+            _drop_lines_after(path, start)
+
+    def __enter__(self) -> Log:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.bar.stop()
+
+    def advance(self, step: int) -> None:
+        self.window.steps += 1
+        self.bar.update(self.row, completed=step)
+
+    def training(self, step: int, **values: Any) -> None:
+        """One line about the window since the last, which starts anew."""
+        summary = {**self.window.summary(), **values}
+        self.window = Window()
+        tasks = " ".join(f"{name} {each['translation']:.2f}" for name, each in summary["tasks"].items())
+        speed = f"{summary['tokens_per_second']:,.0f} tokens/s"
+        self.bar.update(self.row, state=f"loss {summary['loss']:.3f} · {speed}")
+        self.write(f"step {step} · loss {summary['loss']:.3f} · {speed} · {tasks}", step=step, kind="training", **summary)
+
+    def write(self, line: str, *, step: int, kind: str, **values: Any) -> None:
+        """A line for people, its values for `log.jsonl` and the trackers."""
+        if not self.speaks:
+            return
+        logger.info(line)
+        record = {"kind": kind, "step": step, "time": round(time.time(), 3), **values}
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+        except OSError as error:
+            raise CheckpointError(f"{self.path}: the log cannot be written: {error.strerror}") from None
+        self.accelerator.log({f"{kind}/{name}": value for name, value in _flat(values)}, step=step)
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, float]]:
+    """Nested numbers with their paths, which is what trackers take."""
+    pairs: list[tuple[str, float]] = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            pairs += _flat(value, f"{prefix}{name}/")
+        elif isinstance(value, (int, float)):
+            pairs.append((f"{prefix}{name}", float(value)))
+    return pairs
+
+
+def _drop_lines_after(path: Path, step: int) -> None:
+    """After a resume the steps beyond the checkpoint are trained again: their old lines would stand there twice."""
+    if not path.is_file():
+        return
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= step]
+    if len(kept) < len(lines):
+        path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")

@@ -1,0 +1,85 @@
+"""What a configuration would do, found out without training: tasks, vocabularies, parameters, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy
+import torch
+from rich.table import Table
+
+from polyglot.config import Config
+from polyglot.data.batching import epoch_batches
+from polyglot.data.dataset import TaskDataset
+from polyglot.run import Run
+from polyglot.training.start import build_datasets, build_model, build_vocabularies, corpora_of
+
+MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that can be said of a run before its first step."""
+
+    config: Config
+    vocabulary_sizes: dict[str, int]
+    datasets: dict[str, TaskDataset]
+    parameters: dict[str, int]
+    """by component"""
+
+    def memory(self) -> dict[str, int]:
+        """Bytes by purpose; the activations are an estimate for the widest batch of the first epoch of the longest task."""
+        config, total = self.config, sum(self.parameters.values())
+        kept = {"sgd": 1 if getattr(config.optimizer, "momentum", 0) else 0}.get(config.optimizer.type, 2)
+        own = lambda pair: sum(self.parameters.get(name, 0) for name in (f"encoder.{pair.source}", "bridge", f"decoder.{pair.target}"))  # noqa: E731
+        gradients = max(own(pair) for pair in config.pairs) * config.schedule.tasks_per_update
+        return {"parameters": 4 * total, "optimizer": 4 * kept * total, "gradients": 4 * gradients, "activations": self._activations()}
+
+    def _activations(self) -> int:
+        """Numbers kept for the way back: about 16 states for each layer and position, as many bytes each as a float has."""
+        widest = 0
+        for name, dataset in self.datasets.items():
+            batches = epoch_batches(dataset.source_lengths, dataset.target_lengths, self.config.batching, seed=self.config.seed, task_name=name, epoch=0)
+            cells = max(len(rows) * int(numpy.maximum(dataset.source_lengths, dataset.target_lengths + 1)[rows].max()) for rows in batches)
+            widest = max(widest, cells)
+        model = self.config.model
+        layers = getattr(model.encoder, "layers", 1) * model.encoder.size + getattr(model.decoder, "layers", 1) * model.decoder.size
+        return 4 * 16 * widest * (layers + model.embedding.size)
+
+    def tables(self) -> Iterator[Table]:
+        """For the terminal."""
+        tasks = Table("task", "sentences", "left out", "source tokens", "target tokens", title="Tasks")
+        for name, dataset in self.datasets.items():
+            dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
+            counts = (int(lengths.sum()) for lengths in (dataset.source_lengths, dataset.target_lengths))
+            tasks.add_row(name, f"{len(dataset):,}", dropped or "none", *(f"{count:,}" for count in counts))
+        yield tasks
+        vocabularies = Table("language", "pieces", title="Vocabularies")
+        for language, size in self.vocabulary_sizes.items():
+            vocabularies.add_row(language, f"{size:,}")
+        yield vocabularies
+        components = Table("component", "parameters", title="Components")
+        for name, count in self.parameters.items():
+            components.add_row(name, f"{count:,}")
+        components.add_section()
+        components.add_row("all", f"{sum(self.parameters.values()):,}")
+        yield components
+        memory = Table("memory for", "MiB", title="Memory of training, estimated")
+        for purpose, size in self.memory().items():
+            memory.add_row(purpose, f"{size / MEBIBYTE:,.0f}")
+        yield memory
+
+
+def plan(config: Config) -> Plan:
+    """Check a configuration with its data; nothing is written but the cache of the text."""
+    corpora = corpora_of(config, config.data.train)
+    for others in (config.data.valid, config.data.test):
+        corpora_of(config, others)
+    normalisers = Run(config.run, config).normalisers
+    vocabularies = build_vocabularies(config, corpora, normalisers)
+    datasets = build_datasets(config, corpora, vocabularies, normalisers)
+    with torch.device("meta"):
+        model = build_model(config, vocabularies, seed=None)
+    parameters = {name: sum(each.numel() for each in own.values()) for name, own in model.component_parameters().items()}
+    return Plan(config, {language: len(each) for language, each in vocabularies.items()}, datasets, parameters)

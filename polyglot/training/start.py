@@ -1,0 +1,93 @@
+"""From a configuration to a trainer: vocabularies, datasets, model, optimizer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+
+from polyglot.config import Config
+from polyglot.data.batching import BatchStream
+from polyglot.data.corpora import Corpora
+from polyglot.data.dataset import TaskDataset
+from polyglot.errors import DataError
+from polyglot.model.losses import Criterion
+from polyglot.model.model import TranslationModel
+from polyglot.optim import LEARNING_RATES, OPTIMIZERS
+from polyglot.registry import ComponentConfig
+from polyglot.run import Run
+from polyglot.schedule import SCHEDULES
+from polyglot.text.normalisation import Normaliser
+from polyglot.text.vocabulary import Vocabulary
+from polyglot.training.trainer import Trainer, Validation
+
+logger = logging.getLogger("polyglot")
+
+
+def corpora_of(config: Config, corpora: Sequence[ComponentConfig]) -> Corpora:
+    """Corpora as the configuration names them. Raises DataError with every problem that shows without reading much."""
+    result = Corpora(corpora, folder=Path(config.data.folder), languages=config.languages)
+    problems = result.check()
+    if problems:
+        raise DataError("\n".join(problems))
+    return result
+
+
+def build_vocabularies(config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser]) -> dict[str, Vocabulary]:
+    """Learn the vocabulary of every language from its training text."""
+    vocabularies = {}
+    for language in config.languages:
+        own, steps = config.vocabulary.of(language), normalisers[language]
+        texts = (steps.apply(sentence) for sentence in corpora.sentences(language))
+        vocabularies[language] = Vocabulary.train(texts, own, language=language, seed=config.seed)
+        logger.info(f"vocabulary of {language}: {len(vocabularies[language])} pieces")
+    return vocabularies
+
+
+def build_datasets(config: Config, corpora: Corpora, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser]) -> dict[str, TaskDataset]:
+    """The sentences of every task, by its name."""
+    given = {"filters": config.data.filter, "seed": config.seed}
+    return {task.name: TaskDataset(task, corpora, vocabularies, normalisers, **given) for task in config.tasks}
+
+
+def build_model(config: Config, vocabularies: Mapping[str, Vocabulary], *, seed: int | None) -> TranslationModel:
+    """The model of a run; on the meta device it costs nothing and can still be counted."""
+    sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
+    return TranslationModel(config.model, vocabulary_sizes=sizes, pairs=config.pairs, seed=seed)
+
+
+def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[], Validation] | None]) -> Trainer:
+    """Everything a run needs to train; vocabularies are read from the run directory, or learnt and put there.
+
+    validator: makes of a model the function that looks at held-out text, or None.
+    """
+    config = run.config
+    torch.manual_seed(config.seed)
+    accelerator = Accelerator(mixed_precision=config.training.precision, log_with=config.training.trackers or None, project_dir=run.path)
+    if config.training.trackers:
+        accelerator.init_trackers("polyglot", init_kwargs={})
+    corpora = corpora_of(config, config.data.train)
+    if set(run.vocabularies) != set(config.languages):
+        for language, vocabulary in build_vocabularies(config, corpora, run.normalisers).items():
+            vocabulary.save(run.vocabulary_file(language))
+        del run.vocabularies  # read anew, as every later command will
+    datasets = build_datasets(config, corpora, run.vocabularies, run.normalisers)
+    for name, dataset in datasets.items():
+        dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
+        logger.info(f"task {name}: {len(dataset)} sentences" + (f", left out: {dropped}" if dropped else ""))
+    model = build_model(config, run.vocabularies, seed=config.seed)
+    sizes = {task.pair: len(datasets[task.name]) for task in config.tasks}
+    return Trainer(
+        run,
+        model=model,
+        optimizer=OPTIMIZERS.build(config.optimizer, parameters=model.parameters()),
+        learning_rate=LEARNING_RATES.build(config.learning_rate_schedule, steps=config.training.steps),
+        schedule=SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, sizes=sizes, seed=config.seed),
+        streams={name: BatchStream(dataset, config.batching, seed=config.seed) for name, dataset in datasets.items()},
+        criterion=Criterion(config.losses),
+        accelerator=accelerator,
+        validate=validator(model),
+    )

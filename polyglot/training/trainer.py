@@ -1,0 +1,245 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+
+from polyglot import checkpoint as checkpoints
+from polyglot.batch import Batch
+from polyglot.checkpoint import Checkpoint
+from polyglot.data.batching import BatchStream
+from polyglot.errors import TrainingError
+from polyglot.model.losses import Criterion, Losses
+from polyglot.model.model import TranslationModel
+from polyglot.optim import LearningRate
+from polyglot.run import Run
+from polyglot.schedule import Schedule
+from polyglot.training.gradients import clip, to_means, tokens_by_component
+from polyglot.training.log import Log
+from polyglot.training.progress import Progress
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What was found on held-out text."""
+
+    losses: Mapping[str, float]
+    """per token, by task"""
+    bleu: Mapping[str, float] = field(default_factory=dict)
+    """by pair"""
+
+    def value(self, by: str) -> float:
+        """The number that makes a checkpoint the best: mean BLEU, or the mean loss of the tasks that are no copies."""
+        values = list(self.bleu.values()) if by == "bleu" else [
+            loss for pair, loss in self.losses.items() if len(self.losses) == 1 or pair.split("-")[0] != pair.split("-")[1]
+        ] or list(self.losses.values())
+        return sum(values) / len(values)
+
+
+class Trainer:
+    """Trains a model on the tasks of a schedule, one update at a time."""
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        model: TranslationModel,
+        optimizer: torch.optim.Optimizer,
+        learning_rate: LearningRate,
+        schedule: Schedule,
+        streams: Mapping[str, BatchStream],
+        criterion: Criterion,
+        accelerator: Accelerator,
+        validate: Callable[[], Validation] | None,
+    ) -> None:
+        """streams: by task name. validate: looks at held-out text; None when there is none."""
+        self.run, self.settings, self.accelerator = run, run.config.training, accelerator
+        self.model = model.to(accelerator.device)
+        self.optimizer = accelerator.prepare_optimizer(optimizer)
+        self.learning_rate, self.schedule, self.streams = learning_rate, schedule, streams
+        self.criterion, self.validate = criterion, validate
+        self.parameters = self.model.component_parameters()
+        self.base_rates = [group["lr"] for group in optimizer.param_groups]
+        self.progress = Progress()
+        self.pending: list[tuple[str, int, Any, dict[str, Tensor]]] = []
+        self.interrupted = False
+
+    def train(self) -> None:
+        """Go on until the last step, an early stop, or an interruption; every end leaves a checkpoint."""
+        progress, settings = self.progress, self.settings
+        with self._log() as self.log, self._interruptible():
+            while progress.step < settings.steps and not self.interrupted and not self._out_of_patience():
+                started = time.perf_counter()
+                norm = self.update()
+                progress.step += 1
+                self._look_at_losses(norm)
+                progress.seconds += time.perf_counter() - started
+                self.log.advance(progress.step)
+                if self.validate and self._due(self.run.config.validation.every):
+                    self._validate()
+                if self._due(settings.checkpoint.every):
+                    self.save()
+            if progress.step not in checkpoints.steps(self.run.checkpoints):
+                self.save()
+
+    def update(self) -> Tensor:
+        """One step: batches of the scheduled tasks, their gradients, the optimizer. Returns the gradient norm on the device."""
+        step = self.progress.step
+        torch.manual_seed(zlib.crc32(f"{self.run.config.seed}/{step}/{self.accelerator.process_index}".encode()))
+        self._set_learning_rate(step)
+        batches = [self._next_batch(task.name) for task in self.schedule.at(step, process=self.accelerator.process_index)]
+        tokens = tokens_by_component(batches, self.parameters)
+        total = sum(batch.target_tokens for batch in batches)
+        self.model.train()
+        for batch in batches:
+            with self.accelerator.autocast():
+                losses = self.criterion(self.model(batch), batch)
+            self.accelerator.backward(losses.total * (batch.target_tokens / total))
+            self._remember(batch, losses)
+        to_means(self.parameters, tokens, total=total)
+        trained = [parameter for name in tokens for parameter in self.parameters[name].values() if parameter.grad is not None]
+        self.accelerator.unscale_gradients(self.optimizer)
+        norm = clip(trained, self.settings.clip_norm)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return norm
+
+    def save(self) -> None:
+        """Write a checkpoint, and mark it when the last validation was the best one."""
+        self._look_at_losses(None, flush=True)
+        checkpoint = checkpoints.write(
+            self.run.checkpoints,
+            step=self.progress.step,
+            components=self.parameters,
+            training=self._optimizer_tensors(),
+            state={"progress": self.progress.to_dict(), "positions": {name: stream.position for name, stream in self.streams.items()}},
+            configuration=self.run.fingerprint,
+        )
+        if self.progress.best and self.progress.best["step"] == self.progress.step:
+            checkpoints.mark_best(self.run.checkpoints, self.progress.best)
+        checkpoints.prune(self.run.checkpoints, keep=self.settings.checkpoint.keep)
+        self.log.write(f"step {self.progress.step} · checkpoint in {checkpoint.path}", step=self.progress.step, kind="checkpoint")
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Go on exactly where a checkpoint was written."""
+        if checkpoint.manifest["configuration"] != self.run.fingerprint:
+            raise checkpoints.CheckpointError(f"{checkpoint.path}: comes from another configuration than {self.run.path / 'config.yaml'}")
+        checkpoint.load_into(self.parameters)
+        tensors = checkpoint.training_tensors()
+        for component, parameters in self.parameters.items():
+            for name, parameter in parameters.items():
+                prefix = f"{component}/{name}/"
+                kept = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+                if kept:
+                    self.optimizer.state[parameter] = {
+                        key: value.to(parameter.device if value.dim() else "cpu").clone() for key, value in kept.items()
+                    }
+        state = checkpoint.training_state()
+        self.progress = Progress.from_dict(state["progress"])
+        for name, position in state["positions"].items():
+            self.streams[name].seek(position)
+
+    # The loop's calls, in its order -----------------------------------------------------------------------------------------
+
+    def _log(self) -> Log:
+        return Log(self.run.log, accelerator=self.accelerator, steps=self.settings.steps, start=self.progress.step)
+
+    def _due(self, every: int) -> bool:
+        return self.progress.step % every == 0 or self.progress.step == self.settings.steps
+
+    def _out_of_patience(self) -> bool:
+        patience = self.run.config.validation.patience
+        return patience is not None and self.progress.without_better >= patience
+
+    def _set_learning_rate(self, step: int) -> None:
+        for group, base in zip(self.optimizer.param_groups, self.base_rates):
+            group["lr"] = base * self.learning_rate.factor(step)
+
+    def _next_batch(self, task: str) -> Batch:
+        return self.streams[task].next().to(self.accelerator.device)
+
+    def _remember(self, batch: Batch, losses: Losses) -> None:
+        terms = {name: term.detach() for name, term in losses.terms.items()}
+        self.pending.append((batch.task.name, batch.target_tokens, self.streams[batch.task.name].last_indices, terms))
+
+    def _look_at_losses(self, norm: Tensor | None, *, flush: bool = False) -> None:
+        """Read the losses of the last steps from the device: at each line of the log, so that no step has to wait for them.
+
+        Raises TrainingError for a loss that is no number, naming task and batch.
+        """
+        due = norm is not None and self._due(self.settings.log_every)
+        if not due and not flush and self.accelerator.device.type != "cpu":
+            return
+        pending, self.pending = self.pending, []
+        values = iter(torch.stack([term.float() for *_, terms in pending for term in terms.values()]).tolist() if pending else [])
+        for task, tokens, indices, terms in pending:
+            losses = {name: next(values) for name in terms}
+            if not all(map(math.isfinite, losses.values())):
+                raise TrainingError(self._not_a_number(task, indices, losses))
+            self.log.window.add(task, losses, tokens)
+            self.progress.tokens[task] = self.progress.tokens.get(task, 0) + tokens
+        if due:
+            rate = self.optimizer.param_groups[0]["lr"]
+            self.log.training(self.progress.step, learning_rate=rate, gradient_norm=norm.item(), seconds=round(self.progress.seconds, 2))
+
+    def _not_a_number(self, task: str, indices: Any, losses: Mapping[str, float]) -> str:
+        lines = self.streams[task].dataset.names(indices)
+        kept = checkpoints.steps(self.run.checkpoints)
+        good = f"the last good checkpoint is step {kept[-1]}" if kept else "there is no checkpoint yet"
+        found = ", ".join(f"{name} {value}" for name, value in losses.items())
+        return (
+            f"step {self.progress.step}, task {task}: the loss is no longer a number ({found}); batch of {len(lines)} sentences: "
+            f"{'; '.join(lines[:4])}{'; …' if len(lines) > 4 else ''}; {good}; try a lower learning rate or a smaller training.clip_norm"
+        )
+
+    def _validate(self) -> None:
+        self.model.eval()
+        result = self.validate()
+        by = self.run.config.validation.best_by
+        value = result.value(by)
+        better = self.progress.judge(by=by, value=value)
+        scores = " ".join(f"{pair} {score:.1f}" for pair, score in result.bleu.items())
+        line = f"step {self.progress.step} · validation · {by} {value:.3f}{' (best so far)' if better else ''}" + (f" · BLEU {scores}" if scores else "")
+        self.log.write(line, step=self.progress.step, kind="validation", value=value, by=by, best=better, losses=dict(result.losses), bleu=dict(result.bleu))
+        if better:
+            self.save()
+
+    def _optimizer_tensors(self) -> dict[str, Tensor]:
+        state = self.optimizer.state
+        return {
+            f"{component}/{name}/{quantity}": value
+            for component, parameters in self.parameters.items()
+            for name, parameter in parameters.items()
+            for quantity, value in state.get(parameter, {}).items()
+            if isinstance(value, Tensor)
+        }
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Ctrl-C and a polite end finish the step and leave a checkpoint; a second Ctrl-C does not wait."""
+
+        def stop(number: int, frame: Any) -> None:
+            self.interrupted = True
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,432 @@
+"""Every kind of corpus gives the same text, and says in one sentence what is wrong with it."""
+
+import gzip
+import json
+import os
+import sys
+import types
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from polyglot.data import cache
+from polyglot.data.corpora import CORPORA, Corpora
+from polyglot.errors import DataError
+from polyglot.task import LanguagePair
+
+DE = ["Ein Hund rennt.", "", "Zwei\x85Katzen\u2028schlafen\x0b.", " Leerzeichen \t bleiben ", "letzte"]
+EN = ["A dog runs.", "empty on the other side", "Two cats sleep.", "spaces stay", "last"]
+LANGUAGES = ("de", "en", "fr")
+
+
+def corpora(folder, *configs, languages=LANGUAGES):
+    return Corpora([CORPORA.configure(**config) for config in configs], folder=folder, languages=languages)
+
+
+def pair(text):
+    return LanguagePair.parse(text)
+
+
+def lines_of(texts):
+    return tuple(dataset["text"][:] for dataset in texts)
+
+
+def serve(corpus, text):
+    [parallel] = corpus.parallel(pair(text))
+    return lines_of((parallel.source, parallel.target))
+
+
+def write(path, lines, *, end="\n", zipped=False):
+    content = "".join(line + end for line in lines).encode()
+    path.write_bytes(gzip.compress(content) if zipped else content)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(tmp_path / "train.de", DE)
+    write(tmp_path / "train.en", EN)
+    return tmp_path
+
+
+def as_text(folder):
+    write(folder / "a.de", DE)
+    write(folder / "a.en", EN)
+    return {"name": "text", "path": "a.{language}"}
+
+
+def as_gzip(folder):
+    write(folder / "a.de.gz", DE, zipped=True)
+    write(folder / "a.en.gz", EN, zipped=True)
+    return {"name": "text", "path": "a.{language}.gz"}
+
+
+def as_files_of_a_pair(folder):
+    return as_text(folder) and {"name": "text", "pairs": {"de-en": ["a.de", "a.en"]}}
+
+
+def as_tsv(folder):
+    write(folder / "a.tsv", [f"{number}\t{de}\t{en}" for number, (de, en) in enumerate(zip(clean(DE), EN, strict=True))])
+    return {"name": "tsv", "path": "a.tsv", "columns": {"de": 2, "en": 3}}
+
+
+def as_tsv_with_header(folder):
+    write(folder / "a.tsv", ["de\ten", *(f"{de}\t{en}" for de, en in zip(clean(DE), EN, strict=True))])
+    return {"name": "tsv", "path": "a.tsv", "columns": "{language}", "header": True}
+
+
+def as_jsonl(folder):
+    write(folder / "a.jsonl", [json.dumps({"german": de, "english": en}) for de, en in zip(DE, EN, strict=True)])
+    return {"name": "jsonl", "path": "a.jsonl", "columns": {"de": "german", "en": "english"}}
+
+
+def as_jsonl_with_translation(folder):
+    write(folder / "a.jsonl", [json.dumps({"translation": {"de": de, "en": en}}) for de, en in zip(DE, EN, strict=True)])
+    return {"name": "jsonl", "path": "a.jsonl"}
+
+
+def as_parquet(folder):
+    pyarrow.parquet.write_table(pyarrow.table({"german": DE, "x": [1] * 5, "english": EN}), folder / "a.parquet", row_group_size=2)
+    return {"name": "parquet", "path": "a.parquet", "columns": {"de": "german", "en": "english"}}
+
+
+def as_parquet_with_translation(folder):
+    rows = [{"de": de, "en": en} for de, en in zip(DE, EN, strict=True)]
+    pyarrow.parquet.write_table(pyarrow.table({"translation": rows}), folder / "a.parquet")
+    return {"name": "parquet", "path": "a.parquet"}
+
+
+def as_hub(folder):
+    as_parquet_with_translation(folder)  # a folder is loaded by the same call as a data set of the hub
+    (folder / "set").mkdir()
+    (folder / "a.parquet").rename(folder / "set" / "train.parquet")
+    return {"type": "hub", "name": str(folder / "set")}
+
+
+def clean(lines):
+    return [line.replace("\t", " ") for line in lines]
+
+
+KINDS = [
+    as_text,
+    as_gzip,
+    as_files_of_a_pair,
+    as_tsv,
+    as_tsv_with_header,
+    as_jsonl,
+    as_jsonl_with_translation,
+    as_parquet,
+    as_parquet_with_translation,
+    as_hub,
+]
+
+
+def configured(config):
+    config = dict(config)
+    kind = config.pop("type", None) or config.pop("name")
+    return CORPORA.get(kind).Config(**config)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_gives_the_same_text(kind, tmp_path):
+    corpus = Corpora([configured(kind(tmp_path))], folder=tmp_path, languages=("de", "en"))
+    german = clean(DE) if "tsv" in kind.__name__ else DE
+    assert corpus.check() == []
+    assert corpus.pairs() == {pair("de-en"), pair("en-de"), pair("de-de"), pair("en-en")}
+    assert serve(corpus, "de-en") == (german, EN)
+    assert serve(corpus, "en-de") == (EN, german)
+    assert serve(corpus, "de-de") == (german, german)
+    assert list(corpus.sentences("de")) == german
+    with pytest.raises(DataError, match="^no corpus has text for de-fr; there is text for de-en, en-de$"):
+        corpus.parallel(pair("de-fr"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_second_reading_comes_from_the_cache(kind, tmp_path, monkeypatch):
+    config = configured(kind(tmp_path))
+    first = serve(Corpora([config], folder=tmp_path, languages=("de", "en")), "de-en")
+    monkeypatch.setattr(cache, "_write", lambda *_: pytest.fail("read again"))
+    assert serve(Corpora([config], folder=tmp_path, languages=("de", "en")), "de-en") == first
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff")), min_size=1),
+    end=st.sampled_from(["\n", "\r\n"]),
+    last=st.booleans(),
+    zipped=st.booleans(),
+    block=st.sampled_from([1, 3, 1 << 20]),
+)
+def test_a_line_is_what_newlines_separate(lines, end, last, zipped, block, tmp_path, monkeypatch):
+    from polyglot.data import lines as reader
+
+    if not last and lines[-1] == "":
+        lines = [*lines, "x"]  # without its newline an empty last line is no line
+    monkeypatch.setattr(reader, "BLOCK", block)
+    content = (end.join(lines) + (end if last else "")).encode()
+    (tmp_path / "f").write_bytes(gzip.compress(content) if zipped else content)
+    assert [line for some in reader.line_blocks(tmp_path / "f") for line in some] == lines
+
+
+def test_a_byte_order_mark_is_no_text(folder):
+    (folder / "train.de").write_bytes(b"\xef\xbb\xbf" + (folder / "train.de").read_bytes())
+    assert serve(corpora(folder, {"name": "text", "path": "train.{language}"}), "de-en") == (DE, EN)
+
+
+def test_line_breaks_inside_a_text_become_spaces(tmp_path):
+    write(tmp_path / "a.jsonl", [json.dumps({"de": "eins\r\nzwei", "en": "one\n\ntwo"})])
+    assert serve(corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": "{language}"}), "de-en") == (["eins zwei"], ["one two"])
+    table = pyarrow.table({"de": ["eins\r\nzwei", None], "en": ["one\n\ntwo", "no German"]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    corpus = corpora(tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"})
+    assert serve(corpus, "de-en") == (["eins zwei", ""], ["one two", "no German"])
+
+
+def test_a_file_that_changes_is_read_again(folder):
+    config = {"name": "text", "path": "train.{language}"}
+    assert serve(corpora(folder, config), "de-en") == (DE, EN)
+    write(folder / "train.de", reversed(DE))
+    assert serve(corpora(folder, config), "de-en") == (DE[::-1], EN)
+
+
+def test_a_cache_that_was_cut_off_is_made_again(folder):
+    config = {"name": "text", "path": "train.{language}"}
+    [parallel] = corpora(folder, config).parallel(pair("de-en"))
+    [cached] = parallel.source.cache_files or [{"filename": parallel.source.data.path}]
+    with open(cached["filename"], "r+b") as file:
+        file.truncate(os.path.getsize(cached["filename"]) - 20)
+    assert serve(corpora(folder, config), "de-en") == (DE, EN)
+
+
+def test_files_of_pairs_serve_both_directions_unless_the_other_is_given(folder):
+    write(folder / "back.en", ["one"])
+    write(folder / "back.de", ["eins"])
+    write(folder / "x.fr", EN)
+    corpus = corpora(
+        folder,
+        {"name": "text", "pairs": {"de-en": ["train.de", "train.en"], "en-de": ["back.en", "back.de"], "fr-en": ["x.fr", "train.en"]}},
+    )
+    assert serve(corpus, "de-en") == (DE, EN)
+    assert serve(corpus, "en-de") == (["one"], ["eins"])
+    assert serve(corpus, "en-fr") == (EN, EN)
+    assert pair("de-fr") not in corpus.pairs()
+    assert sorted(serve(corpus, "en-en")[0]) == sorted([*EN, "one"])  # train.en once, although two pairs have it
+    assert sorted(corpus.sentences("de")) == sorted([*DE, "eins"])
+
+
+def test_several_corpora_serve_one_pair_each_with_its_weight_and_place(folder):
+    corpus = corpora(folder, {"name": "text", "path": "train.{language}", "weight": 2.0}, as_jsonl(folder))
+    first, second = corpus.parallel(pair("de-en"))
+    assert (first.weight, second.weight) == (2, 1)
+    assert first.name == f"{folder}/train.de + {folder}/train.en" and second.name == f"{folder}/a.jsonl"
+    assert list(corpus.sentences("en")) == EN + EN
+
+
+def test_the_phrasebook_is_a_corpus(tmp_path, monkeypatch):
+    class Sentence:
+        def __init__(self, number):
+            self.number = number
+
+        def text(self, language):
+            return f"{language} {self.number}"
+
+    phrasebook = types.ModuleType("polyglot.data.phrasebook")
+    phrasebook.__file__ = __file__
+    phrasebook.LANGUAGES = ("de", "en", "fi")
+    phrasebook.splits = lambda *, seed, **sizes: {name: [Sentence(seed + n) for n in range(size)] for name, size in sizes.items()}
+    monkeypatch.setitem(sys.modules, "polyglot.data.phrasebook", phrasebook)
+    monkeypatch.setattr("polyglot.data.phrasebook", phrasebook, raising=False)
+    corpus = corpora(tmp_path, {"name": "phrasebook", "split": "valid", "valid": 2, "seed": 5}, languages=("de", "fi"))
+    assert corpus.check() == []
+    assert serve(corpus, "de-fi") == (["de 5", "de 6"], ["fi 5", "fi 6"])
+    [problem] = corpora(tmp_path, {"name": "phrasebook"}, languages=("sa",)).check()
+    assert problem == "phrasebook train: has none of sa; it knows de, en, fi"
+
+
+# --- what is wrong is said, before reading where it can be ---
+
+
+def test_everything_wrong_with_the_files_is_said_at_once(tmp_path):
+    (tmp_path / "e.de").touch()
+    write(tmp_path / "e.en", EN)
+    (tmp_path / "e.fr").mkdir()
+    corpus = corpora(tmp_path, {"name": "text", "path": "e.{language}"}, {"name": "jsonl", "path": "gone.jsonl"}, languages=("de", "en", "fr", "cs"))
+    assert corpus.check() == [
+        f"{tmp_path}/e.de: the file is empty",
+        f"{tmp_path}/e.fr: a folder, not a file",
+        f"{tmp_path}/gone.jsonl: no such file",
+        f"{tmp_path}/e.cs: no such file; there are files for de, en, fr",
+    ]
+
+
+def test_a_language_without_text_is_a_problem_only_when_no_corpus_has_it(folder):
+    pattern = {"name": "text", "path": "train.{language}"}
+    assert corpora(folder, pattern).check() == [f"{folder}/train.fr: no such file; there are files for de, en"]
+    write(folder / "x.fr", EN)
+    assert corpora(folder, pattern, {"name": "text", "pairs": {"fr-en": ["x.fr", "train.en"]}}).check() == []
+
+
+def test_a_pattern_without_any_file_is_one_problem(tmp_path):
+    assert corpora(tmp_path, {"name": "text", "path": "t.{language}"}).check() == [f"{tmp_path}/t.{{language}}: nothing for any of de, en, fr"]
+
+
+def test_columns_that_are_not_there_are_named_with_those_that_are(tmp_path):
+    write(tmp_path / "a.jsonl", [json.dumps({"german": "x", "meta": {"fr": "y"}})])
+    corpus = corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": {"de": "german", "en": "english"}}, languages=("de", "en"))
+    assert corpus.check() == [f"{tmp_path}/a.jsonl: no column english; it has german, meta, meta.fr"]
+    [problem] = corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": "meta.{language}"}, languages=("fr", "en")).check()
+    assert problem == f"{tmp_path}/a.jsonl: no column for en; there are columns for fr"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(folder):
+    (folder / "train.de").chmod(0)
+    assert f"{folder}/train.de: cannot be read: Permission denied" in corpora(folder, {"name": "text", "path": "train.{language}"}).check()
+
+
+def test_a_file_that_the_system_refuses(folder, monkeypatch):
+    from pathlib import Path
+
+    def refuse(self, *_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    corpus = corpora(folder, {"name": "text", "path": "train.{language}"}, languages=("de", "en"))
+    monkeypatch.setattr(Path, "open", refuse)
+    assert corpus.check() == [f"{folder}/train.{one}: cannot be read: Permission denied" for one in ("de", "en")]
+
+
+def broken(folder, content, *, name="bad.de"):
+    (folder / name).write_bytes(content)
+    return corpora(folder, {"name": "text", "pairs": {"de-en": [name, "train.en"]}})
+
+
+def test_files_of_different_lengths(folder):
+    message = f"{folder}/bad.de has 2 lines, but {folder}/train.en has 5; line n of both must be one sentence pair"
+    with pytest.raises(DataError, match=f"^{message}$"):
+        broken(folder, b"one\ntwo\n").parallel(pair("de-en"))
+
+
+@pytest.mark.parametrize("block", [4, 1 << 20])
+def test_invalid_utf8(folder, block, monkeypatch):
+    monkeypatch.setattr("polyglot.data.lines.BLOCK", block)
+    with pytest.raises(DataError, match=r"bad.de, line 4: not UTF-8 \(invalid start byte 0xff\); write the file in UTF-8$"):
+        broken(folder, b"one\n\nthree\nf\xff\xfeur\nfive").parallel(pair("de-en"))
+
+
+def test_a_gzip_file_that_was_cut_off(folder):
+    whole = gzip.compress("\n".join(f"{n * n}" for n in range(1000)).encode())
+    with pytest.raises(DataError, match="bad.de: the gzip file is damaged or was cut off: "):
+        broken(folder, whole[:-30]).parallel(pair("de-en"))
+    with pytest.raises(DataError, match="bad.de: the gzip file is damaged or was cut off: "):
+        broken(folder, whole[:50] + b"\0\0\0" + whole[53:]).parallel(pair("de-en"))
+
+
+@pytest.mark.parametrize("content", [b"", gzip.compress(b"")])
+def test_an_empty_file(folder, content):
+    with pytest.raises(DataError, match="bad.de: the file is empty$"):
+        broken(folder, content).parallel(pair("de-en"))
+
+
+def test_a_missing_file(folder):
+    corpus = corpora(folder, {"name": "text", "pairs": {"de-en": ["gone.de", "train.en"]}}, languages=("de", "en"))
+    assert corpus.check() == [f"{folder}/gone.de: no such file"]
+    with pytest.raises(DataError, match="gone.de: no such file$"):
+        corpus.parallel(pair("de-en"))
+
+
+GOOD = '{"de": "x", "en": "y"}'
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("{de: x}", r"line 3: no JSON: .* at character 2; every line is one object$"),
+        ("", r"line 3: no JSON"),
+        ('{"de": "x"}', r"line 3: no 'en' in this object; it has de$"),
+        ('["x"]', r"line 3: no 'de' in this object$"),
+        ('{"de": "x", "en": null}', r"line 3: 'en' is null, not a text$"),
+        ('{"de": "x", "en": 7}', r"line 3: 'en' is 7, not a text$"),
+        ('{"de": "x", "en": "\\ud800"}', r"line 3: 'en' holds half a character"),
+    ],
+)
+def test_json_lines_that_are_wrong(line, message, tmp_path):
+    write(tmp_path / "a.jsonl", [GOOD, GOOD, line, GOOD])
+    corpus = corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": {"de": "de", "en": "en"}})
+    with pytest.raises(DataError, match=message):
+        corpus.parallel(pair("de-en"))
+
+
+def test_a_first_json_line_that_is_wrong_is_found_by_the_check(tmp_path):
+    write(tmp_path / "a.jsonl", ["hello"])
+    [problem] = corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl"}).check()
+    assert problem.startswith(f"{tmp_path}/a.jsonl, line 1: no JSON")
+
+
+def test_tsv_rows_that_are_too_short(tmp_path):
+    write(tmp_path / "a.tsv", ["de\ten", "eins\tone", "zwei"])
+    with pytest.raises(DataError, match="a.tsv, line 3: 1 column, but column 2 is needed; tabs separate them"):
+        corpora(tmp_path, {"name": "tsv", "path": "a.tsv", "columns": {"de": 1, "en": 2}}).parallel(pair("de-en"))
+    corpus = corpora(tmp_path, {"name": "tsv", "path": "a.tsv", "columns": {"de": 1, "en": 3}}, languages=("de", "en"))
+    assert corpus.check() == [f"{tmp_path}/a.tsv: no column 3; it has 1, 2"]
+
+
+def test_parquet_files_that_are_none(tmp_path):
+    write(tmp_path / "a.parquet", DE)
+    [problem] = corpora(tmp_path, {"name": "parquet", "path": "a.parquet"}).check()
+    assert problem.startswith(f"{tmp_path}/a.parquet: no Parquet file: ")
+
+
+def test_columns_that_are_no_text(tmp_path):
+    pyarrow.parquet.write_table(pyarrow.table({"de": [1, 2], "en": ["a", "b"]}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="a.parquet: the column de holds int64, not text"):
+        corpora(tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"}).parallel(pair("de-en"))
+
+
+def test_tables_without_rows(tmp_path):
+    write(tmp_path / "a.tsv", ["de\ten"])
+    with pytest.raises(DataError, match="a.tsv: no sentences"):
+        corpora(tmp_path, {"name": "tsv", "path": "a.tsv", "columns": "{language}", "header": True}).parallel(pair("de-en"))
+    empty = pyarrow.table({"de": pyarrow.array([], pyarrow.string()), "en": pyarrow.array([], pyarrow.string())})
+    pyarrow.parquet.write_table(empty, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="a.parquet: no sentences"):
+        corpora(tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"}).parallel(pair("de-en"))
+
+
+def test_a_hub_data_set_that_cannot_be_had(tmp_path):
+    config = CORPORA.get("hub").Config(name="nobody/nothing_of_this_name", config="de-en")
+    [problem] = Corpora([config], folder=tmp_path, languages=("de", "en")).check()
+    assert problem.startswith("hub data set nobody/nothing_of_this_name de-en train: cannot be loaded: ") and "\n" not in problem
+
+
+def test_a_cache_that_cannot_be_written(folder, monkeypatch):
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(folder / "train.de"))
+    with pytest.raises(DataError, match="the cache cannot be used: .*; HF_DATASETS_CACHE may name another folder"):
+        corpora(folder, {"name": "text", "path": "train.{language}"}).parallel(pair("de-en"))
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({}, "give either path"),
+        ({"path": "a.{language}", "pairs": {"de-en": ["a", "b"]}}, "give either path"),
+        ({"path": "a.de"}, "names no {language}"),
+        ({"pairs": {"deen": ["a", "b"]}}, "'deen' is no language pair"),
+        ({"pairs": {"de-en": ["a"]}}, "at least 2 items"),
+        ({"path": "a.{language}", "weight": 0.0}, "greater than 0"),
+        ({"path": "a.{language}", "wieght": 1.0}, "Extra inputs"),
+    ],
+)
+def test_settings_of_text_files_that_make_no_sense(settings, message):
+    with pytest.raises(ValidationError, match=message):
+        CORPORA.configure("text", **settings)
+
+
+def test_names_of_columns_need_a_header():
+    with pytest.raises(ValidationError, match="columns have names only in a file with a header"):
+        CORPORA.configure("tsv", path="a.tsv", columns={"de": "german"})

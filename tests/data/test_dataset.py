@@ -1,0 +1,137 @@
+"""A task's sentences are what its corpora hold, whatever was cached, filtered or repeated."""
+
+from collections import Counter
+
+import numpy
+import pytest
+
+from polyglot.batch import BOS, EOS
+from polyglot.data import cache
+from polyglot.data import dataset as room
+from polyglot.data.corpora import CORPORA, Corpora
+from polyglot.data.dataset import TaskDataset
+from polyglot.data.filters import FilterConfig
+from polyglot.errors import DataError
+from polyglot.task import LanguagePair, Task
+from polyglot.text.normalisation import STEPS, Normaliser
+from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
+
+WORDS = {"de": "ein Hund Vogel rennt singt im Garten und der Stadt".split(), "en": "a dog bird runs sings in the garden town and".split()}
+
+
+def sentence(language, number):
+    random = numpy.random.default_rng([number, len(language)])
+    return " ".join(random.choice(WORDS[language], size=1 + number % 12)) + f" {number}"
+
+
+LINES = {language: [sentence(language, number) for number in range(200)] for language in WORDS}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for language, lines in LINES.items():
+        (tmp_path / f"a.{language}").write_text("\n".join(lines) + "\n", encoding="utf8")
+    (tmp_path / "b.de").write_text("noch eins\n\nund zwei\n", encoding="utf8")
+    (tmp_path / "b.en").write_text("one more\nempty\nand two\n", encoding="utf8")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def vocabularies():
+    config = VocabularyConfig(type="char", size=100)
+    return {language: Vocabulary.train(lines, config, language=language, seed=1) for language, lines in LINES.items()}
+
+
+def build(folder, vocabularies, pair="de-en", *, corpora=({"path": "a.{language}"},), steps=(), filters=None, seed=1):
+    text = Corpora([CORPORA.configure("text", **config) for config in corpora], folder=folder, languages=("de", "en"))
+    normalisers = {language: Normaliser([STEPS.configure(step) for step in steps], language) for language in WORDS}
+    return TaskDataset(Task(LanguagePair.parse(pair)), text, vocabularies, normalisers, filters=filters, seed=seed)
+
+
+@pytest.mark.parametrize("pair", ["de-en", "en-de", "de-de"])
+@pytest.mark.parametrize("lines_at_once", [1, 7, 1 << 15])
+def test_a_batch_holds_the_pieces_of_its_texts(pair, lines_at_once, folder, vocabularies, monkeypatch):
+    monkeypatch.setattr(room, "LINES", lines_at_once)
+    monkeypatch.setattr(room, "VERSION", lines_at_once)  # not what another parameter has cached
+    dataset = build(folder, vocabularies, pair)
+    source, target = pair.split("-")
+    indices = numpy.random.default_rng(0).permutation(200)[:64]
+    batch, (sources, targets) = dataset.batch(indices), dataset.texts(indices)
+    assert sources == [LINES[source][index] for index in indices] and targets == [LINES[target][index] for index in indices]
+    for row in range(64):
+        assert batch.source[row][batch.source_mask[row]].tolist() == vocabularies[source].encode([sources[row]])[0]
+        pieces = vocabularies[target].encode([targets[row]])[0]
+        assert batch.target_in[row][batch.target_mask[row]].tolist() == [BOS, *pieces]
+        assert batch.target_out[row][batch.target_mask[row]].tolist() == [*pieces, EOS]
+    assert batch.source_mask.sum(1).tolist() == dataset.source_lengths[indices].tolist()
+    assert (batch.target_mask.sum(1) - 1).tolist() == dataset.target_lengths[indices].tolist()
+    assert dataset.source_lengths.shape == dataset.target_lengths.shape == (len(dataset),) == (200,)
+
+
+def test_several_corpora_stand_one_after_the_other(folder, vocabularies):
+    dataset = build(folder, vocabularies, corpora=({"path": "a.{language}"}, {"path": "b.{language}"}))
+    assert len(dataset) == 203
+    assert dataset.texts([202, 0, 200]) == (["und zwei", LINES["de"][0], "noch eins"], ["and two", LINES["en"][0], "one more"])
+    assert dataset.batch([202, 0]).source_mask.sum(1).tolist() == dataset.source_lengths[[202, 0]].tolist()
+    assert dataset.names([202, 0]) == [f"{folder}/b.de + {folder}/b.en, line 3", f"{folder}/a.de + {folder}/a.en, line 1"]
+
+
+def test_what_the_filters_drop_is_gone_and_counted(folder, vocabularies):
+    filters = FilterConfig(max_length=40, max_ratio=None)
+    dataset = build(folder, vocabularies, corpora=({"path": "a.{language}"}, {"path": "b.{language}"}), filters=filters)
+    kept = [numbers for numbers in zip(*(map(len, vocabularies[one].encode(LINES[one])) for one in ("de", "en")), strict=True) if max(numbers) <= 40]
+    assert len(dataset) == len(kept) + 2
+    assert dataset.dropped == {"empty source": 1, "empty target": 0, "too short": 0, "too long": 200 - len(kept), "ratio": 0}
+    assert dataset.source_lengths.max() <= 40 and dataset.target_lengths.max() <= 40
+    assert "" not in dataset.texts(range(len(dataset)))[0]
+
+
+def test_only_over_long_sentences(folder, vocabularies):
+    with pytest.raises(DataError, match=r"^de-en \(.*a.de \+ .*a.en\): only over-long sentences: max_length is 1 pieces, the shortest of 200"):
+        build(folder, vocabularies, filters=FilterConfig(max_length=1))
+
+
+@pytest.mark.parametrize("weight", [1.0, 2.0, 0.5, 2.25])
+def test_a_weight_says_how_often_a_sentence_comes_in_an_epoch(weight, folder, vocabularies):
+    corpora = ({"path": "a.{language}", "weight": weight}, {"path": "b.{language}"})
+    dataset, again = (build(folder, vocabularies, corpora=corpora) for _ in range(2))
+    other = build(folder, vocabularies, corpora=corpora, seed=2)
+    assert len(dataset) == 200 * weight + 3
+    times = Counter(dataset.texts(range(len(dataset)))[1])
+    assert {times[line] for line in LINES["en"]} <= {int(weight), -int(-weight // 1)}
+    assert times["one more"] == 1
+    assert dataset.texts(range(50)) == again.texts(range(50))
+    assert weight % 1 == 0 or dataset.texts(range(50)) != other.texts(range(50))
+
+
+def test_steps_come_before_the_vocabulary(folder, vocabularies):
+    dataset = build(folder, vocabularies, steps=["lowercase"])
+    batch = dataset.batch([3])
+    assert vocabularies["de"].decode(batch.source.tolist()) == [LINES["de"][3].lower()]
+    assert dataset.texts([3])[0] == [LINES["de"][3]]
+
+
+def test_a_text_is_tokenised_once_for_all_tasks_and_starts(folder, vocabularies, monkeypatch):
+    encoded = []
+    encode = Vocabulary.encode
+    monkeypatch.setattr(Vocabulary, "encode", lambda self, texts: encoded.append(len(texts)) or encode(self, texts))
+    for pair in ("de-en", "en-de", "de-de", "en-en"):
+        build(folder, vocabularies, pair)
+    assert encoded == [200, 200]
+    monkeypatch.setattr(cache, "_write", lambda *_: pytest.fail("made again"))
+    again = build(folder, vocabularies)
+    assert encoded == [200, 200] and len(again.batch([1, 2]).source) == 2
+
+
+def test_another_vocabulary_or_step_is_another_tokenisation(folder, vocabularies):
+    build(folder, vocabularies)
+    words = {one: Vocabulary.train(lines, VocabularyConfig(type="word"), language=one, seed=1) for one, lines in LINES.items()}
+    assert build(folder, words).source_lengths.tolist() == [len(line.split()) for line in LINES["de"]]
+    assert build(folder, vocabularies, steps=["tokenize"]).source_lengths.sum() >= build(folder, vocabularies).source_lengths.sum()
+
+
+def test_no_filters_keep_even_the_empty_line(folder, vocabularies):
+    dataset = build(folder, vocabularies, corpora=({"path": "b.{language}"},))
+    assert len(dataset) == 3 and dataset.dropped == {}
+    batch = dataset.batch([1])
+    assert not batch.source_mask.any() and batch.target_mask.any()
