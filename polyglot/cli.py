@@ -9,9 +9,9 @@ from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
 
-from polyglot.errors import ConfigError, PolyglotError
+from polyglot.errors import PolyglotError
 from polyglot.version import VERSION
 
 app = typer.Typer(
@@ -114,7 +114,7 @@ def translate(
     checkpoint: Checkpoint = "best",
 ) -> None:
     """Translate a file or standard input, line by line."""
-    from polyglot.data.lines import line_blocks
+    from polyglot.data.lines import line_blocks, stream_blocks
     from polyglot.inference import Translator
     from polyglot.task import LanguagePair
 
@@ -122,7 +122,7 @@ def translate(
     settings = {name: value for name, value in settings.items() if value is not None}
     translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)])
     number = 0
-    for lines in line_blocks(file or sys.stdin.buffer):
+    for lines in line_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input"):
         for hypotheses in translator.hypotheses(lines, source=source, target=target, **settings):
             number += 1
             if n_best is None:
@@ -140,14 +140,44 @@ def evaluate(
     checkpoint: Checkpoint = "best",
 ) -> None:
     """Score every direction into a matrix: a table here, JSON, CSV, Markdown and pictures in the run directory."""
+    from polyglot.evaluate.evaluation import evaluate as evaluate_run
+    from polyglot.evaluate.protocol import Protocol
+    from polyglot.evaluate.views import table
+    from polyglot.inference import Translator
+    from polyglot.run import Run
+
+    opened = Run.open(run)
+    settings = Protocol.load(protocol)
+    translator = Translator.load(opened, checkpoint=checkpoint)
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
+        row = bar.add_task("directions")
+        matrix = evaluate_run(
+            opened, translator, settings, progress=lambda cell, done, of: bar.update(row, completed=done, total=of, description=str(cell.pair))
+        )
+    folder = opened.evaluation / Path(protocol).stem
+    matrix.save(folder)
+    for metric in matrix.metrics:
+        screen.print(table(matrix, metric))
+    aside.print(f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each metric, hypotheses/", highlight=False)
 
 
 @app.command(epilog="polyglot fetch multi30k data/multi30k")
 def fetch(
     name: Annotated[str, typer.Argument(help="The data set: multi30k.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where its files go.")],
+    mirror: Annotated[Optional[str], typer.Option(help="Address of a folder with the same files.")] = None,
 ) -> None:
     """Download a public data set, checksums verified; called again, it continues where it stopped."""
+    from polyglot.data.fetch import data_set
+    from polyglot.data.fetch import fetch as fetch_files
+
+    wanted = data_set(name)
+    aside.print(f"{wanted.title}\nlicence: {wanted.licence}\ncite: {wanted.citation}", highlight=False, markup=False)
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
+    with Progress(*columns, console=aside, transient=True) as bar:
+        rows = {file.name: bar.add_task(file.name, total=file.size) for file in wanted.files}
+        paths = fetch_files(name, folder, progress=lambda file, here, total: bar.update(rows[file], completed=here, total=total), base_url=mirror)
+    aside.print(f"{len(paths)} files in {folder}, checksums verified", highlight=False)
 
 
 @app.command(epilog="polyglot show · polyglot show multi30k/paper · polyglot show runs/phrasebook")

@@ -7,7 +7,7 @@ import types
 import typing
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
 import yaml
 from pydantic import BaseModel, Field, ValidationError
@@ -21,13 +21,16 @@ from polyglot.errors import ConfigError, unknown_name
 from polyglot.model.losses import LossesConfig
 from polyglot.model.model import ModelConfig
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
+from polyglot.problems import sentences
 from polyglot.registry import ComponentConfig
 from polyglot.schedule import SCHEDULES, tasks_of
 from polyglot.task import LANGUAGE_CODE, LanguagePair, Task, match_pairs
 from polyglot.text.normalisation import STEPS
 from polyglot.text.vocabulary import VocabularyConfig
+from polyglot.yaml_file import parse_value, read_yaml
 
 CorpusList = list[CORPORA.config_type()]
+Settings = TypeVar("Settings", bound=BaseModel)
 
 
 class DataConfig(ComponentConfig):
@@ -173,17 +176,22 @@ def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
 
 def check_config(values: dict[str, Any], *, where: str) -> Config:
     """Values to a configuration. Raises ConfigError with every problem; `where` names the file in it."""
-    try:
-        config = Config.model_validate(values)
-    except ValidationError as error:
-        raise ConfigError([_sentence(problem, Config) for problem in error.errors(include_url=False)], where=where) from None
+    config = check_settings(Config, values, where=where)
     problems = list(_contradictions(config))
     if problems:
         raise ConfigError(problems, where=where)
     return config
 
 
-def _contradictions(config: Config) -> typing.Iterator[str]:
+def check_settings(kind: type[Settings], values: dict[str, Any], *, where: str) -> Settings:
+    """Values to settings of one kind. Raises ConfigError with every problem; `where` names the file in it."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(sentences(error, kind), where=where) from None
+
+
+def _contradictions(config: Config) -> Iterator[str]:
     """What is wrong between keys that are each right by themselves."""
     for language in config.languages:
         if not LANGUAGE_CODE.fullmatch(language):
@@ -221,55 +229,12 @@ def _contradictions(config: Config) -> typing.Iterator[str]:
         yield f"search.n_best: {config.search.n_best} hypotheses cannot come from a beam of {config.search.beam}"
 
 
-# YAML --------------------------------------------------------------------------------------------------------------------
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML 1.2's scalars: `no` is Norwegian, not false; `1e-3` is a number, not a word. A key given twice is refused."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        twice = [key for number, key in enumerate(keys) if key in keys[:number]]
-        if twice:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is given twice", node.start_mark)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float")]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$"),
-    list("-+.0123456789"),
-)
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """A mapping from a YAML file. Raises ConfigError naming file and line."""
-    try:
-        values = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506: a SafeLoader
-    except yaml.MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ConfigError(f"{path}: {line}no valid YAML: {error.problem}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: a mapping of keys is expected, found {type(values).__name__}")
-    return values
-
-
 def _override(values: dict[str, Any], override: str) -> None:
     """Lay one `key.path=value` over the values; numbers select items of lists."""
     path, equals, text = override.partition("=")
     if not equals or not path:
         raise ConfigError(f"{override!r}: an override is written key=value, such as training.steps=1000")
-    try:
-        value = yaml.load(text, _Loader)  # noqa: S506
-    except yaml.YAMLError:
-        raise ConfigError(f"{override!r}: the value is no valid YAML") from None
+    value = parse_value(text)
     *parents, last = path.split(".")
     place: Any = values
     for number, key in enumerate(parents):
@@ -303,69 +268,3 @@ def _schedule(value: Any) -> Any:
         raise ConfigError(f"schedule.base: the name of a schedule is expected, found {value['base']!r}")
     base = read_yaml(shipped.find("schedules", value["base"]))
     return {"type": "uniform", **base, **{key: own for key, own in value.items() if key != "base"}}
-
-
-# Sentences ---------------------------------------------------------------------------------------------------------------
-
-
-def _sentence(problem: dict[str, Any], model: type[BaseModel]) -> str:
-    """One of pydantic's problems as: place, what was found, what would be right."""
-    location, found = _without_tags(problem["loc"], model), problem["input"]
-    place = ".".join(map(str, location))
-    kind, context = problem["type"], problem.get("ctx", {})
-    if kind == "extra_forbidden":
-        return f"{place}: {unknown_name('key', str(location[-1]), _fields(location[:-1], model))}"
-    if kind == "missing":
-        return f"{place}: missing; it has no default"
-    if kind == "union_tag_invalid":
-        known = [tag.strip("'") for tag in context["expected_tags"].split(", ")]
-        return f"{place}.type: {unknown_name(place.rsplit('.', 1)[-1].replace('_', ' '), context['tag'], known)}"
-    if kind == "union_tag_not_found":
-        return f"{place}: `type` is missing; write a name, or a mapping with `type` and settings"
-    if kind == "value_error":
-        return f"{place}: {context['error']}" if place else str(context["error"])
-    return f"{place}: found {found!r}; {problem['msg'][0].lower()}{problem['msg'][1:]}"
-
-
-def _without_tags(location: Sequence[Any], model: type[BaseModel]) -> list[Any]:
-    """pydantic puts the chosen type into the path of a union; the user's file has no such level."""
-    kept: list[Any] = []
-    for number, key in enumerate(location):
-        is_tag = isinstance(key, str) and number and key not in _fields(kept, model) and _is_union(kept, model, key)
-        if not is_tag:
-            kept.append(key)
-    return kept
-
-
-def _candidates(location: Sequence[Any], model: type[BaseModel]) -> list[Any]:
-    """The types that may stand at a place."""
-    here: list[Any] = [model]
-    for key in location:
-        below: list[Any] = []
-        for one in here:
-            if isinstance(one, type) and issubclass(one, BaseModel) and key in one.model_fields:
-                below += _alternatives(one.model_fields[key].annotation)
-            elif typing.get_origin(one) in (list, dict):
-                below += _alternatives(typing.get_args(one)[-1])
-        here = below
-    return here
-
-
-def _alternatives(annotation: Any) -> list[Any]:
-    if typing.get_origin(annotation) is Annotated:
-        return _alternatives(typing.get_args(annotation)[0])
-    if typing.get_origin(annotation) in (Union, types.UnionType):
-        return [each for one in typing.get_args(annotation) for each in _alternatives(one)]
-    return [annotation]
-
-
-def _fields(location: Sequence[Any], model: type[BaseModel]) -> set[str]:
-    found = _candidates(location, model)
-    return {field for one in found if isinstance(one, type) and issubclass(one, BaseModel) for field in one.model_fields}
-
-
-def _is_union(location: Sequence[Any], model: type[BaseModel], tag: str) -> bool:
-    return any(
-        isinstance(one, type) and issubclass(one, BaseModel) and "type" in one.model_fields and one.model_fields["type"].default == tag
-        for one in _candidates(location, model)
-    )

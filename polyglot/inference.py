@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,9 @@ import torch
 from polyglot import checkpoint as checkpoints
 from polyglot.batch import Batch, pad
 from polyglot.decoding.search import Hypothesis, SearchConfig, search
-from polyglot.errors import ConfigError, DataError, unknown_name
+from polyglot.errors import CheckpointError, ConfigError, DataError, unknown_name
 from polyglot.layers.cross_entropy import projected_cross_entropy
-from polyglot.model.model import TranslationModel, components_of
+from polyglot.model.model import TranslationModel
 from polyglot.run import Run
 from polyglot.task import LanguagePair, Task
 from polyglot.text.normalisation import Normaliser
@@ -72,7 +73,7 @@ class Translator:
         chosen = checkpoints.choose(run.checkpoints, checkpoint)
         for one in chosen:
             if one.manifest["configuration"] != run.fingerprint:
-                raise checkpoints.CheckpointError(f"{one.path}: comes from another configuration than {run.path / 'config.yaml'}")
+                raise CheckpointError(f"{one.path}: comes from another configuration than {run.path / 'config.yaml'}")
         model = TranslationModel(run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None)
         checkpoints.load_average(chosen, model.component_parameters())
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -161,7 +162,12 @@ class Translator:
         steps = self.normalisers[target]
         for hypotheses in found:
             texts = self.vocabularies[target].decode([list(each.tokens) for each in hypotheses])
-            yield [Translation(steps.undo(text), one.score, one.log_probability) for text, one in zip(texts, hypotheses)]
+            yield [Translation(_one_line(steps.undo(text)), one.score, one.log_probability) for text, one in zip(texts, hypotheses)]
+
+
+def _one_line(text: str) -> str:
+    """A model that spells in bytes may write a line break; a translation is one line, since it will be printed as one."""
+    return re.sub(r"[\r\n]+", " ", text).strip()
 
 
 def check_direction(pair: LanguagePair, trained: Sequence[LanguagePair]) -> None:

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from polyglot.config import Config, check_config, load_config, read_yaml
+from polyglot.config import Config, check_config, load_config
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
+from polyglot.yaml_file import read_yaml
 
 
 class Run:

@@ -22,17 +22,15 @@ LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 def file_problem(path: Path) -> str | None:
     """What is wrong with a file, as far as can be said without reading it."""
-    if not path.exists():
-        return f"{path}: no such file"
-    if path.is_dir():
-        return f"{path}: a folder, not a file"
     try:
         with path.open("rb") as file:
-            if not file.read(1):
-                return f"{path}: the file is empty"
+            return None if file.read(1) else f"{path}: the file is empty"
+    except FileNotFoundError:
+        return f"{path}: no such file"
+    except IsADirectoryError:
+        return f"{path}: a folder, not a file"
     except OSError as error:
         return f"{path}: cannot be read: {error.strerror}"
-    return None
 
 
 def line_blocks(path: Path) -> Iterator[list[str]]:
@@ -40,38 +38,54 @@ def line_blocks(path: Path) -> Iterator[list[str]]:
     if problem := file_problem(path):
         raise DataError(problem)
     done = 0
-    for block in _byte_blocks(path):
-        try:
-            text = block.decode()
-        except UnicodeDecodeError as error:
-            line = done + block.count(b"\n", 0, error.start) + 1
-            raise DataError(
-                f"{path}, line {line}: not UTF-8 ({error.reason} 0x{block[error.start]:02x}); write the file in UTF-8"
-            ) from None
-        lines = (text.removeprefix("\ufeff") if not done else text).replace("\r\n", "\n").removesuffix("\r").split("\n")
+    for lines in _decoded(_byte_blocks(path), place=str(path)):
         done += len(lines)
         yield lines
     if not done:
         raise DataError(f"{path}: the file is empty")
 
 
-def _byte_blocks(path: Path) -> Iterator[bytes]:
-    """Whole lines, without the newline that ends the last of them."""
+def stream_blocks(stream: BinaryIO, *, name: str) -> Iterator[list[str]]:
+    """The lines of a stream as they arrive, so that what is typed is answered. Raises DataError as `line_blocks` does."""
+    return _decoded(_whole_lines(iter(lambda: stream.read1(BLOCK), b"")), place=name)
+
+
+def _decoded(blocks: Iterator[bytes], *, place: str) -> Iterator[list[str]]:
+    done = 0
+    for block in blocks:
+        try:
+            text = block.decode()
+        except UnicodeDecodeError as error:
+            line = done + block.count(b"\n", 0, error.start) + 1
+            raise DataError(
+                f"{place}, line {line}: not UTF-8 ({error.reason} 0x{block[error.start]:02x}); write the file in UTF-8"
+            ) from None
+        lines = (text.removeprefix("\ufeff") if not done else text).replace("\r\n", "\n").removesuffix("\r").split("\n")
+        done += len(lines)
+        yield lines
+
+
+def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Blocks of bytes cut at newlines instead, without the newline that ends the last line of each."""
     rest: list[bytes] = []
+    for block in blocks:
+        head, newline, tail = block.rpartition(b"\n")
+        if newline:
+            yield b"".join([*rest, head])
+            rest = []
+        rest.append(tail)
+    if last := b"".join(rest):
+        yield last
+
+
+def _byte_blocks(path: Path) -> Iterator[bytes]:
     try:
         with _open(path) as file:
-            while block := file.read(BLOCK):
-                head, newline, tail = block.rpartition(b"\n")
-                if newline:
-                    yield b"".join([*rest, head])
-                    rest = []
-                rest.append(tail)
+            yield from _whole_lines(iter(lambda: file.read(BLOCK), b""))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path}: the gzip file is damaged or was cut off: {error}") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-    if last := b"".join(rest):
-        yield last
 
 
 def _open(path: Path) -> BinaryIO:

@@ -94,17 +94,20 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
     totals = torch.zeros(len(alive), 1, device=device)
     while len(alive):
         scores, state = decoder.step(words[:, :, -1].flatten(), state, memory)
-        totals, origins, pieces = best_continuations(scores, totals, beam=beam)
-        ends = pieces == EOS
         length = words.shape[2]  # bos counts for the eos to come
-        _collect(finished, alive, words, totals, origins, ends[:, :beam], at_limit=limits <= length)
+        at_limit = limits < length
+        must_end = at_limit.to(device) if at_limit.any() else None
+        totals, origins, pieces = best_continuations(scores, totals, beam=beam, must_end=must_end)
+        ends = pieces == EOS
+        _collect(finished, alive, words, totals, origins, ends[:, :beam])
+        totals = totals.masked_fill(ends, -torch.inf)  # where a small vocabulary offers fewer open ones than the beam holds
         open_first = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :beam]
         totals, origins, pieces = (part.gather(1, open_first) for part in (totals, origins, pieces))
         best = totals[:, 0].tolist()
         going_on = [
             row
             for row, sentence in enumerate(alive.tolist())
-            if limits[row] > length and not finished[sentence].enough(best[row], length)
+            if not at_limit[row] and not finished[sentence].enough(best[row], length)
         ]
         keep = torch.tensor(going_on, dtype=torch.long, device=device)
         rows = (origins + torch.arange(len(alive), device=device).unsqueeze(1) * words.shape[1])[keep]
@@ -117,32 +120,34 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
     return [each.hypotheses[: config.n_best] for each in finished]
 
 
-def best_continuations(scores: Tensor, totals: Tensor, *, beam: int) -> tuple[Tensor, Tensor, Tensor]:
+def best_continuations(scores: Tensor, totals: Tensor, *, beam: int, must_end: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The 2·beam likeliest continuations of each sentence: at most `beam` of them can be ends, so `beam` stay open.
 
-    scores (B·M, V) before the softmax, totals (B, M) -> log-probabilities, origin hypotheses and pieces, each (B, 2·beam)
+    scores (B·M, V) before the softmax, totals (B, M), must_end (B,) for sentences at their length limit
+    -> log-probabilities, origin hypotheses and pieces, each (B, 2·beam)
     """
     sentences, hypotheses = totals.shape
     scores = scores.float()
     scores[:, [PAD, BOS]] = -torch.inf
     count = min(2 * beam, scores.shape[1] - 2)
     values, pieces = scores.topk(count, dim=1)
+    end = scores[:, EOS].clone()
     # log Σ exp through the softmax, whose largest entry is at least 1/V.
-    normaliser = values[:, :1] - torch.softmax(scores, dim=1, out=scores).amax(dim=1, keepdim=True).log()
-    values = (values - normaliser).view(sentences, hypotheses, count) + totals.unsqueeze(2)
+    normaliser = values[:, 0] - torch.softmax(scores, dim=1, out=scores).amax(dim=1).log()
+    if must_end is not None:
+        rows = must_end.repeat_interleave(hypotheses)
+        values[rows], pieces[rows] = -torch.inf, EOS
+        values[rows, 0] = end[rows]
+    values = (values - normaliser.unsqueeze(1)).view(sentences, hypotheses, count) + totals.unsqueeze(2)
     values, order = values.flatten(1).topk(min(2 * beam, hypotheses * count), dim=1)
     return values, order // count, pieces.view(sentences, -1).gather(1, order)
 
 
-def _collect(
-    finished: list[Finished], alive: Tensor, words: Tensor, totals: Tensor, origins: Tensor, ends: Tensor, *, at_limit: Tensor
-) -> None:
-    """Take over the hypotheses that ended, and at a sentence's length limit its best open one if it has none."""
-    rows, columns = (index.tolist() for index in ends.nonzero(as_tuple=True))
-    if rows:
-        chosen = words[rows, origins[rows, columns], 1:].tolist()
-        for row, tokens, total in zip(rows, chosen, totals[rows, columns].tolist()):
-            finished[alive[row]].add(tokens, total)
-    for row in at_limit.nonzero().flatten().tolist():
-        if not finished[alive[row]].hypotheses:
-            finished[alive[row]].add(words[row, origins[row, 0], 1:].tolist(), totals[row, 0].item())
+def _collect(finished: list[Finished], alive: Tensor, words: Tensor, totals: Tensor, origins: Tensor, ends: Tensor) -> None:
+    """Take over the hypotheses that ended."""
+    rows, columns = (index.tolist() for index in (ends & totals[:, : ends.shape[1]].isfinite()).nonzero(as_tuple=True))
+    if not rows:
+        return
+    chosen = words[rows, origins[rows, columns], 1:].tolist()
+    for row, tokens, total in zip(rows, chosen, totals[rows, columns].tolist()):
+        finished[alive[row]].add(tokens, total)

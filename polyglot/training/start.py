@@ -22,7 +22,8 @@ from polyglot.run import Run
 from polyglot.schedule import SCHEDULES
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
-from polyglot.training.trainer import Trainer, Validation
+from polyglot.training.trainer import Trainer
+from polyglot.validation import Validation
 
 logger = logging.getLogger("polyglot")
 

@@ -9,7 +9,6 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -20,7 +19,7 @@ from polyglot import checkpoint as checkpoints
 from polyglot.batch import Batch
 from polyglot.checkpoint import Checkpoint
 from polyglot.data.batching import BatchStream
-from polyglot.errors import TrainingError
+from polyglot.errors import CheckpointError, TrainingError
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LearningRate
@@ -29,23 +28,7 @@ from polyglot.schedule import Schedule
 from polyglot.training.gradients import clip, to_means, tokens_by_component
 from polyglot.training.log import Log
 from polyglot.training.progress import Progress
-
-
-@dataclass(frozen=True)
-class Validation:
-    """What was found on held-out text."""
-
-    losses: Mapping[str, float]
-    """per token, by task"""
-    bleu: Mapping[str, float] = field(default_factory=dict)
-    """by pair"""
-
-    def value(self, by: str) -> float:
-        """The number that makes a checkpoint the best: mean BLEU, or the mean loss of the tasks that are no copies."""
-        values = list(self.bleu.values()) if by == "bleu" else [
-            loss for pair, loss in self.losses.items() if len(self.losses) == 1 or pair.split("-")[0] != pair.split("-")[1]
-        ] or list(self.losses.values())
-        return sum(values) / len(values)
+from polyglot.validation import Validation
 
 
 class Trainer:
@@ -135,7 +118,7 @@ class Trainer:
     def resume(self, checkpoint: Checkpoint) -> None:
         """Go on exactly where a checkpoint was written."""
         if checkpoint.manifest["configuration"] != self.run.fingerprint:
-            raise checkpoints.CheckpointError(f"{checkpoint.path}: comes from another configuration than {self.run.path / 'config.yaml'}")
+            raise CheckpointError(f"{checkpoint.path}: comes from another configuration than {self.run.path / 'config.yaml'}")
         checkpoint.load_into(self.parameters)
         tensors = checkpoint.training_tensors()
         for component, parameters in self.parameters.items():

@@ -55,6 +55,11 @@ def test_every_sentence_is_in_one_batch_and_no_batch_is_too_large(pairs, config,
             assert len(batch) == 1 or len(batch) * max(source[batch].max(), target[batch].max() + 1) <= config.size
 
 
+def test_tokens_fill_a_batch_to_the_brim():
+    batches = epoch_batches(*arrays([(5, 9)] * 12), BatchingConfig(size=40, by="tokens"), seed=1, task_name="de-en", epoch=0)
+    assert [len(batch) for batch in batches] == [4, 4, 4]  # four times nine and an end token
+
+
 @settings(deadline=None)
 @given(pairs=LENGTHS, config=CONFIGS)
 def test_the_single_pass_has_every_sentence_once_in_order_of_length(pairs, config):

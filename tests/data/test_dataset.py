@@ -1,6 +1,7 @@
 """A task's sentences are what its corpora hold, whatever was cached, filtered or repeated."""
 
 from collections import Counter
+from string import ascii_letters
 
 import numpy
 import pytest
@@ -39,7 +40,7 @@ def folder(tmp_path):
 @pytest.fixture(scope="module")
 def vocabularies():
     config = VocabularyConfig(type="char", size=100)
-    return {language: Vocabulary.train(lines, config, language=language, seed=1) for language, lines in LINES.items()}
+    return {language: Vocabulary.train([*lines, ascii_letters], config, language=language, seed=1) for language, lines in LINES.items()}
 
 
 def build(folder, vocabularies, pair="de-en", *, corpora=({"path": "a.{language}"},), steps=(), filters=None, seed=1):
@@ -79,7 +80,11 @@ def test_several_corpora_stand_one_after_the_other(folder, vocabularies):
 def test_what_the_filters_drop_is_gone_and_counted(folder, vocabularies):
     filters = FilterConfig(max_length=40, max_ratio=None)
     dataset = build(folder, vocabularies, corpora=({"path": "a.{language}"}, {"path": "b.{language}"}), filters=filters)
-    kept = [numbers for numbers in zip(*(map(len, vocabularies[one].encode(LINES[one])) for one in ("de", "en")), strict=True) if max(numbers) <= 40]
+    kept = [
+        numbers
+        for numbers in zip(*(map(len, vocabularies[one].encode(LINES[one])) for one in ("de", "en")), strict=True)
+        if max(numbers) <= 40
+    ]
     assert len(dataset) == len(kept) + 2
     assert dataset.dropped == {"empty source": 1, "empty target": 0, "too short": 0, "too long": 200 - len(kept), "ratio": 0}
     assert dataset.source_lengths.max() <= 40 and dataset.target_lengths.max() <= 40
@@ -87,7 +92,9 @@ def test_what_the_filters_drop_is_gone_and_counted(folder, vocabularies):
 
 
 def test_only_over_long_sentences(folder, vocabularies):
-    with pytest.raises(DataError, match=r"^de-en \(.*a.de \+ .*a.en\): only over-long sentences: max_length is 1 pieces, the shortest of 200"):
+    with pytest.raises(
+        DataError, match=r"^de-en \(.*a.de \+ .*a.en\): only over-long sentences: max_length is 1 pieces, the shortest of 200"
+    ):
         build(folder, vocabularies, filters=FilterConfig(max_length=1))
 
 
@@ -105,10 +112,10 @@ def test_a_weight_says_how_often_a_sentence_comes_in_an_epoch(weight, folder, vo
 
 
 def test_steps_come_before_the_vocabulary(folder, vocabularies):
-    dataset = build(folder, vocabularies, steps=["lowercase"])
-    batch = dataset.batch([3])
-    assert vocabularies["de"].decode(batch.source.tolist()) == [LINES["de"][3].lower()]
-    assert dataset.texts([3])[0] == [LINES["de"][3]]
+    plain, lowered = build(folder, vocabularies), build(folder, vocabularies, steps=["lowercase"])
+    assert vocabularies["de"].decode(plain.batch(range(200)).source.tolist()) == LINES["de"]
+    assert vocabularies["de"].decode(lowered.batch(range(200)).source.tolist()) == [line.lower() for line in LINES["de"]] != LINES["de"]
+    assert lowered.texts(range(200)) == plain.texts(range(200)) == (LINES["de"], LINES["en"])
 
 
 def test_a_text_is_tokenised_once_for_all_tasks_and_starts(folder, vocabularies, monkeypatch):
@@ -123,11 +130,17 @@ def test_a_text_is_tokenised_once_for_all_tasks_and_starts(folder, vocabularies,
     assert encoded == [200, 200] and len(again.batch([1, 2]).source) == 2
 
 
-def test_another_vocabulary_or_step_is_another_tokenisation(folder, vocabularies):
+def test_a_copy_of_several_files_is_cached_as_well(folder, vocabularies, monkeypatch):
+    corpora = ({"pairs": {"de-en": ["a.de", "a.en"], "en-de": ["b.en", "b.de"]}},)
+    assert len(build(folder, vocabularies, "de-de", corpora=corpora)) == 203
+    monkeypatch.setattr(cache, "_write", lambda *_: pytest.fail("made again"))
+    assert build(folder, vocabularies, "de-de", corpora=corpora).texts([200, 202])[0] == ["noch eins", "und zwei"]
+
+
+def test_another_vocabulary_is_another_tokenisation(folder, vocabularies):
     build(folder, vocabularies)
     words = {one: Vocabulary.train(lines, VocabularyConfig(type="word"), language=one, seed=1) for one, lines in LINES.items()}
     assert build(folder, words).source_lengths.tolist() == [len(line.split()) for line in LINES["de"]]
-    assert build(folder, vocabularies, steps=["tokenize"]).source_lengths.sum() >= build(folder, vocabularies).source_lengths.sum()
 
 
 def test_no_filters_keep_even_the_empty_line(folder, vocabularies):

@@ -19,9 +19,7 @@ def lengths(*pairs):
 @given(pairs=LENGTHS, least=st.integers(0, 5), most=st.integers(1, 30), ratio=st.none() | st.floats(1, 10))
 def test_a_pair_stays_exactly_when_it_is_within_every_bound(pairs, least, most, ratio):
     config = FilterConfig(min_length=least, max_length=most, max_ratio=ratio)
-    wanted = [
-        least <= min(pair) and max(pair) <= most and (ratio is None or max(pair) <= ratio * max(1, min(pair))) for pair in pairs
-    ]
+    wanted = [least <= min(pair) and max(pair) <= most and (ratio is None or max(pair) <= ratio * max(1, min(pair))) for pair in pairs]
     if not any(wanted):
         with pytest.raises(DataError, match="^de-en: "):
             keep(*lengths(*pairs), config, name="de-en")
@@ -36,6 +34,11 @@ def test_each_reason_is_counted():
     mask, dropped = keep(*lengths(*pairs), FilterConfig(), name="de-en")
     assert dropped == {"empty source": 2, "empty target": 1, "too short": 0, "too long": 1, "ratio": 1}
     assert mask.tolist() == [True, False, False, False, True, False, False, True]
+
+
+def test_an_empty_side_that_may_stay_counts_as_one_piece_in_the_ratio():
+    mask, dropped = keep(*lengths((0, 9), (10, 0), (0, 0)), FilterConfig(min_length=0), name="de-en")
+    assert mask.tolist() == [True, False, True] and dropped["ratio"] == 1
 
 
 @pytest.mark.parametrize(

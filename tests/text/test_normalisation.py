@@ -34,7 +34,25 @@ def test_tokenization_leaves_hyphens_and_signs_alone():
     assert normaliser("tokenize").apply("Rot-Weiß & 'x' <3") == "Rot-Weiß & ' x ' < 3"
 
 
+class Brackets:
+    """A step whose place among the others can be seen."""
+
+    def __init__(self, pair):
+        self.opening, self.closing = pair
+
+    def apply(self, line):
+        return self.opening + line + self.closing
+
+    def undo(self, line):
+        assert line[0] + line[-1] == self.opening + self.closing
+        return line[1:-1]
+
+
 def test_steps_come_in_order_and_are_undone_in_reverse():
+    brackets = normaliser()
+    brackets._steps = [Brackets("()"), Brackets("[]")]
+    assert brackets.apply("x") == "[(x)]"
+    assert brackets.undo("[(x)]") == "x"
     both = normaliser("lowercase", "tokenize")
     assert both.apply("HALLO, Du!") == "hallo , du !"
     assert both.undo("hallo , du !") == "hallo, du!"

@@ -1,10 +1,12 @@
 """What goes into a vocabulary comes out again, and what cannot be had is said."""
 
+import io
 import pickle
 import random
 import re
 
 import pytest
+import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,7 +60,7 @@ def test_every_type_keeps_the_contract(type, tmp_path):
 
 def test_words_and_letters_without_a_piece_are_shown_as_unknown():
     word, char = train(type="word"), train(type="char")
-    assert word.decode(word.encode(["Der Elefant rennt neben"])) == ["Der <unk> rennt neben"]
+    assert word.decode(word.encode(["Elefanten neben Elefanten"])) == ["<unk> neben <unk>"]
     assert char.decode(char.encode(["Der Y"])) == ["Der <unk>"]
 
 
@@ -78,7 +80,9 @@ def test_too_large_a_size_names_the_largest_that_works(type):
 
 @pytest.mark.parametrize("type", ["unigram", "bpe"])
 def test_too_small_a_size_names_the_smallest_that_works(type):
-    with pytest.raises(ConfigError, match=r"^vocabulary.size: 50 pieces for de do not hold the characters of this text; at least \d+") as error:
+    with pytest.raises(
+        ConfigError, match=r"^vocabulary.size: 50 pieces for de do not hold the characters of this text; at least \d+"
+    ) as error:
         train(type=type, size=50)
     least = int(re.search(r"at least (\d+)", str(error.value))[1])
     assert len(train(type=type, size=least)) == least
@@ -104,10 +108,6 @@ def test_a_sample_depends_on_the_seed_alone():
 
 
 def test_load_refuses_what_is_no_vocabulary_of_ours(tmp_path):
-    import io
-
-    import sentencepiece
-
     with pytest.raises(CheckpointError, match=r"gone.model: the vocabulary cannot be read: No such file"):
         Vocabulary.load(tmp_path / "gone.model")
     for number, content in enumerate([b"", b"hello", train().__reduce__()[1][0][:2000]]):

@@ -48,8 +48,9 @@ class HubCorpus(TableCorpus):
 
         try:
             return load_dataset(self.config.name, self.config.config, split=self.config.split)
-        except Exception as error:  # the hub, its cache and the network fail in as many ways as they have authors
-            raise DataError(f"{self.name}: cannot be loaded: {str(error).strip().splitlines()[0]}") from None
+        except Exception as error:  # noqa: BLE001 - the hub, its cache and the network fail in as many ways as they have authors
+            reason = str(error).strip() or type(error).__name__
+            raise DataError(f"{self.name}: cannot be loaded: {reason.splitlines()[0]}") from None
 
     def _read(self) -> Dataset:
         dataset, columns = self._dataset(), self.columns()

@@ -56,6 +56,6 @@ class PhrasebookCorpus(TableCorpus):
             sentences = phrasebook.splits(**sizes)[self.config.split]
             yield table_of({language: [sentence.text(language) for sentence in sentences] for language in languages})
 
-        sources = sorted(Path(phrasebook.__file__).parent.rglob("*.py")) if hasattr(phrasebook, "__path__") else [Path(phrasebook.__file__)]
+        sources = sorted(path for path in Path(phrasebook.__file__).parent.rglob("*") if path.is_file() and path.suffix != ".pyc")
         program = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()  # another grammar, another corpus
         return cached(fingerprint("phrasebook", VERSION, program, sizes, self.config.split, languages), tables)

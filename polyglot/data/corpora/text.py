@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,14 +54,15 @@ class TextCorpus(Corpus):
         super().__init__(config, folder=folder, languages=languages)
         if config.pairs is None:
             paths = {language: folder / config.path.replace("{language}", language) for language in languages}
-            self._missing = {language: path for language, path in paths.items() if not path.exists()}
+            self._missing = {language: path for language, path in paths.items() if not os.path.exists(path)}
             there = {language: path for language, path in paths.items() if language not in self._missing}
             self._files = {LanguagePair(one, other): (there[one], there[other]) for one in there for other in there if one != other}
             self._own = {language: [path] for language, path in there.items()}
         else:
             given = {LanguagePair.parse(pair): (folder / source, folder / target) for pair, (source, target) in config.pairs.items()}
             turned = {LanguagePair(pair.target, pair.source): files[::-1] for pair, files in given.items()}
-            every = {pair: files for pair, files in (turned | given).items() if {pair.source, pair.target} <= set(languages)}
+            # first those that were given, and what was given is not turned around
+            every = {pair: files for pair, files in (given | turned | given).items() if {pair.source, pair.target} <= set(languages)}
             self._files = {pair: files for pair, files in every.items() if not pair.is_copy}
             own: dict[str, dict[Path, None]] = {}
             for pair, files in every.items():

@@ -1,0 +1,81 @@
+"""Looking at held-out text while a model is trained: the loss of every task, and greedy BLEU of chosen pairs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import torch
+
+from polyglot.data.batching import ordered_batches
+from polyglot.data.dataset import TaskDataset
+from polyglot.evaluate.heldout import HeldOut
+from polyglot.evaluate.scores import Scorer
+from polyglot.inference import Translator
+from polyglot.model.losses import TranslationLoss
+from polyglot.model.model import TranslationModel
+from polyglot.run import Run
+from polyglot.task import LanguagePair, match_pairs
+from polyglot.validation import Validation
+
+logger = logging.getLogger("polyglot")
+
+
+class Validator:
+    """Makes of a model the function that the trainer is given."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def __call__(self, model: TranslationModel) -> Callable[[], Validation] | None:
+        """What looks at the validation text of the run, or None where the run has none.
+
+        Tasks and pairs without validation text are left out. Raises DataError when that leaves no task, or a text is unusable.
+        """
+        run, config = self.run, self.run.config
+        if not config.data.valid:
+            return None
+        text = HeldOut(run, config.data.valid, sentences=config.validation.sentences)
+        text.check(config.pairs)
+        given = {"filters": None, "seed": config.seed}
+        datasets = {
+            task.name: TaskDataset(task, text, run.vocabularies, run.normalisers, **given)
+            for task in config.tasks
+            if self._has_text(text, task.pair)
+        }
+        wanted = match_pairs(config.validation.bleu_pairs, config.languages)
+        if config.validation.best_by == "bleu":
+            text.check(wanted)
+        scored = [pair for pair in wanted if self._has_text(text, pair)]
+        lines = {pair: text.lines(pair) for pair in scored}
+
+        def validate() -> Validation:
+            losses = {name: self._loss(model, dataset) for name, dataset in datasets.items()}
+            return Validation(losses, {str(pair): self._bleu(model, pair, *lines[pair]) for pair in scored})
+
+        return validate
+
+    def _has_text(self, text: HeldOut, pair: LanguagePair) -> bool:
+        reason = text.missing(pair)
+        if reason:
+            logger.warning(f"validation of {pair} is left out: {reason}")
+        return reason is None
+
+    @torch.inference_mode()
+    def _loss(self, model: TranslationModel, dataset: TaskDataset) -> float:
+        """−log p(y given x) per target token of the whole text, without label smoothing."""
+        loss, device = TranslationLoss(TranslationLoss.Config()), next(model.parameters()).device
+        total, tokens = torch.zeros((), dtype=torch.float64, device=device), 0
+        for batch in ordered_batches(dataset, self.run.config.batching):
+            batch = batch.to(device)
+            total += loss(model(batch), batch).double() * batch.target_tokens
+            tokens += batch.target_tokens
+        return total.item() / tokens
+
+    def _bleu(self, model: TranslationModel, pair: LanguagePair, sources: list[str], references: list[str]) -> float:
+        """Of greedy translations; small letters only where the run writes nothing else."""
+        run = self.run
+        translator = Translator(model, vocabularies=run.vocabularies, normalisers=run.normalisers, search_config=run.config.search)
+        hypotheses = translator.translate(sources, source=pair.source, target=pair.target, beam=1, n_best=1)
+        lowercase = any(step.type == "lowercase" for step in run.config.text.of(pair.target))
+        return Scorer("bleu", target=pair.target, lowercase=lowercase).score(hypotheses, references).value

@@ -1,0 +1,55 @@
+"""YAML as people mean it: `no` is Norwegian, `1e-3` is a number, and a key given twice is a mistake."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from polyglot.errors import ConfigError
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's scalars: `no` is Norwegian, not false; `1e-3` is a number, not a word. A key given twice is refused."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = [key for number, key in enumerate(keys) if key in keys[:number]]
+        if twice:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is given twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$"),
+    list("-+.0123456789"),
+)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A mapping from a YAML file. Raises ConfigError naming file and line."""
+    try:
+        values = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506: a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise ConfigError(f"{path}: {line}no valid YAML: {error.problem}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: a mapping of keys is expected, found {type(values).__name__}")
+    return values
+
+
+def parse_value(text: str) -> Any:
+    """One value as it would stand in a file. Raises ConfigError when it is no YAML."""
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506: a SafeLoader
+    except yaml.YAMLError:
+        raise ConfigError(f"{text!r}: no valid YAML") from None

@@ -1,0 +1,28 @@
+"""What every test shares: a cache of its own, no network, few threads, and where the real corpora are when they are there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+CACHE = tempfile.TemporaryDirectory(prefix="polyglot-tests-")
+os.environ["HF_HOME"] = CACHE.name
+os.environ["HF_DATASETS_CACHE"] = f"{CACHE.name}/datasets"
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+torch.set_num_threads(1)  # tensors here are too small to share
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real corpora: the folder that POLYGLOT_DATA names, or shared/data beside the project."""
+    folder = Path(os.environ.get("POLYGLOT_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no corpora at {folder}; POLYGLOT_DATA names another folder")
+    return folder

@@ -1,0 +1,119 @@
+"""Search: greedy follows the best word, a full beam is exhaustive search, and sentences do not disturb each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from polyglot.batch import BOS, EOS
+from polyglot.decoding.search import SearchConfig, search
+from polyglot.model.memory import Memory
+from tests.models import close, tiny_config, tiny_model
+
+WORDS = 6  # pad, bos, eos, unk and two more
+
+
+class Table:
+    """A language model whose next word depends on the sentence and the last word alone: easy to search exhaustively."""
+
+    def __init__(self, scores):
+        self.scores = scores  # (B, V, V)
+
+    def start(self, memory):
+        return torch.arange(len(memory.states))
+
+    def step(self, tokens, state, memory):
+        return self.scores[state, tokens].clone(), state
+
+    def reorder(self, state, rows, sentences):
+        return state[rows]
+
+
+def tables(sentences, seed, *, sharpness=1.0):
+    torch.manual_seed(seed)
+    return Table(torch.randn(sentences, WORDS, WORDS) * sharpness), Memory(torch.zeros(sentences, 1, 1))
+
+
+def exhaustive(scores, config, limit):
+    """Every sequence up to the limit, scored by hand."""
+    scores = scores.clone()
+    scores[:, [0, 1]] = -torch.inf
+    table = scores.log_softmax(-1)
+    found = []
+    for length in range(limit):
+        for middle in itertools.product([3, 4, 5], repeat=length):
+            path = [BOS, *middle, EOS]
+            total = sum(table[one, other].item() for one, other in zip(path, path[1:]))
+            found.append((total / config.penalty(length + 1), total, middle))
+    return sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_greedy_takes_the_best_word_every_time(seed):
+    decoder, memory = tables(3, seed)
+    found = search(decoder, memory, torch.tensor([2, 2, 2]), SearchConfig(beam=1))
+    for sentence, (best,) in enumerate(found):
+        word, words = BOS, []
+        while len(words) < 24:
+            scores = decoder.scores[sentence, word].clone()
+            scores[[0, 1]] = -torch.inf
+            word = scores.argmax().item()
+            if word == EOS:
+                break
+            words.append(word)
+        assert list(best.tokens) == words
+
+
+@pytest.mark.parametrize("settings", [{"length_penalty": 0.0}, {"length_penalty": 1.0}, {"length_penalty": 0.6, "length_normalisation": "gnmt"}])
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_are_those_of_the_sequence(settings, seed):
+    decoder, memory = tables(2, seed)
+    config = SearchConfig(beam=4, n_best=4, **settings)
+    for sentence, hypotheses in enumerate(search(decoder, memory, torch.tensor([3, 3]), config)):
+        by_tokens = {tokens: (score, total) for score, total, tokens in exhaustive(decoder.scores[sentence], config, 7)}
+        for one in hypotheses:
+            if one.tokens in by_tokens:
+                assert (one.score, one.log_probability) == pytest.approx(by_tokens[one.tokens], abs=1e-4)
+        assert [one.score for one in hypotheses] == sorted((one.score for one in hypotheses), reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_wide_beam_finds_the_likeliest_sequence(seed):
+    """Without a length penalty a longer hypothesis is never likelier, so stopping early is exact."""
+    decoder, memory = tables(1, seed)
+    config = SearchConfig(beam=60, length_penalty=0.0, max_length_ratio=0.0, max_length_extra=4)
+    best = search(decoder, memory, torch.tensor([1]), config)[0][0]
+    score, _, tokens = exhaustive(decoder.scores[0], config, 5)[0]
+    assert best.tokens == tokens and best.score == pytest.approx(score, abs=1e-4)
+
+
+def test_the_length_limit_is_each_sentences_own():
+    decoder, memory = tables(3, 0)
+    decoder.scores[:, :, EOS] = -1e9
+    config = SearchConfig(beam=2, max_length_ratio=1.0, max_length_extra=1)
+    lengths = [len(best.tokens) for best, *_ in search(decoder, memory, torch.tensor([1, 4, 2]), config)]
+    assert lengths == [2, 5, 3]
+
+
+@pytest.mark.parametrize("bridge", ["attention", "none"])
+@pytest.mark.parametrize("decoder", ["lstm", "gru"])
+@pytest.mark.parametrize("feeding", [True, False])
+def test_company_changes_nothing(bridge, decoder, feeding):
+    model = tiny_model(tiny_config("lstm", bridge, {"type": decoder, "size": 16, "dropout": 0.0, "input_feeding": feeding})).eval()
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3.0)  # decided enough for distinct hypotheses
+    lengths = [5, 1, 9, 3]
+    mask = torch.arange(9) < torch.tensor(lengths).unsqueeze(1)
+    tokens = torch.randint(4, 40, (4, 9)) * mask
+    config = SearchConfig(beam=3, n_best=3)
+    with torch.no_grad():
+        together = search(model.decoders["en"], model.encode("de", tokens, mask), mask.sum(1), config)
+        for row, length in enumerate(lengths):
+            memory = model.encode("de", tokens[row : row + 1, :length], mask[row : row + 1, :length])
+            alone = search(model.decoders["en"], memory, torch.tensor([length]), config)[0]
+            assert [one.tokens for one in alone] == [one.tokens for one in together[row]]
+            assert close(torch.tensor([one.score for one in alone]), torch.tensor([one.score for one in together[row]]), 1e-4)

@@ -1,0 +1,144 @@
+"""The matrix: kinds and means are right, nothing is lost on disk, and every view marks what was never trained."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import struct
+from pathlib import Path
+
+import matplotlib
+import pytest
+from by_hand import BLEU_SIGNATURE, matrix
+from rich.console import Console
+
+from polyglot.errors import CheckpointError, DataError
+from polyglot.evaluate import views
+from polyglot.evaluate.heat_map import _readable_on, contrast, heat_map
+from polyglot.evaluate.matrix import Matrix
+from polyglot.task import LanguagePair
+
+REFERENCE = "attention_bridge_english_centric_with_copies"
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_means_are_those_of_each_kind() -> None:
+    assert matrix().means("bleu") == {"supervised": 45.0, "zero-shot": 15.5, "copy": 80.0}
+    assert matrix().means("chrf")["zero-shot"] == pytest.approx(0.155 + 1 / 3)
+
+
+def test_signatures_name_their_targets() -> None:
+    assert matrix().signatures("bleu") == {BLEU_SIGNATURE: ["en", "de", "fr"]}
+
+
+@pytest.mark.parametrize("reference", [None, REFERENCE])
+def test_saved_and_loaded_it_is_the_same(reference: str | None, tmp_path: Path) -> None:
+    matrix(reference=reference).save(tmp_path / "default")
+    assert Matrix.load(tmp_path / "default") == matrix(reference=reference)
+
+
+def test_the_folder_holds_every_view(tmp_path: Path) -> None:
+    matrix().save(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses"}
+    assert (tmp_path / "hypotheses" / "de-fr.txt").read_bytes() == "de-fr one\ntwo\u2028still two\x85\n".encode()
+
+
+def test_json_says_how_the_scores_were_made(tmp_path: Path) -> None:
+    matrix().save(tmp_path)
+    values = json.loads((tmp_path / "matrix.json").read_text(encoding="utf-8"))
+    assert values["checkpoint"] == {"run": "phrasebook", "checkpoint": "best", "steps": [4000]}
+    assert values["search"]["beam"] == 5 and values["protocol"]["search"] == {"beam": 5}
+    assert "de-en" in values["trained"] and "de-fr" not in values["trained"]
+    assert {cell["scores"]["bleu"]["signature"] for cell in values["cells"] if cell["scores"]} == {BLEU_SIGNATURE}
+    assert [cell["reason"] for cell in values["cells"] if cell["pair"] == "de-fi"] == ["no text in fi"]
+
+
+def test_what_an_earlier_matrix_left_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "hypotheses").mkdir()
+    old = [tmp_path / "ter.png", tmp_path / "hypotheses" / "xx-yy.txt"]
+    for path in old:
+        path.write_text("old")
+    matrix().save(tmp_path)
+    assert not any(path.exists() for path in old)
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "evaluation").write_text("a file")
+    with pytest.raises(CheckpointError, match="evaluation.*: the matrix cannot be written: "):
+        matrix().save(tmp_path / "evaluation")
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", "{}", '{"format": 99}', '{"format": 1}'])
+def test_what_is_no_matrix_is_said(content: str | None, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "matrix.json").write_text(content)
+    with pytest.raises(DataError, match="matrix.json: .*evaluate"):
+        Matrix.load(tmp_path)
+
+
+def test_markdown_marks_zero_shot_and_copies() -> None:
+    lines = views.markdown(matrix()).splitlines()
+    assert "never trained" in lines[2]
+    first = lines.index("## BLEU") + 2
+    assert cells(lines[first]) == ["from ↓ into →", "en", "de", "fr", "fi"]
+    assert cells(lines[first + 3]) == ["**de**", "40.0", "(80.0)", "10.0†", "–"]
+    assert "| zero-shot | 15.50† | 2 |" in lines
+    assert f"- signature: `BLEU|{BLEU_SIGNATURE}`" in lines
+    assert "- de-fi: no text in fi" in lines
+    assert any(line.startswith("- search: beam 5") for line in lines)
+
+
+def test_markdown_shows_the_paper_beside_ours() -> None:
+    text = views.markdown(matrix(reference=REFERENCE))
+    assert text.count("### Beside it: Vázquez et al.") == 1  # beside BLEU, not beside chrF
+    assert "| **de** | 40.17 |  | 26.46† | 19.50† |" in text  # our languages first, in our order
+    assert "| zero-shot | 15.50 | 26.21 | -10.71 | 2 |" in text
+    assert "comparable only with scores on such text" in text
+
+
+def test_csv_has_one_row_a_cell() -> None:
+    rows = list(csv.DictReader(io.StringIO(views.csv(matrix()))))
+    assert len(rows) == 16
+    by_pair = {f"{row['source']}-{row['target']}": row for row in rows}
+    assert by_pair["de-fr"]["kind"] == "zero-shot" and float(by_pair["de-fr"]["bleu"]) == 10.0
+    assert by_pair["de-fr"]["bleu_signature"] == BLEU_SIGNATURE
+    assert by_pair["de-fi"]["bleu"] == "" and by_pair["de-fi"]["reason"] == "no text in fi"
+
+
+def test_the_terminal_needs_no_colour_and_trusts_no_name() -> None:
+    screen = Console(file=io.StringIO(), width=100, force_terminal=False)
+    screen.print(views.table(matrix(run="[bold]odd[/nothing]"), "bleu"))
+    text = screen.file.getvalue()
+    assert "[bold]odd[/nothing], best checkpoint (step 4000)" in text
+    assert "10.0†" in text and "(80.0)" in text and "40.0 " in text
+    assert "means: supervised 45.0 (4 cells) · zero-shot† 15.5 (2 cells) · (copy) 80.0 (3 cells)" in text
+    assert f"BLEU|{BLEU_SIGNATURE}" in text
+
+
+@pytest.mark.parametrize(("reference", "panels"), [(None, 1), (REFERENCE, 2)])
+def test_the_heat_map_is_a_picture_of_sensible_size(reference: str | None, panels: int, tmp_path: Path) -> None:
+    backend = matplotlib.get_backend()
+    heat_map(matrix(reference=reference, run="$odd_{name"), "bleu", tmp_path / "bleu.png")
+    content = (tmp_path / "bleu.png").read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", content[16:24])
+    assert 600 * panels < width < 1200 * panels and 600 < height < 1600
+    assert matplotlib.get_backend() == backend
+
+
+def test_numbers_can_be_read_on_every_shade() -> None:
+    greys = [f"#{value:02x}{value:02x}{value:02x}" for value in range(256)]
+    assert min(contrast(_readable_on(grey), grey) for grey in greys) >= 4.5  # WCAG 2.2, 1.4.3
+
+
+def test_a_matrix_without_any_score_can_be_shown(tmp_path: Path) -> None:
+    whole = matrix()
+    empty = {pair: cell for pair, cell in whole.cells.items() if cell.reason}
+    bare = Matrix(**{**vars(whole), "cells": empty, "hypotheses": {}})
+    bare.save(tmp_path)
+    assert bare.means("bleu") == {} and Matrix.load(tmp_path).cells[LanguagePair("fi", "de")].scores == {}
+    Console(file=io.StringIO()).print(views.table(bare, "bleu"))

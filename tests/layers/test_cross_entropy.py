@@ -1,0 +1,40 @@
+"""The sliced output layer against PyTorch's own cross-entropy."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional
+
+from polyglot.layers import cross_entropy
+from polyglot.layers.cross_entropy import projected_cross_entropy
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("slice_bytes", [1, 4 * 50 * 3, 2**23])
+def test_loss_and_gradients_equal_the_plain_ones(monkeypatch, smoothing, slice_bytes):
+    monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", slice_bytes)
+    torch.manual_seed(0)
+    parts = [torch.randn(11, 8), torch.randn(50, 8), torch.randn(50)]
+    targets = torch.randint(0, 50, (11,))
+    ours, theirs = ([part.clone().requires_grad_() for part in parts] for _ in range(2))
+    loss = projected_cross_entropy(*ours, targets, smoothing=smoothing)
+    states, weight, bias = theirs
+    expected = functional.cross_entropy(states @ weight.T + bias, targets, reduction="sum", label_smoothing=smoothing)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    (loss * 0.3).backward()
+    (expected * 0.3).backward()
+    for one, other in zip(ours, theirs):
+        assert torch.allclose(one.grad, other.grad, atol=1e-5)
+
+
+def test_scores_of_any_size_are_safe():
+    states, weight = torch.tensor([[1000.0, 0.0], [-1000.0, 0.0]]), torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    loss = projected_cross_entropy(states, weight, torch.zeros(3), torch.tensor([1, 1]))
+    assert loss.item() == pytest.approx(2000.0)
+
+
+def test_without_gradients_only_the_loss_is_computed():
+    with torch.no_grad():
+        loss = projected_cross_entropy(torch.randn(3, 4), torch.randn(9, 4), torch.zeros(9), torch.tensor([1, 2, 3]))
+    assert not loss.requires_grad and loss.isfinite()

@@ -1,0 +1,45 @@
+"""Tiny models and batches for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+import torch
+
+from polyglot.batch import Batch
+from polyglot.model.model import ModelConfig, TranslationModel
+from polyglot.task import LanguagePair, Task
+
+VOCABULARY = 40
+
+
+def tiny_config(encoder: str = "lstm", bridge: str = "attention", decoder: str | dict = "lstm", **settings: object) -> ModelConfig:
+    """A model of a few thousand parameters without dropout."""
+    values = {
+        "embedding": {"size": 12, "dropout": 0.0},
+        "encoder": {"type": encoder, "size": 16, "dropout": 0.0},
+        "bridge": {"type": bridge, **({"heads": 4, "hidden_size": 8} if bridge == "attention" else {})},
+        "decoder": decoder if isinstance(decoder, dict) else {"type": decoder, "size": 16, "dropout": 0.0},
+    }
+    for key, value in settings.items():
+        values[key] = {**values[key], **value} if isinstance(value, dict) and key in values else value
+    return ModelConfig.model_validate(values)
+
+
+def tiny_model(config: ModelConfig, pairs: Sequence[str] = ("de-en", "en-de"), *, seed: int = 1) -> TranslationModel:
+    parsed = [LanguagePair.parse(pair) for pair in pairs]
+    languages = {language for pair in parsed for language in (pair.source, pair.target)}
+    return TranslationModel(config, vocabulary_sizes=dict.fromkeys(languages, VOCABULARY), pairs=parsed, seed=seed)
+
+
+def random_batch(pair: str = "de-en", *, lengths: Sequence[tuple[int, int]] = ((5, 4), (1, 1), (9, 7)), seed: int = 0) -> Batch:
+    """Random sentences of these (source, target) lengths."""
+    random = numpy.random.default_rng(seed)
+    sources = [random.integers(4, VOCABULARY, source) for source, _ in lengths]
+    targets = [random.integers(4, VOCABULARY, target) for _, target in lengths]
+    return Batch.of(Task(LanguagePair.parse(pair)), sources, targets)
+
+
+def close(one: torch.Tensor, other: torch.Tensor, tolerance: float = 1e-5) -> bool:
+    return torch.allclose(one, other, atol=tolerance, rtol=tolerance)
