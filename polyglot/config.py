@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import types
-import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union
+from typing import Any, Literal, TypeVar
 
-import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from polyglot import shipped
@@ -27,7 +23,7 @@ from polyglot.schedule import SCHEDULES, tasks_of
 from polyglot.task import LANGUAGE_CODE, LanguagePair, Task, match_pairs
 from polyglot.text.normalisation import STEPS
 from polyglot.text.vocabulary import VocabularyConfig
-from polyglot.yaml_file import parse_value, read_yaml
+from polyglot.yaml_file import parse_value, read_yaml, write_yaml
 
 CorpusList = list[CORPORA.config_type()]
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -157,7 +153,7 @@ class Config(ComponentConfig):
 
     def to_yaml(self) -> str:
         """The configuration with every default filled in."""
-        return yaml.safe_dump(self.model_dump(), sort_keys=False, allow_unicode=True, width=120)
+        return write_yaml(self.model_dump())
 
 
 def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
@@ -170,7 +166,8 @@ def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
     for override in overrides:
         _override(values, override)
     values["schedule"] = _schedule(values.get("schedule", {"type": "uniform"}))
-    values.setdefault("run", f"runs/{path.stem if path.stem != 'config' else path.parent.name}")
+    if values.get("run") is None:
+        values["run"] = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
     return check_config(values, where=str(name))
 
 
@@ -207,23 +204,23 @@ def _contradictions(config: Config) -> Iterator[str]:
         for language in languages:
             if language not in config.languages:
                 yield f"{place}.{language}: {unknown_name('language', language, config.languages)}"
+    pairs, scored = None, []
     try:
         pairs = config.pairs
     except ConfigError as error:
-        yield f"schedule: {error}"
-        return
-    if not pairs:
+        yield str(error)
+    if pairs == []:
         yield "schedule: no task is left to train"
     try:
         scored = match_pairs(config.validation.bleu_pairs, config.languages)
     except ConfigError as error:
         yield f"validation.bleu_pairs: {error}"
-        return
-    sources, targets = {pair.source for pair in pairs}, {pair.target for pair in pairs}
-    for pair in scored:
-        if pair.source not in sources or pair.target not in targets:
-            yield f"validation.bleu_pairs: {pair} needs an encoder of {pair.source} and a decoder of {pair.target}, which no task trains"
-    if config.validation.best_by == "bleu" and not scored:
+    if pairs:
+        sources, targets = {pair.source for pair in pairs}, {pair.target for pair in pairs}
+        for pair in scored:
+            if pair.source not in sources or pair.target not in targets:
+                yield f"validation.bleu_pairs: {pair} needs an encoder of {pair.source} and a decoder of {pair.target}, which no task trains"
+    if config.validation.best_by == "bleu" and not config.validation.bleu_pairs:
         yield "validation.best_by: 'bleu' needs validation.bleu_pairs"
     if config.search.n_best > config.search.beam:
         yield f"search.n_best: {config.search.n_best} hypotheses cannot come from a beam of {config.search.beam}"

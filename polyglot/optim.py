@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -31,11 +32,13 @@ class Sgd(torch.optim.SGD):
         """Momentum."""
 
     def __init__(self, config: Config, *, parameters: Iterable[nn.Parameter]) -> None:
-        super().__init__(parameters, config.learning_rate, momentum=config.momentum, weight_decay=config.weight_decay, fused=True)
+        # The fused kernel takes momentum of all parameters or of none; here a language may see its first batch long after others.
+        given = {"momentum": config.momentum, "weight_decay": config.weight_decay, "fused": not config.momentum}
+        super().__init__(parameters, config.learning_rate, **given)
 
 
 class AdamConfig(OptimizerConfig):
-    betas: list[float] = Field([0.9, 0.999], min_length=2, max_length=2)
+    betas: list[Annotated[float, Field(ge=0, lt=1)]] = Field([0.9, 0.999], min_length=2, max_length=2)
     """Decay of the running means of the gradient and of its square."""
     epsilon: float = Field(1e-8, gt=0)
     """Keeps the division away from zero."""

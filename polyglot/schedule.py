@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import numpy
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from polyglot.errors import ConfigError
+from polyglot.errors import ConfigError, unknown_name
 from polyglot.registry import ComponentConfig, Registry
 from polyglot.task import LanguagePair, Task, match_pairs
 
@@ -26,6 +27,14 @@ class Phase(ComponentConfig):
     copies: bool | list[str] = False
     """Languages that are copied in this phase; true for all."""
 
+    @model_validator(mode="after")
+    def _trains_something(self) -> Phase:
+        if not self.pairs and not self.copies:
+            raise ValueError("names neither pairs nor copies; name what trains in this phase")
+        if self.until_step is not None and self.until_step <= self.from_step:
+            raise ValueError(f"until_step {self.until_step} is not after from_step {self.from_step}")
+        return self
+
     def covers(self, step: int) -> bool:
         return self.from_step <= step and (self.until_step is None or step < self.until_step)
 
@@ -37,7 +46,7 @@ class Schedule:
         pairs: list[str] = ["*-*"]
         """Pairs that train: `de-en`, `*-en`, `en-*`, `*-*`."""
         exclude: list[str] = []
-        """Pairs that do not, in the same manner."""
+        """Pairs that do not, in the same manner; `de-de` is a copy."""
         copies: bool | list[str] = False
         """Languages that also learn to copy their own sentences; true for all."""
         copy_weight: float = Field(1.0, gt=0)
@@ -51,7 +60,7 @@ class Schedule:
         """sizes: sentences of each task."""
         self.config, self.tasks, self.seed = config, list(tasks), seed
         self._sizes = sizes
-        self._phases = [(phase, set(_pairs(phase.pairs, [], phase.copies, languages))) for phase in config.phases]
+        self._phases = [(phase, set(_pairs_of(phase, languages, place="schedule"))) for phase in config.phases]
 
     def at(self, step: int, *, process: int = 0, processes: int = 1) -> list[Task]:
         """The tasks of one update on one process."""
@@ -117,7 +126,7 @@ class Weighted(Schedule):
     """By weights that the user names."""
 
     class Config(Schedule.Config):
-        weights: dict[str, float] = {}
+        weights: dict[str, Annotated[float, Field(gt=0)]] = {}
         """Weight of single pairs, such as `de-en: 2.0`; the others have 1."""
 
     def share(self, task: Task) -> float:
@@ -125,22 +134,31 @@ class Weighted(Schedule):
 
 
 def tasks_of(config: Schedule.Config, languages: Sequence[str]) -> list[Task]:
-    """Every task of a schedule, in the order of the languages. Raises ConfigError naming what matches nothing."""
-    pairs = dict.fromkeys(_pairs(config.pairs, config.exclude, config.copies, languages))
+    """Every task of a schedule, in the order of the languages. Raises ConfigError naming the key and what matches nothing."""
+    left_out = set(_matching(config.exclude, languages, place="schedule.exclude"))
+    pairs = {pair: None for pair in _pairs_of(config, languages, place="schedule") if pair not in left_out}
     for number, phase in enumerate(config.phases):
-        extra = [pair for pair in _pairs(phase.pairs, [], phase.copies, languages) if pair not in pairs]
+        place = f"schedule.phases.{number}"
+        extra = [str(pair) for pair in _pairs_of(phase, languages, place=place) if pair not in pairs]
         if extra:
-            raise ConfigError(f"schedule.phases.{number}: {', '.join(map(str, extra))} are not among the pairs and copies of the schedule")
+            raise ConfigError(f"{place}: not among the pairs and copies of the schedule: {', '.join(extra)}")
     for weighted in getattr(config, "weights", {}):
-        if LanguagePair.parse(weighted) not in pairs:
+        if weighted not in map(str, pairs):
             raise ConfigError(f"schedule.weights: {weighted} is not among the pairs and copies of the schedule: {', '.join(map(str, pairs))}")
     return [Task(pair, config.copy_weight if pair.is_copy else 1.0) for pair in pairs]
 
 
-def _pairs(patterns: list[str], exclude: list[str], copies: bool | list[str], languages: Sequence[str]) -> list[LanguagePair]:
-    left_out = set(match_pairs(exclude, languages))
-    copied = (languages if copies is True else copies) or []
-    unknown = [language for language in copied if language not in languages]
-    if unknown:
-        raise ConfigError(f"schedule.copies: {', '.join(unknown)} not among the languages {', '.join(languages)}")
-    return [pair for pair in match_pairs(patterns, languages) if pair not in left_out] + [LanguagePair(one, one) for one in copied]
+def _pairs_of(part: Schedule.Config | Phase, languages: Sequence[str], *, place: str) -> list[LanguagePair]:
+    """What `pairs` and `copies` name together."""
+    copied = languages if part.copies is True else part.copies or []
+    for language in copied:
+        if language not in languages:
+            raise ConfigError(f"{place}.copies: {unknown_name('language', language, languages)}")
+    return _matching(part.pairs, languages, place=f"{place}.pairs") + [LanguagePair(one, one) for one in copied]
+
+
+def _matching(patterns: Sequence[str], languages: Sequence[str], *, place: str) -> list[LanguagePair]:
+    try:
+        return match_pairs(patterns, languages)
+    except ConfigError as error:
+        raise ConfigError(f"{place}: {error}") from None

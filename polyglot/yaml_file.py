@@ -10,15 +10,24 @@ import yaml
 
 from polyglot.errors import ConfigError
 
+FLOAT = re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$")
+
+
 class _Loader(yaml.SafeLoader):
     """YAML 1.2's scalars: `no` is Norwegian, not false; `1e-3` is a number, not a word. A key given twice is refused."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        twice = [key for number, key in enumerate(keys) if key in keys[:number]]
-        if twice:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is given twice", node.start_mark)
-        return super().construct_mapping(node, deep)
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if (key.tag, str(key.value)) in seen:
+                raise yaml.composer.ComposerError(None, None, f"the key {key.value!r} is given twice", key.start_mark)
+            seen.add((key.tag, str(key.value)))
+        return node
+
+
+class _Dumper(yaml.SafeDumper):
+    """Puts quotes around what this loader or another would not read as text."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -26,11 +35,8 @@ _Loader.yaml_implicit_resolvers = {
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$"),
-    list("-+.0123456789"),
-)
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -53,3 +59,8 @@ def parse_value(text: str) -> Any:
         return yaml.load(text, _Loader)  # noqa: S506: a SafeLoader
     except yaml.YAMLError:
         raise ConfigError(f"{text!r}: no valid YAML") from None
+
+
+def write_yaml(values: dict[str, Any]) -> str:
+    """Text that `read_yaml` reads as the same values."""
+    return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

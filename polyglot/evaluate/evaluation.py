@@ -12,6 +12,7 @@ from pathlib import Path
 import sacrebleu
 import torch
 
+from polyglot.errors import ConfigError
 from polyglot.evaluate.heldout import HeldOut
 from polyglot.evaluate.matrix import Cell, Matrix, by_pair
 from polyglot.evaluate.protocol import Protocol, Reference
@@ -33,6 +34,8 @@ def evaluate(run: Run, translator: Translator, protocol: Protocol, *, progress: 
     """
     pairs = protocol.pairs_of(translator, run.config.languages)
     corpora = protocol.test or run.config.data.test
+    if not corpora:
+        raise ConfigError(f"{run.path}: data.test names no corpus; name one there, or `test` in the protocol")
     text = HeldOut(run, corpora, sentences=protocol.sentences)
     text.check(pairs)
     for pair in pairs:

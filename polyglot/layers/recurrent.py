@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.masks import flip_sentences
 
 KINDS = {"lstm": nn.LSTM, "gru": nn.GRU}
@@ -69,10 +70,10 @@ class Stepper:
         self.dropout = recurrence.dropout if recurrence.training else 0.0
         self.layers = [self._layer(*weights) for weights in recurrence.all_weights]
 
-    def _layer(self, input_weight: Tensor, state_weight: Tensor, input_bias: Tensor, state_bias: Tensor) -> tuple[Tensor, ...]:
+    def _layer(self, input_weight: Tensor, state_weight: Tensor, input_bias: Tensor, state_bias: Tensor) -> tuple[DeferredLinear, ...]:
         if self.lstm:
-            return torch.cat([input_weight, state_weight], dim=1).t(), input_bias + state_bias
-        return input_weight.t(), state_weight.t(), input_bias, state_bias
+            return (DeferredLinear(torch.cat([input_weight, state_weight], dim=1).t(), input_bias + state_bias),)
+        return DeferredLinear(input_weight.t(), input_bias), DeferredLinear(state_weight.t(), state_bias)
 
     def __call__(self, inputs: Tensor, state: State) -> tuple[Tensor, State]:
         """inputs (N, E), each of state (layers, N, D) -> outputs (N, D) and the next state"""
@@ -85,14 +86,14 @@ class Stepper:
         return below, tuple(torch.stack(parts) for parts in zip(*after))
 
     @staticmethod
-    def _lstm(inputs: Tensor, weight: Tensor, bias: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        keep, forget, new, show = torch.addmm(bias, torch.cat([inputs, hidden], dim=1), weight).chunk(4, dim=1)
+    def _lstm(inputs: Tensor, gates: DeferredLinear, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        keep, forget, new, show = gates(torch.cat([inputs, hidden], dim=1)).chunk(4, dim=1)
         cell = forget.sigmoid() * cell + keep.sigmoid() * new.tanh()
         return show.sigmoid() * cell.tanh(), cell
 
     @staticmethod
-    def _gru(inputs: Tensor, w_input: Tensor, w_state: Tensor, b_input: Tensor, b_state: Tensor, hidden: Tensor) -> tuple[Tensor]:
-        reset, update, new = torch.addmm(b_input, inputs, w_input).chunk(3, dim=1)
-        reset_state, update_state, new_state = torch.addmm(b_state, hidden, w_state).chunk(3, dim=1)
+    def _gru(inputs: Tensor, input_gates: DeferredLinear, state_gates: DeferredLinear, hidden: Tensor) -> tuple[Tensor]:
+        reset, update, new = input_gates(inputs).chunk(3, dim=1)
+        reset_state, update_state, new_state = state_gates(hidden).chunk(3, dim=1)
         new = (new + (reset + reset_state).sigmoid() * new_state).tanh()
         return (new + (update + update_state).sigmoid() * (hidden - new),)

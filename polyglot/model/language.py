@@ -22,10 +22,26 @@ class EmbeddingConfig(ComponentConfig):
     """Embedding size E."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout on the embeddings."""
+    scale: bool = True
+    """Multiply embeddings by √E, so that they enter at unit size and learn at the pace of the rest (Vaswani et al. 2017, section 3.4)."""
     tie_sides: bool = False
     """One table for the encoder and the decoder of a language."""
     tie_output: bool = False
     """The decoder's table is its output layer too; needs `decoder.size` equal to `embedding.size`."""
+
+
+class Embedding(nn.Module):
+    """Token ids to embedded words, around a table that others may share."""
+
+    def __init__(self, config: EmbeddingConfig, table: nn.Embedding) -> None:
+        super().__init__()
+        self.table = table
+        self.scale = config.size**0.5 if config.scale else 1.0
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """tokens (...) -> (..., E)"""
+        return self.dropout(self.table(tokens) * self.scale)
 
 
 def embedding_table(vocabulary_size: int, size: int) -> nn.Embedding:
@@ -40,14 +56,13 @@ class LanguageEncoder(nn.Module):
         self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, states_size: int
     ) -> None:
         super().__init__()
-        self.embedding = table
-        self.dropout = nn.Dropout(embedding.dropout)
+        self.embedding = Embedding(embedding, table)
         self.body = ENCODERS.build(config, input_size=embedding.size)
         self.projection = nn.Identity() if self.body.size == states_size else nn.Linear(self.body.size, states_size)
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """tokens and mask (B, S) -> states (B, S, D), 0 on padding"""
-        states = self.projection(self.body(self.dropout(self.embedding(tokens)), mask))
+        states = self.projection(self.body(self.embedding(tokens), mask))
         return states * mask.unsqueeze(-1)
 
 
@@ -58,8 +73,7 @@ class LanguageDecoder(nn.Module):
         self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, memory_size: int
     ) -> None:
         super().__init__()
-        self.embedding = table
-        self.dropout = nn.Dropout(embedding.dropout)
+        self.embedding = Embedding(embedding, table)
         self.body = DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
         self.output = nn.Linear(self.body.size, table.num_embeddings)
         if embedding.tie_output:
@@ -67,14 +81,14 @@ class LanguageDecoder(nn.Module):
 
     def forward(self, target_in: Tensor, target_mask: Tensor, memory: Memory) -> Tensor:
         """target_in and target_mask (B, T) -> states (B, T, D), still to be projected"""
-        return self.body(self.dropout(self.embedding(target_in)), target_mask, memory)
+        return self.body(self.embedding(target_in), target_mask, memory)
 
     def start(self, memory: Memory) -> Any:
         return self.body.start(memory)
 
     def step(self, tokens: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
         """tokens (N,) -> scores (N, V) of the next word, before the softmax, and the state after it"""
-        states, state = self.body.step(self.dropout(self.embedding(tokens)), state, memory)
+        states, state = self.body.step(self.embedding(tokens), state, memory)
         return self.output(states), state
 
     def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:
@@ -85,7 +99,7 @@ def initialize(module: nn.Module, *, initial_range: float | None, generator: tor
     """Draw every parameter anew from one generator, in an order that other components cannot change.
 
     Uniform in ±initial_range as the paper's program does, or, when None, Glorot for matrices, orthogonal for recurrence,
-    small normal for embeddings, 0 for biases.
+    1/√E for embeddings, 0 for biases but 1 for the forget gate (Jozefowicz et al. 2015).
     """
     for name, parameter in module.named_parameters():
         if initial_range is not None:
@@ -99,6 +113,11 @@ def initialize(module: nn.Module, *, initial_range: float | None, generator: tor
                 nn.init.orthogonal_(gate, generator=generator)
         else:
             nn.init.xavier_uniform_(parameter, generator=generator)
+    if initial_range is None:
+        for recurrence in (child for child in module.modules() if isinstance(child, nn.LSTM)):
+            for name, parameter in recurrence.named_parameters():
+                if name.startswith("bias_ih"):
+                    nn.init.ones_(parameter.data[recurrence.hidden_size : 2 * recurrence.hidden_size])
     for table in (child for child in module.modules() if isinstance(child, nn.Embedding)):
         with torch.no_grad():
             table.weight[PAD].zero_()

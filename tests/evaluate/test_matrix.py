@@ -80,6 +80,14 @@ def test_what_is_no_matrix_is_said(content: str | None, tmp_path: Path) -> None:
         Matrix.load(tmp_path)
 
 
+def test_another_format_is_said(tmp_path: Path) -> None:
+    matrix().save(tmp_path)
+    path = tmp_path / "matrix.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"format": 1', '"format": 99'), encoding="utf-8")
+    with pytest.raises(DataError, match="format 99, this version of Polyglot reads 1"):
+        Matrix.load(tmp_path)
+
+
 def test_markdown_marks_zero_shot_and_copies() -> None:
     lines = views.markdown(matrix()).splitlines()
     assert "never trained" in lines[2]
@@ -122,7 +130,7 @@ def test_the_terminal_needs_no_colour_and_trusts_no_name() -> None:
 @pytest.mark.parametrize(("reference", "panels"), [(None, 1), (REFERENCE, 2)])
 def test_the_heat_map_is_a_picture_of_sensible_size(reference: str | None, panels: int, tmp_path: Path) -> None:
     backend = matplotlib.get_backend()
-    heat_map(matrix(reference=reference, run="$odd_{name"), "bleu", tmp_path / "bleu.png")
+    heat_map(matrix(reference=reference, run="$odd_{$name"), "bleu", tmp_path / "bleu.png")
     content = (tmp_path / "bleu.png").read_bytes()
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", content[16:24])

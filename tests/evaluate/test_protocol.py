@@ -89,10 +89,16 @@ def test_pairs_bring_the_copies_of_languages_that_they_read_and_write() -> None:
     assert pairs({"pairs": ["fr-fr"], "copies": False}) == ["fr-fr"]
 
 
-@pytest.mark.parametrize("settings", [{"pairs": ["de-fr"]}, {"pairs": ["fr-*"]}])
-def test_a_run_without_a_needed_component_is_an_error(settings: dict) -> None:
-    with pytest.raises(ConfigError, match="component"):
-        pairs(settings, sources="en de", targets="en de")
+def test_a_run_of_one_language_has_its_copy() -> None:
+    assert list(map(str, Protocol().pairs_of(translator("en", "en"), ["en"]))) == ["en-en"]
+
+
+def test_a_run_without_a_needed_component_is_an_error() -> None:
+    owned = {"sources": "en de", "targets": "en de"}
+    with pytest.raises(ConfigError, match="no components for de-fr"):
+        pairs({"pairs": ["en-de", "de-fr"]}, **owned)
+    with pytest.raises(ConfigError, match=r"components for none of fr-\*"):
+        pairs({"pairs": ["fr-*"]}, **owned)
 
 
 def test_search_is_the_run_s_but_for_what_differs() -> None:

@@ -25,11 +25,15 @@ class PhrasebookCorpus(TableCorpus):
 
     class Config(Corpus.Config):
         split: Literal["train", "valid", "test"] = "train"
+        """Which part of it."""
         seed: int = 1
-        train: int = Field(default=6000, ge=1)
-        """Sentences in each split: give all three corpora of a run the same numbers."""
-        valid: int = Field(default=300, ge=1)
+        """What it is made from; give all three corpora of a run the same, and the same sizes."""
+        train: int = Field(default=12000, ge=1)
+        """Sentences to train on."""
+        valid: int = Field(default=500, ge=1)
+        """Sentences to validate with."""
         test: int = Field(default=500, ge=1)
+        """Sentences to test with."""
 
     @property
     def name(self) -> str:

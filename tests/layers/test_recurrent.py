@@ -1,0 +1,40 @@
+"""Single steps equal fused calls, in values and gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from polyglot.layers.recurrent import KINDS, Stepper, run, start_state
+from tests.models import close
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_have_the_values_and_gradients_of_the_fused_call(kind):
+    torch.manual_seed(0)
+    recurrence = KINDS[kind](6, 5, 2, batch_first=True)
+    inputs, initial, out = torch.randn(3, 7, 6), torch.randn(3, 5), torch.randn(3, 7, 5)
+
+    def gradients(outputs):
+        recurrence.zero_grad()
+        (outputs * out).sum().backward()
+        return [parameter.grad.clone() for parameter in recurrence.parameters()]
+
+    fused = run(recurrence, inputs, start_state(kind, initial, 2))
+    stepper, state, steps = Stepper(recurrence), start_state(kind, initial, 2), []
+    for position in range(7):
+        output, state = stepper(inputs[:, position], state)
+        steps.append(output)
+    steps = torch.stack(steps, dim=1)
+    assert close(fused, steps)
+    assert all(close(one, other) for one, other in zip(gradients(fused), gradients(steps)))
+
+
+def test_a_step_that_is_not_used_costs_no_gradient():
+    recurrence = nn.LSTM(4, 4, batch_first=True)
+    stepper = Stepper(recurrence)
+    first, state = stepper(torch.randn(2, 4), start_state("lstm", torch.zeros(2, 4), 1))
+    stepper(torch.randn(2, 4), state)
+    first.sum().backward()
+    assert recurrence.weight_hh_l0.grad.isfinite().all()

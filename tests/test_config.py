@@ -1,0 +1,421 @@
+"""One YAML file is one run: what is shipped loads, what is wrong is said at once, and overrides lie on top."""
+
+from __future__ import annotations
+
+import types
+import typing
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from polyglot import shipped
+from polyglot.config import Config, load_config
+from polyglot.errors import ConfigError
+from polyglot.model.model import ModelConfig
+from polyglot.yaml_file import parse_value, read_yaml
+
+MINIMAL = """\
+languages: [en, de, fr]
+data: {train: [{type: text, path: "train.{language}"}]}
+training: {steps: 10}
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    def loaded(text=MINIMAL, *overrides):
+        (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+        return load_config(tmp_path / "mine.yaml", overrides)
+
+    return loaded
+
+
+@pytest.fixture
+def problems(load):
+    def found(text, *overrides):
+        with pytest.raises(ConfigError) as error:
+            load(text, *overrides)
+        return error.value.problems
+
+    return found
+
+
+# What is shipped ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", shipped.names("configs"))
+class TestEveryShippedConfiguration:
+    def test_loads_and_is_short(self, name):
+        config = load_config(name)
+        assert config.tasks
+        assert len(shipped.find("configs", name).read_text(encoding="utf-8").splitlines()) < 60
+
+    def test_is_the_same_when_written_and_read_again(self, name, tmp_path):
+        config = load_config(name)
+        (tmp_path / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
+        assert load_config(tmp_path / "config.yaml") == config
+
+    def test_every_schedule_fits_it(self, name):
+        for schedule in ("english_centric", "with_copies", "many_to_many"):
+            assert load_config(name, [f"schedule={schedule}"]).tasks
+
+
+def test_the_configuration_of_the_paper():
+    """Vázquez et al., section 4, and the settings of their program."""
+    config = load_config("multi30k/paper")
+    model = config.model
+    assert (model.encoder.type, model.encoder.size, model.encoder.layers, model.encoder.bidirectional) == ("lstm", 512, 2, True)
+    assert (model.decoder.type, model.decoder.size, model.decoder.layers, model.decoder.input_feeding) == ("lstm", 512, 2, True)
+    assert (model.bridge.type, model.bridge.heads, model.embedding.size, model.embedding.tie_sides) == ("attention", 10, 512, True)
+    assert (model.initial_range, model.encoder.dropout, config.training.clip_norm, config.losses.bridge.weight) == (0.1, 0.3, 5.0, 1.0)
+    assert (config.optimizer.type, config.optimizer.learning_rate, config.batching.size) == ("sgd", 1.0, 64)
+    assert (config.training.steps, config.search.beam, config.data.filter.max_length) == (100_000, 5, 50)
+    assert len(config.tasks) == 10
+
+
+# Defaults ----------------------------------------------------------------------------------------------------------------
+
+
+def settings_of(kind, seen):
+    """Every class of settings below one."""
+    if typing.get_origin(kind) in (list, dict, typing.Union, types.UnionType, typing.Annotated):
+        for inner in typing.get_args(kind):
+            settings_of(inner, seen)
+    elif isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in seen:
+        seen.add(kind)
+        for field in kind.model_fields.values():
+            settings_of(field.annotation, seen)
+    return seen
+
+
+def test_every_setting_says_what_it_is():
+    every = settings_of(Config, set())
+    assert len(every) > 20
+    silent = [f"{kind.__name__}.{name}" for kind in every for name, field in kind.model_fields.items() if name != "type" and not field.description]
+    assert silent == []
+
+
+def test_a_run_has_every_default_filled_in(load):
+    """So that a default may change in a later version without changing what an older run meant."""
+
+    def complete(value, settings):
+        assert value.keys() == type(settings).model_fields.keys(), settings
+        for key, below in value.items():
+            part = getattr(settings, key)
+            if isinstance(part, BaseModel):
+                complete(below, part)
+
+    config = load()
+    complete(yaml.safe_load(config.to_yaml()), config)
+    assert yaml.safe_load(config.to_yaml())["model"]["encoder"]["type"] == config.model.encoder.type
+
+
+def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
+    assert load().run == "runs/mine"
+    assert load(MINIMAL + "run: elsewhere/x\n").run == "elsewhere/x"
+    assert load(MINIMAL + "run:\n").run == "runs/mine"
+    assert load(MINIMAL, "run=elsewhere/y").run == "elsewhere/y"
+
+
+# What is wrong -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ("model: {encodr: lstm}", "model.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: bridge, decoder, embedding, encoder"),
+        ("model: {encoder: lsmt}", "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm"),
+        ("model: {encoder: {type: lsmt, size: 8}}", "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'?"),
+        ("model: {bridge: atention}", "model.bridge.type: no bridge named 'atention'. Did you mean 'attention'?"),
+        ("model: {decoder: {type: lstm, layer: 2}}", "model.decoder.layer: no key named 'layer'. Did you mean 'layers'? Known: attention, dropout"),
+        ("model: {encoder: {type: lstm, size: large}}", "model.encoder.size: found 'large'; input should be a valid integer"),
+        ("model: {encoder: {type: lstm, size: 8.0}}", "model.encoder.size: found 8.0; input should be a valid integer"),
+        ("model: {encoder: {type: lstm, size: 7}}", "model.encoder: size 7 cannot be shared by two directions; use an even number"),
+        ("model: {encoder: {type: lstm, dropout: 1.5}}", "model.encoder.dropout: found 1.5; input should be less than 1"),
+        ("model: {encoder: {type: lstm, bidirectional: 1}}", "model.encoder.bidirectional: found 1; input should be a valid boolean"),
+        ("model: {encoder: 3}", "model.encoder: found 3; input should be a valid dictionary"),
+        ("model: [lstm]", "model: found ['lstm']; input should be"),
+        ("model: {languages: {dd: {encoder: gru}}}", "model.languages.dd: no language named 'dd'. Did you mean 'de'? Known: de, en, fr"),
+        ("model: {languages: {de: {encodr: gru}}}", "model.languages.de.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: decoder"),
+        ("model: {languages: {de: {encoder: gur}}}", "model.languages.de.encoder.type: no encoder named 'gur'. Did you mean 'gru'?"),
+        ("model: {languages: [de]}", "model.languages: found ['de']; input should be a valid dictionary"),
+        ("optimizer: adma", "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adam, adamw, sgd"),
+        ("optimizer: {type: adam, momentum: 0.9}", "optimizer.momentum: no key named 'momentum'. Known: betas, epsilon, learning_rate, type"),
+        ("optimizer: {type: sgd, learning_rate: 1e-3x}", "optimizer.learning_rate: found '1e-3x'; input should be a valid number"),
+        ("optimizer: {learning_rate: 1.0}", "optimizer: `type` is missing; write a name, or a mapping with `type` and settings"),
+        ("learning_rate_schedule: cosin", "learning_rate_schedule.type: no learning rate schedule named 'cosin'. Did you mean 'cosine'?"),
+        ("schedule: with_copie", "with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?"),
+        ("schedule: {type: unifrom}", "schedule.type: no schedule named 'unifrom'. Did you mean 'uniform'?"),
+        ("schedule: {copies: 3}", "schedule.copies: found 3; input should be a valid boolean or a valid list"),
+        ("schedule: {type: uniform, temperature: 5.0}", "schedule.temperature: no key named 'temperature'. Did you mean 'tasks_per_update'? Known: copies, copy_weight, exclude, pairs"),
+        ("schedule: {base: 3}", "schedule.base: the name of a schedule is expected, found 3"),
+        ("schedule: [de-en]", "schedule: found ['de-en']; input should be a valid dictionary"),
+        ("text: {steps: [lowercse]}", "text.steps.0.type: no type named 'lowercse'. Did you mean 'lowercase'?"),
+        ("text: {languages: {xx: [lowercase]}}", "text.languages.xx: no language named 'xx'. Known: de, en, fr"),
+        ("vocabulary: {size: 0}", "vocabulary.size: found 0; input should be greater than"),
+        ("vocabulary: {type: bpee}", "vocabulary.type: found 'bpee'; input should be 'unigram', 'bpe', 'word' or 'char'"),
+        ("vocabulary: {languages: {xx: {size: 100}}}", "vocabulary.languages.xx: no language named 'xx'"),
+        ("validation: {bleu_pairs: [de-xx]}", "validation.bleu_pairs: 'de-xx' matches no pair of the languages en, de, fr"),
+        ("validation: {best_by: bleu}", "validation.best_by: 'bleu' needs validation.bleu_pairs"),
+        ("search: {n_best: 9}", "search.n_best: 9 hypotheses cannot come from a beam of 5"),
+        ("batching: {by: words}", "batching.by: found 'words'; input should be 'sentences' or 'tokens'"),
+        ("losses: {bridge: {weight: -1}}", "losses.bridge.weight: found -1; input should be greater than or equal to 0"),
+        ("seeed: 3", "seeed: no key named 'seeed'. Did you mean 'seed'?"),
+        ("seed: one", "seed: found 'one'; input should be a valid integer"),
+    ],
+)
+def test_what_is_wrong_is_said_where_it_stands(wrong, sentence, problems):
+    found = problems(f"{MINIMAL}{wrong}\n")
+    assert len(found) == 1 and found[0].startswith(sentence), found
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (MINIMAL.replace("[en, de, fr]", "[en, de, en]"), "languages: en named twice"),
+        (MINIMAL.replace("[en, de, fr]", "[en, d-e]"), "languages: 'd-e' is no language code; use letters, digits and underscores"),
+        (MINIMAL.replace("[en, de, fr]", "[]"), "languages: found []; list should have at least 1 item"),
+        (MINIMAL.replace("[en, de, fr]", "[en]"), "schedule.pairs: '*-*' matches no pair of the languages en"),
+        (MINIMAL.replace("languages: [en, de, fr]\n", ""), "languages: missing; it has no default"),
+        (MINIMAL.replace("training: {steps: 10}\n", ""), "training: missing; it has no default"),
+        (MINIMAL.replace("{steps: 10}", "{}"), "training.steps: missing; it has no default"),
+        (MINIMAL.replace("[{type: text, path: \"train.{language}\"}]", "[]"), "data.train: found []; list should have at least 1 item"),
+        (MINIMAL.replace("type: text", "type: txt"), "data.train.0.type: no type named 'txt'. Did you mean 'text'?"),
+        (MINIMAL.replace("{language}", "de"), "data.train.0: the path 'train.de' names no {language}; write 'train.{language}.gz'"),
+        (MINIMAL.replace("path: \"train.{language}\"", "pairs: {de: [a, b]}"), "data.train.0.pairs: 'de' is no language pair"),
+        (MINIMAL.replace("path: \"train.{language}\"", "pairs: {de-en: [a]}"), "data.train.0.pairs.de-en: found ['a']; list should have at least 2"),
+    ],
+)
+def test_what_is_wrong_with_what_every_run_needs(text, sentence, problems):
+    found = problems(text)
+    assert len(found) == 1 and found[0].startswith(sentence), found
+
+
+def test_everything_wrong_is_said_at_once(problems, tmp_path):
+    wrong = "seeed: 3\nmodel: {encoder: lsmt, bridge: {type: attention, heads: 0}}\noptimizer: {type: adam, momentum: 0.9}\nbatching: {size: big}\n"
+    found = problems(MINIMAL + wrong)
+    assert {sentence.split(": ")[0] for sentence in found} == {
+        "seeed", "model.encoder.type", "model.bridge.heads", "optimizer.momentum", "batching.size"
+    }  # fmt: skip
+    with pytest.raises(ConfigError) as error:
+        load_config(tmp_path / "mine.yaml")
+    assert str(error.value).splitlines()[0] == f"{tmp_path / 'mine.yaml'}: 5 problems"
+    assert len(str(error.value).splitlines()) == 6
+
+
+def test_contradictions_are_said_at_once_too(problems):
+    wrong = "schedule: {pairs: [xx-de]}\nvalidation: {bleu_pairs: [de-yy]}\nsearch: {n_best: 7}\nmodel: {languages: {zz: {}}}\n"
+    found = problems(MINIMAL + wrong)
+    assert [sentence.split(": ")[0] for sentence in found] == ["model.languages.zz", "schedule.pairs", "validation.bleu_pairs", "search.n_best"]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "bleu"),
+    [("[de-en]", "en-de"), ("[de-en]", "fr-en"), ("[de-en]", "de-fr")],
+)
+def test_bleu_needs_components_that_some_task_trains(pairs, bleu, problems):
+    source, target = bleu.split("-")
+    assert problems(f"{MINIMAL}schedule: {{pairs: {pairs}}}\nvalidation: {{bleu_pairs: [{bleu}]}}\n") == [
+        f"validation.bleu_pairs: {bleu} needs an encoder of {source} and a decoder of {target}, which no task trains"
+    ]
+
+
+def test_bleu_of_a_zero_shot_pair_is_fine(load):
+    load(MINIMAL + "schedule: {pairs: [de-en, en-fr]}\nvalidation: {bleu_pairs: [de-fr], best_by: bleu}\n")
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        ("{embedding: {tie_output: true, size: 16}, decoder: {type: lstm, size: 32}}", "model: embedding.tie_output needs equal sizes"),
+        ("{encoder: {type: lstm, size: 16}, decoder: {type: lstm, size: 32, attention: dot}}", "model: decoder.attention 'dot' needs decoder.size (32)"),
+        ("{languages: {de: {embedding: {tie_output: true, size: 16}}}}", "model: languages.de.embedding.tie_output needs equal sizes"),
+    ],
+)
+def test_sizes_that_do_not_fit(model, sentence, problems):
+    found = problems(f"{MINIMAL}model: {model}\n")
+    assert len(found) == 1 and found[0].startswith(sentence), found
+
+
+def test_no_such_configuration():
+    with pytest.raises(ConfigError, match="phrasebok: neither a file nor shipped with Polyglot: no configuration named 'phrasebok'. Did you mean 'phrasebook'"):
+        load_config("phrasebok")
+
+
+# Languages that differ ---------------------------------------------------------------------------------------------------
+
+
+def model(text):
+    return ModelConfig.model_validate(parse_value(text))
+
+
+def test_a_language_names_only_its_differences():
+    config = model("{encoder: {type: gru, size: 16, layers: 3}, embedding: {size: 7}, languages: {de: {encoder: {layers: 1}}}}")
+    assert config.of("de").encoder == config.encoder.model_copy(update={"layers": 1})
+    assert config.of("de").embedding == config.embedding and config.of("de").decoder == config.decoder
+    assert config.of("fr") is config
+
+
+def test_another_type_shares_nothing_with_the_common_one():
+    config = model("{encoder: {type: gru, size: 16, layers: 3}, languages: {de: {encoder: {type: lstm, size: 8}}, fr: {encoder: lstm}}}")
+    default = model("{encoder: lstm}").encoder
+    assert config.of("de").encoder == default.model_copy(update={"size": 8})
+    assert config.of("fr").encoder == default
+
+
+# Overrides ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("override", "path", "value"),
+    [
+        ("training.steps=7", "training.steps", 7),
+        ("optimizer={type: sgd, learning_rate: 1e-2}", "optimizer.learning_rate", 0.01),
+        ("optimizer=sgd", "optimizer.type", "sgd"),
+        ("model.encoder=gru", "model.encoder.type", "gru"),
+        ("training.clip_norm=null", "training.clip_norm", None),
+        ("training.clip_norm=", "training.clip_norm", None),
+        ("schedule.pairs=[de-en, fr-en]", "schedule.pairs", ["de-en", "fr-en"]),
+        ("data.train.0.path=other.{language}", "data.train.0.path", "other.{language}"),
+        ("data.folder=/a=b", "data.folder", "/a=b"),
+        ("model.languages.de.encoder={type: gru, size: 4}", "model.languages.de.encoder.size", 4),
+        ("run=my run", "run", "my run"),
+    ],
+)
+def test_an_override_lies_on_top(override, path, value, load):
+    found = load(MINIMAL, override)
+    for key in path.split("."):
+        found = found[int(key)] if key.isdigit() else found[key] if isinstance(found, dict) else getattr(found, key)
+    assert found == value
+
+
+def test_a_name_alone_can_be_overridden_below(load):
+    text = MINIMAL + "model: {encoder: gru, languages: {de: {decoder: gru}}}\noptimizer: sgd\nlearning_rate_schedule: linear\n"
+    config = load(text, "model.encoder.size=64", "model.languages.de.decoder.layers=1", "optimizer.momentum=0.5", "learning_rate_schedule.warmup=3")
+    assert (config.model.encoder.type, config.model.encoder.size) == ("gru", 64)
+    assert (config.model.of("de").decoder.type, config.model.of("de").decoder.layers) == ("gru", 1)
+    assert (config.optimizer.type, config.optimizer.momentum, config.learning_rate_schedule.warmup) == ("sgd", 0.5, 3)
+
+
+def test_the_last_override_wins(load):
+    assert load(MINIMAL, "training.steps=7", "training={steps: 8}", "training.steps=9").training.steps == 9
+
+
+def test_schedules_by_name_and_what_lies_on_top(load):
+    text = MINIMAL + "schedule: with_copies\n"
+    named = load(text)
+    assert named.schedule.copies is True and set(map(str, named.pairs)) >= {"en-de", "de-en", "de-de"}
+    without = load(text, "schedule=english_centric")
+    assert without.schedule.copies is False and without.schedule.tasks_per_update == 1
+    two = load(text, "schedule.tasks_per_update=2")
+    assert two.schedule == named.schedule.model_copy(update={"tasks_per_update": 2})
+    assert load(text, "schedule.type=round_robin").tasks == named.tasks
+    assert load(text, "schedule=many_to_many", "schedule.copies=[de]").pairs[-1].is_copy
+    assert load(MINIMAL + "schedule: {base: with_copies, copies: false}\n").pairs == without.pairs
+    assert load(MINIMAL, "schedule.copies=true").pairs == load(MINIMAL + "schedule: {copies: true}\n").pairs
+
+
+def test_a_schedule_of_the_users(load, tmp_path):
+    (tmp_path / "mine_too.yaml").write_text("type: round_robin\npairs: [de-fr]\n")
+    config = load(MINIMAL, f"schedule={tmp_path / 'mine_too.yaml'}")
+    assert config.schedule.type == "round_robin" and list(map(str, config.pairs)) == ["de-fr"]
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("training.stepz=5", "training.stepz: no key named 'stepz'. Did you mean 'steps'?"),
+        ("training.steps=many", "training.steps: found 'many'; input should be a valid integer"),
+        ("training.steps", "'training.steps': an override is written key=value, such as training.steps=1000"),
+        ("=5", "'=5': an override is written key=value"),
+        ("training.steps.x=5", "'training.steps.x=5': training.steps is 10 and has no keys below it"),
+        ("data.train.7.path=x", "'data.train.7.path=x': '7' is no item of a list of 1; they count from 0"),
+        ("data.train.first.path=x", "'data.train.first.path=x': 'first' is no item of a list of 1"),
+        ("training.steps=[1", "'[1': no valid YAML"),
+        ("nonsense.deep.key=1", "nonsense: no key named 'nonsense'."),
+    ],
+)
+def test_an_override_that_cannot_be_meant(override, sentence, problems):
+    found = problems(MINIMAL, override)
+    assert len(found) == 1 and found[0].startswith(sentence), found
+
+
+# YAML as people mean it --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[en, no, on, y]", ["en", "no", "on", "y"]),
+        ("[true, false]", [True, False]),
+        ("1e-3", 0.001),
+        ("1E3", 1000.0),
+        ("-1.5e+2", -150.0),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("[1, -2, +3, 0]", [1, -2, 3, 0]),
+        (".inf", float("inf")),
+        ("null", None),
+        ("'1e-3'", "1e-3"),
+        ("1e", "1e"),
+        ("e5", "e5"),
+        ("1.2.3", "1.2.3"),
+        ("de-en", "de-en"),
+    ],
+)
+def test_scalars(text, value):
+    found = parse_value(text)
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize("name", ["1e3", "no", "5", "0x1F", "1_000", "12:30", "null", "~", "2024-01-01", "yes", " a ", "a: b", "#1", "é", "true", ".5"])
+def test_text_that_looks_like_something_else_survives_writing(name, load, tmp_path):
+    config = load(f"{MINIMAL}run: '{name}'\n")
+    (tmp_path / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
+    assert config.run == name and load_config(tmp_path / "config.yaml") == config
+
+
+def test_norwegian_is_a_language(load):
+    config = load(MINIMAL.replace("[en, de, fr]", "[en, no]"))
+    assert config.languages == ["en", "no"] and "'no'" in config.to_yaml()
+
+
+def test_a_key_given_twice_is_refused_with_its_line(tmp_path):
+    (tmp_path / "twice.yaml").write_text("languages: [de]\ntraining:\n  steps: 1\n\n  steps: 2\n")
+    with pytest.raises(ConfigError, match="twice.yaml: line 5: no valid YAML: the key 'steps' is given twice"):
+        read_yaml(tmp_path / "twice.yaml")
+
+
+@pytest.mark.parametrize(("text", "line"), [("a: 1\nb: [1, 2\nc: 3\n", 3), ("a: 1\n\tb: 2\n", 2), ("a: 'open\n", 2), ("a: {b: 1}}\n", 1)])
+def test_what_is_no_yaml_is_refused_with_its_line(text, line, tmp_path):
+    (tmp_path / "broken.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=f"broken.yaml: line {line}: no valid YAML"):
+        read_yaml(tmp_path / "broken.yaml")
+
+
+@pytest.mark.parametrize(("text", "found"), [("", "NoneType"), ("- a\n- b\n", "list"), ("just words\n", "str")])
+def test_a_file_is_a_mapping(text, found, tmp_path):
+    (tmp_path / "odd.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=f"odd.yaml: a mapping of keys is expected, found {found}"):
+        read_yaml(tmp_path / "odd.yaml")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    (tmp_path / "latin.yaml").write_bytes("run: Köln\n".encode("latin-1"))
+    for path in (tmp_path / "latin.yaml", tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(ConfigError, match="cannot be read"):
+            read_yaml(path)
+
+
+def test_parts_can_be_shared_by_anchors(tmp_path):
+    (tmp_path / "anchors.yaml").write_text("a: &common {size: 1, layers: 2}\nb: {<<: *common, layers: 3}\nc: *common\n")
+    assert read_yaml(tmp_path / "anchors.yaml") == {
+        "a": {"size": 1, "layers": 2}, "b": {"size": 1, "layers": 3}, "c": {"size": 1, "layers": 2}
+    }  # fmt: skip
+
+
+def test_yaml_runs_no_code(tmp_path):
+    (tmp_path / "evil.yaml").write_text("a: !!python/object/apply:os.system ['true']\n")
+    with pytest.raises(ConfigError, match="line 1: no valid YAML"):
+        read_yaml(tmp_path / "evil.yaml")

@@ -1,0 +1,161 @@
+"""Optimizers leave alone what nobody trained; learning-rate schedules have the shapes of their papers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from pydantic import ValidationError
+
+from polyglot.optim import LEARNING_RATES, OPTIMIZERS
+
+STEPS = 1000
+VARIANTS = [
+    pytest.param(name, settings, id=f"{name}-{'-'.join(settings) or 'plain'}")
+    for name in OPTIMIZERS.names()
+    for settings in ({}, {"weight_decay": 0.1}, {"momentum": 0.9}, {"momentum": 0.9, "weight_decay": 0.1})
+    if settings.keys() <= OPTIMIZERS.get(name).Config.model_fields.keys()
+]
+
+
+def build(name, parameters, **settings):
+    return OPTIMIZERS.build(OPTIMIZERS.configure(name, learning_rate=0.1, **settings), parameters=parameters)
+
+
+def parameters(count=3):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.nn.Parameter(torch.randn(2, 3, generator=generator)) for _ in range(count)]
+
+
+def update(optimizer, trained, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in trained:
+        parameter.grad = torch.randn(parameter.shape, generator=generator)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+
+
+@pytest.mark.parametrize(("name", "settings"), VARIANTS)
+class TestEveryOptimizer:
+    def test_what_has_no_gradient_stays_bit_identical(self, name, settings):
+        """Also with momentum and weight decay, and also after it was trained before."""
+        own = parameters()
+        optimizer = build(name, own, **settings)
+        for step, trained in enumerate([[0, 1], [0, 2], [0], [0]]):
+            before = [parameter.detach().clone() for parameter in own]
+            kept = [{key: torch.as_tensor(value).clone() for key, value in optimizer.state[own[number]].items() if value is not None} for number in range(3)]
+            update(optimizer, [own[number] for number in trained], seed=step)
+            for number in range(3):
+                assert torch.equal(own[number], before[number]) == (number not in trained)
+                if number not in trained:
+                    after = optimizer.state[own[number]]
+                    assert all(torch.equal(torch.as_tensor(after[key]), value) for key, value in kept[number].items())
+
+    def test_a_parameter_is_trained_as_if_it_were_alone(self, name, settings):
+        """Its steps count only where it had a gradient: nothing depends on how often others trained."""
+        together, alone = parameters(2), parameters(2)
+        both, single = build(name, together, **settings), build(name, alone[1:], **settings)
+        for step in range(5):
+            update(both, together[:1], seed=100 + step)
+            if step % 2:
+                update(both, together[1:], seed=step)
+                update(single, alone[1:], seed=step)
+        assert torch.equal(together[1], alone[1])
+
+    def test_it_descends(self, name, settings):
+        own = parameters(1)
+        optimizer = build(name, own, **settings)
+        start = own[0].square().sum().item()
+        for _ in range(20):
+            own[0].square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        assert own[0].square().sum().item() < start / 2
+
+
+def test_sgd_is_the_formula():
+    own = parameters(1)
+    before = own[0].detach().clone()
+    optimizer = build("sgd", own)
+    own[0].grad = torch.full((2, 3), 2.0)
+    optimizer.step()
+    assert torch.allclose(own[0], before - 0.1 * 2.0)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS.names())
+def test_impossible_settings_are_refused(name):
+    for wrong in ({"learning_rate": 0.0}, {"learning_rate": -1.0}, {"weight_decay": -0.1}, {"momentun": 0.9}, {"learning_rate": "fast"}):
+        with pytest.raises(ValidationError):
+            OPTIMIZERS.configure(name, **wrong)
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIMIZERS.names() if "betas" in OPTIMIZERS.get(name).Config.model_fields])
+@pytest.mark.parametrize("betas", [[0.9], [0.9, 1.0], [-0.1, 0.9], [0.9, 0.99, 0.999]])
+def test_betas_are_two_shares(name, betas):
+    with pytest.raises(ValidationError):
+        OPTIMIZERS.configure(name, betas=betas)
+
+
+# Learning-rate schedules -------------------------------------------------------------------------------------------------
+
+
+def factors(name, *, steps=STEPS, **settings):
+    schedule = LEARNING_RATES.build(LEARNING_RATES.configure(name, **settings), steps=steps)
+    return [schedule.factor(step) for step in range(steps)]
+
+
+@pytest.mark.parametrize("name", LEARNING_RATES.names())
+class TestEveryLearningRate:
+    def test_is_a_share_of_the_learning_rate(self, name):
+        for warmup in (1, 10, 999, 1000, 5000):
+            assert all(0 <= factor <= 1 for factor in factors(name, warmup=warmup))
+
+    @pytest.mark.parametrize("warmup", [1, 7, 400])
+    def test_rises_in_a_line_to_1_and_never_after(self, name, warmup):
+        shape = factors(name, warmup=warmup)
+        assert shape[:warmup] == pytest.approx([(step + 1) / warmup for step in range(warmup)])
+        assert shape[warmup] == pytest.approx(1, abs=0.5 / warmup)  # no jump
+        assert all(after <= before for before, after in zip(shape[warmup - 1 :], shape[warmup:]))
+
+    @pytest.mark.parametrize("steps", [1, 2])
+    def test_short_runs(self, name, steps):
+        assert all(math.isfinite(factor) for factor in factors(name, steps=steps, warmup=1))
+
+
+def test_constant_stays():
+    assert set(factors("constant")) == {1.0}
+
+
+def test_inverse_square_root():
+    shape = factors("inverse_square_root", warmup=100)
+    assert shape[99] == 1.0
+    assert shape[399] == pytest.approx(0.5) and shape[899] == pytest.approx(1 / 3)
+
+
+def test_the_decay_of_the_paper():
+    """1.0 until update 50 000, then halved there and every 10 000 updates."""
+    schedule = LEARNING_RATES.build(LEARNING_RATES.configure("step_decay"), steps=100_000)
+    expected = {0: 1.0, 49_999: 1.0, 50_000: 0.5, 59_999: 0.5, 60_000: 0.25, 70_000: 0.125, 99_999: 2.0**-5}
+    assert {step: schedule.factor(step) for step in expected} == expected
+
+
+def test_step_decay_by_its_settings():
+    assert factors("step_decay", start=3, every=2, decay=0.1, steps=8) == pytest.approx([1, 1, 1, 0.1, 0.1, 0.01, 0.01, 0.001])
+
+
+@pytest.mark.parametrize("warmup", [0, 100])
+@pytest.mark.parametrize("minimum", [0.0, 0.1])
+def test_linear_and_cosine_end_at_their_minimum(warmup, minimum):
+    for name, half in (("linear", 0.5), ("cosine", 0.5)):
+        shape = factors(name, steps=1001, warmup=warmup, minimum=minimum)
+        assert shape[warmup] == 1.0
+        assert shape[-1] == pytest.approx(minimum)
+        assert shape[(warmup + 1000) // 2] == pytest.approx(minimum + (1 - minimum) * half)
+    quarter = (1000 - warmup) // 4 + warmup
+    assert factors("linear", steps=1001, warmup=warmup)[quarter] == pytest.approx(0.75)
+    assert factors("cosine", steps=1001, warmup=warmup)[quarter] == pytest.approx((1 + math.cos(math.pi / 4)) / 2)
+
+
+def test_the_shape_ends_with_the_run_not_at_a_fixed_step():
+    assert factors("linear", steps=11)[5] == pytest.approx(0.5) and factors("linear", steps=101)[5] == pytest.approx(0.95)

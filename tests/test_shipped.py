@@ -1,0 +1,52 @@
+"""What comes with the program is found by name, after the user's own files."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyglot import shipped
+from polyglot.errors import ConfigError
+from polyglot.yaml_file import read_yaml
+
+
+@pytest.mark.parametrize("room", shipped.ROOMS)
+def test_every_shipped_name_is_found_and_readable(room):
+    names = shipped.names(room)
+    assert names and len(names) == len(set(names))
+    for name in names:
+        assert read_yaml(shipped.find(room, name))
+
+
+@pytest.mark.parametrize("room", shipped.ROOMS)
+def test_no_shipped_file_is_missed(room):
+    files = [path for path in shipped.folder(room).rglob("*") if path.suffix in (".yaml", ".yml")]
+    assert len(files) == len(shipped.names(room))
+
+
+def test_a_file_of_the_users_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "phrasebook").write_text("languages: [xx]\n")
+    assert read_yaml(shipped.find("configs", "phrasebook")) == {"languages": ["xx"]}
+    (tmp_path / "phrasebook").unlink()
+    (tmp_path / "phrasebook").mkdir()  # a folder of that name is no file
+    assert shipped.find("configs", "phrasebook").name == "phrasebook.yaml"
+
+
+@pytest.mark.parametrize(("room", "kind"), [("configs", "configuration"), ("schedules", "schedule"), ("evaluation", "evaluation protocol")])
+def test_an_unknown_name_lists_near_and_known_ones(room, kind):
+    name = shipped.names(room)[0]
+    with pytest.raises(ConfigError) as error:
+        shipped.find(room, name[:-1] + "_")
+    sentence = str(error.value)
+    assert f"no {kind} named" in sentence and f"Did you mean {name!r}?" in sentence
+    assert all(known in sentence for known in shipped.names(room))
+
+
+def test_an_installed_package_has_them_inside(tmp_path, monkeypatch):
+    """As in a wheel, where the top level of the clone is not there."""
+    inside = tmp_path / "polyglot" / "shipped" / "configs"
+    inside.mkdir(parents=True)
+    (inside / "mine.yaml").write_text("languages: [de]\n")
+    monkeypatch.setattr(shipped, "__file__", str(tmp_path / "polyglot" / "shipped.py"))
+    assert shipped.names("configs") == ["mine"]
+    assert shipped.find("configs", "mine").is_file()
