@@ -39,8 +39,10 @@ class Checkpoint:
         """Raises CheckpointError when there is no readable manifest."""
         try:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+            if manifest.pop("checksum", None) not in (None, _checksum(manifest)):
+                raise ValueError("its own checksum differs")
             assert isinstance(manifest["files"], dict) and isinstance(manifest["step"], int)
-        except (OSError, ValueError, KeyError, AssertionError, TypeError) as error:
+        except (OSError, ValueError, KeyError, AssertionError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({error})") from None
         return cls(path, manifest)
 
@@ -52,7 +54,7 @@ class Checkpoint:
         """The parameters of one component. Raises CheckpointError when it is missing or damaged."""
         if f"{name}.safetensors" not in self.manifest["files"]:
             known = sorted(file.removesuffix(".safetensors") for file in self.manifest["files"] if file.endswith(".safetensors"))
-            raise CheckpointError(f"{self.path}: has no component {name!r}; it has {', '.join(set(known) - {'training'})}")
+            raise CheckpointError(f"{self.path}: has no component {name!r}; it has {', '.join(one for one in known if one != 'training')}")
         return self._tensors(f"{name}.safetensors")
 
     def training_tensors(self) -> dict[str, Tensor]:
@@ -90,17 +92,24 @@ class Checkpoint:
 
 def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter], *, where: str) -> None:
     """Tensors into parameters of the same names and shapes. Raises CheckpointError when they are not the same."""
-    if tensors.keys() != parameters.keys():
-        different = ", ".join(sorted(tensors.keys() ^ parameters.keys())[:4])
-        raise CheckpointError(f"{where}: comes from another configuration: the parameters differ ({different}, …)")
+    check_same(tensors, parameters, where=where)
     with torch.no_grad():
         for key, parameter in parameters.items():
-            if tensors[key].shape != parameter.shape:
-                raise CheckpointError(
-                    f"{where}: comes from another configuration: {key} has shape {tuple(tensors[key].shape)}, "
-                    f"this model's has {tuple(parameter.shape)}"
-                )
             parameter.copy_(tensors[key])
+
+
+def check_same(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter], *, where: str) -> None:
+    """Raises CheckpointError unless names and shapes are the same."""
+    if tensors.keys() != parameters.keys():
+        different = sorted(tensors.keys() ^ parameters.keys())
+        shown = ", ".join(different[:4]) + (", …" if len(different) > 4 else "")
+        raise CheckpointError(f"{where}: comes from another configuration: the parameters differ ({shown})")
+    for key, parameter in parameters.items():
+        if tensors[key].shape != parameter.shape:
+            raise CheckpointError(
+                f"{where}: comes from another configuration: {key} has shape {tuple(tensors[key].shape)}, "
+                f"this model's has {tuple(parameter.shape)}"
+            )
 
 
 def write(
@@ -126,13 +135,11 @@ def write(
         files[STATE] = json.dumps(state, indent=1).encode()
         checksums = {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
         manifest = {"step": step, "version": VERSION, "configuration": configuration, "files": checksums}
-        files[MANIFEST] = json.dumps(manifest, indent=1).encode()
+        files[MANIFEST] = json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode()
         for file, content in files.items():
             _write_synced(temporary / file, content)
         _sync_folder(temporary)
-        if path.exists():  # the same step again, after a resume
-            shutil.rmtree(path)
-        temporary.rename(path)
+        _put_in_place(temporary, path)
         _sync_folder(folder)
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -144,6 +151,25 @@ def write(
 
 def _plain(tensor: Tensor) -> Tensor:
     return tensor.detach().cpu().contiguous()
+
+
+def _checksum(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Rename a folder; one that has the name already, from the same step of an earlier start, is only removed after that."""
+    before = path.with_name(f".{path.name}.before")
+    shutil.rmtree(before, ignore_errors=True)
+    if path.exists():
+        path.rename(before)
+    try:
+        temporary.rename(path)
+    except OSError:
+        if before.exists():
+            before.rename(path)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def _write_synced(path: Path, content: bytes) -> None:
@@ -174,14 +200,19 @@ def mark_best(folder: Path, record: Mapping[str, Any]) -> None:
         _write_synced(temporary, json.dumps(dict(record)).encode())
         temporary.rename(folder / BEST)
     except OSError as error:
+        temporary.unlink(missing_ok=True)
         raise CheckpointError(f"{folder / BEST}: cannot be written: {error.strerror}") from None
 
 
 def best_step(folder: Path) -> int | None:
-    """The step that was marked best and still has its checkpoint."""
+    """The step that was marked best and still has its checkpoint. Raises CheckpointError when the mark is damaged."""
     if not (folder / BEST).is_file():
         return None
-    step = json.loads((folder / BEST).read_text(encoding="utf-8"))["step"]
+    try:
+        step = json.loads((folder / BEST).read_text(encoding="utf-8"))["step"]
+        assert isinstance(step, int)
+    except (OSError, ValueError, KeyError, TypeError, AssertionError):
+        raise CheckpointError(f"{folder / BEST}: cannot be used; remove it, and the newest checkpoint counts as the best") from None
     return step if step in steps(folder) else None
 
 
@@ -205,9 +236,9 @@ def choose(folder: Path, which: str) -> list[Checkpoint]:
         wanted = there[-1:]
     elif which == "best":
         wanted = [best_step(folder) or there[-1]]
-    elif which.isdigit():
+    elif re.fullmatch(r"[0-9]+", which):
         wanted = [int(which)]
-    elif re.fullmatch(r"average:[1-9]\d*", which):
+    elif re.fullmatch(r"average:[1-9][0-9]*", which):
         wanted = there[-int(which.removeprefix("average:")) :]
     else:
         raise CheckpointError(f"checkpoint {which!r}: write best, last, a step, or average:N; there are {_list(there)}")
@@ -223,6 +254,8 @@ def load_average(checkpoints: Iterable[Checkpoint], components: Mapping[str, Map
         return checkpoints[0].load_into(components)
     for name, parameters in components.items():
         parts = [checkpoint.component(name) for checkpoint in checkpoints]
+        for checkpoint, part in zip(checkpoints, parts):
+            check_same(part, parameters, where=f"{checkpoint.path}: {name}")
         mean = {key: torch.stack([part[key].double() for part in parts]).mean(dim=0) for key in parts[0]}
         copy_parameters(mean, parameters, where=f"{checkpoints[-1].path}: {name}")
 

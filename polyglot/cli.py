@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
 
+from polyglot.console import LogLines, aside
 from polyglot.errors import PolyglotError
 from polyglot.version import VERSION
 
@@ -23,7 +24,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 screen = Console()
-aside = Console(stderr=True)
 
 Overrides = Annotated[Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=500.")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, such as runs/phrasebook.")]
@@ -56,7 +56,9 @@ def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only say what goes wrong.")] = False,
 ) -> None:
-    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr, force=True)
+    lines = LogLines()
+    lines.setFormatter(logging.Formatter("%(asctime)s %(message)s", datefmt="%H:%M:%S"))
+    logging.basicConfig(handlers=[lines], force=True)
     logging.getLogger("polyglot").setLevel(logging.ERROR if quiet else logging.INFO)
 
 
@@ -187,8 +189,7 @@ def show(name: Annotated[Optional[str], typer.Argument(help="A configuration or 
 
     if name is None:
         for room in shipped.ROOMS:
-            listed = [each for each in shipped.names(room) if "/" not in each or room == "configs"]
-            screen.print(f"[bold]{room}[/]: {', '.join(listed)}", highlight=False)
+            screen.print(f"[bold]{room}[/]: {', '.join(shipped.names(room))}", highlight=False)
         return
     from polyglot.config import load_config
     from polyglot.run import Run

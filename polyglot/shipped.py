@@ -22,7 +22,8 @@ def folder(room: str) -> Path:
 
 def names(room: str) -> list[str]:
     """What may be asked for by name, such as `multi30k/paper`."""
-    return sorted(path.relative_to(folder(room)).with_suffix("").as_posix() for path in folder(room).rglob("*.yaml"))
+    found = folder(room).rglob("*.yaml") if room == "configs" else folder(room).glob("*.yaml")
+    return sorted(path.relative_to(folder(room)).with_suffix("").as_posix() for path in found)
 
 
 def find(room: str, name: str) -> Path:

@@ -8,13 +8,14 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from polyglot import shipped
-from polyglot.config import CorpusList, check_settings, read_yaml
+from polyglot.config import CorpusList, check_settings
 from polyglot.decoding.search import SearchConfig
 from polyglot.errors import ConfigError, unknown_name
 from polyglot.evaluate.scores import METRICS, TOKENIZERS
 from polyglot.inference import Translator
 from polyglot.registry import ComponentConfig
 from polyglot.task import LanguagePair, kind_of, match_pairs
+from polyglot.yaml_file import read_yaml
 
 
 class Protocol(ComponentConfig):

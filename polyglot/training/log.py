@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from accelerate import Accelerator
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from polyglot.console import aside
 from polyglot.errors import CheckpointError
 
 logger = logging.getLogger("polyglot")
@@ -49,11 +49,10 @@ class Window:
 class Log(AbstractContextManager):
     """Everything a run says. Only the main process speaks."""
 
-    def __init__(self, path: Path, *, accelerator: Accelerator, steps: int, start: int, console: Console | None = None) -> None:
+    def __init__(self, path: Path, *, accelerator: Accelerator, steps: int, start: int) -> None:
         self.path, self.accelerator, self.speaks = path, accelerator, accelerator.is_main_process
-        console = console or Console(stderr=True)
         columns = TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"), TimeRemainingColumn()
-        self.bar = Progress(*columns, console=console, transient=True, disable=not (self.speaks and console.is_terminal))
+        self.bar = Progress(*columns, console=aside, transient=True, disable=not (self.speaks and aside.is_terminal))
         self.row = self.bar.add_task("training", total=steps, completed=start, state="")
         self.window = Window()
         if self.speaks:
@@ -76,7 +75,7 @@ class Log(AbstractContextManager):
         self.window = Window()
         tasks = " ".join(f"{name} {each['translation']:.2f}" for name, each in summary["tasks"].items())
         speed = f"{summary['tokens_per_second']:,.0f} tokens/s"
-        self.bar.update(self.row, state=f"loss {summary['loss']:.3f} · {speed}")
+        self.bar.update(self.row, state=f"{speed} · {tasks if len(summary['tasks']) <= 8 else 'loss ' + format(summary['loss'], '.3f')}")
         self.write(f"step {step} · loss {summary['loss']:.3f} · {speed} · {tasks}", step=step, kind="training", **summary)
 
     def write(self, line: str, *, step: int, kind: str, **values: Any) -> None:

@@ -57,6 +57,7 @@ class Trainer:
         self.base_rates = [group["lr"] for group in optimizer.param_groups]
         self.progress = Progress()
         self.pending: list[tuple[str, int, Any, dict[str, Tensor]]] = []
+        self.saved: int | None = None
         self.interrupted = False
 
     def train(self) -> None:
@@ -74,8 +75,7 @@ class Trainer:
                     self._validate()
                 if self._due(settings.checkpoint.every):
                     self.save()
-            if progress.step not in checkpoints.steps(self.run.checkpoints):
-                self.save()
+            self.save()
 
     def update(self) -> Tensor:
         """One step: batches of the scheduled tasks, their gradients, the optimizer. Returns the gradient norm on the device."""
@@ -100,7 +100,9 @@ class Trainer:
         return norm
 
     def save(self) -> None:
-        """Write a checkpoint, and mark it when the last validation was the best one."""
+        """Write a checkpoint, and mark it when the last validation was the best one; once a step is enough."""
+        if self.saved == self.progress.step:
+            return
         self._look_at_losses(None, flush=True)
         checkpoint = checkpoints.write(
             self.run.checkpoints,
@@ -110,6 +112,7 @@ class Trainer:
             state={"progress": self.progress.to_dict(), "positions": {name: stream.position for name, stream in self.streams.items()}},
             configuration=self.run.fingerprint,
         )
+        self.saved = self.progress.step
         if self.progress.best and self.progress.best["step"] == self.progress.step:
             checkpoints.mark_best(self.run.checkpoints, self.progress.best)
         checkpoints.prune(self.run.checkpoints, keep=self.settings.checkpoint.keep)
@@ -131,6 +134,7 @@ class Trainer:
                     }
         state = checkpoint.training_state()
         self.progress = Progress.from_dict(state["progress"])
+        self.saved = self.progress.step
         for name, position in state["positions"].items():
             self.streams[name].seek(position)
 

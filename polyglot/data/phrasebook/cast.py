@@ -12,8 +12,8 @@ from polyglot.data.phrasebook.people import FAMILY, NAMES, ROLES
 from polyglot.data.phrasebook.world import ADULTS, ANIMALS, CITIES, MASSES, PETS, PLACES_OF_PEOPLE, QUALITIES, UNCOUNTED
 
 COUNTS = (2, 3, 4, 5, 6, 2, 3, 4, 5, 6, 12, 20)
-SUMS = (12, 20, 50, 100, 250)
 GROUPS = (2, 3, 4, 5, 6)
+AMOUNTS = {"sum": (12, 20, 50, 100, 250), "span": GROUPS, "letters": (3, 4, 5, 6, 7, 8, 9, 10, 12)}  # of euros, of days, in a word
 GENDER_UNCLEAR = ("girl", "child")  # German `das Mädchen` with `ihr` or `sein`; nobody's `own` here
 QUALITIES_OF = {
     noun: tuple(quality for quality in QUALITIES if noun in QUALITIES[quality]) for nouns in QUALITIES.values() for noun in nouns
@@ -106,8 +106,8 @@ class Cast:
         determiner = self.random.choice(event.determiners)
         if determiner in ("count", "many") and (noun in UNCOUNTED or determiner == "count" and not counted):
             determiner = "a"
-        if determiner in ("sum", "span", "letters"):
-            return Thing(noun, "count", count=self.random.choice(SUMS if determiner == "sum" else GROUPS))
+        if determiner in AMOUNTS:
+            return Thing(noun, "count", count=self.random.choice(AMOUNTS[determiner]))
         if determiner == "generic":
             return Thing(noun, determiner)
         if noun in FAMILY or determiner == "own":

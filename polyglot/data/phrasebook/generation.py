@@ -284,7 +284,7 @@ class Imagination:
 
     def quality(self) -> Clause:
         """The coffee is cold."""
-        quality = self.random.choice(("open", "closed", "light.colour") if self.chance(0.12) else tuple(PREDICATED))
+        quality = self.random.choice(("open", "closed", "light.colour") if self.chance(0.15) else tuple(PREDICATED))
         noun = self.random.choice(PREDICATED[quality])
         determiner = self.random.choice(("the", "the", "this"))
         return Clause("be", Thing(noun, determiner), quality=quality, past=self.past(), negated=self.negated())

@@ -1,0 +1,275 @@
+"""How training ends: at its last step, early, by Ctrl-C, or by a loss that is no number; every end keeps what was good."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from polyglot import checkpoint as checkpoints
+from polyglot.errors import CheckpointError, TrainingError
+from polyglot.inference import Translator
+from polyglot.run import Run
+from polyglot.training.progress import Progress
+from polyglot.validation import Validation
+from tests.runs import tiny_run, train, trainer_of, write_config
+
+
+def validating(*values, by="loss"):
+    """A validator that finds these values, one after the other."""
+    remaining = list(values)
+
+    def validator(model):
+        return lambda: Validation({"de-en": remaining.pop(0)}) if by == "loss" else Validation({"de-en": 1.0}, {"de-en": remaining.pop(0)})
+
+    return validator
+
+
+def at_step(trainer, step, act):
+    """Do something before the update that ends with that step."""
+    update = trainer.update
+
+    def acting():
+        if trainer.progress.step + 1 == step:
+            act()
+        return update()
+
+    trainer.update = acting
+
+
+def lines(run, kind):
+    return [line for line in map(json.loads, run.log.read_text(encoding="utf-8").splitlines()) if line["kind"] == kind]
+
+
+# At the last step --------------------------------------------------------------------------------------------------------
+
+
+def test_the_last_step_has_a_checkpoint_and_the_newest_stay(tmp_path):
+    run = tiny_run(tmp_path, training={"steps": 11, "checkpoint": {"every": 3, "keep": 2}})
+    trainer = train(run)
+    assert trainer.progress.step == 11 and not trainer.interrupted
+    assert checkpoints.steps(run.checkpoints) == [9, 11]
+    assert [line["step"] for line in lines(run, "checkpoint")] == [3, 6, 9, 11]
+
+
+def test_the_log_has_what_plots_need(tmp_path):
+    run = tiny_run(tmp_path, training={"steps": 7, "log_every": 3}, validation={"every": 4})
+    trainer = train(run, validating(2.0, 3.0))
+    training = lines(run, "training")
+    assert [line["step"] for line in training] == [3, 6, 7]
+    for line in training:
+        assert line["loss"] > 0 and line["tokens_per_second"] > 0 and line["gradient_norm"] > 0 and line["learning_rate"] == 0.01
+        assert all({"tokens", "translation", "bridge"} == task.keys() for task in line["tasks"].values())
+    tokens = {}
+    for line in training:
+        for task, values in line["tasks"].items():
+            tokens[task] = tokens.get(task, 0) + values["tokens"]
+    assert trainer.progress.tokens == tokens
+    assert [(line["step"], line["value"], line["best"]) for line in lines(run, "validation")] == [(4, 2.0, True), (7, 3.0, False)]
+
+
+# Validation: the best, and enough ----------------------------------------------------------------------------------------
+
+
+def test_the_best_checkpoint_is_marked_and_stays(tmp_path):
+    run = tiny_run(tmp_path, training={"steps": 10, "checkpoint": {"every": 2, "keep": 1}}, validation={"every": 2})
+    train(run, validating(3.0, 2.0, 2.5, 2.0, 4.0))
+    assert checkpoints.best_step(run.checkpoints) == 4 and checkpoints.steps(run.checkpoints) == [4, 10]
+    assert json.loads((run.checkpoints / "best.json").read_text()) == {"step": 4, "by": "loss", "value": 2.0}
+    assert [checkpoint.step for checkpoint in checkpoints.choose(run.checkpoints, "best")] == [4]
+
+
+def test_the_best_has_a_checkpoint_also_between_those_that_are_due(tmp_path):
+    run = tiny_run(tmp_path, training={"steps": 10}, validation={"every": 3})
+    train(run, validating(3.0, 2.0, 2.5, 2.6))
+    assert checkpoints.steps(run.checkpoints) == [3, 6, 10] and checkpoints.best_step(run.checkpoints) == 6
+
+
+def test_a_step_is_written_once(tmp_path, monkeypatch):
+    run = tiny_run(tmp_path, training={"steps": 4, "checkpoint": {"every": 2}}, validation={"every": 2})
+    write, written = checkpoints.write, []
+    monkeypatch.setattr(checkpoints, "write", lambda folder, *, step, **given: (written.append(step), write(folder, step=step, **given))[1])
+    train(run, validating(3.0, 2.0))
+    assert written == [2, 4]
+
+
+def test_bleu_is_better_when_higher(tmp_path):
+    validation = {"every": 2, "best_by": "bleu", "bleu_pairs": ["de-en"]}
+    run = tiny_run(tmp_path, training={"steps": 6}, validation=validation)
+    train(run, validating(10.0, 30.0, 20.0, by="bleu"))
+    assert checkpoints.best_step(run.checkpoints) == 4
+
+
+@pytest.mark.parametrize(
+    ("values", "patience", "end"),
+    [([5.0, 4.0, 4.5, 4.4, 4.3, 1.0], 3, 10), ([5.0, 4.0, 4.5, 4.4, 3.9, 1.0], 3, 12), ([1.0, 1.0], 1, 4), ([5.0, 4.0, 3.0, 2.0, 1.5, 1.0], 1, 12)],
+)
+def test_it_stops_when_patience_is_out(values, patience, end, tmp_path):
+    run = tiny_run(tmp_path, training={"steps": 12}, validation={"every": 2, "patience": patience})
+    trainer = train(run, validating(*values))
+    assert trainer.progress.step == end and not trainer.interrupted
+    assert checkpoints.steps(run.checkpoints)[-1] == end, "the end has a checkpoint"
+    assert checkpoints.best_step(run.checkpoints) == 2 * (values.index(min(values[: end // 2])) + 1)
+
+
+def test_patience_is_counted_over_a_resume(tmp_path):
+    run = tiny_run(tmp_path, training={"steps": 12}, validation={"every": 2, "patience": 2})
+    train(run, validating(1.0, 2.0), stop_after=5)
+    assert train(Run.open(run.path), validating(3.0)).progress.step == 6
+    assert train(Run.open(run.path), validating()).progress.step == 6, "and stays stopped"
+
+
+@pytest.mark.parametrize("by", ["loss", "bleu"])
+def test_no_number_is_never_the_best(by):
+    progress = Progress()
+    assert not progress.judge(by=by, value=math.nan) and progress.without_better == 1
+    assert progress.judge(by=by, value=3.0) and progress.without_better == 0
+    assert not progress.judge(by=by, value=math.nan)
+    assert progress.judge(by=by, value=2.0 if by == "loss" else 4.0)
+    assert not progress.judge(by=by, value=progress.best["value"]), "as good is not better"
+
+
+def test_without_validation_text_the_newest_is_the_best(tmp_path):
+    run = tiny_run(tmp_path, validation={"every": 2, "patience": 1})
+    train(run)
+    assert [checkpoint.step for checkpoint in checkpoints.choose(run.checkpoints, "best")] == [6]
+
+
+# A loss that is no number ------------------------------------------------------------------------------------------------
+
+
+def poison(trainer, component="encoder.de"):
+    def act():
+        with torch.no_grad():
+            next(iter(trainer.parameters[component].values())).fill_(math.nan)
+
+    return act
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_path):
+    run = tiny_run(tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20, "checkpoint": {"every": 3}})
+    trainer = trainer_of(run)
+    at_step(trainer, 5, poison(trainer))
+    with pytest.raises(TrainingError) as error:
+        trainer.train()
+    sentence = str(error.value)
+    assert sentence.startswith("step 5, task de-en: the loss is no longer a number (translation nan, bridge nan); batch of 8 sentences: ")
+    named = re.findall(r"train\.de \+ \S*train\.en, line (\d+)", sentence)
+    assert len(named) == 4 and all(1 <= int(number) <= 60 for number in named)
+    assert "the last good checkpoint is step 3; try a lower learning rate or a smaller training.clip_norm" in sentence
+    assert checkpoints.steps(run.checkpoints) == [3]
+    assert Translator.load(run).translate(["ein Hund"], source="de", target="en")
+    assert all(tensor.isfinite().all() for name in trainer.parameters for tensor in checkpoints.choose(run.checkpoints, "last")[0].component(name).values())
+    train(Run.open(run.path), stop_after=6)
+
+
+def test_the_sentences_named_are_those_of_the_batch(tmp_path):
+    run = tiny_run(tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20})
+    trainer, twin = trainer_of(run), trainer_of(run)
+    at_step(trainer, 3, poison(trainer))
+    for _ in range(3):
+        twin.streams["de-en"].next()
+    with pytest.raises(TrainingError, match="there is no checkpoint yet") as error:
+        trainer.train()
+    expected = [row + 1 for row in twin.streams["de-en"].last_indices[:4].tolist()]
+    assert [int(number) for number in re.findall(r"line (\d+)", str(error.value))] == expected
+
+
+def test_a_gradient_that_is_no_number_stops_before_a_checkpoint_holds_it(tmp_path, monkeypatch):
+    """The loss may still be fine when the way back is not; the parameters are spoilt all the same."""
+    run = tiny_run(tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20, "checkpoint": {"every": 1}})
+    trainer = trainer_of(run)
+    handle = []
+    at_step(trainer, 4, lambda: handle.append(trainer.model.bridge.hidden.weight.register_hook(lambda gradient: gradient * math.inf)))
+    with pytest.raises(TrainingError, match="step 4, task de-en: the gradient is no longer a number .*the last good checkpoint is step 3"):
+        trainer.train()
+    assert checkpoints.steps(run.checkpoints) == [1, 2, 3]
+
+
+def test_a_learning_rate_that_is_far_too_high(tmp_path):
+    """Whatever happens, no checkpoint holds anything but numbers."""
+    run = tiny_run(tmp_path, optimizer={"type": "sgd", "learning_rate": 1e38}, training={"steps": 30, "clip_norm": None, "checkpoint": {"every": 1}})
+    with pytest.raises(TrainingError, match="is no longer a number"):
+        train(run)
+    for checkpoint in checkpoints.choose(run.checkpoints, "average:9") if checkpoints.steps(run.checkpoints) else ():
+        for name in ("bridge", "encoder.de", "decoder.en", "encoder.en"):
+            assert all(tensor.isfinite().all() for tensor in checkpoint.component(name).values())
+
+
+# A disk that is full -----------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_ends_training_and_keeps_the_last_good_checkpoint(tmp_path, monkeypatch):
+    run = tiny_run(tmp_path, training={"steps": 20, "checkpoint": {"every": 3}})
+    trainer = trainer_of(run)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    at_step(trainer, 5, lambda: monkeypatch.setattr(checkpoints, "_write_synced", full))
+    with pytest.raises(CheckpointError, match="step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 3"):
+        trainer.train()
+    monkeypatch.undo()
+    assert train(Run.open(run.path)).progress.step == 20
+
+
+# Ctrl-C ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_finishes_the_step_and_leaves_a_checkpoint(number, tmp_path):
+    run = tiny_run(tmp_path, training={"steps": 50})
+    trainer = trainer_of(run)
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    at_step(trainer, 4, lambda: signal.raise_signal(number))
+    trainer.train()
+    assert trainer.interrupted and trainer.progress.step == 4
+    assert checkpoints.steps(run.checkpoints) == [4]
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_a_second_one_does_not_wait(tmp_path):
+    run = tiny_run(tmp_path, training={"steps": 50, "checkpoint": {"every": 2}})
+    trainer = trainer_of(run)
+    at_step(trainer, 4, lambda: (signal.raise_signal(signal.SIGINT), signal.raise_signal(signal.SIGINT)))
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    assert checkpoints.steps(run.checkpoints) == [2]
+    assert train(Run.open(run.path), stop_after=5).progress.step == 5
+
+
+def test_ctrl_c_of_the_program(tmp_path):
+    """A process of its own: it leaves a checkpoint, ends well, says how to go on; and goes on."""
+    config = write_config(tmp_path, training={"steps": 1_000_000, "log_every": 1}, validation={"every": 10**6})
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "polyglot", "train", str(config)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    log = tmp_path / "run" / "log.jsonl"
+    try:
+        deadline = time.monotonic() + 120
+        while not (log.is_file() and log.stat().st_size) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with pytest.raises(CheckpointError, match="another process is training this run"), Run.open(tmp_path / "run").locked():
+            pass
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, errors
+    assert output == "" and "Traceback" not in errors
+    assert f"polyglot train {tmp_path / 'run'} --resume" in " ".join(errors.split())
+    run = Run.open(tmp_path / "run")
+    (step,) = checkpoints.steps(run.checkpoints)
+    assert step > 0
+    assert train(run, stop_after=step + 2).progress.step == step + 2
+    logged = [line["step"] for line in lines(run, "training")]
+    assert logged == list(range(1, step + 3))

@@ -1,0 +1,62 @@
+"""A dry run says what training would do, without doing it."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from polyglot.config import check_config, load_config
+from polyglot.errors import DataError
+from polyglot.training.plan import plan
+from tests.runs import LINES, WORDS, tiny_run, tiny_settings, trainer_of, write_config, write_corpus
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {},
+        {"model": {"embedding": {"tie_sides": True, "tie_output": True, "size": 16}, "bridge": "none"}},
+        {"schedule": {"pairs": ["de-en"]}, "model": {"languages": {"de": {"encoder": {"size": 8, "layers": 2}}}}},
+        {"model": {"decoder": {"type": "gru", "attention": "mlp", "input_feeding": True}}, "schedule": {"copies": True}},
+    ],
+)
+def test_it_counts_the_parameters_of_the_model_that_is_built(sections, tmp_path):
+    write_corpus(tmp_path)
+    planned = plan(check_config(tiny_settings(tmp_path, **sections), where="tiny"))
+    trainer = trainer_of(tiny_run(tmp_path, **sections))
+    built = {name: sum(parameter.numel() for parameter in own.values()) for name, own in trainer.parameters.items()}
+    assert planned.parameters == built
+    assert sum(built.values()) == sum(parameter.numel() for parameter in trainer.model.parameters())
+    assert planned.memory()["parameters"] == 4 * sum(built.values())
+    assert {name: len(stream.dataset) for name, stream in trainer.streams.items()} == {name: len(each) for name, each in planned.datasets.items()}
+    assert planned.vocabulary_sizes == {language: len(vocabulary) for language, vocabulary in trainer.run.vocabularies.items()}
+
+
+def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
+    planned = plan(load_config(write_config(tmp_path, schedule={"copies": ["de"]})))
+    text = StringIO()
+    Console(file=text, width=100).print(*planned.tables())
+    shown = text.getvalue()
+    for task in ("en-de", "de-en", "en-fr", "fr-en", "de-de"):
+        assert task in shown and planned.datasets[task] is not None
+    for component in ("encoder.en", "bridge", "decoder.fr"):
+        assert f"{planned.parameters[component]:,}" in shown
+    assert str(LINES) in shown and f"{sum(planned.parameters.values()):,}" in shown
+    assert all(size > 0 for size in planned.memory().values())
+
+
+def test_it_leaves_no_run_behind(tmp_path):
+    config = write_config(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    plan(load_config(config))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_it_finds_what_is_wrong_with_any_text(tmp_path):
+    config = write_config(tmp_path)
+    for language in WORDS:
+        (tmp_path / f"valid.{language}").unlink()
+    with pytest.raises(DataError, match="valid.{language}: nothing for any of en, de, fr"):
+        plan(load_config(config))

@@ -1,0 +1,229 @@
+"""A run that was stopped and goes on is bit-identical to one that never stopped: parameters, optimizer, data, log."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from polyglot import checkpoint as checkpoints
+from polyglot.errors import CheckpointError, ConfigError
+from polyglot.run import Run
+from polyglot.validation import Validation
+from tests.runs import tiny_run, train, trainer_of
+
+STEPS = 12
+SECTIONS = {
+    "adam": {},
+    "dropout": {
+        "model": {
+            "embedding": {"dropout": 0.3},
+            "encoder": {"layers": 2, "dropout": 0.3},
+            "decoder": {"type": "gru", "size": 16, "layers": 2, "dropout": 0.3, "input_feeding": True},
+        }
+    },
+    "momentum": {"optimizer": {"type": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01}},
+    "sgd": {"optimizer": {"type": "sgd", "learning_rate": 0.5}, "learning_rate_schedule": {"type": "step_decay", "start": 4, "every": 3}},
+    "adamw": {"optimizer": {"type": "adamw", "weight_decay": 0.1}, "learning_rate_schedule": {"type": "cosine", "warmup": 3}},
+    "several tasks": {"schedule": {"copies": True, "tasks_per_update": 3}, "model": {"embedding": {"tie_sides": True}}},
+    "phases": {"schedule": {"type": "temperature", "copies": True, "phases": [{"until_step": 5, "copies": True}, {"from_step": 5, "pairs": ["de-en"]}]}},
+    "tokens": {"batching": {"by": "tokens", "size": 60, "pool": 2}, "training": {"clip_norm": 0.1}},
+}
+EVERY = {"training": {"steps": STEPS}, "validation": {"every": 4}, "batching": {"size": 24}}  # an epoch has three batches of 24
+
+
+def sections(kind):
+    own = SECTIONS[kind]
+    return {key: {**EVERY.get(key, {}), **own.get(key, {})} for key in EVERY.keys() | own.keys()}
+
+
+def validator(model):
+    """Looks at the model and draws random numbers, as any validation may; gets worse after the second time."""
+    seen = []
+
+    def validate():
+        assert not model.training
+        torch.rand(7)
+        seen.append(sum(parameter.sum().item() for parameter in model.parameters()))
+        return Validation({"de-en": {1: 3.0, 2: 2.0}.get(len(seen), 5.0)})
+
+    return validate
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """For each kind, the run that never stopped."""
+    runs = {}
+
+    def of(kind):
+        if kind not in runs:
+            folder = tmp_path_factory.mktemp("straight")
+            runs[kind] = folder, tiny_run(folder, "straight", **sections(kind))
+            train(runs[kind][1], validator)
+        return runs[kind]
+
+    return of
+
+
+def tensors_of(run):
+    """Everything that is a number in the last checkpoint, by its name."""
+    checkpoint = checkpoints.choose(run.checkpoints, "last")[0]
+    assert checkpoint.step == STEPS
+    parts = {file: checkpoint.component(file.removesuffix(".safetensors")) for file in checkpoint.manifest["files"] if file.endswith(".safetensors")}
+    return {f"{file}/{key}": tensor for file, part in parts.items() for key, tensor in part.items()}
+
+
+def assert_same(one, other):
+    """To the bit."""
+    expected, found = tensors_of(one), tensors_of(other)
+    assert expected.keys() == found.keys()
+    assert [key for key in expected if not torch.equal(expected[key], found[key])] == []
+    states = [checkpoints.choose(run.checkpoints, "last")[0].training_state() for run in (one, other)]
+    for state in states:
+        del state["progress"]["seconds"]
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("kind", SECTIONS)
+@pytest.mark.parametrize("stop", [1, 4, 7])  # the first step, a validation, the middle of an epoch
+def test_stopped_and_resumed_is_as_if_never_stopped(kind, stop, straight):
+    folder, never_stopped = straight(kind)
+    run = tiny_run(folder, f"stopped-{stop}", **sections(kind))
+    train(run, validator, stop_after=stop)
+    assert checkpoints.steps(run.checkpoints)[-1] == stop
+    calls = stop // 4
+
+    def validator_again(model):
+        validate = validator(model)
+        for _ in range(calls):
+            model.eval()
+            validate()
+        return validate
+
+    train(Run.open(run.path), validator_again)
+    assert_same(never_stopped, run)
+
+
+def test_stopped_at_every_step(straight):
+    folder, never_stopped = straight("adam")
+    run = tiny_run(folder, "every", **sections("adam") | {"validation": {"every": 1000}})
+    other = tiny_run(folder, "other", **sections("adam") | {"validation": {"every": 1000}})
+    train(other)
+    for step in range(1, STEPS):
+        train(Run.open(run.path), stop_after=step)
+        assert checkpoints.steps(run.checkpoints)[-1] == step
+    train(Run.open(run.path))
+    assert_same(other, run)
+
+
+def test_a_run_that_died_goes_on_from_its_last_checkpoint(straight):
+    folder, never_stopped = straight("dropout")
+    run = tiny_run(folder, "died", **sections("dropout") | {"training": {"steps": STEPS, "checkpoint": {"every": 3}}, "validation": {"every": 1000}})
+    other = tiny_run(folder, "lived", **sections("dropout") | {"validation": {"every": 1000}})
+    train(other)
+    trainer = trainer_of(run)
+    update = trainer.update
+
+    def dies():
+        if trainer.progress.step == 7:
+            raise MemoryError
+        return update()
+
+    trainer.update = dies
+    with pytest.raises(MemoryError):
+        trainer.train()
+    assert checkpoints.steps(run.checkpoints) == [3, 6] and logged(run)[-1]["step"] == 7
+    train(Run.open(run.path))
+    assert_same(other, run)
+    assert losses(run) == losses(other), "the lines of step 7 stand there once"
+    steps = [line["step"] for line in logged(run) if line["kind"] == "checkpoint"]
+    assert steps == [3, 6, 9, 12]
+
+
+def logged(run):
+    return [json.loads(line) for line in run.log.read_text(encoding="utf-8").splitlines()]
+
+
+def losses(run):
+    return [(line["step"], line["loss"], line["tasks"]) for line in logged(run) if line["kind"] == "training"]
+
+
+def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
+    runs = [tiny_run(tmp_path, name, training={"steps": STEPS, "checkpoint": {"every": 5}}) for name in ("straight", "stopped")]
+    train(runs[0])
+    for stop in (3, 8, None):
+        train(runs[1], stop_after=stop)
+    assert losses(runs[0]) == losses(runs[1])
+    assert [line["step"] for line in logged(runs[1]) if line["kind"] == "training"] == list(range(1, STEPS + 1))
+
+
+def test_a_log_that_was_cut_off_in_a_line_is_mended(tmp_path):
+    run = tiny_run(tmp_path, training={"steps": 4})
+    train(run, stop_after=2)
+    for rest in ('{"kind": "training", "step": 3, "tasks": {"de-en": {"tokens": 5}', '{"kind": "trai', "\0\0\0"):
+        with run.log.open("a", encoding="utf-8") as file:
+            file.write(rest)
+        train(Run.open(run.path), stop_after=2)
+    train(Run.open(run.path))
+    assert [line["step"] for line in logged(run) if line["kind"] == "training"] == [1, 2, 3, 4]
+
+
+def test_two_runs_with_one_seed_are_the_same_and_another_seed_is_not(tmp_path):
+    runs = {name: tiny_run(tmp_path, name, seed=seed) for name, seed in (("one", 1), ("again", 1), ("other", 2))}
+    for run in runs.values():
+        train(run)
+    assert losses(runs["one"]) == losses(runs["again"])
+    assert losses(runs["one"]) != losses(runs["other"])
+
+
+def test_a_run_that_is_done_stays_as_it_is(tmp_path):
+    run = tiny_run(tmp_path)
+    train(run)
+    before = {path: path.stat().st_mtime_ns for path in run.checkpoints.rglob("*")}
+    train(Run.open(run.path))
+    assert {path: path.stat().st_mtime_ns for path in run.checkpoints.rglob("*")} == before
+
+
+def test_more_steps_than_planned(tmp_path):
+    """With a constant learning rate, a run prolonged is a run that was long from the start."""
+    long, short = tiny_run(tmp_path, "long", training={"steps": STEPS}), tiny_run(tmp_path, "short", training={"steps": 5})
+    train(long)
+    train(short)
+    train(Run.reconfigure(short.path, [f"training.steps={STEPS}"]))
+    assert_same(long, short)
+    assert Run.open(short.path).config.training.steps == STEPS
+
+
+def test_other_batches_from_now_on(tmp_path):
+    """A position in the data that no longer exists is no end of the world."""
+    run = tiny_run(tmp_path, training={"steps": 30}, schedule={"pairs": ["de-en"]})
+    train(run, stop_after=6)
+    train(Run.reconfigure(run.path, ["batching.size=30"]))
+    assert checkpoints.steps(run.checkpoints)[-1] == 30
+
+
+def test_another_optimizer_from_now_on_is_a_sentence(tmp_path):
+    run = tiny_run(tmp_path, optimizer={"type": "sgd", "momentum": 0.9})
+    train(run, stop_after=3)
+    with pytest.raises(CheckpointError, match="step-00000003: the optimizer was another one"):
+        trainer_of(Run.reconfigure(run.path, ["optimizer=adam"]))
+
+
+@pytest.mark.parametrize("override", ["model.encoder.size=8", "schedule.pairs=[de-en]", "languages=[en, de]", "model.bridge=none"])
+def test_what_the_components_are_built_from_cannot_change(override, tmp_path):
+    """And the configuration of the run stays what it was, so that nothing is lost by the attempt."""
+    run = tiny_run(tmp_path)
+    train(run, stop_after=3)
+    before = (run.path / "config.yaml").read_text(encoding="utf-8")
+    with pytest.raises(ConfigError, match="the run was built from another"):
+        Run.reconfigure(run.path, [override])
+    assert (run.path / "config.yaml").read_text(encoding="utf-8") == before
+    train(Run.open(run.path))
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    one, other = tiny_run(tmp_path, "one"), tiny_run(tmp_path, "other", model={"bridge": {"heads": 2}})
+    train(one)
+    with pytest.raises(CheckpointError, match="comes from another configuration than .*other/config.yaml"):
+        trainer_of(other).resume(checkpoints.choose(one.checkpoints, "last")[0])

@@ -1,0 +1,200 @@
+"""One update trains the components of its tasks by their token-weighted mean gradient, and leaves every other alone."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from polyglot import checkpoint as checkpoints
+from polyglot.model.losses import Criterion
+from polyglot.model.model import components_of
+from polyglot.run import Run
+from polyglot.training.gradients import clip, to_means, tokens_by_component
+from polyglot.training.start import build_model
+from tests.models import random_batch, tiny_config, tiny_model
+from tests.runs import tiny_run, train, trainer_of
+
+PLAIN = {"optimizer": {"type": "sgd", "learning_rate": 1.0, "momentum": 0.0}, "training": {"clip_norm": None}}
+
+
+def snapshot(trainer):
+    return {name: {key: parameter.detach().clone() for key, parameter in own.items()} for name, own in trainer.parameters.items()}
+
+
+def changed(before, trainer):
+    """Components of which any parameter is not the same to the bit."""
+    return {name for name, own in trainer.parameters.items() if any(not torch.equal(before[name][key], parameter) for key, parameter in own.items())}
+
+
+def gradients_of(trainer, batch):
+    """By component, of one batch alone."""
+    losses = trainer.criterion(trainer.model(batch), batch)
+    own = {(name, key): parameter for name in components_of(batch.task.pair) for key, parameter in trainer.parameters.get(name, {}).items()}
+    return dict(zip(own, torch.autograd.grad(losses.total, list(own.values()), allow_unused=True)))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "tied"),
+    [(["en-de", "fr-en"], False), (["en-de", "en-fr"], False), (["de-en", "fr-en"], False), (["de-de", "de-fr"], True), (["de-en", "en-de", "fr-en"], True)],
+)
+def test_each_component_gets_the_token_weighted_mean_of_who_trained_it(pairs, tied, tmp_path):
+    schedule = {"type": "round_robin", "pairs": pairs, "tasks_per_update": len(pairs)}
+    run = tiny_run(tmp_path, schedule=schedule, model={"embedding": {"tie_sides": tied}}, **PLAIN)
+    trainer, twin = trainer_of(run), trainer_of(run)
+    batches = [twin.streams[task.name].next() for task in twin.schedule.at(0)]
+    assert len({batch.target_tokens for batch in batches}) == len(pairs), "equal weights would show nothing"
+    before = snapshot(trainer)
+    trainer.model.train()
+    alone = [gradients_of(twin, batch) for batch in batches]
+    trainer.update()
+    for name, own in trainer.parameters.items():
+        for key, parameter in own.items():
+            parts = [(batch.target_tokens, gradients[name, key]) for batch, gradients in zip(batches, alone) if (name, key) in gradients]
+            tokens = sum(count for count, _ in parts)
+            mean = sum(count * (0 if gradient is None else gradient) for count, gradient in parts) / tokens
+            assert torch.allclose(before[name][key] - parameter, torch.as_tensor(mean), atol=1e-6), f"{name}/{key}"
+
+
+def test_many_tasks_of_one_component_are_one_larger_batch():
+    """A batch of all sentences has the same translation gradient as its parts, by tokens: the parts may be of unequal size."""
+    model = tiny_model(tiny_config(bridge="none"), ["de-en"])
+    criterion = Criterion(trainer_losses())
+    lengths = [(5, 4), (1, 9), (7, 2), (3, 3)]
+    whole = random_batch(lengths=lengths, seed=3)
+    parts = [random_batch(lengths=lengths[:1], seed=3), None]
+    sources = [whole.source[row][whole.source_mask[row]].numpy() for row in range(4)]
+    targets = [whole.target_out[row][whole.target_mask[row]].numpy()[:-1] for row in range(4)]
+    parts = [type(whole).of(whole.task, sources[:1], targets[:1]), type(whole).of(whole.task, sources[1:], targets[1:])]
+    criterion(model(whole), whole).total.backward()
+    expected = {name: parameter.grad.clone() for name, parameter in model.named_parameters() if parameter.grad is not None}
+    model.zero_grad(set_to_none=True)
+    total = sum(part.target_tokens for part in parts)
+    for part in parts:
+        (criterion(model(part), part).total * (part.target_tokens / total)).backward()
+    to_means(model.component_parameters(), tokens_by_component(parts, model.component_parameters()), total=total)
+    for name, gradient in expected.items():
+        assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-6)
+
+
+def trainer_losses():
+    from polyglot.model.losses import LossesConfig
+
+    return LossesConfig()
+
+
+@pytest.mark.parametrize("optimizer", [{"type": "adam", "weight_decay": 0.1}, {"type": "adamw"}, {"type": "sgd", "momentum": 0.9, "weight_decay": 0.1}])
+@pytest.mark.parametrize("tied", [False, True])
+def test_only_the_components_of_the_tasks_change(optimizer, tied, tmp_path):
+    """Also when momentum remembers an earlier update and weight decay would shrink everything; the others have no gradient at all."""
+    run = tiny_run(tmp_path, optimizer=optimizer, model={"embedding": {"tie_sides": tied}}, schedule={"copies": True}, training={"steps": 100})
+    trainer = trainer_of(run)
+    step, gradients = trainer.optimizer.step, []
+
+    def looks(*args, **given):
+        gradients.append({name for name, own in trainer.parameters.items() if any(parameter.grad is not None for parameter in own.values())})
+        return step(*args, **given)
+
+    trainer.optimizer.step = looks
+    for number in range(20):
+        before = snapshot(trainer)
+        pairs = [task.pair for task in trainer.schedule.at(number)]
+        trainer.update()
+        trainer.progress.step += 1
+        expected = {name for pair in pairs for name in components_of(pair)} & trainer.parameters.keys()
+        assert changed(before, trainer) == gradients[-1] == expected
+        assert all(parameter.grad is None for parameter in trainer.model.parameters())
+
+
+def test_no_update_changes_a_language_that_its_phase_excludes(tmp_path):
+    phases = [{"until_step": 6, "pairs": ["de-en", "en-de"]}]
+    run = tiny_run(tmp_path, schedule={"phases": phases}, training={"steps": 20, "checkpoint": {"every": 6, "keep": 9}})
+    before = snapshot(trainer_of(run))
+    train(run, stop_after=6)
+    checkpoint = checkpoints.choose(run.checkpoints, "6")[0]
+    for name in before:
+        same = all(torch.equal(before[name][key], tensor) for key, tensor in checkpoint.component(name).items())
+        assert same == name.endswith(".fr"), name
+    assert not any(".fr/" in key for key in checkpoint.training_tensors())
+    trainer = train(Run.open(run.path))
+    assert {"encoder.fr", "decoder.fr"} <= changed(before, trainer)
+
+
+def test_gradients_are_clipped_by_the_norm_of_what_was_trained(tmp_path):
+    run = tiny_run(tmp_path, optimizer={"type": "sgd", "learning_rate": 1.0}, training={"clip_norm": 0.01})
+    trainer = trainer_of(run)
+    before = snapshot(trainer)
+    norm = trainer.update()
+    moved = torch.cat([(before[name][key] - parameter).flatten() for name, own in trainer.parameters.items() for key, parameter in own.items()])
+    assert norm > 0.01 and moved.norm().item() == pytest.approx(0.01, rel=1e-3)
+
+
+@pytest.mark.parametrize(("largest", "after"), [(None, 5.0), (10.0, 5.0), (1.0, 1.0)])
+def test_clipping(largest, after):
+    parameters = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
+    parameters[0].grad, parameters[1].grad = torch.tensor([3.0]), torch.tensor([4.0])
+    assert clip(parameters, largest).item() == pytest.approx(5)
+    assert math.hypot(*(parameter.grad.item() for parameter in parameters)) == pytest.approx(after, rel=1e-4)
+
+
+def test_the_learning_rate_follows_its_schedule(tmp_path):
+    run = tiny_run(tmp_path, learning_rate_schedule={"type": "linear", "warmup": 2}, training={"steps": 6})
+    trainer, rates = trainer_of(run), []
+    update = trainer.update
+    trainer.update = lambda: (update(), rates.append(trainer.optimizer.param_groups[0]["lr"]))[0]
+    trainer.train()
+    assert rates == pytest.approx([0.005, 0.01, 0.01, 0.01 * 2 / 3, 0.01 / 3, 0.0], abs=1e-9)
+
+
+def test_a_model_learns(tmp_path):
+    """From the first loss to less than half of it in a few steps, in every task."""
+    run = tiny_run(tmp_path, training={"steps": 120, "log_every": 60}, model={"encoder": {"size": 32}, "decoder": {"size": 32}})
+    trainer = trainer_of(run)
+    batches = {name: stream.dataset.batch(range(20)) for name, stream in trainer.streams.items()}
+
+    def losses():
+        trainer.model.eval()
+        with torch.no_grad():
+            return {name: trainer.criterion(trainer.model(batch), batch).terms["translation"].item() for name, batch in batches.items()}
+
+    before = losses()
+    trainer.train()
+    after = losses()
+    assert all(after[name] < 0.75 * before[name] for name in batches), (before, after)
+
+
+# The first parameters ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("embedding", [{}, {"tie_sides": True}, {"tie_sides": True, "tie_output": True, "size": 16}])
+@pytest.mark.parametrize("initial_range", [None, 0.1])
+def test_adding_a_language_changes_no_parameter_of_the_others(embedding, initial_range, tmp_path):
+    model = {"embedding": embedding, "initial_range": initial_range}
+    few = tiny_run(tmp_path, "few", languages=["en", "de"], model=model)
+    many = tiny_run(tmp_path, "many", languages=["en", "fr", "de"], model=model, schedule={"copies": True})
+    before, after = (trainer_of(run).parameters for run in (few, many))
+    assert before.keys() < after.keys()
+    for name, own in before.items():
+        assert own.keys() == after[name].keys()
+        assert all(torch.equal(own[key], after[name][key]) for key in own), name
+
+
+def test_the_first_parameters_come_from_the_seed_alone(tmp_path):
+    run = tiny_run(tmp_path)
+    vocabularies = trainer_of(run).run.vocabularies
+    torch.manual_seed(5)
+    one = build_model(run.config, vocabularies, seed=1)
+    torch.manual_seed(6)
+    again, other = build_model(run.config, vocabularies, seed=1), build_model(run.config, vocabularies, seed=2)
+    for name, parameter in one.named_parameters():
+        assert torch.equal(parameter, again.get_parameter(name))
+    assert not torch.equal(one.bridge.hidden.weight, other.bridge.hidden.weight)
+
+
+def test_components_do_not_begin_alike(tmp_path):
+    own = trainer_of(tiny_run(tmp_path)).parameters
+    weights = {name: next(parameter for parameter in parameters.values() if parameter.dim() == 2 and parameter.shape[0] > 40) for name, parameters in own.items() if name != "bridge"}
+    for name, one in weights.items():
+        for other_name, other in weights.items():
+            assert name == other_name or one.shape != other.shape or not torch.equal(one, other)
