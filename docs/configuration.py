@@ -44,11 +44,17 @@ ROOM_OF = {registry.get(name).Config: title for title, (registry, _) in REGISTRI
 LOSS_OF = {LOSSES.get(name).Config: name for name in LOSSES.names()}
 
 NOTES = {
-    "Schedules": "`schedule: NAME` takes the file of that name (`polyglot show` lists those that are shipped); `base: NAME` takes it and lays the\n"
-    "other keys over it: `schedule: {base: with_copies, copy_weight: 0.5}`. Without `type` it is `uniform`.",
+    "Schedules": "`schedule: NAME` takes the file of that name (`polyglot show` lists those that are shipped); `base: NAME` takes it and\n"
+    "lays the other keys over it: `schedule: {base: with_copies, copy_weight: 0.5}`. Without `type` it is `uniform`.",
 }
 
-WORDS = {str: ("text", "texts"), int: ("whole number", "whole numbers"), float: ("number", "numbers"), bool: ("true or false", "true or false")}
+WORDS = {
+    str: ("text", "texts"),
+    int: ("whole number", "whole numbers"),
+    float: ("number", "numbers"),
+    bool: ("true or false", "true or false"),
+}
+"""One of them, and several."""
 BOUNDS = {Ge: "at least {}", Gt: "more than {}", Le: "at most {}", Lt: "less than {}"}
 
 OR_NULL = ", or null"
@@ -77,7 +83,7 @@ def page() -> str:
         parts += list(_section(key, field.annotation))
     for title, (registry, places) in REGISTRIES.items():
         parts += list(_registry(title, registry, places))
-    parts += ["## Evaluation protocols", "A file of its own, for `polyglot evaluate --protocol`.", _table(Protocol, "")]
+    parts += ["## Evaluation protocols", "A file of its own, for `polyglot evaluate RUN --protocol FILE`.", _table(Protocol, "")]
     return "\n\n".join(parts) + "\n"
 
 
@@ -167,7 +173,7 @@ def _words(annotation: Any, place: str, *, several: bool = False) -> str:
 
 
 def _bounds(metadata: Any) -> str:
-    found = [words.format(getattr(each, kind.__name__.lower())) for each in metadata for kind, words in BOUNDS.items() if type(each) is kind]
+    found = [BOUNDS[kind].format(getattr(each, kind.__name__.lower())) for each in metadata if (kind := type(each)) in BOUNDS]
     least = next((each.min_length for each in metadata if type(each) is MinLen), None)
     most = next((each.max_length for each in metadata if type(each) is MaxLen), None)
     if least is not None:

@@ -35,6 +35,6 @@ class TrainingError(PolyglotError):
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """The sentence for a name nobody knows: `no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm`."""
     known = sorted(known)
-    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"no {kind} named {str(name)!r}.{hint} Known: {', '.join(known) or 'none'}"

@@ -13,6 +13,7 @@ import torch
 
 from polyglot import checkpoint as checkpoints
 from polyglot.batch import Batch, pad
+from polyglot.config import check_settings
 from polyglot.decoding.search import Hypothesis, SearchConfig, search
 from polyglot.errors import CheckpointError, ConfigError, DataError, unknown_name
 from polyglot.layers.cross_entropy import projected_cross_entropy
@@ -107,7 +108,7 @@ class Translator:
     def hypotheses(self, sentences: Sequence[str], *, source: str, target: str, **search_settings: Any) -> list[list[Translation]]:
         """The n best translations of each sentence with their scores, best first."""
         self.check(source, target)
-        config = SearchConfig(**{**self.search_config.model_dump(), **search_settings})
+        config = self._search_config(search_settings)
         pieces = self.encode_text(sentences, source)
         results: list[list[Translation]] = [[Translation("", 0.0, 0.0)]] * len(sentences)
         decoder = self.model.decoders[target]
@@ -146,13 +147,20 @@ class Translator:
             raise ConfigError(f"target language: {unknown_name('decoder', target, self.targets)}")
 
     def encode_text(self, sentences: Sequence[str], language: str) -> list[list[int]]:
-        """Text to pieces: the language's steps, then its vocabulary."""
+        """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none."""
         steps = self.normalisers[language]
-        return self.vocabularies[language].encode([steps.apply(sentence) for sentence in sentences])
+        return self.vocabularies[language].encode([steps.apply(sentence) if sentence.strip() else "" for sentence in sentences])
 
     @property
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
+
+    def _search_config(self, given: Mapping[str, Any]) -> SearchConfig:
+        """The run's settings with others laid over them. Raises ConfigError for what cannot be meant."""
+        config = check_settings(SearchConfig, {**self.search_config.model_dump(), **given}, where="search")
+        if config.n_best > config.beam and "n_best" in given:
+            raise ConfigError(f"n_best: {config.n_best} hypotheses cannot come from a beam of {config.beam}")
+        return config.model_copy(update={"n_best": min(config.n_best, config.beam)})
 
     def _padded(self, sentences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         tokens, mask = pad(sentences)

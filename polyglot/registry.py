@@ -33,7 +33,10 @@ class Registry(Generic[Component]):
 
         def add(cls: type[Component]) -> type[Component]:
             assert name not in self._classes, f"two {self.kind}s are named {name!r}"
-            config = create_model(f"{cls.__name__}Config", __base__=cls.Config, __doc__=cls.__doc__, type=(Literal[name], name))
+            # The fields are documented already; looking for docstrings in a class without source would take a second in all.
+            documented = {"use_attribute_docstrings": False}
+            kind = (Literal[name], name)
+            config = create_model(f"{cls.__name__}Config", __base__=cls.Config, __doc__=cls.__doc__, __cls_kwargs__=documented, type=kind)
             cls.Config = config
             self._classes[name] = cls
             return cls

@@ -52,15 +52,27 @@ class Run:
 
     @classmethod
     def reconfigure(cls, path: str | Path, overrides: Sequence[str]) -> Run:
-        """An existing run whose configuration is changed from now on, such as more training steps."""
-        run = cls(path, load_config(Path(path) / "config.yaml", overrides))
-        replace_file(run.path / "config.yaml", run.config.to_yaml())
+        """An existing run whose configuration is changed from now on, such as more training steps.
+
+        Raises ConfigError for what its vocabularies and components were built from: that stays as it is.
+        """
+        before, run = cls.open(path), cls(path, load_config(Path(path) / "config.yaml", overrides))
+        changed = [key for key in ("languages", "text", "vocabulary", "model") if getattr(run.config, key) != getattr(before.config, key)]
+        changed += ["schedule"] if set(run.config.pairs) != set(before.config.pairs) else []
+        if changed and before.vocabularies:
+            raise ConfigError(f"{path}: the run was built from another {' and '.join(changed)}; what it has cannot change, choose a new run=…")
+        with before.locked():
+            replace_file(run.path / "config.yaml", run.config.to_yaml())
         return run
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Only one process trains a run at a time. Raises CheckpointError while another does."""
-        with (self.path / ".lock").open("w") as file:
+        try:
+            file = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise CheckpointError(f"{self.path}: the run directory cannot be written: {error.strerror}") from None
+        with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import types
 import typing
+from pathlib import Path
 
 import pytest
 import yaml
@@ -96,6 +98,14 @@ def test_every_setting_says_what_it_is():
     assert silent == []
 
 
+def test_every_setting_has_a_reader():
+    """A key that nobody reads promises what nothing does."""
+    package = Path(shipped.__file__).parent
+    source = "\n".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
+    fields = {name for kind in settings_of(Config, set()) for name in kind.model_fields}
+    assert [name for name in sorted(fields) if not re.search(rf"\.{name}\b|\"{name}\"", source)] == []
+
+
 def test_a_run_has_every_default_filled_in(load):
     """So that a default may change in a later version without changing what an older run meant."""
 
@@ -136,7 +146,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("model: {encoder: {type: lstm, bidirectional: 1}}", "model.encoder.bidirectional: found 1; input should be a valid boolean"),
         ("model: {encoder: 3}", "model.encoder: found 3; input should be a valid dictionary"),
         ("model: [lstm]", "model: found ['lstm']; input should be"),
-        ("model: {languages: {dd: {encoder: gru}}}", "model.languages.dd: no language named 'dd'. Did you mean 'de'? Known: de, en, fr"),
+        ("model: {languages: {dd: {encoder: gru}}}", "model.languages.dd: no language named 'dd'. Known: de, en, fr"),
         ("model: {languages: {de: {encodr: gru}}}", "model.languages.de.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: decoder"),
         ("model: {languages: {de: {encoder: gur}}}", "model.languages.de.encoder.type: no encoder named 'gur'. Did you mean 'gru'?"),
         ("model: {languages: [de]}", "model.languages: found ['de']; input should be a valid dictionary"),
@@ -148,7 +158,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("schedule: with_copie", "with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?"),
         ("schedule: {type: unifrom}", "schedule.type: no schedule named 'unifrom'. Did you mean 'uniform'?"),
         ("schedule: {copies: 3}", "schedule.copies: found 3; input should be a valid boolean or a valid list"),
-        ("schedule: {type: uniform, temperature: 5.0}", "schedule.temperature: no key named 'temperature'. Did you mean 'tasks_per_update'? Known: copies, copy_weight, exclude, pairs"),
+        ("schedule: {type: uniform, temperature: 5.0}", "schedule.temperature: no key named 'temperature'. Known: copies, copy_weight, exclude, pairs"),
         ("schedule: {base: 3}", "schedule.base: the name of a schedule is expected, found 3"),
         ("schedule: [de-en]", "schedule: found ['de-en']; input should be a valid dictionary"),
         ("text: {steps: [lowercse]}", "text.steps.0.type: no type named 'lowercse'. Did you mean 'lowercase'?"),
@@ -255,6 +265,13 @@ def test_a_language_names_only_its_differences():
     assert config.of("de").encoder == config.encoder.model_copy(update={"layers": 1})
     assert config.of("de").embedding == config.embedding and config.of("de").decoder == config.decoder
     assert config.of("fr") is config
+
+
+def test_differences_from_what_nobody_named():
+    config = model("{languages: {de: {encoder: {layers: 1}, embedding: {size: 5}}}}")
+    default = model("{}")
+    assert config.of("de").encoder == default.encoder.model_copy(update={"layers": 1})
+    assert config.of("de").embedding == default.embedding.model_copy(update={"size": 5}) and config.of("de").decoder == default.decoder
 
 
 def test_another_type_shares_nothing_with_the_common_one():

@@ -87,7 +87,7 @@ class BatchStream:
         self.last_indices = None
 
     def next(self) -> Batch:
-        if self._index == len(self._batches):
+        if self._index >= len(self._batches):  # beyond the end: a position from before the batches became larger
             self._begin(self._epoch + 1)
         self.last_indices = self._batches[self._index]
         self._index += 1

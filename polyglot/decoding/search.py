@@ -128,12 +128,14 @@ def best_continuations(scores: Tensor, totals: Tensor, *, beam: int, must_end: T
     """
     sentences, hypotheses = totals.shape
     scores = scores.float()
+    never = scores[:, [PAD, BOS]]  # a copy; they are never written, but have their share of the probability
     scores[:, [PAD, BOS]] = -torch.inf
     count = min(2 * beam, scores.shape[1] - 2)
     values, pieces = scores.topk(count, dim=1)
     end = scores[:, EOS].clone()
     # log Σ exp through the softmax, whose largest entry is at least 1/V.
     normaliser = values[:, 0] - torch.softmax(scores, dim=1, out=scores).amax(dim=1).log()
+    normaliser = torch.cat([normaliser.unsqueeze(1), never], dim=1).logsumexp(dim=1)
     if must_end is not None:
         rows = must_end.repeat_interleave(hypotheses)
         values[rows], pieces[rows] = -torch.inf, EOS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import torch
@@ -9,6 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.batch import PAD
+from polyglot.layers.dropout import Dropout
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
@@ -37,7 +39,7 @@ class Embedding(nn.Module):
         super().__init__()
         self.table = table
         self.scale = config.size**0.5 if config.scale else 1.0
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """tokens (...) -> (..., E)"""
@@ -95,13 +97,16 @@ class LanguageDecoder(nn.Module):
         return self.body.reorder(state, rows, sentences)
 
 
-def initialize(module: nn.Module, *, initial_range: float | None, generator: torch.Generator) -> None:
-    """Draw every parameter anew from one generator, in an order that other components cannot change.
+def initialize(module: nn.Module, *, initial_range: float | None, seed: str) -> None:
+    """Draw every parameter anew, each from the seed and its own name: components of one role and size start alike.
+
+    Encoders that start as the same function of their words have less far to a common space; see docs/model.md.
 
     Uniform in ±initial_range as the paper's program does, or, when None, Glorot for matrices, orthogonal for recurrence,
     1/√E for embeddings, 0 for biases but 1 for the forget gate (Jozefowicz et al. 2015).
     """
     for name, parameter in module.named_parameters():
+        generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
         if initial_range is not None:
             nn.init.uniform_(parameter, -initial_range, initial_range, generator=generator)
         elif parameter.dim() < 2:

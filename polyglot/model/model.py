@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +49,7 @@ class ModelConfig(LanguageConfig):
         """A language names only its differences: the rest comes from the settings for all."""
         if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
             return value
-        common = {key: value[key] for key in LanguageConfig.model_fields if key in value}
+        common = {key: value.get(key, field.default) for key, field in LanguageConfig.model_fields.items()}
         languages = {
             language: _merge(common, own) if isinstance(own, dict) else own for language, own in value["languages"].items()
         }
@@ -110,8 +109,7 @@ class TranslationModel(nn.Module):
     def __init__(self, config: ModelConfig, *, vocabulary_sizes: Mapping[str, int], pairs: Iterable[LanguagePair], seed: int | None) -> None:
         """Only what the pairs need is built.
 
-        seed: where the first parameters come from; None leaves them for a checkpoint to fill. Each component draws from a
-        generator of its own: adding a language changes no other.
+        seed: where the first parameters come from; None leaves them for a checkpoint to fill. Adding a language changes no other.
         """
         super().__init__()
         pairs = list(pairs)
@@ -141,8 +139,7 @@ class TranslationModel(nn.Module):
             )
         if seed is not None:
             for name, component in self.components().items():
-                generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
-                initialize(component, initial_range=config.initial_range, generator=generator)
+                initialize(component, initial_range=config.initial_range, seed=f"{seed}/{name.partition('.')[0]}")
 
     def forward(self, batch: Batch) -> Output:
         memory = self.encode(batch.task.source, batch.source, batch.source_mask)

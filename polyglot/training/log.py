@@ -64,6 +64,8 @@ class Log(AbstractContextManager):
 
     def __exit__(self, *exception: object) -> None:
         self.bar.stop()
+        for tracker in self.accelerator.trackers:
+            tracker.finish()
 
     def advance(self, step: int) -> None:
         self.window.steps += 1
@@ -108,6 +110,14 @@ def _drop_lines_after(path: Path, step: int) -> None:
     if not path.is_file():
         return
     lines = path.read_text(encoding="utf-8").splitlines()
-    kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= step]
+    kept = [line for line in lines if (own := _step_of(line)) is not None and own <= step]
     if len(kept) < len(lines):
         path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+
+
+def _step_of(line: str) -> int | None:
+    """None for a line that was cut off."""
+    try:
+        return json.loads(line)["step"]
+    except (ValueError, KeyError, TypeError):
+        return None

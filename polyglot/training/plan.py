@@ -13,7 +13,7 @@ from polyglot.config import Config
 from polyglot.data.batching import epoch_batches
 from polyglot.data.dataset import TaskDataset
 from polyglot.run import Run
-from polyglot.training.start import build_datasets, build_model, build_vocabularies, corpora_of
+from polyglot.training.start import build_datasets, build_model, build_vocabularies, check_machine, corpora_of
 
 MEBIBYTE = 2**20
 
@@ -72,7 +72,8 @@ class Plan:
 
 
 def plan(config: Config) -> Plan:
-    """Check a configuration with its data; nothing is written but the cache of the text."""
+    """Check a configuration with its data and this machine; nothing is written but the cache of the text."""
+    check_machine(config)
     corpora = corpora_of(config, config.data.train)
     for others in (config.data.valid, config.data.test):
         corpora_of(config, others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -22,8 +23,8 @@ class Progress:
     """validations since then"""
 
     def judge(self, *, by: str, value: float) -> bool:
-        """Whether this validation is the best so far; a loss is better when lower, BLEU when higher."""
-        better = self.best is None or (value < self.best["value"] if by == "loss" else value > self.best["value"])
+        """Whether this validation is the best so far; a loss is better when lower, BLEU when higher, and NaN never."""
+        better = math.isfinite(value) if self.best is None else value < self.best["value"] if by == "loss" else value > self.best["value"]
         if better:
             self.best, self.without_better = {"step": self.step, "by": by, "value": value}, 0
         else:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
+from accelerate.tracking import get_available_trackers
+from accelerate.utils import is_bf16_available
 
 from polyglot.config import Config
 from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
-from polyglot.errors import DataError
+from polyglot.errors import ConfigError, DataError
 from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
@@ -60,6 +62,16 @@ def build_model(config: Config, vocabularies: Mapping[str, Vocabulary], *, seed:
     return TranslationModel(config.model, vocabulary_sizes=sizes, pairs=config.pairs, seed=seed)
 
 
+def check_machine(config: Config) -> None:
+    """Raises ConfigError for a precision or a tracker that this machine does not have."""
+    missing = [name for name in config.training.trackers if name not in map(str, get_available_trackers())]
+    if missing:
+        raise ConfigError(f"training.trackers: {', '.join(missing)} not installed; for tensorboard, pip install 'polyglot-nmt[trackers]'")
+    precision, device = config.training.precision, PartialState().device.type
+    if (precision == "fp16" and device == "cpu") or (precision == "bf16" and not is_bf16_available()):
+        raise ConfigError(f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another")
+
+
 def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[], Validation] | None]) -> Trainer:
     """Everything a run needs to train; vocabularies are read from the run directory, or learnt and put there.
 
@@ -67,6 +79,7 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     """
     config = run.config
     torch.manual_seed(config.seed)
+    check_machine(config)
     accelerator = Accelerator(mixed_precision=config.training.precision, log_with=config.training.trackers or None, project_dir=run.path)
     if config.training.trackers:
         accelerator.init_trackers("polyglot", init_kwargs={})

@@ -7,8 +7,9 @@ import signal
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -29,6 +30,17 @@ from polyglot.training.gradients import clip, to_means, tokens_by_component
 from polyglot.training.log import Log
 from polyglot.training.progress import Progress
 from polyglot.validation import Validation
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What is remembered of a batch until its losses are read from the device."""
+
+    step: int
+    task: str
+    tokens: int
+    indices: Any
+    terms: Mapping[str, Tensor]
 
 
 class Trainer:
@@ -56,7 +68,8 @@ class Trainer:
         self.parameters = self.model.component_parameters()
         self.base_rates = [group["lr"] for group in optimizer.param_groups]
         self.progress = Progress()
-        self.pending: list[tuple[str, int, Any, dict[str, Tensor]]] = []
+        self.pending: list[Trained] = []
+        self.norms: list[tuple[int, Tensor]] = []
         self.saved: int | None = None
         self.interrupted = False
 
@@ -82,7 +95,8 @@ class Trainer:
         step = self.progress.step
         torch.manual_seed(zlib.crc32(f"{self.run.config.seed}/{step}/{self.accelerator.process_index}".encode()))
         self._set_learning_rate(step)
-        batches = [self._next_batch(task.name) for task in self.schedule.at(step, process=self.accelerator.process_index)]
+        place = {"process": self.accelerator.process_index, "processes": self.accelerator.num_processes}
+        batches = [self._next_batch(task.name) for task in self.schedule.at(step, **place)]
         tokens = tokens_by_component(batches, self.parameters)
         total = sum(batch.target_tokens for batch in batches)
         self.model.train()
@@ -104,12 +118,17 @@ class Trainer:
         if self.saved == self.progress.step:
             return
         self._look_at_losses(None, flush=True)
+        self._check_parameters()
         checkpoint = checkpoints.write(
             self.run.checkpoints,
             step=self.progress.step,
             components=self.parameters,
             training=self._optimizer_tensors(),
-            state={"progress": self.progress.to_dict(), "positions": {name: stream.position for name, stream in self.streams.items()}},
+            state={
+                "progress": self.progress.to_dict(),
+                "positions": {name: stream.position for name, stream in self.streams.items()},
+                "optimizer": self.run.config.optimizer.type,
+            },
             configuration=self.run.fingerprint,
         )
         self.saved = self.progress.step
@@ -122,17 +141,19 @@ class Trainer:
         """Go on exactly where a checkpoint was written."""
         if checkpoint.manifest["configuration"] != self.run.fingerprint:
             raise CheckpointError(f"{checkpoint.path}: comes from another configuration than {self.run.path / 'config.yaml'}")
+        state, optimizer = checkpoint.training_state(), self.run.config.optimizer.type
+        if state.get("optimizer", optimizer) != optimizer:
+            raise CheckpointError(
+                f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}"
+            )
         checkpoint.load_into(self.parameters)
         tensors = checkpoint.training_tensors()
         for component, parameters in self.parameters.items():
             for name, parameter in parameters.items():
                 prefix = f"{component}/{name}/"
                 kept = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
-                if kept:
-                    self.optimizer.state[parameter] = {
-                        key: value.to(parameter.device if value.dim() else "cpu").clone() for key, value in kept.items()
-                    }
-        state = checkpoint.training_state()
+                if kept:  # fused optimizers keep the step count beside the parameter too
+                    self.optimizer.state[parameter] = {key: value.to(parameter.device) for key, value in kept.items()}
         self.progress = Progress.from_dict(state["progress"])
         self.saved = self.progress.step
         for name, position in state["positions"].items():
@@ -159,37 +180,53 @@ class Trainer:
 
     def _remember(self, batch: Batch, losses: Losses) -> None:
         terms = {name: term.detach() for name, term in losses.terms.items()}
-        self.pending.append((batch.task.name, batch.target_tokens, self.streams[batch.task.name].last_indices, terms))
+        indices = self.streams[batch.task.name].last_indices
+        self.pending.append(Trained(self.progress.step + 1, batch.task.name, batch.target_tokens, indices, terms))
 
     def _look_at_losses(self, norm: Tensor | None, *, flush: bool = False) -> None:
         """Read the losses of the last steps from the device: at each line of the log, so that no step has to wait for them.
 
-        Raises TrainingError for a loss that is no number, naming task and batch.
+        Raises TrainingError for a loss or a gradient that is no number, naming task and batch.
         """
+        if norm is not None:
+            self.norms.append((self.progress.step, norm))
         due = norm is not None and self._due(self.settings.log_every)
         if not due and not flush and self.accelerator.device.type != "cpu":
             return
-        pending, self.pending = self.pending, []
-        values = iter(torch.stack([term.float() for *_, terms in pending for term in terms.values()]).tolist() if pending else [])
-        for task, tokens, indices, terms in pending:
-            losses = {name: next(values) for name in terms}
+        (pending, self.pending), (norms, self.norms) = (self.pending, []), (self.norms, [])
+        numbers = [term.float() for batch in pending for term in batch.terms.values()] + [norm.float() for _, norm in norms]
+        values = iter(torch.stack(numbers).tolist() if numbers else [])
+        for batch in pending:
+            losses = {name: next(values) for name in batch.terms}
             if not all(map(math.isfinite, losses.values())):
-                raise TrainingError(self._not_a_number(task, indices, losses))
-            self.log.window.add(task, losses, tokens)
-            self.progress.tokens[task] = self.progress.tokens.get(task, 0) + tokens
+                raise TrainingError(self._not_a_number("the loss", losses, [batch]))
+            self.log.window.add(batch.task, losses, batch.tokens)
+            self.progress.tokens[batch.task] = self.progress.tokens.get(batch.task, 0) + batch.tokens
+        for (step, _), value in zip(norms, values):
+            if not math.isfinite(value) and self.settings.precision != "fp16":  # there the scaler skips such a step
+                raise TrainingError(self._not_a_number("the gradient", {"norm": value}, [batch for batch in pending if batch.step == step]))
         if due:
             rate = self.optimizer.param_groups[0]["lr"]
             self.log.training(self.progress.step, learning_rate=rate, gradient_norm=norm.item(), seconds=round(self.progress.seconds, 2))
 
-    def _not_a_number(self, task: str, indices: Any, losses: Mapping[str, float]) -> str:
-        lines = self.streams[task].dataset.names(indices)
+    def _not_a_number(self, what: str, values: Mapping[str, float], batches: Sequence[Trained]) -> str:
+        lines = [line for batch in batches for line in self.streams[batch.task].dataset.names(batch.indices)]
+        found = ", ".join(f"{name} {value}" for name, value in values.items())
+        return (
+            f"step {batches[0].step}, task {', '.join(batch.task for batch in batches)}: {what} is no longer a number ({found}); "
+            f"batch of {len(lines)} sentences: {'; '.join(lines[:4])}{'; …' if len(lines) > 4 else ''}; {self._what_to_do()}"
+        )
+
+    def _check_parameters(self) -> None:
+        """Raises TrainingError rather than let a checkpoint hold anything but numbers."""
+        for name, own in self.parameters.items():
+            if not torch.stack([parameter.detach().isfinite().all() for parameter in own.values()]).all():
+                raise TrainingError(f"step {self.progress.step}: the parameters of {name} are no longer numbers; {self._what_to_do()}")
+
+    def _what_to_do(self) -> str:
         kept = checkpoints.steps(self.run.checkpoints)
         good = f"the last good checkpoint is step {kept[-1]}" if kept else "there is no checkpoint yet"
-        found = ", ".join(f"{name} {value}" for name, value in losses.items())
-        return (
-            f"step {self.progress.step}, task {task}: the loss is no longer a number ({found}); batch of {len(lines)} sentences: "
-            f"{'; '.join(lines[:4])}{'; …' if len(lines) > 4 else ''}; {good}; try a lower learning rate or a smaller training.clip_norm"
-        )
+        return f"{good}; try a lower learning rate or a smaller training.clip_norm"
 
     def _validate(self) -> None:
         self.model.eval()

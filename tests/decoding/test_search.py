@@ -37,9 +37,7 @@ def tables(sentences, seed, *, sharpness=1.0):
 
 
 def exhaustive(scores, config, limit):
-    """Every sequence up to the limit, scored by hand."""
-    scores = scores.clone()
-    scores[:, [0, 1]] = -torch.inf
+    """Every sequence up to the limit, scored by hand; pad and bos have their share of the probability, as in training."""
     table = scores.log_softmax(-1)
     found = []
     for length in range(limit):

@@ -5,10 +5,13 @@ from __future__ import annotations
 from io import StringIO
 
 import pytest
+import torch
 from rich.console import Console
 
 from polyglot.config import check_config, load_config
-from polyglot.errors import DataError
+from polyglot.errors import ConfigError, DataError
+from polyglot.run import Run
+from polyglot.training import start
 from polyglot.training.plan import plan
 from tests.runs import LINES, WORDS, tiny_run, tiny_settings, trainer_of, write_config, write_corpus
 
@@ -52,6 +55,20 @@ def test_it_leaves_no_run_behind(tmp_path):
     before = sorted(tmp_path.iterdir())
     plan(load_config(config))
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_what_this_machine_does_not_have_is_a_sentence(tmp_path, monkeypatch):
+    config = write_config(tmp_path)
+    monkeypatch.setattr(start, "get_available_trackers", lambda: [])
+    for override, sentence in (
+        ("training.precision=fp16", "training.precision: 'fp16' cannot be had on this machine's cpu; use 'no' or another"),
+        ("training.trackers=[tensorboard]", "training.trackers: tensorboard not installed; for tensorboard, pip install"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            plan(load_config(config, [override]))
+        with pytest.raises(ConfigError, match=sentence):
+            start.build_trainer(Run.create(load_config(config, [override, f"run={tmp_path / override}"])), lambda model: None)
 
 
 def test_it_finds_what_is_wrong_with_any_text(tmp_path):

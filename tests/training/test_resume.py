@@ -28,6 +28,7 @@ SECTIONS = {
     "adamw": {"optimizer": {"type": "adamw", "weight_decay": 0.1}, "learning_rate_schedule": {"type": "cosine", "warmup": 3}},
     "several tasks": {"schedule": {"copies": True, "tasks_per_update": 3}, "model": {"embedding": {"tie_sides": True}}},
     "phases": {"schedule": {"type": "temperature", "copies": True, "phases": [{"until_step": 5, "copies": True}, {"from_step": 5, "pairs": ["de-en"]}]}},
+    "half precision": {"training": {"precision": "bf16"}, "model": {"bridge": "none"}},
     "tokens": {"batching": {"by": "tokens", "size": 60, "pool": 2}, "training": {"clip_norm": 0.1}},
 }
 EVERY = {"training": {"steps": STEPS}, "validation": {"every": 4}, "batching": {"size": 24}}  # an epoch has three batches of 24
@@ -86,7 +87,7 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
-@pytest.mark.parametrize("stop", [1, 4, 7])  # the first step, a validation, the middle of an epoch
+@pytest.mark.parametrize("stop", [4, 7])  # at a validation, in the middle of an epoch
 def test_stopped_and_resumed_is_as_if_never_stopped(kind, stop, straight):
     folder, never_stopped = straight(kind)
     run = tiny_run(folder, f"stopped-{stop}", **sections(kind))

@@ -9,6 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.layers.attention import Attention
+from polyglot.layers.dropout import Dropout
 from polyglot.layers.recurrent import KINDS, State, Stepper, run, start_state
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
@@ -61,7 +62,7 @@ class RecurrentDecoder(Decoder):
         self.initial = nn.Identity() if memory_size == config.size else nn.Linear(memory_size, config.size)
         self.attention = Attention(config.attention, query_size=config.size, memory_size=memory_size)
         self.combine = nn.Linear(memory_size + config.size, config.size, bias=False)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         if not self.input_feeding:

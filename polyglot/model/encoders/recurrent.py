@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from polyglot.layers.dropout import Dropout
 from polyglot.layers.recurrent import BidirectionalLayer, UnidirectionalLayer
 from polyglot.model.encoders.base import ENCODERS, Encoder
 from polyglot.registry import ComponentConfig
@@ -37,7 +38,7 @@ class RecurrentEncoder(Encoder):
         layer = BidirectionalLayer if config.bidirectional else UnidirectionalLayer
         sizes = [input_size] + [config.size] * (config.layers - 1)
         self.layers = nn.ModuleList(layer(self.kind, input_size=below, size=config.size) for below in sizes)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
         states = embedded

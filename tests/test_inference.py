@@ -1,0 +1,248 @@
+"""Translating and scoring: in every direction there are components for, one sentence never disturbing another."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+import polyglot
+from polyglot import checkpoint as checkpoints
+from polyglot import inference
+from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.inference import Translator
+from polyglot.task import LanguagePair
+from tests.runs import WORDS, sentences, tiny_run, train
+
+TRAINED = ["de-en", "en-de", "en-fr", "fr-fr"]
+EVERY = [f"{source}-{target}" for source in ("de", "en", "fr") for target in ("en", "de", "fr")]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Trained for a moment: far from translating, but sure enough of its words to end its sentences."""
+    run = tiny_run(
+        tmp_path_factory.mktemp("inference"),
+        schedule={"pairs": TRAINED, "tasks_per_update": 4, "type": "round_robin"},
+        training={"steps": 60, "log_every": 30, "checkpoint": {"every": 20, "keep": 9}},
+        optimizer={"learning_rate": 0.02},
+    )
+    train(run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def translator(run):
+    return Translator.load(run)
+
+
+def text(pair, count=12):
+    return sentences(pair.split("-")[0], seed=7, lines=count)
+
+
+def of(pair):
+    source, target = pair.split("-")
+    return {"source": source, "target": target}
+
+
+# Every direction ---------------------------------------------------------------------------------------------------------
+
+
+def test_any_encoder_goes_with_any_decoder(translator):
+    """Trained together, never trained together, or a copy that was never trained: the code is the same."""
+    assert translator.sources == ["de", "en", "fr"] and translator.targets == ["en", "de", "fr"]
+    for pair in EVERY:
+        translations = translator.translate(text(pair), **of(pair))
+        assert len(translations) == 12 and any(translations)
+        assert all(word in [*WORDS[pair.split("-")[1]], "<unk>"] for line in translations for word in line.split())
+
+
+def test_a_language_without_an_encoder_or_decoder_is_a_sentence(tmp_path):
+    run = tiny_run(tmp_path, schedule={"pairs": ["de-en", "fr-en"]})
+    train(run)
+    translator = Translator.load(run)
+    assert translator.translate(["ein Hund"], source="de", target="en")
+    for source, target, sentence in (
+        ("en", "en", "source language: no encoder named 'en'. Known: de, fr"),
+        ("de", "fr", "target language: no decoder named 'fr'. Known: en"),
+        ("fr_CA", "en", "source language: no encoder named 'fr_CA'. Known: de, fr"),
+        ("de", "xx", "target language: no decoder named 'xx'"),
+    ):
+        for act in (
+            lambda: translator.translate(["x"], source=source, target=target),
+            lambda: translator.score(["x"], ["y"], source=source, target=target),
+            lambda: Translator.load(run, pairs=[LanguagePair(source, target)]),
+        ):
+            with pytest.raises(ConfigError) as error:
+                act()
+            assert str(error.value).startswith(sentence)
+
+
+def test_only_the_files_of_a_direction_are_read(run, tmp_path):
+    """What the other directions need may be gone or damaged."""
+    import shutil
+
+    shutil.copytree(run.path, tmp_path / "run")
+    expected = Translator.load(run).translate(text("de-fr"), **of("de-fr"))
+    (folder,) = (checkpoint.path for checkpoint in checkpoints.choose(tmp_path / "run" / "checkpoints", "last"))
+    for file in folder.iterdir():
+        if file.name in ("encoder.en.safetensors", "training.safetensors", "training.json"):
+            file.unlink()
+        elif file.name not in ("encoder.de.safetensors", "bridge.safetensors", "decoder.fr.safetensors", "manifest.json"):
+            file.write_bytes(b"damaged")
+    translator = Translator.load(tmp_path / "run", pairs=[LanguagePair("de", "fr")])
+    assert translator.translate(text("de-fr"), **of("de-fr")) == expected
+    assert (translator.sources, translator.targets) == (["de"], ["fr"])
+    with pytest.raises(ConfigError, match="no encoder named 'en'"):
+        translator.translate(["a"], source="en", target="fr")
+    for pair in ("en-fr", "de-en"):
+        with pytest.raises(CheckpointError, match="encoder.en|decoder.en"):
+            Translator.load(tmp_path / "run", pairs=[LanguagePair.parse(pair)])
+
+
+def test_the_front_door(run):
+    translator = polyglot.load(run.path)
+    assert translator.translate(text("de-en"), **of("de-en")) == Translator.load(run).translate(text("de-en"), **of("de-en"))
+    assert polyglot.load(str(run.path), checkpoint="20").description == {"run": "run", "checkpoint": "20", "steps": [20]}
+
+
+# Scores ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{"beam": 1}, {"beam": 4, "n_best": 4}, {"beam": 3, "length_penalty": 0.0}, {"beam": 1, "max_length_ratio": 0.0, "max_length_extra": 2}])
+@pytest.mark.parametrize("pair", ["de-en", "de-fr", "en-de"])
+def test_a_translation_has_the_probability_that_score_gives_it(pair, settings, translator):
+    """Also one that had to end because it had reached its length."""
+    lines = text(pair)
+    found = [(line, each) for line, own in zip(lines, translator.hypotheses(lines, **of(pair), **settings)) for each in own]
+    known = [(line, each) for line, each in found if "<unk>" not in each.text.split()]
+    assert len(known) >= 10
+    scores = translator.score([line for line, _ in known], [each.text for _, each in known], **of(pair))
+    assert scores == pytest.approx([each.log_probability for _, each in known], abs=1e-3)
+
+
+def test_probabilities_of_all_sentences_sum_to_one(translator):
+    """Of one word, of two … as far as that can be summed: p(end) + p(word, anything after) is 1 at the first position."""
+    vocabulary = translator.vocabularies["en"]
+    words = [piece.removeprefix("▁") for piece in vocabulary.pieces(range(4, len(vocabulary)))]
+    source = text("de-en")[:1]
+    one_word = translator.score(source * len(words), words, source="de", target="en")
+    (nothing,) = translator.score(source, [""], source="de", target="en")
+    total = math.exp(nothing) + sum(math.exp(score) for score in one_word)
+    assert math.exp(nothing) > 0 and total < 1
+    batch = inference.Batch.of(inference.Task(LanguagePair("de", "en")), translator.encode_text(source, "de"), [[]])
+    with torch.no_grad():
+        output = translator.model(batch)
+        expected = torch.log_softmax(output.projection(output.states[0, 0]), dim=0)[inference.Batch.of(batch.task, [[4]], [[]]).target_out[0, 0]]
+    assert nothing == pytest.approx(expected.item(), abs=1e-4)
+
+
+def test_hypotheses_come_best_first_and_differ(translator):
+    for own in translator.hypotheses(text("de-en"), **of("de-en"), beam=5, n_best=5):
+        assert [each.score for each in own] == sorted((each.score for each in own), reverse=True)
+        assert 1 <= len({each.text for each in own}) <= 5
+        assert all(each.log_probability < 0 for each in own)
+
+
+def test_a_wider_beam_finds_nothing_less_likely(translator):
+    """Without a length penalty, on the whole: the sum over sentences."""
+    totals = [sum(own[0].log_probability for own in translator.hypotheses(text("de-en", 30), **of("de-en"), beam=beam, length_penalty=0.0)) for beam in (1, 8)]
+    assert totals[1] >= totals[0]
+
+
+# Sentences do not disturb each other -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_sentence_is_translated_as_if_it_were_alone(beam, translator):
+    lines = ["", *text("de-fr"), "Hund", "Hund " * 30, "  "]
+    together = translator.hypotheses(lines, **of("de-fr"), beam=beam)
+    for line, own in zip(lines, together):
+        (alone,) = translator.hypotheses([line], **of("de-fr"), beam=beam)
+        assert [each.text for each in alone] == [each.text for each in own]
+        assert [each.log_probability for each in alone] == pytest.approx([each.log_probability for each in own], abs=1e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 7])
+def test_the_size_of_the_batches_changes_nothing(rows, translator, monkeypatch):
+    lines, pair = [*text("en-de", 20), ""], of("en-de")
+    targets = translator.translate(lines, **pair)
+    scores = translator.score(lines, targets, **pair)
+    monkeypatch.setattr(inference, "ROWS", 16 * rows)
+    assert translator.translate(lines, **pair) == targets
+    assert translator.score(lines, targets, **pair) == pytest.approx(scores, abs=1e-4)
+
+
+def test_the_order_of_the_sentences_is_kept(translator):
+    lines = text("de-en", 20)
+    forwards, backwards = (translator.translate(order, **of("de-en")) for order in (lines, lines[::-1]))
+    assert forwards == backwards[::-1]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", "   "])
+def test_an_empty_line_stays_an_empty_line(blank, translator):
+    assert translator.translate([blank], **of("de-en")) == [""]
+    first, *rest = translator.translate(["ein Hund", blank, "ein Hund"], **of("de-en"))
+    assert rest == ["", first]
+    assert translator.translate([], **of("de-en")) == [] and translator.score([], [], **of("de-en")) == []
+
+
+def test_a_translation_is_one_line(translator, monkeypatch):
+    monkeypatch.setattr(translator.vocabularies["en"].__class__, "decode", lambda self, sentences: ["one\ntwo\r\nthree\n"] * len(sentences))
+    assert translator.translate(["ein Hund"], **of("de-en")) == ["one two three"]
+
+
+def test_what_comes_back_has_no_gradient_and_no_randomness(run):
+    translator = Translator.load(run)
+    assert not translator.model.training
+    state = torch.random.get_rng_state()
+    again = [translator.translate(text("de-en"), **of("de-en")) for _ in range(2)]
+    assert again[0] == again[1] and torch.equal(torch.random.get_rng_state(), state)
+
+
+# Which checkpoint --------------------------------------------------------------------------------------------------------
+
+
+def test_which_checkpoint(run, tmp_path):
+    def parameters(checkpoint):
+        return {name: parameter.detach().clone() for name, parameter in Translator.load(run, checkpoint=checkpoint).model.named_parameters()}
+
+    steps = {step: parameters(str(step)) for step in (20, 40, 60)}
+    mean, last = parameters("average:3"), parameters("last")
+    for name in last:
+        assert torch.equal(last[name], steps[60][name])
+        assert torch.equal(mean[name], torch.stack([steps[step][name].double() for step in steps]).mean(dim=0).float())
+    assert Translator.load(run, checkpoint="average:2").description["steps"] == [40, 60]
+    assert Translator.load(run, checkpoint="average:2").translate(text("de-en"), **of("de-en"))
+    with pytest.raises(CheckpointError, match="no checkpoint of step 7; there are 20, 40, 60"):
+        Translator.load(run, checkpoint="7")
+
+
+# What cannot be meant ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"beam": 0}, "beam: found 0; input should be greater than or equal to 1"),
+        ({"bem": 3}, "bem: no key named 'bem'. Did you mean 'beam'?"),
+        ({"beam": "5"}, "beam: found '5'; input should be a valid integer"),
+        ({"length_penalty": -1.0}, "length_penalty: found -1.0"),
+        ({"beam": 2, "n_best": 3}, "n_best: 3 hypotheses cannot come from a beam of 2"),
+    ],
+)
+def test_search_settings_that_cannot_be_meant(settings, sentence, translator):
+    with pytest.raises(ConfigError) as error:
+        translator.translate(["ein Hund"], **of("de-en"), **settings)
+    assert error.value.problems[0].startswith(sentence)
+
+
+def test_one_string_is_no_list(translator):
+    with pytest.raises(DataError, match="translate: takes a list of sentences, found one string; put it in a list"):
+        translator.translate("ein Hund", **of("de-en"))
+
+
+def test_as_many_sources_as_targets(translator):
+    with pytest.raises(DataError, match="score: 2 sources and 1 targets; the same number is needed"):
+        translator.score(["a", "b"], ["c"], **of("de-en"))

@@ -1,0 +1,189 @@
+"""A run directory describes itself: it is never overwritten, can be moved, and has one trainer at a time."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+
+import pytest
+
+from polyglot import checkpoint as checkpoints
+from polyglot.config import check_config
+from polyglot.errors import CheckpointError, ConfigError
+from polyglot.inference import Translator
+from polyglot.run import Run, replace_file
+from tests.runs import tiny_run, tiny_settings, train
+
+
+def test_it_has_its_configuration_with_every_default(tmp_path):
+    run = tiny_run(tmp_path)
+    assert Run.open(run.path).config == run.config
+    assert "\nsearch:\n" in (run.path / "config.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("content", ["config.yaml", "notes.txt", "checkpoints/"])
+def test_a_directory_that_holds_something_is_refused_and_stays(content, tmp_path):
+    (tmp_path / "run").mkdir()
+    if content.endswith("/"):
+        (tmp_path / "run" / content).mkdir()
+    else:
+        (tmp_path / "run" / content).write_text("mine")
+    with pytest.raises(CheckpointError, match="run: exists; continue it with `polyglot train .*run --resume`, choose another with run=…, or remove it"):
+        tiny_run(tmp_path)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [content.rstrip("/")]
+
+
+def test_an_empty_directory_is_as_good_as_none(tmp_path):
+    (tmp_path / "run").mkdir()
+    assert tiny_run(tmp_path).config
+
+
+def test_a_file_of_that_name_is_refused(tmp_path):
+    (tmp_path / "run").write_text("a file")
+    with pytest.raises(CheckpointError, match="run: exists"):
+        tiny_run(tmp_path)
+    assert (tmp_path / "run").read_text() == "a file"
+
+
+def test_where_nothing_can_be_written(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(CheckpointError, match="run: the run directory cannot be written: Not a directory"):
+        Run.create(check_config(tiny_settings(tmp_path, "file/run"), where="tiny"))
+
+
+def test_no_run_there(tmp_path):
+    for path in (tmp_path, tmp_path / "none"):
+        with pytest.raises(ConfigError, match="no run directory: it has no config.yaml"):
+            Run.open(path)
+
+
+def test_a_damaged_configuration_is_a_sentence(tmp_path):
+    run = tiny_run(tmp_path)
+    (run.path / "config.yaml").write_text("languages: [en\n")
+    with pytest.raises(ConfigError, match=r"run/config.yaml: line 2: no valid YAML"):
+        Run.open(run.path)
+    (run.path / "config.yaml").write_text("languages: [en]\n")
+    with pytest.raises(ConfigError, match=r"run/config.yaml: 2 problems"):
+        Run.open(run.path)
+
+
+def test_it_can_be_moved(tmp_path):
+    """And translates without the corpus it was trained on."""
+    (tmp_path / "here").mkdir()
+    run = tiny_run(tmp_path / "here")
+    train(run)
+    before = Translator.load(run.path).translate(["ein Hund"], source="de", target="fr")
+    shutil.move(run.path, tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "here")
+    assert Translator.load(tmp_path / "elsewhere").translate(["ein Hund"], source="de", target="fr") == before
+
+
+def lock(path, answers, go_on):
+    try:
+        with Run.open(path).locked():
+            answers.put("locked")
+            go_on.wait(30)
+    except CheckpointError as error:
+        answers.put(str(error))
+
+
+def test_one_process_trains_it_at_a_time(tmp_path):
+    run = tiny_run(tmp_path)
+    fork = multiprocessing.get_context("fork")
+    answers, go_on = fork.Queue(), fork.Event()
+    with run.locked():
+        other = fork.Process(target=lock, args=(run.path, answers, go_on))
+        other.start()
+        assert answers.get(timeout=30) == f"{run.path}: another process is training this run"
+        other.join()
+        with pytest.raises(CheckpointError, match="another process is training this run"):
+            Run.reconfigure(run.path, ["training.steps=9"])
+    assert Run.open(run.path).config.training.steps == 6
+    other = fork.Process(target=lock, args=(run.path, answers, go_on))
+    other.start()
+    assert answers.get(timeout=30) == "locked"
+    with pytest.raises(CheckpointError, match="another process is training this run"), run.locked():
+        pass
+    other.kill()  # whoever dies leaves no lock behind
+    other.join()
+    with run.locked():
+        pass
+
+
+def test_a_lock_that_cannot_be_made_is_a_sentence(tmp_path):
+    run = tiny_run(tmp_path)
+    (run.path / ".lock").mkdir()
+    with pytest.raises(CheckpointError, match="run: the run directory cannot be written: Is a directory"), run.locked():
+        pass
+
+
+def test_a_changed_configuration_is_kept(tmp_path):
+    run = tiny_run(tmp_path)
+    changed = Run.reconfigure(run.path, ["training.steps=99", "schedule.type=round_robin"])
+    assert Run.open(run.path).config == changed.config and changed.config.training.steps == 99
+    assert changed.path == run.path
+
+
+def test_a_change_that_is_wrong_leaves_it_as_it_was(tmp_path):
+    run = tiny_run(tmp_path)
+    before = (run.path / "config.yaml").read_text(encoding="utf-8")
+    with pytest.raises(ConfigError, match="training.stepz: no key named 'stepz'"):
+        Run.reconfigure(run.path, ["training.stepz=99"])
+    assert (run.path / "config.yaml").read_text(encoding="utf-8") == before
+
+
+def test_before_anything_was_built_everything_may_change(tmp_path):
+    run = tiny_run(tmp_path)
+    assert Run.reconfigure(run.path, ["model.bridge.heads=2", "vocabulary.size=50"]).config.model.bridge.heads == 2
+    train(Run.open(run.path))
+    with pytest.raises(ConfigError, match="built from another vocabulary and model; what it has cannot change"):
+        Run.reconfigure(run.path, ["model.bridge.heads=3", "vocabulary.size=60"])
+
+
+def test_the_fingerprint_is_of_all_that_components_are_built_from(tmp_path):
+    run = tiny_run(tmp_path)
+    train(run)
+
+    def fingerprint(**sections):
+        return Run(run.path, check_config(tiny_settings(tmp_path, **sections), where="tiny")).fingerprint
+
+    assert fingerprint() == run.fingerprint
+    for same in ({"training": {"steps": 9}}, {"optimizer": {"type": "sgd"}}, {"schedule": {"copy_weight": 2.0}}, {"seed": 5}, {"search": {"beam": 9}}):
+        assert fingerprint(**same) == run.fingerprint
+    for other in ({"model": {"bridge": {"heads": 2}}}, {"schedule": {"pairs": ["de-en"]}}, {"model": {"languages": {"de": {"encoder": "gru"}}}}):
+        assert fingerprint(**other) != run.fingerprint
+    vocabulary = run.vocabulary_file("de")
+    shutil.copy(run.vocabulary_file("fr"), vocabulary)
+    assert fingerprint() != run.fingerprint
+
+
+def test_another_vocabulary_is_noticed(tmp_path):
+    run = tiny_run(tmp_path)
+    train(run)
+    shutil.copy(run.vocabulary_file("fr"), run.vocabulary_file("de"))
+    with pytest.raises(CheckpointError, match="step-00000006: comes from another configuration than .*config.yaml"):
+        Translator.load(run.path)
+
+
+def test_a_damaged_vocabulary_is_a_sentence(tmp_path):
+    run = tiny_run(tmp_path)
+    train(run)
+    run.vocabulary_file("de").write_bytes(b"\0damaged")
+    with pytest.raises(CheckpointError, match="de.model: no SentencePiece model; the file is damaged or something else"):
+        Translator.load(run.path)
+
+
+def test_a_file_is_what_it_was_or_what_it_shall_be(tmp_path, monkeypatch):
+    replace_file(tmp_path / "x.yaml", "one")
+    monkeypatch.setattr(type(tmp_path), "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(CheckpointError, match="x.yaml: cannot be written: No space left on device"):
+        replace_file(tmp_path / "x.yaml", "two")
+    assert (tmp_path / "x.yaml").read_text() == "one"
+
+
+def test_components_of_a_checkpoint_are_files_of_their_own(tmp_path):
+    run = tiny_run(tmp_path, schedule={"pairs": ["de-en", "en-fr"]}, model={"embedding": {"tie_sides": True}})
+    train(run)
+    checkpoint = checkpoints.choose(run.checkpoints, "last")[0]
+    parts = {"bridge", "encoder.de", "encoder.en", "decoder.en", "decoder.fr", "embedding.de", "embedding.en", "embedding.fr", "training"}
+    assert {path.stem for path in checkpoint.path.glob("*.safetensors")} == parts
