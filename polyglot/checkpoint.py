@@ -85,7 +85,7 @@ class Checkpoint:
         if found != expected:
             raise CheckpointError(
                 f"{self.path / file}: damaged: its SHA-256 is {found[:12]}…, the manifest says {str(expected)[:12]}…; "
-                "use another checkpoint with --checkpoint"
+                f"choose another checkpoint, or remove {self.path}"
             )
         return content
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -24,6 +25,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 screen = Console()
+logger = logging.getLogger("polyglot")
 
 Overrides = Annotated[Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=500.")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, such as runs/phrasebook.")]
@@ -32,15 +34,13 @@ Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.
 
 def main() -> None:
     """The program: mistakes of the user's end in one message and exit status 2."""
+    sys.stdout.reconfigure(encoding="utf-8")  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
     try:
         app()
     except PolyglotError as error:
-        aside.print(f"[bold red]error:[/] ", end="")
+        aside.print("[bold red]error:[/] ", end="")
         aside.print(str(error), markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
-    except BrokenPipeError:  # whoever read our output has had enough
-        sys.stderr.close()
-        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(130)
 
@@ -59,7 +59,7 @@ def _options(
     lines = LogLines()
     lines.setFormatter(logging.Formatter("%(asctime)s %(message)s", datefmt="%H:%M:%S"))
     logging.basicConfig(handlers=[lines], force=True)
-    logging.getLogger("polyglot").setLevel(logging.ERROR if quiet else logging.INFO)
+    logger.setLevel(logging.ERROR if quiet else logging.INFO)
 
 
 @app.command(epilog="polyglot train phrasebook training.steps=500 · polyglot train runs/phrasebook --resume")
@@ -77,31 +77,25 @@ def train(
     from polyglot.training.plan import plan
     from polyglot.training.start import build_trainer
 
+    if dry_run:
+        known = Path(config) / "config.yaml" if resume else config
+        screen.print(*plan(load_config(known, overrides or ())).tables(), sep="\n")
+        return
     if resume:
-        run = Run.open(config)
-        if overrides:
-            run = Run.reconfigure(config, overrides)
+        run = Run.reconfigure(config, overrides) if overrides else Run.open(config)
     else:
-        settings = load_config(config, overrides or ())
-        if dry_run:
-            screen.print(*plan(settings).tables(), sep="\n")
-            return
-        run = Run.create(settings)
+        run = Run.create(load_config(config, overrides or ()))
     with run.locked():
-        trainer = build_trainer(run, Validator(run))
+        with nullcontext() if resume else run.removed_on_error():
+            trainer = build_trainer(run, Validator(run))
         if resume and checkpoints.steps(run.checkpoints):
             trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
         trainer.train()
-    _say_how_it_ended(run, trainer)
-
-
-def _say_how_it_ended(run, trainer) -> None:  # noqa: ANN001
-    progress = trainer.progress
-    aside.print(f"{run.path}: {progress.step} of {run.config.training.steps} steps in {progress.seconds:,.0f} s of training")
+    logger.info(f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training")
     if trainer.interrupted:
-        aside.print(f"interrupted; continue with: polyglot train {run.path} --resume", highlight=False)
+        logger.info(f"interrupted; continue with: polyglot train {run.path} --resume")
     else:
-        aside.print(f"next: polyglot evaluate {run.path}", highlight=False)
+        logger.info(f"next: polyglot evaluate {run.path}")
 
 
 @app.command(epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de")
@@ -160,7 +154,7 @@ def evaluate(
     matrix.save(folder)
     for metric in matrix.metrics:
         screen.print(table(matrix, metric))
-    aside.print(f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each metric, hypotheses/", highlight=False)
+    logger.info(f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each metric, hypotheses/")
 
 
 @app.command(epilog="polyglot fetch multi30k data/multi30k")
@@ -179,7 +173,7 @@ def fetch(
     with Progress(*columns, console=aside, transient=True) as bar:
         rows = {file.name: bar.add_task(file.name, total=file.size) for file in wanted.files}
         paths = fetch_files(name, folder, progress=lambda file, here, total: bar.update(rows[file], completed=here, total=total), base_url=mirror)
-    aside.print(f"{len(paths)} files in {folder}, checksums verified", highlight=False)
+    logger.info(f"{len(paths)} files in {folder}, checksums verified")
 
 
 @app.command(epilog="polyglot show · polyglot show multi30k/paper · polyglot show runs/phrasebook")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from polyglot import shipped
 from polyglot.data.batching import BatchingConfig
@@ -60,7 +60,16 @@ class VocabulariesConfig(VocabularyConfig):
     """The vocabulary of each language."""
 
     languages: dict[str, VocabularyConfig] = {}
-    """Other settings for single languages."""
+    """Differences of single languages, such as `fr: {size: 9000}`; what is not named is as above."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_languages(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
+            return value
+        common = {key: value[key] for key in VocabularyConfig.model_fields if key in value}
+        own = {language: {**common, **one} if isinstance(one, dict) else one for language, one in value["languages"].items()}
+        return {**value, "languages": own}
 
     def of(self, language: str) -> VocabularyConfig:
         return self.languages.get(language, self)

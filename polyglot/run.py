@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -64,6 +65,15 @@ class Run:
         with before.locked():
             replace_file(run.path / "config.yaml", run.config.to_yaml())
         return run
+
+    @contextmanager
+    def removed_on_error(self) -> Iterator[None]:
+        """A run that never began does not stand in the way of the next attempt: what `create` made goes again."""
+        try:
+            yield
+        except BaseException:
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -31,6 +31,8 @@ def find(room: str, name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
+    if (path / "config.yaml").is_file():
+        raise ConfigError(f"{name}: a run directory; continue it with --resume, or name its config.yaml to start another run like it")
     shipped = folder(room) / f"{name}.yaml"
     if shipped.is_file():
         return shipped

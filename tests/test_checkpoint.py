@@ -123,7 +123,7 @@ def test_a_flipped_byte_anywhere_in_a_file_is_noticed(file, tmp_path):
         damaged = bytearray(content)
         damaged[place] ^= 1 << (place % 8)
         (written.path / file).write_bytes(damaged)
-        with pytest.raises(CheckpointError, match=f"{file}: damaged: its SHA-256 is .*use another checkpoint"):
+        with pytest.raises(CheckpointError, match=f"{file}: damaged: its SHA-256 is .*choose another checkpoint"):
             read_everything(tmp_path)
 
 

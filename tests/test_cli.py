@@ -165,7 +165,6 @@ def test_a_dry_run_finds_what_a_run_would(folder, polyglot):
     assert "train.en has 5 lines, but train.fr has 1" in polyglot.refuses("train", "mine.yaml", "run=elsewhere", "--dry-run")
 
 
-@pytest.mark.xfail(strict=True, reason="--dry-run is ignored beside --resume")
 def test_a_dry_run_of_a_resumed_run_does_not_train(folder, polyglot):
     before = contents(folder)
     polyglot("train", "runs/mine", "--resume", "--dry-run", "training.steps=6")
@@ -295,7 +294,6 @@ def test_text_that_does_not_fit(override, sentence, folder, polyglot):
     assert sentence in polyglot.refuses("train", "mine.yaml", "run=other", override)
 
 
-@pytest.mark.xfail(strict=True, reason="the run directory is made before the text is looked at, and then stands in the way")
 def test_a_mistake_in_the_text_can_be_mended_and_tried_again(folder, polyglot):
     polyglot.refuses("train", "mine.yaml", "run=other", "vocabulary={type: bpe, size: 8000}")
     assert polyglot("train", "mine.yaml", "run=other").status == 0

@@ -14,6 +14,7 @@ from polyglot.model.model import components_of
 from polyglot.run import Run
 from polyglot.training.gradients import clip, to_means, tokens_by_component
 from polyglot.training.start import build_model
+from polyglot.validation import Validation
 from tests.models import random_batch, tiny_config, tiny_model
 from tests.runs import tiny_run, train, trainer_of
 
@@ -139,6 +140,19 @@ def test_clipping(largest, after):
     assert math.hypot(*(parameter.grad.item() for parameter in parameters)) == pytest.approx(after, rel=1e-4)
 
 
+def test_dropout_is_for_training_alone(tmp_path):
+    """Off while held-out text is looked at, on again in the next step."""
+    run, modes = tiny_run(tmp_path, training={"steps": 6}, validation={"every": 2}), []
+
+    def validator(model):
+        return lambda: (modes.append(("validation", model.training)), Validation({"de-en": 1.0}))[1]
+
+    trainer = trainer_of(run, validator)
+    trainer.model.register_forward_pre_hook(lambda *_: modes.append(("training", trainer.model.training)))
+    trainer.train()
+    assert set(modes) == {("training", True), ("validation", False)} and len(modes) == 9
+
+
 def test_the_learning_rate_follows_its_schedule(tmp_path):
     run = tiny_run(tmp_path, learning_rate_schedule={"type": "linear", "warmup": 2}, training={"steps": 6})
     trainer, rates = trainer_of(run), []
@@ -193,9 +207,15 @@ def test_the_first_parameters_come_from_the_seed_alone(tmp_path):
     assert not torch.equal(one.bridge.hidden.weight, other.bridge.hidden.weight)
 
 
-def test_components_do_not_begin_alike(tmp_path):
-    parameters = trainer_of(tiny_run(tmp_path)).parameters
+def test_components_of_one_role_begin_alike_and_nothing_else_does(tmp_path):
+    """Encoders start as the same function of their words, and so do decoders; within one, no two weights are the same."""
+    parameters = trainer_of(tiny_run(tmp_path, model={"encoder": {"layers": 2}})).parameters
     for one, other in itertools.combinations(parameters, 2):
+        alike = one.partition(".")[0] == other.partition(".")[0]
         for key in parameters[one].keys() & parameters[other].keys():
-            if parameters[one][key].dim() > 1:  # biases all begin at the same
-                assert not torch.equal(parameters[one][key][-1], parameters[other][key][-1]), f"{one}, {other}: {key}"
+            mine, its = parameters[one][key], parameters[other][key]
+            if key.startswith("body.") and mine.dim() > 1:  # biases all begin at the same
+                assert torch.equal(mine, its) == alike, f"{one}, {other}: {key}"
+    for name, own in parameters.items():
+        weights = [parameter for parameter in own.values() if parameter.dim() > 1]
+        assert not any(one.shape == other.shape and torch.equal(one, other) for one, other in itertools.combinations(weights, 2)), name

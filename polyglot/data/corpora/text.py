@@ -77,7 +77,7 @@ class TextCorpus(Corpus):
 
     def problems(self) -> list[str]:
         if not self._own:
-            return [f"{self.name}: nothing for any of {few(self.languages)}"]
+            return [f"{self.name}: nothing for any of {few(self.languages)}; looked in {self.folder.resolve()}"]
         files = dict.fromkeys(path for paths in self._own.values() for path in paths)
         return [problem for path in files if (problem := file_problem(path))]
 
