@@ -127,17 +127,21 @@ def write(
     there before stays as it was.
     """
     path, temporary = folder / f"step-{step:08d}", folder / f".step-{step:08d}.writing"
+    checksums = {}
+
+    def put(file: str, content: bytes) -> None:
+        _write_synced(temporary / file, content)
+        checksums[file] = hashlib.sha256(content).hexdigest()
+
     try:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
-        files = {f"{name}.safetensors": save({key: _plain(one) for key, one in part.items()}) for name, part in components.items()}
-        files[TRAINING] = save({key: _plain(one) for key, one in training.items()})
-        files[STATE] = json.dumps(state, indent=1).encode()
-        checksums = {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
+        for name, part in components.items():  # one after the other: no second copy of the whole model in memory
+            put(f"{name}.safetensors", save({key: _plain(one) for key, one in part.items()}))
+        put(TRAINING, save({key: _plain(one) for key, one in training.items()}))
+        put(STATE, json.dumps(state, indent=1).encode())
         manifest = {"step": step, "version": VERSION, "configuration": configuration, "files": checksums}
-        files[MANIFEST] = json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode()
-        for file, content in files.items():
-            _write_synced(temporary / file, content)
+        _write_synced(temporary / MANIFEST, json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode())
         _sync_folder(temporary)
         _put_in_place(temporary, path)
         _sync_folder(folder)
@@ -217,7 +221,9 @@ def best_step(folder: Path) -> int | None:
 
 
 def prune(folder: Path, *, keep: int) -> None:
-    """Remove all but the newest `keep` and the best."""
+    """Remove all but the newest `keep` and the best, and what a process left that was killed while it wrote."""
+    for left in folder.glob(".step-*"):
+        shutil.rmtree(left)
     best = best_step(folder)
     for step in steps(folder)[:-keep]:
         if step != best:

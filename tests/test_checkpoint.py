@@ -286,6 +286,9 @@ def test_what_a_killed_process_left_is_no_checkpoint(tmp_path):
     write(tmp_path, step=7)
     assert checkpoints.steps(tmp_path) == [5, 7] and not half.exists()
     read_everything(tmp_path)
+    shutil.copytree(tmp_path / "step-00000005", tmp_path / ".step-00000006.writing")
+    checkpoints.prune(tmp_path, keep=3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000005", "step-00000007"]
 
 
 def test_everything_is_synced_before_it_has_its_name(tmp_path, monkeypatch):

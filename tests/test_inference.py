@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import shutil
 
 import pytest
 import torch
@@ -10,9 +10,11 @@ import torch
 import polyglot
 from polyglot import checkpoint as checkpoints
 from polyglot import inference
+from polyglot.batch import EOS, Batch
+from polyglot.decoding.search import SearchConfig
 from polyglot.errors import CheckpointError, ConfigError, DataError
 from polyglot.inference import Translator
-from polyglot.task import LanguagePair
+from polyglot.task import LanguagePair, Task
 from tests.runs import WORDS, sentences, tiny_run, train
 
 TRAINED = ["de-en", "en-de", "en-fr", "fr-fr"]
@@ -27,6 +29,7 @@ def run(tmp_path_factory):
         schedule={"pairs": TRAINED, "tasks_per_update": 4, "type": "round_robin"},
         training={"steps": 60, "log_every": 30, "checkpoint": {"every": 20, "keep": 9}},
         optimizer={"learning_rate": 0.02},
+        model={"embedding": {"dropout": 0.1}},
     )
     train(run)
     return run
@@ -81,8 +84,6 @@ def test_a_language_without_an_encoder_or_decoder_is_a_sentence(tmp_path):
 
 def test_only_the_files_of_a_direction_are_read(run, tmp_path):
     """What the other directions need may be gone or damaged."""
-    import shutil
-
     shutil.copytree(run.path, tmp_path / "run")
     expected = Translator.load(run).translate(text("de-fr"), **of("de-fr"))
     (folder,) = (checkpoint.path for checkpoint in checkpoints.choose(tmp_path / "run" / "checkpoints", "last"))
@@ -122,20 +123,16 @@ def test_a_translation_has_the_probability_that_score_gives_it(pair, settings, t
     assert scores == pytest.approx([each.log_probability for _, each in known], abs=1e-3)
 
 
-def test_probabilities_of_all_sentences_sum_to_one(translator):
-    """Of one word, of two … as far as that can be summed: p(end) + p(word, anything after) is 1 at the first position."""
-    vocabulary = translator.vocabularies["en"]
-    words = [piece.removeprefix("▁") for piece in vocabulary.pieces(range(4, len(vocabulary)))]
-    source = text("de-en")[:1]
-    one_word = translator.score(source * len(words), words, source="de", target="en")
-    (nothing,) = translator.score(source, [""], source="de", target="en")
-    total = math.exp(nothing) + sum(math.exp(score) for score in one_word)
-    assert math.exp(nothing) > 0 and total < 1
-    batch = inference.Batch.of(inference.Task(LanguagePair("de", "en")), translator.encode_text(source, "de"), [[]])
-    with torch.no_grad():
-        output = translator.model(batch)
-        expected = torch.log_softmax(output.projection(output.states[0, 0]), dim=0)[inference.Batch.of(batch.task, [[4]], [[]]).target_out[0, 0]]
-    assert nothing == pytest.approx(expected.item(), abs=1e-4)
+def test_a_score_is_the_sum_over_the_pieces_and_the_end(translator):
+    sources, targets = text("de-fr"), [*sentences("fr", seed=7, lines=10), "chien", ""]
+    for source, target, score in zip(sources, targets, translator.score(sources, targets, **of("de-fr"))):
+        pieces = [translator.encode_text([source], "de"), translator.encode_text([target], "fr")]
+        batch = Batch.of(Task(LanguagePair("de", "fr")), *pieces)
+        with torch.no_grad():
+            output = translator.model(batch)
+            log_probabilities = torch.log_softmax(output.projection(output.states[0]), dim=1)
+        expected = sum(row[piece].item() for row, piece in zip(log_probabilities, [*pieces[1][0], EOS], strict=True))
+        assert score == pytest.approx(expected, abs=1e-4)
 
 
 def test_hypotheses_come_best_first_and_differ(translator):
@@ -236,6 +233,14 @@ def test_search_settings_that_cannot_be_meant(settings, sentence, translator):
     with pytest.raises(ConfigError) as error:
         translator.translate(["ein Hund"], **of("de-en"), **settings)
     assert error.value.problems[0].startswith(sentence)
+
+
+def test_a_narrower_beam_than_the_runs_gives_fewer_hypotheses(run, translator):
+    given = {"vocabularies": run.vocabularies, "normalisers": run.normalisers}
+    of_the_run = Translator(translator.model, search_config=SearchConfig(beam=3, n_best=3), **given)
+    assert {len(own) for own in of_the_run.hypotheses(text("de-en"), **of("de-en"))} == {3}
+    assert {len(own) for own in of_the_run.hypotheses(text("de-en"), **of("de-en"), beam=2)} == {2}
+    assert of_the_run.translate(text("de-en"), **of("de-en"), beam=1) == translator.translate(text("de-en"), **of("de-en"), beam=1)
 
 
 def test_one_string_is_no_list(translator):

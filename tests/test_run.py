@@ -140,6 +140,16 @@ def test_before_anything_was_built_everything_may_change(tmp_path):
         Run.reconfigure(run.path, ["model.bridge.heads=3", "vocabulary.size=60"])
 
 
+@pytest.mark.parametrize("error", [CheckpointError, KeyboardInterrupt])
+def test_a_start_that_fails_does_not_stand_in_the_way_of_the_next(error, tmp_path):
+    run = tiny_run(tmp_path)
+    with pytest.raises(error), run.locked(), run.removed_on_error():
+        (run.path / "vocabulary" / "en.model").write_bytes(b"half")
+        raise error
+    assert not run.path.exists()
+    train(tiny_run(tmp_path))
+
+
 def test_the_fingerprint_is_of_all_that_components_are_built_from(tmp_path):
     run = tiny_run(tmp_path)
     train(run)

@@ -97,23 +97,26 @@ class LanguageDecoder(nn.Module):
         return self.body.reorder(state, rows, sentences)
 
 
-def initialize(module: nn.Module, *, initial_range: float | None, seed: str) -> None:
-    """Draw every parameter anew, each from the seed and its own name: components of one role and size start alike.
+def initialize(module: nn.Module, *, initial_range: float | None, seed: str, name: str) -> None:
+    """Draw every parameter of the component of that name anew, each from a generator of its own.
 
-    Encoders that start as the same function of their words have less far to a common space; see docs/model.md.
+    The bodies of one role and size start as the same function, so that languages have less far to a common space; words have
+    nothing to do with the words of the same number elsewhere, so embeddings and output layers start differently.
 
     Uniform in ±initial_range as the paper's program does, or, when None, Glorot for matrices, orthogonal for recurrence,
     1/√E for embeddings, 0 for biases but 1 for the forget gate (Jozefowicz et al. 2015).
     """
-    for name, parameter in module.named_parameters():
-        generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
+    role = name.partition(".")[0]
+    for key, parameter in module.named_parameters():
+        owner = role if key.startswith("body.") else name
+        generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{owner}/{key}".encode()))
         if initial_range is not None:
             nn.init.uniform_(parameter, -initial_range, initial_range, generator=generator)
         elif parameter.dim() < 2:
             nn.init.zeros_(parameter)
-        elif "embedding" in name:
+        elif "embedding" in f"{name}.{key}":
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5, generator=generator)
-        elif "weight_hh" in name:
+        elif "weight_hh" in key:
             for gate in parameter.split(parameter.shape[1]):
                 nn.init.orthogonal_(gate, generator=generator)
         else:

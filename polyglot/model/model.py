@@ -139,7 +139,7 @@ class TranslationModel(nn.Module):
             )
         if seed is not None:
             for name, component in self.components().items():
-                initialize(component, initial_range=config.initial_range, seed=f"{seed}/{name.partition('.')[0]}")
+                initialize(component, initial_range=config.initial_range, seed=str(seed), name=name)
 
     def forward(self, batch: Batch) -> Output:
         memory = self.encode(batch.task.source, batch.source, batch.source_mask)

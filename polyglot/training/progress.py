@@ -24,7 +24,10 @@ class Progress:
 
     def judge(self, *, by: str, value: float) -> bool:
         """Whether this validation is the best so far; a loss is better when lower, BLEU when higher, and NaN never."""
-        better = math.isfinite(value) if self.best is None else value < self.best["value"] if by == "loss" else value > self.best["value"]
+        if self.best is None or self.best["by"] != by:
+            better = math.isfinite(value)
+        else:
+            better = value < self.best["value"] if by == "loss" else value > self.best["value"]
         if better:
             self.best, self.without_better = {"step": self.step, "by": by, "value": value}, 0
         else:

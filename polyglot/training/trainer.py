@@ -147,15 +147,16 @@ class Trainer:
                 f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}"
             )
         checkpoint.load_into(self.parameters)
-        tensors = checkpoint.training_tensors()
-        for component, parameters in self.parameters.items():
-            for name, parameter in parameters.items():
-                prefix = f"{component}/{name}/"
-                kept = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
-                if kept:  # fused optimizers keep the step count beside the parameter too
-                    self.optimizer.state[parameter] = {key: value.to(parameter.device) for key, value in kept.items()}
+        named = {f"{component}/{name}": one for component, own in self.parameters.items() for name, one in own.items()}
+        for key, value in checkpoint.training_tensors().items():
+            name, _, quantity = key.rpartition("/")
+            # Fused optimizers keep the step count beside the parameter too.
+            self.optimizer.state[named[name]][quantity] = value.to(named[name].device, copy=True)
         self.progress = Progress.from_dict(state["progress"])
         self.saved = self.progress.step
+        best = self.progress.best
+        if best and best["step"] in checkpoints.steps(self.run.checkpoints) and best["step"] != checkpoints.best_step(self.run.checkpoints):
+            checkpoints.mark_best(self.run.checkpoints, best)  # it comes after the checkpoint, and somebody was stopped between the two
         for name, position in state["positions"].items():
             self.streams[name].seek(position)
 

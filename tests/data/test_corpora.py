@@ -277,12 +277,14 @@ def test_a_language_without_text_is_a_problem_only_when_no_corpus_has_it(folder)
 def test_files_of_pairs_say_which_language_is_not_among_them(folder):
     pairs = {"name": "text", "pairs": {"de-en": ["train.de", "train.en"]}}
     assert corpora(folder, pairs).check() == ["the text files of de-en: none of them is fr"]
-    assert corpora(folder, pairs, languages=("fr", "cs")).check() == ["the text files of de-en: nothing for any of fr, cs"]
+    assert corpora(folder, pairs, languages=("fr", "cs")).check() == [
+        f"the text files of de-en: nothing for any of fr, cs; looked in {folder.resolve()}"
+    ]
 
 
 def test_a_pattern_without_any_file_is_one_problem(tmp_path):
     assert corpora(tmp_path, {"name": "text", "path": "t.{language}"}).check() == [
-        f"{tmp_path}/t.{{language}}: nothing for any of de, en, fr"
+        f"{tmp_path}/t.{{language}}: nothing for any of de, en, fr; looked in {tmp_path.resolve()}"
     ]
 
 

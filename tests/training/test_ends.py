@@ -173,6 +173,20 @@ def test_no_number_is_never_the_best(by):
     assert not progress.judge(by=by, value=progress.best["value"]), "as good is not better"
 
 
+def test_another_measure_begins_anew():
+    progress = Progress(best={"step": 3, "by": "loss", "value": 2.5})
+    assert progress.judge(by="bleu", value=0.3) and not progress.judge(by="bleu", value=0.2)
+
+
+def test_a_mark_that_is_missing_is_made_up_for(tmp_path):
+    """Who is killed between the checkpoint and its mark loses nothing by it."""
+    run = tiny_run(tmp_path, training={"steps": 4, "checkpoint": {"every": 1}}, validation={"every": 2})
+    train(run, validating(3.0, 2.0))
+    checkpoints.mark_best(run.checkpoints, {"step": 2, "by": "loss", "value": 3.0})
+    train(Run.open(run.path), validating())
+    assert checkpoints.best_step(run.checkpoints) == 4
+
+
 def test_without_validation_text_the_newest_is_the_best(tmp_path):
     run = tiny_run(tmp_path, validation={"every": 2, "patience": 1})
     train(run)

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from polyglot import checkpoint as checkpoints
-from polyglot.model.losses import Criterion
+from polyglot.batch import Batch
+from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.model.model import components_of
 from polyglot.run import Run
 from polyglot.training.gradients import clip, to_means, tokens_by_component
@@ -59,31 +60,21 @@ def test_each_component_gets_the_token_weighted_mean_of_who_trained_it(pairs, ti
             assert torch.allclose(before[name][key] - parameter, torch.as_tensor(mean), atol=1e-6), f"{name}/{key}"
 
 
-def test_many_tasks_of_one_component_are_one_larger_batch():
-    """A batch of all sentences has the same translation gradient as its parts, by tokens: the parts may be of unequal size."""
-    model = tiny_model(tiny_config(bridge="none"), ["de-en"])
-    criterion = Criterion(trainer_losses())
-    lengths = [(5, 4), (1, 9), (7, 2), (3, 3)]
-    whole = random_batch(lengths=lengths, seed=3)
-    parts = [random_batch(lengths=lengths[:1], seed=3), None]
-    sources = [whole.source[row][whole.source_mask[row]].numpy() for row in range(4)]
-    targets = [whole.target_out[row][whole.target_mask[row]].numpy()[:-1] for row in range(4)]
-    parts = [type(whole).of(whole.task, sources[:1], targets[:1]), type(whole).of(whole.task, sources[1:], targets[1:])]
+def test_the_parts_of_a_batch_are_the_batch():
+    """Split into parts of unequal size, by tokens, the translation gradient is the same."""
+    model, criterion = tiny_model(tiny_config(bridge="none"), ["de-en"]), Criterion(LossesConfig())
+    whole = random_batch(lengths=[(5, 4), (1, 9), (7, 2), (3, 3)])
+    sources = [tokens[mask].numpy() for tokens, mask in zip(whole.source, whole.source_mask)]
+    targets = [tokens[mask][:-1].numpy() for tokens, mask in zip(whole.target_out, whole.target_mask)]
+    parts = [Batch.of(whole.task, sources[:1], targets[:1]), Batch.of(whole.task, sources[1:], targets[1:])]
     criterion(model(whole), whole).total.backward()
-    expected = {name: parameter.grad.clone() for name, parameter in model.named_parameters() if parameter.grad is not None}
+    expected = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
     model.zero_grad(set_to_none=True)
-    total = sum(part.target_tokens for part in parts)
     for part in parts:
-        (criterion(model(part), part).total * (part.target_tokens / total)).backward()
-    to_means(model.component_parameters(), tokens_by_component(parts, model.component_parameters()), total=total)
+        (criterion(model(part), part).total * (part.target_tokens / whole.target_tokens)).backward()
+    to_means(model.component_parameters(), tokens_by_component(parts, model.component_parameters()), total=whole.target_tokens)
     for name, gradient in expected.items():
-        assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-6)
-
-
-def trainer_losses():
-    from polyglot.model.losses import LossesConfig
-
-    return LossesConfig()
+        assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-6), name
 
 
 @pytest.mark.parametrize("optimizer", [{"type": "adam", "weight_decay": 0.1}, {"type": "adamw"}, {"type": "sgd", "momentum": 0.9, "weight_decay": 0.1}])
