@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from polyglot.layers.masks import masked_softmax
 
@@ -30,15 +31,16 @@ class Attention(nn.Module):
             self.energy = nn.Linear(memory_size, 1, bias=False)
 
     def keys(self, memory: Tensor) -> Tensor:
-        """What queries are compared with, computed once a sentence. memory (B, K, D) -> (B, K, D)"""
-        return self.key(memory) if self.kind == "mlp" else memory
+        """What queries are compared with, computed once a sentence. memory (B, K, D) -> (B, K, Q), or (B, K, D) for `mlp`"""
+        if self.kind == "mlp":
+            return self.key(memory)
+        return functional.linear(memory, self.query.weight.t()) if self.kind == "general" else memory
 
     def forward(self, queries: Tensor, keys: Tensor, memory: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """queries (B, T, Q), keys and memory (B, K, D), mask (B, K) or None -> contexts (B, T, D), weights (B, T, K)"""
+        """queries (B, T, Q), keys of the memory, memory (B, K, D), mask (B, K) or None -> contexts (B, T, D), weights (B, T, K)"""
         if self.kind == "mlp":
             scores = self.energy(torch.tanh(self.query(queries).unsqueeze(2) + keys.unsqueeze(1))).squeeze(-1)
         else:
-            projected = self.query(queries) if self.kind == "general" else queries
-            scores = projected @ keys.transpose(1, 2)
+            scores = queries @ keys.transpose(1, 2)
         weights = masked_softmax(scores, None if mask is None else mask.unsqueeze(1))
         return weights @ memory, weights

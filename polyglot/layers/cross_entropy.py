@@ -21,7 +21,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         needed = any(ctx.needs_input_grad[:3])
         total = states.new_zeros((), dtype=torch.float32)
         grad_states = torch.empty_like(states) if needed else None
-        grad_weight = torch.zeros_like(weight, dtype=states.dtype) if needed else None
+        grad_weight = torch.empty_like(weight, dtype=states.dtype) if needed else None
         grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed else None
         projection = weight.to(states.dtype)
         rows = max(1, SLICE_BYTES.get(states.device.type, SLICE_BYTES["cuda"]) // (4 * len(weight)))
@@ -40,7 +40,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                 grad_bias += gradient.sum(dim=0)
                 gradient = gradient.to(states.dtype)
                 torch.mm(gradient, projection, out=grad_states[start : start + rows])
-                grad_weight.addmm_(gradient.t(), part)
+                grad_weight.addmm_(gradient.t(), part, beta=float(start > 0))  # 0 for the first slice: what was there does not count
         if needed:
             ctx.save_for_backward(grad_states, grad_weight.to(weight.dtype), grad_bias.to(bias.dtype))
         return total

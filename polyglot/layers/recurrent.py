@@ -6,11 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from polyglot.layers.deferred import DeferredLinear
+from polyglot.layers.dropout import dropout
 from polyglot.layers.masks import flip_sentences
 
 KINDS = {"lstm": nn.LSTM, "gru": nn.GRU}
 State = tuple[Tensor, ...]
 """(h, c) of an LSTM or (h,) of a GRU, each (layers, N, D)"""
+Columns = tuple[tuple[Tensor, ...], ...]
+"""The same for single steps: of each layer (h, c) or (h,), each (D, N)"""
 
 
 class BidirectionalLayer(nn.Module):
@@ -62,7 +65,7 @@ class Stepper:
     """The same recurrence, one position at a time, with its weights laid out once for many steps.
 
     A fused call of a single position spends more time rearranging weights than multiplying; here a step of a layer is one
-    matrix product over [input; state].
+    matrix product over [input; state]. Sentences stand in columns, as `DeferredLinear` has them.
     """
 
     def __init__(self, recurrence: nn.LSTM | nn.GRU) -> None:
@@ -72,28 +75,33 @@ class Stepper:
 
     def _layer(self, input_weight: Tensor, state_weight: Tensor, input_bias: Tensor, state_bias: Tensor) -> tuple[DeferredLinear, ...]:
         if self.lstm:
-            return (DeferredLinear(torch.cat([input_weight, state_weight], dim=1).t(), input_bias + state_bias),)
-        return DeferredLinear(input_weight.t(), input_bias), DeferredLinear(state_weight.t(), state_bias)
+            return (DeferredLinear(torch.cat([input_weight, state_weight], dim=1), input_bias + state_bias),)
+        return DeferredLinear(input_weight, input_bias), DeferredLinear(state_weight, state_bias)
 
-    def __call__(self, inputs: Tensor, state: State) -> tuple[Tensor, State]:
-        """inputs (N, E), each of state (layers, N, D) -> outputs (N, D) and the next state"""
+    def start(self, initial: Tensor) -> Columns:
+        """The same s₀ for every layer, as `start_state` has it. initial (N, D)"""
+        columns = initial.t().contiguous()
+        return ((columns,) * (2 if self.lstm else 1),) * len(self.layers)
+
+    def __call__(self, inputs: Tensor, state: Columns) -> tuple[Tensor, Columns]:
+        """inputs (I, N) -> outputs (D, N) and the next state"""
         below, after = inputs, []
-        for number, (weights, *before) in enumerate(zip(self.layers, *state)):
-            if number and self.dropout:
-                below = torch.dropout(below, self.dropout, train=True)
+        for number, (weights, before) in enumerate(zip(self.layers, state)):
+            if number:
+                below = dropout(below, self.dropout)
             after.append(self._lstm(below, *weights, *before) if self.lstm else self._gru(below, *weights, *before))
             below = after[-1][0]
-        return below, tuple(torch.stack(parts) for parts in zip(*after))
+        return below, tuple(after)
 
     @staticmethod
     def _lstm(inputs: Tensor, gates: DeferredLinear, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        keep, forget, new, show = gates(torch.cat([inputs, hidden], dim=1)).chunk(4, dim=1)
+        keep, forget, new, show = gates(torch.cat([inputs, hidden])).chunk(4)
         cell = forget.sigmoid() * cell + keep.sigmoid() * new.tanh()
         return show.sigmoid() * cell.tanh(), cell
 
     @staticmethod
     def _gru(inputs: Tensor, input_gates: DeferredLinear, state_gates: DeferredLinear, hidden: Tensor) -> tuple[Tensor]:
-        reset, update, new = input_gates(inputs).chunk(3, dim=1)
-        reset_state, update_state, new_state = state_gates(hidden).chunk(3, dim=1)
+        reset, update, new = input_gates(inputs).chunk(3)
+        reset_state, update_state, new_state = state_gates(hidden).chunk(3)
         new = (new + (reset + reset_state).sigmoid() * new_state).tanh()
         return (new + (update + update_state).sigmoid() * (hidden - new),)

@@ -9,24 +9,25 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.layers.attention import Attention
+from polyglot.layers.deferred import DeferredLinear, turned
 from polyglot.layers.dropout import Dropout
-from polyglot.layers.recurrent import KINDS, State, Stepper, run, start_state
+from polyglot.layers.recurrent import KINDS, Columns, Stepper, run, start_state
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig
 
 
 class DecodingState(NamedTuple):
-    """Where N hypotheses stand."""
+    """Where N hypotheses stand; they are columns here."""
 
-    recurrence: State
-    """each (layers, N, D)"""
-    feed: Tensor | None
-    """(N, D): the last output, when it is fed back"""
-    keys: Tensor
-    """(B, K, D): what the attention compares with, computed once a sentence"""
     stepper: Stepper
-    """the recurrence, laid out for single steps"""
+    combine: DeferredLinear
+    """the matrices of a step, laid out once for many"""
+    keys: Tensor
+    """of the attention: (B, K, D), computed once a sentence"""
+    recurrence: Columns
+    feed: Tensor | None
+    """(D, N): the last output, when it is fed back"""
 
 
 class RecurrentDecoder(Decoder):
@@ -66,39 +67,41 @@ class RecurrentDecoder(Decoder):
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         if not self.input_feeding:
-            outputs = run(self.recurrence, embedded, self._start_recurrence(memory))
-            return self._attend(outputs, self.attention.keys(memory.states), memory)
+            outputs = run(self.recurrence, embedded, start_state(self.kind, self.initial(memory.mean()), self.layer_count))
+            contexts, _ = self.attention(outputs, self.attention.keys(memory.states), memory.states, memory.mask)
+            return self.dropout(torch.tanh(self.combine(torch.cat([contexts, outputs], dim=-1))))
         state, states = self.start(memory), []
-        for position in range(embedded.shape[1]):  # each input holds the output before it: no fused call exists
-            output, state = self.step(embedded[:, position], state, memory)
+        for column in embedded.permute(1, 2, 0).contiguous().unbind():  # each step reads the output before it: no fused call exists
+            output, state = self._step(column, state, memory)
             states.append(output)
-        return torch.stack(states, dim=1)
+        return torch.stack(states).permute(2, 0, 1)
 
     def start(self, memory: Memory) -> DecodingState:
-        recurrence = self._start_recurrence(memory)
-        feed = torch.zeros_like(recurrence[0][0]) if self.input_feeding else None
-        return DecodingState(recurrence, feed, self.attention.keys(memory.states), Stepper(self.recurrence))
+        stepper, combine = Stepper(self.recurrence), DeferredLinear(self.combine.weight)
+        initial = self.initial(memory.mean())
+        feed = initial.new_zeros(initial.shape[::-1]) if self.input_feeding else None
+        return DecodingState(stepper, combine, self.attention.keys(memory.states), stepper.start(initial), feed)
 
     def step(self, embedded: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
-        inputs = torch.cat([embedded, state.feed], dim=-1) if self.input_feeding else embedded
+        output, state = self._step(turned(embedded), state, memory)
+        return output.t(), state
+
+    def _step(self, embedded: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
+        """embedded (E, N) -> output (D, N) and the state after it"""
+        inputs = torch.cat([embedded, state.feed]) if self.input_feeding else embedded
         outputs, recurrence = state.stepper(inputs, state.recurrence)
         # The hypotheses of a sentence are so many queries to its one memory.
-        queries = outputs.view(len(memory.states), -1, self.size)
-        output = self._attend(queries, state.keys, memory).reshape(len(embedded), self.size)
+        queries = turned(outputs).unflatten(0, (len(memory.states), -1))
+        contexts, _ = self.attention(queries, state.keys, memory.states, memory.mask)
+        output = state.combine(torch.cat([turned(contexts.flatten(0, 1)), outputs]))
+        output = self.dropout(torch.tanh(output))
         return output, state._replace(recurrence=recurrence, feed=output if self.input_feeding else None)
 
     def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
-        recurrence = tuple(part.index_select(1, rows) for part in state.recurrence)
-        feed = None if state.feed is None else state.feed.index_select(0, rows)
+        recurrence = tuple(tuple(part.index_select(1, rows) for part in layer) for layer in state.recurrence)
+        feed = None if state.feed is None else state.feed.index_select(1, rows)
         keys = state.keys if sentences is None else state.keys.index_select(0, sentences)
-        return state._replace(recurrence=recurrence, feed=feed, keys=keys)
-
-    def _start_recurrence(self, memory: Memory) -> State:
-        return start_state(self.kind, self.initial(memory.mean()), self.layer_count)
-
-    def _attend(self, outputs: Tensor, keys: Tensor, memory: Memory) -> Tensor:
-        contexts, _ = self.attention(outputs, keys, memory.states, memory.mask)
-        return self.dropout(torch.tanh(self.combine(torch.cat([contexts, outputs], dim=-1))))
+        return state._replace(keys=keys, recurrence=recurrence, feed=feed)
 
 
 @DECODERS.register("lstm")
