@@ -25,7 +25,7 @@ class BatchingConfig(ComponentConfig):
     """`tokens` counts padding too: sentences times the longest side (source, or target with its end token) is at most `size`;
     a sentence that is longer than that alone makes a batch of its own."""
 
-    pool: int = Field(default=100, ge=1)
+    pool: int = Field(default=500, ge=1)
     """So many batches are cut from sentences sorted by length together: more means less padding and less mixing."""
 
 
@@ -102,8 +102,12 @@ class BatchStream:
 def _by_length(
     indices: NDArray[numpy.int64], source_lengths: NDArray[numpy.int32], target_lengths: NDArray[numpy.int32]
 ) -> NDArray[numpy.int64]:
-    """Sorted by target, then source length; who has both in common stays in the order given."""
-    return indices[numpy.lexsort((source_lengths[indices], target_lengths[indices]))]
+    """Sorted by target, then source length; who has both in common stays in the order given.
+
+    Source lengths rise and fall in turns from one target length to the next, so that a batch across two of them has no gap.
+    """
+    source, target = source_lengths[indices], target_lengths[indices]
+    return indices[numpy.lexsort((numpy.where(target % 2, source, -source), target))]
 
 
 def _usual_sentences(widths: NDArray[numpy.int32], config: BatchingConfig) -> int:

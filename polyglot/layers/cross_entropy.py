@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-SLICE_BYTES = {"cpu": 8 * 2**20, "cuda": 512 * 2**20}  # cpu: the slice stays in the last-level cache; cuda: bounds the memory
+SLICE_BYTES = {"cpu": 32 * 2**20, "cuda": 512 * 2**20}  # cpu: a usual batch in one slice, so that products are large; both bound the memory
 
 
 class ProjectedCrossEntropy(torch.autograd.Function):
