@@ -14,6 +14,10 @@ from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig
 
 
+GROUP = 32
+"""Scores that `largest` takes together."""
+
+
 class SearchConfig(ComponentConfig):
     """How translations are searched for."""
 
@@ -131,10 +135,10 @@ def best_continuations(scores: Tensor, totals: Tensor, *, beam: int, must_end: T
     never = scores[:, [PAD, BOS]]  # a copy; they are never written, but have their share of the probability
     scores[:, [PAD, BOS]] = -torch.inf
     count = min(2 * beam, scores.shape[1] - 2)
-    values, pieces = scores.topk(count, dim=1)
+    values, pieces = largest(scores, count)
     end = scores[:, EOS].clone()
     # log Σ exp through the softmax, whose largest entry is at least 1/V.
-    normaliser = values[:, 0] - torch.softmax(scores, dim=1, out=scores).amax(dim=1).log()
+    normaliser = values[:, 0] - torch.softmax(scores, dim=1, out=scores).gather(1, pieces[:, :1]).squeeze(1).log()
     normaliser = torch.cat([normaliser.unsqueeze(1), never], dim=1).logsumexp(dim=1)
     if must_end is not None:
         rows = must_end.repeat_interleave(hypotheses)
@@ -143,6 +147,24 @@ def best_continuations(scores: Tensor, totals: Tensor, *, beam: int, must_end: T
     values = (values - normaliser.unsqueeze(1)).view(sentences, hypotheses, count) + totals.unsqueeze(2)
     values, order = values.flatten(1).topk(min(2 * beam, hypotheses * count), dim=1)
     return values, order // count, pieces.view(sentences, -1).gather(1, order)
+
+
+def largest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """`topk` of long rows, several times faster on a CPU: the largest numbers can only be in the groups with the largest maxima.
+
+    scores (N, V) -> values and their columns, each (N, count), the largest first
+    """
+    rows, columns = scores.shape
+    groups = columns // GROUP
+    if groups < 2 * count:
+        return scores.topk(count, dim=1)
+    grouped = scores[:, : groups * GROUP].unflatten(1, (groups, GROUP))
+    chosen = grouped.amax(dim=2).topk(count, dim=1, sorted=False).indices.unsqueeze(2)  # (N, count, 1)
+    candidates = grouped.gather(1, chosen.expand(-1, -1, GROUP)).flatten(1)
+    names = (chosen * GROUP + torch.arange(GROUP, device=scores.device)).flatten(1)
+    rest = torch.arange(groups * GROUP, columns, device=scores.device).expand(rows, -1)
+    values, places = torch.cat([candidates, scores[:, groups * GROUP :]], dim=1).topk(count, dim=1)
+    return values, torch.cat([names, rest], dim=1).gather(1, places)
 
 
 def _collect(finished: list[Finished], alive: Tensor, words: Tensor, totals: Tensor, origins: Tensor, ends: Tensor) -> None:

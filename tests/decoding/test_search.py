@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from polyglot.batch import BOS, EOS
-from polyglot.decoding.search import SearchConfig, search
+from polyglot.decoding.search import SearchConfig, search, largest
 from polyglot.model.memory import Memory
 from tests.models import close, tiny_config, tiny_model
 
@@ -115,3 +115,15 @@ def test_company_changes_nothing(bridge, decoder, feeding):
             alone = search(model.decoders["en"], memory, torch.tensor([length]), config)[0]
             assert [one.tokens for one in alone] == [one.tokens for one in together[row]]
             assert close(torch.tensor([one.score for one in alone]), torch.tensor([one.score for one in together[row]]), 1e-4)
+
+
+@pytest.mark.parametrize("columns", [7, 700, 704, 8001])
+def test_the_largest_are_found_wherever_they_stand(columns):
+    """Beside each other or far apart, in the groups or after the last."""
+    torch.manual_seed(columns)
+    scores = torch.randn(50, columns)
+    scores[:20] = scores[:20].sort(dim=1).values  # all of the largest side by side
+    scores[10:20] = scores[10:20].flip(1)
+    values, pieces = largest(scores, 5)
+    assert torch.equal(values, scores.topk(5, dim=1).values)
+    assert torch.equal(values, scores.gather(1, pieces))
