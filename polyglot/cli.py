@@ -14,6 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 
 from polyglot.console import LogLines, aside
 from polyglot.errors import PolyglotError
+from polyglot.layers.allocation import keep_freed_memory
 from polyglot.version import VERSION
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.
 
 def main() -> None:
     """The program: mistakes of the user's end in one message and exit status 2."""
+    keep_freed_memory()
     sys.stdout.reconfigure(encoding="utf-8")  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
     try:
         app()

@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--peer", type=Path, help="bin folder of an environment with OpenNMT-py 3.0.4")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--steps", type=int, default=80, help="training steps of each repetition; the first windows are left out")
+    parser.add_argument("--translation-steps", type=int, default=1000, help="training steps of the models that translate")
     parser.add_argument("--only", choices=["start", "training", "languages", "translation"], action="append")
     options = parser.parse_args()
     options.data, options.work = options.data.resolve(), options.work.resolve()
@@ -148,20 +149,26 @@ def languages(options: argparse.Namespace) -> dict[str, float]:
 
 
 def translation(options: argparse.Namespace) -> dict[str, float]:
-    """1 000 sentences at beam 5: the whole process beside the peer's, and the decoding loop beside the matrix-product limit."""
-    run = ours(options, "translation", steps=options.steps * 4)
+    """1 000 sentences at beam 5: the whole process beside the peer's, and the decoding loop beside the matrix-product limit.
+
+    Neither side normalises by length (the peer's default), and both models have seen the same text as often, so that their
+    translations are about as long; the figures say how long. The models are trained once and kept in WORK.
+    """
+    run = options.work / "runs" / f"translation-{options.translation_steps}"
+    if not (run / "checkpoints").is_dir():
+        ours(options, run.name, steps=options.translation_steps)
     text = options.work / "test.en.txt"
     text.write_bytes(gzip.open(options.data / "test_2016_flickr.en.gz").read())
-    command = [sys.executable, "-m", "polyglot", "translate", str(run), str(text), "--from", "en", "--to", "de", "--beam", "5"]
+    command = [sys.executable, "-m", "polyglot", "translate", str(run), str(text), "--from", "en", "--to", "de", "--beam", "5", "--length-penalty", "0"]
     our_seconds, their_seconds = [], []
     if options.peer:
-        train_peer_for_translation(options)
+        peer_model = peer_for_translation(options)
     for _ in range(options.repetitions):
         our_seconds.append(timed(command, output=options.work / "ours.de"))
         if options.peer:
             their_seconds += [
                 timed(
-                    [options.peer / "onmt_translate", "-model", "onmt/translate_step.pt", "-src", "test.en", "-output", "theirs.de",
+                    [options.peer / "onmt_translate", "-model", peer_model, "-src", "test.en", "-output", "theirs.de",
                      "-beam_size", "5", "-batch_size", str(size)],
                     folder=options.work / "peer",
                 )
@@ -171,7 +178,7 @@ def translation(options: argparse.Namespace) -> dict[str, float]:
     figures["ours_mean_words"] = mean_words(options.work / "ours.de")
     if their_seconds:
         best = min(statistics.median(their_seconds[0::2]), statistics.median(their_seconds[1::2]))
-        figures |= {"theirs_sentences_per_second": 1000 / best, "theirs_mean_pieces": mean_words(options.work / "peer" / "theirs.de")}
+        figures |= {"theirs_sentences_per_second": 1000 / best, "theirs_mean_words": mean_words(options.work / "peer" / "theirs.de")}
         figures["ratio"] = figures["ours_sentences_per_second"] / figures["theirs_sentences_per_second"]
     return figures
 
@@ -219,8 +226,10 @@ def decoding_loop(run: Path, text: Path) -> dict[str, float]:
     import torch
 
     import polyglot
+    from polyglot.layers.allocation import keep_freed_memory
 
     torch.set_num_threads(THREADS)
+    keep_freed_memory()  # as the command does
     model = polyglot.load(run)
     sentences = text.read_text().splitlines()
     decoder = model.model.decoders["de"]
@@ -237,7 +246,7 @@ def decoding_loop(run: Path, text: Path) -> dict[str, float]:
     for _ in range(3):
         limit, rows = matrix_product_limit(), 0
         began = time.perf_counter()
-        model.translate(sentences, source="en", target="de", beam=5)
+        model.translate(sentences, source="en", target="de", beam=5, length_penalty=0.0)
         seconds.append(time.perf_counter() - began)
         shares.append(2 * matrices * rows / seconds[-1] / limit)
     return {
@@ -282,15 +291,17 @@ def theirs(options: argparse.Namespace, *, feeding: bool) -> list[float]:
     return [float(rate) for rate in re.findall(r"/\s*(\d+) tok/s", output)][2:]
 
 
-def train_peer_for_translation(options: argparse.Namespace) -> None:
-    folder = options.work / "peer"
-    steps = options.steps * 4
+def peer_for_translation(options: argparse.Namespace) -> Path:
+    """The peer's model, trained once."""
+    folder, steps = options.work / "peer", options.translation_steps
+    path = folder / "onmt" / f"translate_step_{steps}.pt"
     command = [
         options.peer / "onmt_train", "-config", "config.yaml", "-input_feed", "0", "-train_steps", str(steps),
         "-save_checkpoint_steps", str(steps), "-report_every", "50", "-valid_steps", "1000000", "-save_model", "onmt/translate",
     ]
-    run_quietly(command, folder)
-    (folder / "onmt" / f"translate_step_{steps}.pt").replace(folder / "onmt" / "translate_step.pt")
+    if not path.exists():
+        run_quietly(command, folder)
+    return path
 
 
 # The machine ------------------------------------------------------------------------------------------------------------------
@@ -330,7 +341,9 @@ def matrix_product_limit() -> float:
 
 
 def mean_words(path: Path) -> float:
-    return statistics.mean(len(line.split()) for line in path.read_text().splitlines())
+    """Words of a line; the peer's lines are pieces still."""
+    lines = (line.replace(" ", "").replace("▁", " ") if "▁" in line else line for line in path.read_text().splitlines())
+    return statistics.mean(len(line.split()) for line in lines)
 
 
 def machine() -> str:

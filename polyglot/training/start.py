@@ -16,7 +16,6 @@ from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.errors import ConfigError, DataError
-from polyglot.layers.allocation import keep_freed_memory
 from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
@@ -81,8 +80,6 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     config = run.config
     torch.manual_seed(config.seed)
     check_machine(config)
-    if PartialState().device.type == "cpu":
-        keep_freed_memory()
     accelerator = Accelerator(mixed_precision=config.training.precision, log_with=config.training.trackers or None, project_dir=run.path)
     if config.training.trackers:
         accelerator.init_trackers("polyglot", init_kwargs={})
