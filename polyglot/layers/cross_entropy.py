@@ -16,9 +16,10 @@ class ProjectedCrossEntropy(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> Tensor:  # noqa: ANN001
-        """states (N, D), weight (V, D), bias (V), targets (N) -> () the summed loss in float32"""
-        needed = any(ctx.needs_input_grad[:3])
+    def forward(  # noqa: ANN001
+        ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, needed: bool
+    ) -> Tensor:
+        """states (N, D), weight (V, D), bias (V), targets (N), needed: whether there will be a way back -> () the summed loss in float32"""
         total = states.new_zeros((), dtype=torch.float32)
         grad_states = torch.empty_like(states) if needed else None
         grad_weight = torch.empty_like(weight, dtype=states.dtype) if needed else None
@@ -48,10 +49,10 @@ class ProjectedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_total: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
         grad_states, grad_weight, grad_bias = ctx.saved_tensors
-        # In place: each is used once, and a copy of (V, D) would be another pass through memory.
-        return grad_states.mul_(grad_total), grad_weight.mul_(grad_total), grad_bias.mul_(grad_total), None, None
+        # In place: each is used once (there is no second way back), and a copy of (V, D) would be another pass through memory.
+        return grad_states.mul_(grad_total), grad_weight.mul_(grad_total), grad_bias.mul_(grad_total), None, None, None
 
 
 def projected_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
     """The summed loss of N tokens; equals `F.cross_entropy(W h + b, y, reduction="sum", label_smoothing=smoothing)`."""
-    return ProjectedCrossEntropy.apply(states, weight, bias, targets, smoothing)
+    return ProjectedCrossEntropy.apply(states, weight, bias, targets, smoothing, torch.is_grad_enabled())

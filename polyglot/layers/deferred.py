@@ -14,52 +14,75 @@ from torch import Tensor
 
 
 class DeferredLinear:
-    """x -> W x + b for many x, one after the other. Inputs (I, N), weight (O, I), bias (O) or none -> (O, N)"""
+    """x -> W x + b for many x, one after the other."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        self.weight = weight
-        self.bias = None if bias is None else bias.unsqueeze(1)
-        # Laid out for its own product: the way back goes through it as often as the way there.
-        self.transposed = weight.detach().t().contiguous() if torch.is_grad_enabled() else None
-        self.inputs: list[Tensor] = []
-        self.gradients: list[Tensor] = []
+        """weight (O, I), bias (O) or none"""
+        self.matrix = _Matrix(weight, bias)
         # Every step depends on the ticket and the ticket on the matrix: autograd comes back to it when all steps are done.
-        self.ticket = _Collect.apply(weight, bias, self) if torch.is_grad_enabled() else None
+        self.ticket = _Collect.apply(weight, bias, self.matrix) if torch.is_grad_enabled() else None
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        return self.product(inputs) if self.ticket is None else _Step.apply(inputs, self.ticket, self)
+        """inputs (I, N) -> (O, N)"""
+        return self.matrix.product(inputs) if self.ticket is None else _Step.apply(inputs, self.ticket, self.matrix)
+
+
+class _Matrix:
+    """What the steps share. It does not know the ticket: a circle would keep it alive long after its step."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        device = weight.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+        self.weight = weight.detach().to(dtype)
+        self.bias = None if bias is None else bias.detach().to(dtype).unsqueeze(1)
+        # Laid out for its own product: the way back goes through it as often as the way there.
+        self.transposed = self.weight.t().contiguous() if torch.is_grad_enabled() else None
+        self.inputs: list[Tensor] = []
+        self.gradients: list[Tensor] = []
+        self.backward_pass = -1
 
     def product(self, inputs: Tensor) -> Tensor:
+        inputs = inputs.to(self.weight.dtype)
         return self.weight @ inputs if self.bias is None else torch.addmm(self.bias, self.weight, inputs)
+
+    def keep(self, inputs: Tensor, gradient: Tensor) -> None:
+        """Keep a step for the one product, and forget what a backward pass left that never came to the matrix."""
+        current = torch._C._current_graph_task_id()
+        if current != self.backward_pass:
+            self.backward_pass, self.inputs, self.gradients = current, [], []
+        self.inputs.append(inputs)
+        self.gradients.append(gradient)
+
+    def collect(self) -> tuple[Tensor, Tensor]:
+        """All inputs (I, T·N) and gradients (O, T·N), side by side."""
+        (inputs, self.inputs), (gradients, self.gradients) = (self.inputs, []), (self.gradients, [])
+        return torch.cat(inputs, dim=1), torch.cat(gradients, dim=1)
 
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, inputs: Tensor, ticket: Tensor, linear: DeferredLinear) -> Tensor:  # noqa: ANN001
-        ctx.linear = linear
+    def forward(ctx, inputs: Tensor, ticket: Tensor, matrix: _Matrix) -> Tensor:  # noqa: ANN001
+        ctx.matrix = matrix
         ctx.save_for_backward(inputs)
-        return linear.product(inputs)
+        return matrix.product(inputs)
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, None]:  # noqa: ANN001
-        linear = ctx.linear
-        linear.inputs.append(*ctx.saved_tensors)
-        linear.gradients.append(gradient)
-        return linear.transposed.to(gradient.dtype) @ gradient, gradient.new_zeros(()), None
+        ctx.matrix.keep(*ctx.saved_tensors, gradient)
+        return ctx.matrix.transposed @ gradient, gradient.new_zeros(()), None
 
 
 class _Collect(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, weight: Tensor, bias: Tensor | None, linear: DeferredLinear) -> Tensor:  # noqa: ANN001
-        ctx.linear, ctx.biased = linear, bias is not None
+    def forward(ctx, weight: Tensor, bias: Tensor | None, matrix: _Matrix) -> Tensor:  # noqa: ANN001
+        ctx.matrix, ctx.bias_dtype = matrix, None if bias is None else bias.dtype
         return weight.new_zeros(())
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
-        linear = ctx.linear
-        inputs, gradients = torch.cat(linear.inputs, dim=1), torch.cat(linear.gradients, dim=1)
-        linear.inputs, linear.gradients = [], []
-        return gradients @ inputs.t().to(gradients.dtype), gradients.sum(dim=1) if ctx.biased else None, None
+        inputs, gradients = ctx.matrix.collect()
+        bias = None if ctx.bias_dtype is None else gradients.sum(dim=1, dtype=ctx.bias_dtype)
+        return gradients @ inputs.t().to(gradients.dtype), bias, None
 
 
 class Turned(torch.autograd.Function):

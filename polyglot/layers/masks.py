@@ -12,10 +12,11 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     scores (..., S), mask broadcastable to it or None when every position is real -> (..., S) of the same type.
     Half precisions are summed in float32.
     """
+    precise = torch.promote_types(scores.dtype, torch.float32)
     if mask is None:
-        return torch.softmax(scores, dim=-1, dtype=torch.float32).to(scores.dtype)
-    floor = torch.finfo(torch.float32).min  # finite, so that an empty row has no NaN before it is multiplied away
-    weights = torch.softmax(scores.float().masked_fill(~mask, floor), dim=-1) * mask
+        return torch.softmax(scores, dim=-1, dtype=precise).to(scores.dtype)
+    floor = torch.finfo(precise).min  # finite, so that an empty row has no NaN before it is multiplied away
+    weights = torch.softmax(scores.to(precise).masked_fill(~mask, floor), dim=-1) * mask
     return weights.to(scores.dtype)
 
 

@@ -47,7 +47,7 @@ class Embedding(nn.Module):
 
 
 def embedding_table(vocabulary_size: int, size: int) -> nn.Embedding:
-    """A (V, E) table whose pad row is 0 and stays so."""
+    """A (V, E) table whose pad row is 0; as an embedding it has no gradient."""
     return nn.Embedding(vocabulary_size, size, padding_idx=PAD)
 
 
@@ -86,6 +86,7 @@ class LanguageDecoder(nn.Module):
         return self.body(self.embedding(target_in), target_mask, memory)
 
     def start(self, memory: Memory) -> Any:
+        """The decoding state before the first word, one row a sentence of the memory (B, K, D)."""
         return self.body.start(memory)
 
     def step(self, tokens: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
@@ -94,6 +95,7 @@ class LanguageDecoder(nn.Module):
         return self.output(states), state
 
     def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:
+        """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
         return self.body.reorder(state, rows, sentences)
 
 

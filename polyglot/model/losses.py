@@ -61,7 +61,8 @@ class BridgePenalty(Loss):
         weights = output.memory.weights
         if weights is None:
             return None
-        products = weights.float() @ weights.float().transpose(1, 2)  # (B, K, K)
+        with torch.autocast(weights.device.type, enabled=False):  # else the product would be rounded again
+            products = weights.float() @ weights.float().transpose(1, 2)  # (B, K, K)
         return (products - torch.eye(weights.shape[1], device=weights.device)).square().sum(dim=(1, 2)).mean()
 
 

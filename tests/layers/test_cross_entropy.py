@@ -34,7 +34,10 @@ def test_scores_of_any_size_are_safe():
     assert loss.item() == pytest.approx(2000.0)
 
 
-def test_without_gradients_only_the_loss_is_computed():
-    with torch.no_grad():
-        loss = projected_cross_entropy(torch.randn(3, 4), torch.randn(9, 4), torch.zeros(9), torch.tensor([1, 2, 3]))
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_without_gradients_only_the_loss_is_computed(mode, monkeypatch):
+    weight, bias = torch.nn.Parameter(torch.randn(9, 4)), torch.nn.Parameter(torch.zeros(9))
+    monkeypatch.setattr(torch, "mm", None)  # the products of the gradients
+    with mode():
+        loss = projected_cross_entropy(torch.randn(3, 4), weight, bias, torch.tensor([1, 2, 3]))
     assert not loss.requires_grad and loss.isfinite()

@@ -24,7 +24,7 @@ class DecodingState(NamedTuple):
     combine: DeferredLinear
     """the matrices of a step, laid out once for many"""
     keys: Tensor
-    """of the attention: (B, K, D), computed once a sentence"""
+    """of the attention, (B, K, ·), computed once a sentence"""
     recurrence: Columns
     feed: Tensor | None
     """(D, N): the last output, when it is fed back"""

@@ -1,0 +1,73 @@
+"""A gradient formed at the end is the one that autograd forms step by step."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import torch
+
+from polyglot.layers.deferred import DeferredLinear, turned
+
+
+def leaves(dtype=torch.double):
+    torch.manual_seed(0)
+    return [torch.randn(*shape, dtype=dtype, requires_grad=True) for shape in [(5, 3), (5,), (3, 4), (3, 4)]]
+
+
+def steps(weight, bias, one, other):
+    linear = DeferredLinear(weight, bias)
+    return linear(one) + linear(linear(other)[:3].tanh()) * linear(one)
+
+
+@pytest.mark.parametrize("biased", [True, False])
+def test_values_and_gradients_are_those_of_the_plain_products(biased):
+    weight, bias, one, other = leaves()
+    given = (weight, bias, one, other) if biased else (weight, one, other)
+    whole = steps if biased else lambda weight, one, other: steps(weight, None, one, other)
+    assert torch.autograd.gradcheck(whole, given)
+    first = weight @ one + (bias.unsqueeze(1) if biased else 0)
+    assert torch.allclose(DeferredLinear(weight, bias if biased else None)(one), first)
+
+
+def test_half_precision_is_near():
+    weight, bias, one, other = leaves(torch.float32)
+    steps(weight, bias, one, other).sum().backward()
+    expected = [leaf.grad.clone() for leaf in (weight, bias, one, other)]
+    for leaf in (weight, bias, one, other):
+        leaf.grad = None
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        outputs = steps(weight, bias, one, other)
+    outputs.float().sum().backward()
+    for leaf, wanted in zip((weight, bias, one, other), expected):
+        assert leaf.grad.dtype == torch.float32
+        assert (leaf.grad - wanted).norm() < 0.03 * wanted.norm()
+
+
+def test_nothing_lives_longer_than_its_step():
+    """Whatever Python's collector of circles does: the copies of the matrices are large."""
+    gc.disable()
+    try:
+        weight, bias, one, _ = leaves()
+        linear = DeferredLinear(weight, bias)
+        left = weakref.ref(linear.matrix)
+        linear(one).sum().backward()
+        del linear
+        assert left() is None
+    finally:
+        gc.enable()
+
+
+def test_a_way_back_that_never_comes_to_the_matrix_leaves_nothing():
+    weight, bias, one, other = leaves()
+    outputs = steps(weight, bias, one, other).sum()
+    (expected,) = torch.autograd.grad(outputs, weight, retain_graph=True)
+    torch.autograd.grad(outputs, one, retain_graph=True)
+    assert torch.allclose(torch.autograd.grad(outputs, weight)[0], expected)
+
+
+def test_turned_is_the_transpose_and_contiguous_both_ways():
+    states = torch.randn(3, 4, dtype=torch.double, requires_grad=True)
+    assert torch.equal(turned(states), states.t()) and turned(states).is_contiguous()
+    assert torch.autograd.gradcheck(turned, states)
