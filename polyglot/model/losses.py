@@ -18,7 +18,7 @@ LOSSES: Registry[Loss] = Registry("loss")
 
 
 class Loss:
-    """One term of the objective, averaged over what it counts."""
+    """One term of the objective, for each target token."""
 
     class Config(ComponentConfig):
         weight: float = Field(1.0, ge=0)
@@ -28,7 +28,7 @@ class Loss:
         self.config = config
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
-        """The loss (), or None where the model has nothing of the kind."""
+        """The loss (), summed over the batch and divided by its target tokens, or None where the model has nothing of the kind."""
         raise NotImplementedError
 
 
@@ -52,9 +52,10 @@ class TranslationLoss(Loss):
 
 @LOSSES.register("bridge")
 class BridgePenalty(Loss):
-    """‖A·Aᵀ − I‖²_F per sentence, mean over the batch: heads that look at the same words cost (Vázquez et al., section 2.3).
+    """‖A·Aᵀ − I‖²_F: heads that look at the same words cost (Vázquez et al., section 2.3).
 
-    The weight is the paper's λ. Bridges without attention weights have no penalty.
+    The paper adds λ times the penalty of a sentence to −log p of the whole sentence, and the weight is its λ. So, like the
+    translation loss, it is summed over the batch and divided by the target tokens. Bridges without attention weights have none.
     """
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
@@ -63,7 +64,7 @@ class BridgePenalty(Loss):
             return None
         with torch.autocast(weights.device.type, enabled=False):  # else the product would be rounded again
             products = weights.float() @ weights.float().transpose(1, 2)  # (B, K, K)
-        return (products - torch.eye(weights.shape[1], device=weights.device)).square().sum(dim=(1, 2)).mean()
+        return (products - torch.eye(weights.shape[1], device=weights.device)).square().sum() / batch.target_tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Window:
         self.losses: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
 
     def add(self, task: str, losses: Mapping[str, float], tokens: int) -> None:
-        """One batch; losses are means per token (the penalty: per sentence) and are averaged by tokens."""
+        """One batch; losses are means per target token."""
         self.tokens[task] += tokens
         for name, value in losses.items():
             self.losses[task][name] += value * tokens

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
+from polyglot.batch import Batch
 from polyglot.model.bridges import AttentionBridge
 from polyglot.model.losses import BridgePenalty
 from polyglot.model.memory import Memory
 from polyglot.model.model import Output
+from polyglot.task import LanguagePair, Task
 from tests.models import close
 
 SIZE, HEADS = 16, 4
@@ -20,9 +22,11 @@ def bridge():
     return AttentionBridge(AttentionBridge.Config(heads=HEADS, hidden_size=8), size=SIZE)
 
 
-def penalty(weights):
+def penalty(weights, *, pieces=1):
+    """Of all sentences together; each target has so many pieces and an end."""
     memory = Memory(torch.zeros(len(weights), weights.shape[1], SIZE), weights=weights)
-    return BridgePenalty(BridgePenalty.Config())(Output(None, None, memory), None).item()
+    batch = Batch.of(Task(LanguagePair("de", "en")), [[5]] * len(weights), [[5] * pieces] * len(weights))
+    return BridgePenalty(BridgePenalty.Config())(Output(None, None, memory), batch).item() * batch.target_tokens
 
 
 def test_is_the_formula(bridge):
@@ -58,9 +62,12 @@ def test_penalty_of_equal_rows(positions):
     """Every row uniform: A·Aᵀ is 1/n everywhere, so K(K−1) entries of 1/n² and K of (1/n − 1)²."""
     equal = torch.full((2, HEADS, positions), 1 / positions)
     expected = HEADS * (HEADS - 1) / positions**2 + HEADS * (1 / positions - 1) ** 2
-    assert penalty(equal) == pytest.approx(expected, rel=1e-5)
+    assert penalty(equal) == pytest.approx(len(equal) * expected, rel=1e-5)
 
 
-def test_penalty_is_the_mean_over_sentences():
+def test_penalty_weighs_against_the_whole_sentence():
+    """As −log p(y given x) does: summed over sentences, and shared among target tokens like the translation loss, however many there are."""
     one, other = torch.eye(HEADS, 6).unsqueeze(0), torch.full((1, HEADS, 6), 1 / 6)
-    assert penalty(torch.cat([one, other])) == pytest.approx((penalty(one) + penalty(other)) / 2, rel=1e-5)
+    both = torch.cat([one, other])
+    assert penalty(both) == pytest.approx(penalty(one) + penalty(other), rel=1e-5)
+    assert penalty(both, pieces=1) == pytest.approx(penalty(both, pieces=9), rel=1e-5)
