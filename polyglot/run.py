@@ -105,11 +105,12 @@ class Run:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all that the components are built from: what a checkpoint must agree with."""
+        """A hash of all that the components are built from, and of how text becomes the pieces they know: what a checkpoint must agree with."""
         built_from = {
             "model": self.config.model.model_dump(),
             "pairs": sorted(map(str, self.config.pairs)),
-            "vocabularies": {language: vocabulary.sha256 for language, vocabulary in sorted(self.vocabularies.items())},
+            # Without text steps the hash is that of the vocabulary alone, as it was before they counted.
+            "vocabularies": {language: one.sha256 + self.normalisers[language].fingerprint for language, one in sorted(self.vocabularies.items())},
         }
         return hashlib.sha256(json.dumps(built_from, sort_keys=True).encode()).hexdigest()
 

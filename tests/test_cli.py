@@ -367,6 +367,10 @@ DAMAGES = {
         lambda: Path("runs/mine/config.yaml").write_text(Path("runs/mine/config.yaml").read_text().replace("heads: 2", "heads: 3")),
         "step-00000004: comes from another configuration than runs/mine/config.yaml",
     ),
+    "text steps": (
+        lambda: Path("runs/mine/config.yaml").write_text(Path("runs/mine/config.yaml").read_text().replace("  steps: []\n", "  steps: [lowercase]\n")),
+        "step-00000004: comes from another configuration than runs/mine/config.yaml",
+    ),
     "never trained": (lambda: shutil.rmtree("runs/mine/checkpoints"), "runs/mine/checkpoints: no checkpoint; has the run been trained?"),
 }
 
@@ -382,7 +386,7 @@ def test_a_checkpoint_that_cannot_be_trusted(damage, verb, folder, polyglot):
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("damage", ["flipped", "missing", "manifest", "another vocabulary", "config.yaml"])
+@pytest.mark.parametrize("damage", ["flipped", "missing", "manifest", "another vocabulary", "config.yaml", "text steps"])
 def test_a_checkpoint_that_cannot_be_resumed(damage, folder, polyglot):
     spoil_it, sentence = DAMAGES[damage]
     spoil_it()
