@@ -171,6 +171,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("search: {n_best: 9}", "search.n_best: 9 hypotheses cannot come from a beam of 5"),
         ("batching: {by: words}", "batching.by: found 'words'; input should be 'sentences' or 'tokens'"),
         ("losses: {bridge: {weight: -1}}", "losses.bridge.weight: found -1; input should be greater than or equal to 0"),
+        ("losses: {translation: {weight: 0}}", "losses.translation.weight: found 0; input should be greater than 0"),
         ("seeed: 3", "seeed: no key named 'seeed'. Did you mean 'seed'?"),
         ("seed: one", "seed: found 'one'; input should be a valid integer"),
     ],
