@@ -131,7 +131,7 @@ class Config(ComponentConfig):
     """Steps before the vocabulary."""
     vocabulary: VocabulariesConfig = VocabulariesConfig()
     """The vocabulary of each language."""
-    schedule: SCHEDULES.config_type() = Field(default={"type": "uniform"}, validate_default=True)
+    schedule: SCHEDULES.config_type(default="uniform")
     """Who trains with whom, and when; a name stands for a file of `schedules/`."""
     model: ModelConfig = ModelConfig()
     """Encoders, bridge and decoders."""
@@ -139,9 +139,9 @@ class Config(ComponentConfig):
     """What is minimised."""
     batching: BatchingConfig = BatchingConfig()
     """How sentences come together in batches."""
-    optimizer: OPTIMIZERS.config_type() = Field(default={"type": "adam"}, validate_default=True)
+    optimizer: OPTIMIZERS.config_type(default="adam")
     """The optimizer."""
-    learning_rate_schedule: LEARNING_RATES.config_type() = Field(default={"type": "constant"}, validate_default=True)
+    learning_rate_schedule: LEARNING_RATES.config_type(default="constant")
     """How the learning rate changes."""
     training: TrainingConfig
     """The training loop."""
@@ -174,7 +174,8 @@ def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
     values = read_yaml(path)
     for override in overrides:
         _override(values, override)
-    values["schedule"] = _schedule(values.get("schedule", {"type": "uniform"}))
+    if "schedule" in values:
+        values["schedule"] = _schedule(values["schedule"])
     if values.get("run") is None:
         values["run"] = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
     return check_config(values, where=str(name))
@@ -269,8 +270,8 @@ def _schedule(value: Any) -> Any:
     if isinstance(value, str):
         value = {"base": value}
     if not isinstance(value, dict) or "base" not in value:
-        return {"type": "uniform", **value} if isinstance(value, dict) else value
+        return value
     if not isinstance(value["base"], str):
         raise ConfigError(f"schedule.base: the name of a schedule is expected, found {value['base']!r}")
     base = read_yaml(shipped.find("schedules", value["base"]))
-    return {"type": "uniform", **base, **{key: own for key, own in value.items() if key != "base"}}
+    return {**base, **{key: own for key, own in value.items() if key != "base"}}

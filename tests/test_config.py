@@ -153,7 +153,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("optimizer: adma", "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adam, adamw, sgd"),
         ("optimizer: {type: adam, momentum: 0.9}", "optimizer.momentum: no key named 'momentum'. Known: betas, epsilon, learning_rate, type"),
         ("optimizer: {type: sgd, learning_rate: 1e-3x}", "optimizer.learning_rate: found '1e-3x'; input should be a valid number"),
-        ("optimizer: {learning_rate: 1.0}", "optimizer: `type` is missing; write a name, or a mapping with `type` and settings"),
+        ("text: {steps: [{form: NFC}]}", "text.steps.0: `type` is missing; write a name, or a mapping with `type` and settings"),
         ("learning_rate_schedule: cosin", "learning_rate_schedule.type: no learning rate schedule named 'cosin'. Did you mean 'cosine'?"),
         ("schedule: with_copie", "with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?"),
         ("schedule: {type: unifrom}", "schedule.type: no schedule named 'unifrom'. Did you mean 'uniform'?"),
@@ -282,6 +282,13 @@ def test_another_type_shares_nothing_with_the_common_one():
     assert config.of("fr").encoder == default
 
 
+@pytest.mark.parametrize("common", ["{size: 16}", "{type: lstm, size: 16}"])
+@pytest.mark.parametrize("own", ["lstm", "{type: lstm}", "{size: 16}"])
+def test_the_default_type_need_not_be_said_to_be_shared(common, own):
+    config = model(f"{{encoder: {common}, languages: {{de: {{encoder: {own}}}}}}}")
+    assert config.of("de").encoder == config.encoder and config.encoder.size == 16
+
+
 # Overrides ---------------------------------------------------------------------------------------------------------------
 
 
@@ -314,6 +321,35 @@ def test_a_name_alone_can_be_overridden_below(load):
     assert (config.model.encoder.type, config.model.encoder.size) == ("gru", 64)
     assert (config.model.of("de").decoder.type, config.model.of("de").decoder.layers) == ("gru", 1)
     assert (config.optimizer.type, config.optimizer.momentum, config.learning_rate_schedule.warmup) == ("sgd", 0.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("model.encoder.size", 64),
+        ("model.decoder.size", 64),
+        ("model.bridge.heads", 3),
+        ("model.embedding.size", 64),
+        ("optimizer.learning_rate", 0.01),
+        ("learning_rate_schedule.warmup", 3),
+        ("schedule.copies", True),
+        ("vocabulary.size", 500),
+    ],
+)
+def test_a_setting_of_what_nobody_named_is_one_of_the_default(setting, value, load):
+    """On the command line as in the file; the type and everything else stay what they are without it."""
+    section, *below, key = setting.split(".")
+    settings = {key: value}
+    for part in reversed(below):
+        settings = {part: settings}
+    whole = load()
+    parts = [whole]
+    for part in (section, *below):
+        parts.append(getattr(parts[-1], part))
+    changed = parts.pop().model_copy(update={key: value})
+    for part, name in zip(reversed(parts), reversed((section, *below))):
+        changed = part.model_copy(update={name: changed})
+    assert load(MINIMAL, f"{setting}={str(value).lower()}") == load(MINIMAL + yaml.safe_dump({section: settings})) == changed
 
 
 def test_the_last_override_wins(load):
