@@ -80,8 +80,10 @@ def train(
     from polyglot.training.start import build_trainer
 
     if dry_run:
-        known = Path(config) / "config.yaml" if resume else config
-        screen.print(*plan(load_config(known, overrides or ())).tables(), sep="\n")
+        settings = load_config(Path(config) / "config.yaml" if resume else config, overrides or ())
+        if not resume:
+            Run(settings.run, settings).check_new()
+        screen.print(*plan(settings).tables(), sep="\n")
         return
     if resume:
         run = Run.reconfigure(config, overrides) if overrides else Run.open(config)

@@ -167,7 +167,7 @@ def test_a_dry_run_finds_what_a_run_would(folder, polyglot):
 
 def test_a_dry_run_of_a_resumed_run_does_not_train(folder, polyglot):
     before = contents(folder)
-    polyglot("train", "runs/mine", "--resume", "--dry-run", "training.steps=6")
+    assert polyglot("train", "runs/mine", "--resume", "--dry-run", "training.steps=6").status == 0
     assert contents(folder) == before
 
 
@@ -190,9 +190,10 @@ def test_quiet_training_has_no_log(folder, polyglot):
     assert "step 1" not in polyglot("--quiet", "train", "mine.yaml", "run=other", "training.steps=1").errors
 
 
-def test_a_run_directory_that_exists_is_not_touched(folder, polyglot):
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_a_run_directory_that_exists_is_not_touched(dry, folder, polyglot):
     before = contents(folder)
-    said = polyglot.refuses("train", "mine.yaml")
+    said = polyglot.refuses("train", "mine.yaml", *dry)
     assert "runs/mine: exists; continue it with `polyglot train runs/mine --resume`, choose another with run=…, or remove it" in said
     assert contents(folder) == before
 
