@@ -221,6 +221,24 @@ def test_contradictions_are_said_at_once_too(problems):
     assert [sentence.split(": ")[0] for sentence in found] == ["model.languages.zz", "schedule.pairs", "validation.bleu_pairs", "search.n_best"]
 
 
+CONTRADICTION = "search: {n_best: 7}\nvalidation: {bleu_pairs: [de-yy]}\nmodel: {languages: {zz: {}}}\nschedule: {pairs: [xx-de]}\n"
+
+
+@pytest.mark.parametrize("wrong", ["seeed: 3", "data: {}", "training: {steps: many}", "optimizer: adma", "losses: 3", "text: [lowercase]"])
+def test_contradictions_are_said_together_with_what_is_wrong_elsewhere(wrong, problems):
+    section = wrong.partition(":")[0]
+    rest = "".join(f"{line}\n" for line in MINIMAL.splitlines() if not line.startswith(section))
+    assert problems(rest + CONTRADICTION + wrong + "\n") == problems(f"{rest}{wrong}\n") + problems(MINIMAL + CONTRADICTION)
+
+
+@pytest.mark.parametrize("wrong", ["schedule: 3", "search: {beam: large}", "validation: {best_by: blue}", "model: {encodr: lstm}"])
+def test_what_is_wrong_contradicts_nothing(wrong, problems):
+    """One language has no pairs for the schedule that is meant where none is named; but one is named, if wrongly."""
+    own = wrong.partition(":")[0]
+    rest = "schedule: {pairs: [en-en]}\n" if own != "schedule" else ""
+    assert len(problems(MINIMAL.replace("[en, de, fr]", "[en]") + rest + f"{wrong}\n")) == 1
+
+
 @pytest.mark.parametrize(
     ("pairs", "bleu"),
     [("[de-en]", "en-de"), ("[de-en]", "fr-en"), ("[de-en]", "de-fr")],
