@@ -45,7 +45,7 @@ LOSS_OF = {LOSSES.get(name).Config: name for name in LOSSES.names()}
 
 NOTES = {
     "Schedules": "`schedule: NAME` takes the file of that name (`polyglot show` lists those that are shipped); `base: NAME` takes it and\n"
-    "lays the other keys over it: `schedule: {base: with_copies, copy_weight: 0.5}`. Without `type` it is `uniform`.",
+    "lays the other keys over it: `schedule: {base: with_copies, copy_weight: 0.5}`.",
 }
 
 WORDS = {
@@ -66,7 +66,8 @@ This page is generated from the classes that read the keys: `python docs/configu
 configuration with every default filled in; `key=value` on the command line of `polyglot train` lies on top of the file, with
 dots between the levels: `model.encoder.size=256`, `data.train.0.weight=2`, `schedule.pairs="[de-en, en-*]"`.
 
-What can be chosen by name is written as the name alone, or as a mapping with `type` and the settings that differ:
+What can be chosen by name is written as the name alone, or as a mapping with `type` and the settings that differ; where the
+key has a default, that is the `type` of a mapping without one:
 
 ```yaml
 optimizer: adamw

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -131,7 +131,7 @@ class Config(ComponentConfig):
     """Steps before the vocabulary."""
     vocabulary: VocabulariesConfig = VocabulariesConfig()
     """The vocabulary of each language."""
-    schedule: SCHEDULES.config_type() = Field(default={"type": "uniform"}, validate_default=True)
+    schedule: SCHEDULES.config_type(default="uniform")
     """Who trains with whom, and when; a name stands for a file of `schedules/`."""
     model: ModelConfig = ModelConfig()
     """Encoders, bridge and decoders."""
@@ -139,9 +139,9 @@ class Config(ComponentConfig):
     """What is minimised."""
     batching: BatchingConfig = BatchingConfig()
     """How sentences come together in batches."""
-    optimizer: OPTIMIZERS.config_type() = Field(default={"type": "adam"}, validate_default=True)
+    optimizer: OPTIMIZERS.config_type(default="adam")
     """The optimizer."""
-    learning_rate_schedule: LEARNING_RATES.config_type() = Field(default={"type": "constant"}, validate_default=True)
+    learning_rate_schedule: LEARNING_RATES.config_type(default="constant")
     """How the learning rate changes."""
     training: TrainingConfig
     """The training loop."""
@@ -174,7 +174,8 @@ def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
     values = read_yaml(path)
     for override in overrides:
         _override(values, override)
-    values["schedule"] = _schedule(values.get("schedule", {"type": "uniform"}))
+    if "schedule" in values:
+        values["schedule"] = _schedule(values["schedule"])
     if values.get("run") is None:
         values["run"] = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
     return check_config(values, where=str(name))
@@ -182,8 +183,11 @@ def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
 
 def check_config(values: dict[str, Any], *, where: str) -> Config:
     """Values to a configuration. Raises ConfigError with every problem; `where` names the file in it."""
-    config = check_settings(Config, values, where=where)
-    problems = list(_contradictions(config))
+    try:
+        config = Config.model_validate(values)
+        problems = list(_contradictions(config))
+    except ValidationError as error:
+        problems = sentences(error, Config) + _contradictions_of_the_rest(values, wrong={problem["loc"][0] for problem in error.errors()})
     if problems:
         raise ConfigError(problems, where=where)
     return config
@@ -195,6 +199,21 @@ def check_settings(kind: type[Settings], values: dict[str, Any], *, where: str) 
         return kind.model_validate(values)
     except ValidationError as error:
         raise ConfigError(sentences(error, kind), where=where) from None
+
+
+class _Rest(Config):
+    """A configuration as far as contradictions need it; sections that are wrong by themselves are left out."""
+
+    data: Any = None
+    training: Any = None
+
+
+def _contradictions_of_the_rest(values: Mapping[str, Any], *, wrong: set[str]) -> list[str]:
+    """What contradicts among the sections that are each right; what stands in for a wrong one is nobody's contradiction."""
+    if "languages" in wrong:
+        return []
+    rest = _Rest.model_validate({key: value for key, value in values.items() if key not in wrong})
+    return [sentence for sentence in _contradictions(rest) if sentence.partition(":")[0].partition(".")[0] not in wrong]
 
 
 def _contradictions(config: Config) -> Iterator[str]:
@@ -269,8 +288,8 @@ def _schedule(value: Any) -> Any:
     if isinstance(value, str):
         value = {"base": value}
     if not isinstance(value, dict) or "base" not in value:
-        return {"type": "uniform", **value} if isinstance(value, dict) else value
+        return value
     if not isinstance(value["base"], str):
         raise ConfigError(f"schedule.base: the name of a schedule is expected, found {value['base']!r}")
     base = read_yaml(shipped.find("schedules", value["base"]))
-    return {"type": "uniform", **base, **{key: own for key, own in value.items() if key != "base"}}
+    return {**base, **{key: own for key, own in value.items() if key != "base"}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -60,8 +60,19 @@ class Registry(Generic[Component]):
         """The component of those settings; `given` is what only the run knows, such as sizes."""
         return self._classes[config.type](config, **given)
 
-    def config_type(self) -> Any:
-        """The type of a configuration field that takes any of these: a name alone, or a mapping with `type` and settings."""
+    def config_type(self, default: str | None = None) -> Any:
+        """The type of a configuration field that takes any of these: a name alone, or a mapping with `type` and settings.
+
+        default: the type of a mapping that names none, and of a field that is left out.
+        """
         union = reduce(or_, (cls.Config for _, cls in sorted(self._classes.items())))
         discriminated = Annotated[union, Field(discriminator="type")] if len(self._classes) > 1 else union
-        return Annotated[discriminated, BeforeValidator(lambda value: {"type": value} if isinstance(value, str) else value)]
+        typed = {"type": default} if default else {}
+        named = Annotated[discriminated, BeforeValidator(lambda value: spelt_out(value, typed))]
+        return Annotated[named, Field(default=typed, validate_default=True)] if default else named
+
+
+def spelt_out(value: Any, default: Mapping[str, Any]) -> Any:
+    """The settings of one component as a mapping: a name alone is its `type`, and what is not named is as in `default`."""
+    value = {"type": value} if isinstance(value, str) else value
+    return {**default, **value} if isinstance(value, dict) else value

@@ -31,10 +31,7 @@ class Run:
     def create(cls, config: Config) -> Run:
         """A new run directory with its configuration. Raises CheckpointError when it exists or cannot be made."""
         run = cls(config.run, config)
-        if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
-            raise CheckpointError(
-                f"{run.path}: exists; continue it with `polyglot train {run.path} --resume`, choose another with run=…, or remove it"
-            )
+        run.check_new()
         try:
             run.path.mkdir(parents=True, exist_ok=True)
             (run.path / "vocabulary").mkdir(exist_ok=True)
@@ -65,6 +62,13 @@ class Run:
         with before.locked():
             replace_file(run.path / "config.yaml", run.config.to_yaml())
         return run
+
+    def check_new(self) -> None:
+        """Raises CheckpointError when the directory holds something already: no run is begun on top of another."""
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise CheckpointError(
+                f"{self.path}: exists; continue it with `polyglot train {self.path} --resume`, choose another with run=…, or remove it"
+            )
 
     @contextmanager
     def removed_on_error(self) -> Iterator[None]:
@@ -105,11 +109,12 @@ class Run:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all that the components are built from: what a checkpoint must agree with."""
+        """A hash of all that the components are built from, and of how text becomes the pieces they know: what a checkpoint must agree with."""
         built_from = {
             "model": self.config.model.model_dump(),
             "pairs": sorted(map(str, self.config.pairs)),
-            "vocabularies": {language: vocabulary.sha256 for language, vocabulary in sorted(self.vocabularies.items())},
+            # Without text steps the hash is that of the vocabulary alone, as it was before they counted.
+            "vocabularies": {language: one.sha256 + self.normalisers[language].fingerprint for language, one in sorted(self.vocabularies.items())},
         }
         return hashlib.sha256(json.dumps(built_from, sort_keys=True).encode()).hexdigest()
 

@@ -77,14 +77,6 @@ def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[Langu
     return list(found)
 
 
-def zero_shot_pairs(trained: Iterable[LanguagePair], languages: Sequence[str]) -> list[LanguagePair]:
-    """Pairs of different languages that were not trained although both of their components were."""
-    trained = set(trained)
-    sources, targets = {pair.source for pair in trained}, {pair.target for pair in trained}
-    every = (LanguagePair(one, other) for one in languages for other in languages if one != other)
-    return [pair for pair in every if pair not in trained and pair.source in sources and pair.target in targets]
-
-
 def kind_of(pair: LanguagePair, trained: Iterable[LanguagePair]) -> str:
     """`copy`, `supervised` or `zero-shot`: how a cell of the matrix is marked."""
     if pair.is_copy:

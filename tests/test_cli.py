@@ -167,7 +167,7 @@ def test_a_dry_run_finds_what_a_run_would(folder, polyglot):
 
 def test_a_dry_run_of_a_resumed_run_does_not_train(folder, polyglot):
     before = contents(folder)
-    polyglot("train", "runs/mine", "--resume", "--dry-run", "training.steps=6")
+    assert polyglot("train", "runs/mine", "--resume", "--dry-run", "training.steps=6").status == 0
     assert contents(folder) == before
 
 
@@ -190,9 +190,10 @@ def test_quiet_training_has_no_log(folder, polyglot):
     assert "step 1" not in polyglot("--quiet", "train", "mine.yaml", "run=other", "training.steps=1").errors
 
 
-def test_a_run_directory_that_exists_is_not_touched(folder, polyglot):
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_a_run_directory_that_exists_is_not_touched(dry, folder, polyglot):
     before = contents(folder)
-    said = polyglot.refuses("train", "mine.yaml")
+    said = polyglot.refuses("train", "mine.yaml", *dry)
     assert "runs/mine: exists; continue it with `polyglot train runs/mine --resume`, choose another with run=…, or remove it" in said
     assert contents(folder) == before
 
@@ -367,6 +368,10 @@ DAMAGES = {
         lambda: Path("runs/mine/config.yaml").write_text(Path("runs/mine/config.yaml").read_text().replace("heads: 2", "heads: 3")),
         "step-00000004: comes from another configuration than runs/mine/config.yaml",
     ),
+    "text steps": (
+        lambda: Path("runs/mine/config.yaml").write_text(Path("runs/mine/config.yaml").read_text().replace("  steps: []\n", "  steps: [lowercase]\n")),
+        "step-00000004: comes from another configuration than runs/mine/config.yaml",
+    ),
     "never trained": (lambda: shutil.rmtree("runs/mine/checkpoints"), "runs/mine/checkpoints: no checkpoint; has the run been trained?"),
 }
 
@@ -382,7 +387,7 @@ def test_a_checkpoint_that_cannot_be_trusted(damage, verb, folder, polyglot):
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("damage", ["flipped", "missing", "manifest", "another vocabulary", "config.yaml"])
+@pytest.mark.parametrize("damage", ["flipped", "missing", "manifest", "another vocabulary", "config.yaml", "text steps"])
 def test_a_checkpoint_that_cannot_be_resumed(damage, folder, polyglot):
     spoil_it, sentence = DAMAGES[damage]
     spoil_it()
@@ -590,8 +595,19 @@ def test_what_is_typed_is_answered_and_whoever_leaves_early_is_no_error(folder):
         process.stdin.write(b"es regnet\n" * 5)
         process.stdin.close()
         said = process.stderr.read()
-        assert process.wait(timeout=60) != 2
-        assert said == b""
+        assert (process.wait(timeout=60), said) == (0, b"")
+
+
+@pytest.mark.parametrize("arguments", [("show",), ("show", "phrasebook"), ("evaluate", "runs/mine"), ("--quiet", *TRANSLATE, "some.txt")], ids=" ".join)
+def test_whoever_never_reads_is_no_error_either(arguments, folder):
+    """Also where all is printed at the end, and with tables."""
+    Path("some.txt").write_text("es regnet\n")
+    with start(*arguments) as process:
+        process.stdout.close()
+        process.stdin.close()
+        said = process.stderr.read()
+        assert process.wait(timeout=60) == 0, said
+    assert b"Traceback" not in said and b"BrokenPipe" not in said and b"Broken pipe" not in said
 
 
 def test_a_mistake_ends_with_status_2_and_no_traceback(folder):

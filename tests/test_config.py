@@ -153,7 +153,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("optimizer: adma", "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adam, adamw, sgd"),
         ("optimizer: {type: adam, momentum: 0.9}", "optimizer.momentum: no key named 'momentum'. Known: betas, epsilon, learning_rate, type"),
         ("optimizer: {type: sgd, learning_rate: 1e-3x}", "optimizer.learning_rate: found '1e-3x'; input should be a valid number"),
-        ("optimizer: {learning_rate: 1.0}", "optimizer: `type` is missing; write a name, or a mapping with `type` and settings"),
+        ("text: {steps: [{form: NFC}]}", "text.steps.0: `type` is missing; write a name, or a mapping with `type` and settings"),
         ("learning_rate_schedule: cosin", "learning_rate_schedule.type: no learning rate schedule named 'cosin'. Did you mean 'cosine'?"),
         ("schedule: with_copie", "with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?"),
         ("schedule: {type: unifrom}", "schedule.type: no schedule named 'unifrom'. Did you mean 'uniform'?"),
@@ -171,6 +171,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("search: {n_best: 9}", "search.n_best: 9 hypotheses cannot come from a beam of 5"),
         ("batching: {by: words}", "batching.by: found 'words'; input should be 'sentences' or 'tokens'"),
         ("losses: {bridge: {weight: -1}}", "losses.bridge.weight: found -1; input should be greater than or equal to 0"),
+        ("losses: {translation: {weight: 0}}", "losses.translation.weight: found 0; input should be greater than 0"),
         ("seeed: 3", "seeed: no key named 'seeed'. Did you mean 'seed'?"),
         ("seed: one", "seed: found 'one'; input should be a valid integer"),
     ],
@@ -218,6 +219,24 @@ def test_contradictions_are_said_at_once_too(problems):
     wrong = "schedule: {pairs: [xx-de]}\nvalidation: {bleu_pairs: [de-yy]}\nsearch: {n_best: 7}\nmodel: {languages: {zz: {}}}\n"
     found = problems(MINIMAL + wrong)
     assert [sentence.split(": ")[0] for sentence in found] == ["model.languages.zz", "schedule.pairs", "validation.bleu_pairs", "search.n_best"]
+
+
+CONTRADICTION = "search: {n_best: 7}\nvalidation: {bleu_pairs: [de-yy]}\nmodel: {languages: {zz: {}}}\nschedule: {pairs: [xx-de]}\n"
+
+
+@pytest.mark.parametrize("wrong", ["seeed: 3", "data: {}", "training: {steps: many}", "optimizer: adma", "losses: 3", "text: [lowercase]"])
+def test_contradictions_are_said_together_with_what_is_wrong_elsewhere(wrong, problems):
+    section = wrong.partition(":")[0]
+    rest = "".join(f"{line}\n" for line in MINIMAL.splitlines() if not line.startswith(section))
+    assert problems(rest + CONTRADICTION + wrong + "\n") == problems(f"{rest}{wrong}\n") + problems(MINIMAL + CONTRADICTION)
+
+
+@pytest.mark.parametrize("wrong", ["schedule: 3", "search: {beam: large}", "validation: {best_by: blue}", "model: {encodr: lstm}"])
+def test_what_is_wrong_contradicts_nothing(wrong, problems):
+    """One language has no pairs for the schedule that is meant where none is named; but one is named, if wrongly."""
+    own = wrong.partition(":")[0]
+    rest = "schedule: {pairs: [en-en]}\n" if own != "schedule" else ""
+    assert len(problems(MINIMAL.replace("[en, de, fr]", "[en]") + rest + f"{wrong}\n")) == 1
 
 
 @pytest.mark.parametrize(
@@ -281,6 +300,13 @@ def test_another_type_shares_nothing_with_the_common_one():
     assert config.of("fr").encoder == default
 
 
+@pytest.mark.parametrize("common", ["{size: 16}", "{type: lstm, size: 16}"])
+@pytest.mark.parametrize("own", ["lstm", "{type: lstm}", "{size: 16}"])
+def test_the_default_type_need_not_be_said_to_be_shared(common, own):
+    config = model(f"{{encoder: {common}, languages: {{de: {{encoder: {own}}}}}}}")
+    assert config.of("de").encoder == config.encoder and config.encoder.size == 16
+
+
 # Overrides ---------------------------------------------------------------------------------------------------------------
 
 
@@ -313,6 +339,35 @@ def test_a_name_alone_can_be_overridden_below(load):
     assert (config.model.encoder.type, config.model.encoder.size) == ("gru", 64)
     assert (config.model.of("de").decoder.type, config.model.of("de").decoder.layers) == ("gru", 1)
     assert (config.optimizer.type, config.optimizer.momentum, config.learning_rate_schedule.warmup) == ("sgd", 0.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("model.encoder.size", 64),
+        ("model.decoder.size", 64),
+        ("model.bridge.heads", 3),
+        ("model.embedding.size", 64),
+        ("optimizer.learning_rate", 0.01),
+        ("learning_rate_schedule.warmup", 3),
+        ("schedule.copies", True),
+        ("vocabulary.size", 500),
+    ],
+)
+def test_a_setting_of_what_nobody_named_is_one_of_the_default(setting, value, load):
+    """On the command line as in the file; the type and everything else stay what they are without it."""
+    section, *below, key = setting.split(".")
+    settings = {key: value}
+    for part in reversed(below):
+        settings = {part: settings}
+    whole = load()
+    parts = [whole]
+    for part in (section, *below):
+        parts.append(getattr(parts[-1], part))
+    changed = parts.pop().model_copy(update={key: value})
+    for part, name in zip(reversed(parts), reversed((section, *below))):
+        changed = part.model_copy(update={name: changed})
+    assert load(MINIMAL, f"{setting}={str(value).lower()}") == load(MINIMAL + yaml.safe_dump({section: settings})) == changed
 
 
 def test_the_last_override_wins(load):

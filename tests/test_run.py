@@ -160,7 +160,9 @@ def test_the_fingerprint_is_of_all_that_components_are_built_from(tmp_path):
     assert fingerprint() == run.fingerprint
     for same in ({"training": {"steps": 9}}, {"optimizer": {"type": "sgd"}}, {"schedule": {"copy_weight": 2.0}}, {"seed": 5}, {"search": {"beam": 9}}):
         assert fingerprint(**same) == run.fingerprint
-    for other in ({"model": {"bridge": {"heads": 2}}}, {"schedule": {"pairs": ["de-en"]}}, {"model": {"languages": {"de": {"encoder": "gru"}}}}):
+    texts = {"text": {"steps": ["lowercase"]}}, {"text": {"languages": {"de": ["lowercase"]}}}, {"text": {"steps": [{"type": "unicode", "form": "NFKC"}]}}
+    models = {"model": {"bridge": {"heads": 2}}}, {"schedule": {"pairs": ["de-en"]}}, {"model": {"languages": {"de": {"encoder": "gru"}}}}
+    for other in (*models, *texts):
         assert fingerprint(**other) != run.fingerprint
     vocabulary = run.vocabulary_file("de")
     shutil.copy(run.vocabulary_file("fr"), vocabulary)

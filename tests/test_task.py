@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyglot.errors import ConfigError
-from polyglot.task import LanguagePair, Task, kind_of, match_pairs, zero_shot_pairs
+from polyglot.task import LanguagePair, Task, kind_of, match_pairs
 
 LANGUAGES = ["en", "de", "fr", "cs"]
 codes = st.builds(str.__add__, st.sampled_from(string.ascii_letters), st.text(string.ascii_letters + string.digits + "_", max_size=6))
@@ -62,23 +62,10 @@ def test_a_pattern_that_names_nothing_is_refused(pattern, sentence):
         match_pairs(["*-*", pattern], LANGUAGES)
 
 
-def test_zero_shot_of_english_centric_training_are_the_pairs_without_english():
-    trained = match_pairs(["en-*", "*-en"], LANGUAGES)
-    assert set(zero_shot_pairs(trained, LANGUAGES)) == set(match_pairs(["*-*"], LANGUAGES)) - set(trained)
-    assert zero_shot_pairs(match_pairs(["*-*"], LANGUAGES), LANGUAGES) == []
-
-
-def test_zero_shot_needs_both_components_and_a_copy_trains_them():
-    assert zero_shot_pairs(pairs("de-en", "fr-cs"), LANGUAGES) == pairs("de-cs", "fr-en")
-    assert zero_shot_pairs(pairs("de-en", "fr-fr"), LANGUAGES) == pairs("de-fr", "fr-en")
-
-
 @given(st.sets(st.sampled_from([LanguagePair(*both) for both in itertools.product(LANGUAGES, LANGUAGES)])))
 def test_every_pair_has_one_kind(trained):
-    zero_shot = zero_shot_pairs(trained, LANGUAGES)
     for pair in (LanguagePair(*both) for both in itertools.product(LANGUAGES, LANGUAGES)):
         kind = kind_of(pair, trained)
         assert (kind == "copy") == pair.is_copy
         assert (kind == "supervised") == (pair in trained and not pair.is_copy)
-        if pair in zero_shot:
-            assert kind == "zero-shot"
+        assert (kind == "zero-shot") == (pair not in trained and not pair.is_copy)

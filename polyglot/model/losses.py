@@ -37,6 +37,8 @@ class TranslationLoss(Loss):
     """−log p(y given x), mean over the target tokens; padding is not even projected."""
 
     class Config(Loss.Config):
+        weight: float = Field(1.0, gt=0)
+        """Its share in the total; never 0, since nothing else teaches a decoder."""
         label_smoothing: float = Field(0.0, ge=0, lt=1)
         """Share of the probability that is spread over the whole vocabulary (Szegedy et al. 2016)."""
 

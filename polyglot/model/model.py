@@ -16,7 +16,7 @@ from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.language import EmbeddingConfig, LanguageDecoder, LanguageEncoder, embedding_table, initialize
 from polyglot.model.memory import Memory
-from polyglot.registry import ComponentConfig
+from polyglot.registry import ComponentConfig, spelt_out
 from polyglot.task import LanguagePair
 
 
@@ -25,16 +25,16 @@ class LanguageConfig(ComponentConfig):
 
     embedding: EmbeddingConfig = EmbeddingConfig()
     """Word embeddings."""
-    encoder: ENCODERS.config_type() = Field(default={"type": "lstm"}, validate_default=True)
+    encoder: ENCODERS.config_type(default="lstm")
     """What reads the language."""
-    decoder: DECODERS.config_type() = Field(default={"type": "lstm"}, validate_default=True)
+    decoder: DECODERS.config_type(default="lstm")
     """What writes the language."""
 
 
 class ModelConfig(LanguageConfig):
     """The components of every language, the bridge, and what single languages do differently."""
 
-    bridge: BRIDGES.config_type() = Field(default={"type": "attention"}, validate_default=True)
+    bridge: BRIDGES.config_type(default="attention")
     """The layers all languages share."""
     states_size: int | None = Field(None, ge=1)
     """Size D of the states that every encoder hands to the bridge; by default `encoder.size`. A projection appears where they differ."""
@@ -49,7 +49,7 @@ class ModelConfig(LanguageConfig):
         """A language names only its differences: the rest comes from the settings for all."""
         if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
             return value
-        common = {key: value.get(key, field.default) for key, field in LanguageConfig.model_fields.items()}
+        common = {key: spelt_out(value.get(key, {}), dict(field.default)) for key, field in LanguageConfig.model_fields.items()}
         languages = {
             language: _merge(common, own) if isinstance(own, dict) else own for language, own in value["languages"].items()
         }
@@ -84,8 +84,7 @@ def _merge(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """`own` laid over `common`, part by part; a part of another type shares nothing with the common one."""
     merged = dict(common)
     for key, value in own.items():
-        value = {"type": value} if isinstance(value, str) else value
-        base = {"type": common[key]} if isinstance(common.get(key), str) else common.get(key)
+        value, base = spelt_out(value, {}), common.get(key)
         if isinstance(value, dict) and isinstance(base, dict) and value.get("type", base.get("type")) == base.get("type"):
             value = {**base, **value}
         merged[key] = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping
@@ -85,13 +86,20 @@ class Log(AbstractContextManager):
         if not self.speaks:
             return
         logger.info(line)
-        record = {"kind": kind, "step": step, "time": round(time.time(), 3), **values}
+        record = {"kind": kind, "step": step, "time": round(time.time(), 3), **_or_null(values)}
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
+                file.write(json.dumps(record, allow_nan=False) + "\n")
         except OSError as error:
             raise CheckpointError(f"{self.path}: the log cannot be written: {error.strerror}") from None
         self.accelerator.log({f"{kind}/{name}": value for name, value in _flat(values)}, step=step)
+
+
+def _or_null(value: Any) -> Any:
+    """Nested values, with null for what is no finite number: JSON knows no other way to say so."""
+    if isinstance(value, Mapping):
+        return {name: _or_null(each) for name, each in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, float]]:

@@ -23,10 +23,9 @@ class Progress:
     """validations since then"""
 
     def judge(self, *, by: str, value: float) -> bool:
-        """Whether this validation is the best so far; a loss is better when lower, BLEU when higher, and NaN never."""
-        if self.best is None or self.best["by"] != by:
-            better = math.isfinite(value)
-        else:
+        """Whether this validation is the best so far; a loss is better when lower, BLEU when higher, and what is no finite number never."""
+        better = math.isfinite(value)
+        if better and self.best is not None and self.best["by"] == by:
             better = value < self.best["value"] if by == "loss" else value > self.best["value"]
         if better:
             self.best, self.without_better = {"step": self.step, "by": by, "value": value}, 0

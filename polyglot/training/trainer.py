@@ -128,6 +128,7 @@ class Trainer:
                 "progress": self.progress.to_dict(),
                 "positions": {name: stream.position for name, stream in self.streams.items()},
                 "optimizer": self.run.config.optimizer.type,
+                "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(),
             },
             configuration=self.run.fingerprint,
         )
@@ -152,6 +153,8 @@ class Trainer:
             name, _, quantity = key.rpartition("/")
             # Fused optimizers keep the step count beside the parameter too.
             self.optimizer.state[named[name]][quantity] = value.to(named[name].device, copy=True)
+        if self.accelerator.scaler and state.get("scaler"):
+            self.accelerator.scaler.load_state_dict(state["scaler"])
         self.progress = Progress.from_dict(state["progress"])
         self.saved = self.progress.step
         best = self.progress.best

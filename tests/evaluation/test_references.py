@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from polyglot.task import LanguagePair, zero_shot_pairs
+from polyglot.task import LanguagePair, kind_of
 
 FOLDER = Path(__file__).parents[2] / "evaluation" / "references"
 ATTENTION_BRIDGE = (
@@ -33,7 +33,7 @@ def scores(name: str) -> dict[LanguagePair, float]:
 
 def zero_shot(name: str) -> list[float]:
     trained = [LanguagePair.parse(pair) for pair in read(name)["trained"]]
-    return [scores(name)[pair] for pair in zero_shot_pairs(trained, read(name)["languages"])]
+    return [score for pair, score in scores(name).items() if kind_of(pair, trained) == "zero-shot"]
 
 
 def gains(name: str, *, over: str) -> dict[str, float]:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 import torch
@@ -46,7 +47,9 @@ def at_step(trainer, step, act):
 
 
 def lines(run, kind):
-    return [line for line in map(json.loads, run.log.read_text(encoding="utf-8").splitlines()) if line["kind"] == kind]
+    """As any reader of JSON has them: Python's own would also take a NaN, which JSON does not know."""
+    read = partial(json.loads, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    return [line for line in map(read, run.log.read_text(encoding="utf-8").splitlines()) if line["kind"] == kind]
 
 
 # At the last step --------------------------------------------------------------------------------------------------------
@@ -164,13 +167,26 @@ def test_patience_is_counted_over_a_resume(tmp_path):
 
 
 @pytest.mark.parametrize("by", ["loss", "bleu"])
-def test_no_number_is_never_the_best(by):
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_no_number_is_never_the_best(by, value):
     progress = Progress()
-    assert not progress.judge(by=by, value=math.nan) and progress.without_better == 1
+    assert not progress.judge(by=by, value=value) and progress.without_better == 1
     assert progress.judge(by=by, value=3.0) and progress.without_better == 0
-    assert not progress.judge(by=by, value=math.nan)
+    assert not progress.judge(by=by, value=value) and progress.without_better == 1
     assert progress.judge(by=by, value=2.0 if by == "loss" else 4.0)
     assert not progress.judge(by=by, value=progress.best["value"]), "as good is not better"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_validation_that_is_no_number_is_null_in_the_log(value, tmp_path):
+    """And the run goes on, also after a stop; the best is still the one that was."""
+    run = tiny_run(tmp_path, training={"steps": 8}, validation={"every": 2})
+    train(run, validating(value, 2.0, value), stop_after=6)
+    train(Run.open(run.path), validating(3.0))
+    assert [(line["value"], line["losses"]["de-en"], line["best"]) for line in lines(run, "validation")] == [
+        (None, None, False), (2.0, 2.0, True), (None, None, False), (3.0, 3.0, False)
+    ]  # fmt: skip
+    assert checkpoints.best_step(run.checkpoints) == 4
 
 
 def test_another_measure_begins_anew():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 import torch
+from accelerate import Accelerator
 
 from polyglot import checkpoint as checkpoints
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.run import Run
+from polyglot.training import start
 from polyglot.validation import Validation
 from tests.runs import tiny_run, train, trainer_of
 
@@ -104,6 +107,36 @@ def test_stopped_and_resumed_is_as_if_never_stopped(kind, stop, straight):
 
     train(Run.open(run.path), validator_again)
     assert_same(never_stopped, run)
+
+
+def scaling(*, init_scale=2.0**16, growth_interval=2000, **given):
+    """An accelerator that scales losses as for fp16, which a machine without one does not have."""
+    accelerator = Accelerator(**given)
+    accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=init_scale, growth_interval=growth_interval)
+    return accelerator
+
+
+def test_half_precision_goes_on_with_the_scale_it_had_found(tmp_path, monkeypatch):
+    """And with its count of steps since the scale last changed."""
+    monkeypatch.setattr(start, "Accelerator", partial(scaling, init_scale=8.0, growth_interval=3))
+    never_stopped, stopped = (tiny_run(tmp_path, name, **sections("adam") | {"validation": {"every": 1000}}) for name in ("straight", "stopped"))
+    scaler = train(never_stopped).accelerator.scaler
+    assert scaler.get_scale() == 8.0 * 2 ** (STEPS // 3)
+    for stop in (4, 8, None):
+        resumed = train(stopped, stop_after=stop).accelerator.scaler
+    assert resumed.state_dict() == scaler.state_dict()
+    assert_same(never_stopped, stopped)
+
+
+def test_a_scale_is_only_for_who_scales(tmp_path, monkeypatch):
+    """A run may change its precision: what was found for the other one does not stand in the way."""
+    run = tiny_run(tmp_path, training={"steps": STEPS})
+    train(run, stop_after=4)
+    with monkeypatch.context() as half:
+        half.setattr(start, "Accelerator", scaling)
+        train(run, stop_after=8)
+    train(run)
+    assert checkpoints.steps(run.checkpoints)[-1] == STEPS
 
 
 def test_stopped_at_every_step(straight):
