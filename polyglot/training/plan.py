@@ -79,7 +79,7 @@ def plan(config: Config) -> Plan:
     for others in (config.data.valid, config.data.test):
         corpora_of(config, others)
     normalisers = Run(config.run, config).normalisers
-    vocabularies = build_vocabularies(config, corpora, normalisers)
+    vocabularies = build_vocabularies(config, corpora, normalisers, languages=config.languages)
     datasets = build_datasets(config, corpora, vocabularies, normalisers)
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)

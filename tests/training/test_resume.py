@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from functools import partial
 
 import pytest
@@ -10,7 +11,8 @@ import torch
 from accelerate import Accelerator
 
 from polyglot import checkpoint as checkpoints
-from polyglot.errors import CheckpointError, ConfigError
+from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training import start
 from polyglot.validation import Validation
@@ -76,6 +78,11 @@ def tensors_of(run):
     assert checkpoint.step == STEPS
     parts = {file: checkpoint.component(file.removesuffix(".safetensors")) for file in checkpoint.manifest["files"] if file.endswith(".safetensors")}
     return {f"{file}/{key}": tensor for file, part in parts.items() for key, tensor in part.items()}
+
+
+def tensors(run):
+    last = checkpoints.choose(run.checkpoints, "last")[0]
+    return [tensor for name in ("encoder.de", "bridge", "decoder.fr") for _, tensor in sorted(last.component(name).items())]
 
 
 def assert_same(one, other):
@@ -254,6 +261,43 @@ def test_what_the_components_are_built_from_cannot_change(override, tmp_path):
         Run.reconfigure(run.path, [override])
     assert (run.path / "config.yaml").read_text(encoding="utf-8") == before
     train(Run.open(run.path))
+
+
+@pytest.mark.parametrize("lost", ["de", "fr"])
+def test_a_vocabulary_that_is_gone_is_not_learnt_again_once_there_are_checkpoints(lost, tmp_path):
+    """What the parameters know is lost with it; put back, training goes on."""
+    run = tiny_run(tmp_path)
+    train(run, stop_after=3)
+    file = run.vocabulary_file(lost)
+    before = file.rename(tmp_path / "elsewhere")
+    (tmp_path / "train.en").write_text("".join(f"{line} more\n" for line in (tmp_path / "train.en").read_text().splitlines()))
+    others = {path: path.read_bytes() for path in file.parent.iterdir()}
+    with pytest.raises(CheckpointError, match=f"{file}: no such file, but the checkpoints were trained with it; put it back"):
+        trainer_of(Run.open(run.path))
+    assert {path: path.read_bytes() for path in file.parent.iterdir()} == others
+    before.rename(file)
+    train(Run.open(run.path))
+
+
+def test_before_the_first_checkpoint_only_what_is_missing_is_learnt(tmp_path):
+    """Another start was killed between two of them."""
+    whole, run = tiny_run(tmp_path, "whole"), tiny_run(tmp_path)
+    train(whole)
+    train(run, stop_after=1)
+    shutil.rmtree(run.checkpoints)
+    run.vocabulary_file("en").unlink()
+    kept = {path: path.stat().st_mtime_ns for path in run.vocabulary_file("en").parent.iterdir()}
+    train(Run.open(run.path))
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept and len(kept) == 2
+    assert [tensor.tolist() for tensor in tensors(run)] == [tensor.tolist() for tensor in tensors(whole)]
+
+
+def test_a_start_that_fails_leaves_no_vocabulary_behind(tmp_path):
+    """The next one may have other settings, and would learn another."""
+    run = tiny_run(tmp_path, data={"valid": [{"type": "text", "path": "nowhere.{language}"}]})
+    with pytest.raises(DataError, match="nowhere"):
+        trainer_of(run, Validator(run))
+    assert not list(run.vocabulary_file("en").parent.iterdir())
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
