@@ -80,20 +80,21 @@ def train(
     from polyglot.training.start import build_trainer
 
     if dry_run:
-        settings = load_config(Path(config) / "config.yaml" if resume else config, overrides or ())
-        if not resume:
+        if resume:
+            settings = Run.reconfigure(config, overrides or ()).config
+        else:
+            settings = load_config(config, overrides or ())
             Run(settings.run, settings).check_new()
         screen.print(*plan(settings).tables(), sep="\n")
         return
-    if resume:
-        run = Run.reconfigure(config, overrides) if overrides else Run.open(config)
-    else:
-        run = Run.create(load_config(config, overrides or ()))
+    run = Run.reconfigure(config, overrides or ()) if resume else Run.create(load_config(config, overrides or ()))
     with run.locked():
         with nullcontext() if resume else run.removed_on_error():
             trainer = build_trainer(run, Validator(run))
         if resume and checkpoints.steps(run.checkpoints):
             trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
+        if resume and overrides:
+            run.write_config()  # only now that data and checkpoint agree with it
         trainer.train()
     logger.info(f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training")
     if trainer.interrupted:

@@ -210,6 +210,35 @@ def test_what_cannot_be_resumed_leaves_the_run_as_it_was(folder, polyglot):
     assert polyglot(*TRANSLATE, stdin="es regnet\n").status == 0
 
 
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("optimizer=sgd", "step-00000004: the optimizer was another one, 'adam'; the configuration says 'sgd'"),
+        ("data.folder=nowhere", "nowhere/train.{language}: nothing for any of en, de, fr"),
+        ("training.trackers=[aim]", "training.trackers: aim not installed"),
+        ("data.filter.max_length=1", "only over-long sentences"),
+        ("run=runs/other", "run: 'runs/other'; the run stays where it is, in runs/mine"),
+    ],
+)
+def test_a_change_that_does_not_work_is_not_kept(override, sentence, folder, polyglot):
+    before = contents(folder)
+    assert sentence in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6", override)
+    assert contents(folder) == before and not Path("runs/other").exists()
+    assert polyglot("train", "runs/mine", "--resume").status == 0
+
+
+def test_a_change_that_works_is_kept(folder, polyglot):
+    assert polyglot("train", "runs/mine", "--resume", "training.steps=6").status == 0
+    assert Run.open("runs/mine").config.training.steps == 6
+
+
+@pytest.mark.parametrize("override", ["model.encoder.size=10", "schedule=many_to_many", "run=runs/other"])
+def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, polyglot):
+    before = contents(folder)
+    polyglot.refuses("train", "runs/mine", "--resume", "--dry-run", override)
+    assert contents(folder) == before
+
+
 # Bad input: the configuration --------------------------------------------------------------------------------------------
 
 
