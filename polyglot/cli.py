@@ -150,12 +150,11 @@ def evaluate(
     opened = Run.open(run)
     settings = Protocol.load(protocol)
     translator = Translator.load(opened, checkpoint=checkpoint)
+    folder = opened.evaluation / Path(protocol).stem
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
         row = bar.add_task("directions")
-        matrix = evaluate_run(
-            opened, translator, settings, progress=lambda cell, done, of: bar.update(row, completed=done, total=of, description=str(cell.pair))
-        )
-    folder = opened.evaluation / Path(protocol).stem
+        advance = lambda cell, done, of: bar.update(row, completed=done, total=of, description=str(cell.pair))  # noqa: E731
+        matrix = evaluate_run(opened, translator, settings, folder=folder, progress=advance)
     matrix.save(folder)
     for metric in matrix.metrics:
         screen.print(table(matrix, metric))

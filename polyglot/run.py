@@ -123,11 +123,11 @@ class Run:
         return hashlib.sha256(json.dumps(built_from, sort_keys=True).encode()).hexdigest()
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, content: str | bytes) -> None:
     """A file is either what it was or what it shall be. Raises CheckpointError when it cannot be written."""
     temporary = path.with_name(f".{path.name}.writing")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         temporary.replace(path)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from None

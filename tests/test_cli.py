@@ -26,6 +26,7 @@ from polyglot import cli, shipped
 from polyglot.config import load_config
 from polyglot.data import fetch
 from polyglot.evaluate.validation import Validator
+from polyglot.inference import Translator
 from polyglot.run import Run
 from polyglot.training.start import build_trainer
 from polyglot.version import VERSION
@@ -575,8 +576,21 @@ def test_a_protocol_that_cannot_be_meant(protocol, sentence, folder, polyglot):
 
 def test_a_matrix_that_cannot_be_written(folder, polyglot):
     Path("runs/mine/evaluation").write_text("in the way")
-    result = polyglot("evaluate", "runs/mine")
-    assert result.status == 2 and "runs/mine/evaluation/default: the matrix cannot be written" in result.errors
+    assert "runs/mine/evaluation/default: the matrix cannot be written" in polyglot.refuses("evaluate", "runs/mine")
+
+
+def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
+    translate, seen = Translator.translate, []
+
+    def interrupted(self, sentences, **given):
+        seen.append(f"{given['source']}-{given['target']}.txt")
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+        return translate(self, sentences, **given)
+
+    monkeypatch.setattr(Translator, "translate", interrupted)
+    assert polyglot("evaluate", "runs/mine").status == 130
+    assert {path.name for path in Path("runs/mine/evaluation/default/hypotheses").iterdir()} == set(seen[:3])
 
 
 # fetch -------------------------------------------------------------------------------------------------------------------
