@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from polyglot.console import LogLines, aside
 from polyglot.errors import PolyglotError
@@ -115,23 +115,30 @@ def translate(
     checkpoint: Checkpoint = "best",
 ) -> None:
     """Translate a file or standard input, line by line."""
-    from polyglot.data.lines import line_blocks, stream_blocks
+    from polyglot.data.lines import line_blocks, portions, stream_blocks
     from polyglot.inference import Translator
     from polyglot.task import LanguagePair
 
     settings = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
     settings = {name: value for name, value in settings.items() if value is not None}
     translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)])
+    total = sum(map(len, line_blocks(file))) if file else None  # which also finds what is no text before anything is printed
+    blocks = line_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input")
+    columns = TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    hidden = not aside.is_terminal or sys.stdout.isatty()  # there the translations show how far it is
     number = 0
-    for lines in line_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input"):
-        for hypotheses in translator.hypotheses(lines, source=source, target=target, **settings):
-            number += 1
-            if n_best is None:
-                print(hypotheses[0].text)
-            else:
-                for each in hypotheses:
-                    print(number, f"{each.score:.4f}", f"{each.log_probability:.4f}", each.text, sep="\t")
-        sys.stdout.flush()
+    with Progress(*columns, console=aside, transient=True, redirect_stdout=False, disable=hidden) as bar:
+        row = bar.add_task("lines", total=total)
+        for lines in portions(blocks):
+            for hypotheses in translator.hypotheses(lines, source=source, target=target, **settings):
+                number += 1
+                if n_best is None:
+                    print(hypotheses[0].text)
+                else:
+                    for each in hypotheses:
+                        print(number, f"{each.score:.4f}", f"{each.log_probability:.4f}", each.text, sep="\t")
+            sys.stdout.flush()
+            bar.update(row, completed=number)
 
 
 @app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --protocol quick --checkpoint last")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import hashlib
+import io
 import json
 import os
 import shlex
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from rich.console import Console
 
 from polyglot import checkpoint as checkpoints
 from polyglot import cli, shipped
@@ -472,6 +474,40 @@ def test_a_file_plain_or_gzipped_is_read_as_standard_input_is(folder, polyglot):
     Path("some.gz").write_bytes(gzip.compress(text.encode()))
     plain, zipped, given = polyglot(*TRANSLATE, "some.txt"), polyglot(*TRANSLATE, "some.gz"), polyglot(*TRANSLATE, stdin=text)
     assert plain == zipped == given and given.output.count("\n") == len(TEXT["de"])
+
+
+@pytest.mark.parametrize("given", ["file", "standard input"])
+def test_the_first_lines_are_printed_before_the_last_are_translated(given, folder, polyglot, capsys, monkeypatch):
+    """However large the file; in parts, it is translated as in one."""
+    text = "".join(f"{line}\n" for line in TEXT["de"])
+    Path("some.txt").write_text(text, encoding="utf-8")
+    say = partial(polyglot, *TRANSLATE, "--n-best", 1, *(["some.txt"] if given == "file" else []), stdin=text if given != "file" else "")
+    whole, translate, printed = say().output.splitlines(), Translator.hypotheses, []
+
+    def look(self, lines, **settings):
+        printed.append(capsys.readouterr().out)
+        return translate(self, lines, **settings)
+
+    monkeypatch.setattr(Translator, "hypotheses", look)
+    monkeypatch.setattr("polyglot.data.lines.PORTION", 2)
+    printed.append(say().output)
+    assert [part.splitlines() for part in printed] == [[], whole[:2], whole[2:4], whole[4:]]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_sees_how_far_it_is_and_the_output_is_the_same(terminal, folder, polyglot, monkeypatch):
+    Path("some.txt").write_text("es regnet\n" * 3, encoding="utf-8")
+    before = polyglot(*TRANSLATE, "some.txt")
+    shown = io.StringIO()
+    monkeypatch.setattr(cli, "aside", Console(file=shown, force_terminal=terminal, width=80))
+    assert polyglot(*TRANSLATE, "some.txt") == before
+    assert ("3/3" in shown.getvalue()) == terminal
+
+
+def test_a_file_with_a_damaged_end_is_refused_before_anything_is_printed(folder, polyglot, monkeypatch):
+    monkeypatch.setattr("polyglot.data.lines.BLOCK", 16)
+    Path("some.txt").write_bytes(b"es regnet\n" * 5 + b"\xff\n")
+    assert "some.txt, line 6: not UTF-8" in polyglot.refuses(*TRANSLATE, "some.txt")
 
 
 def test_nothing_in_is_nothing_out(folder, polyglot):
