@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +43,12 @@ class Corpora:
             if language not in have:
                 problems += [lacking[language] for corpus in self._corpora if language in (lacking := corpus.lacking())]
         return list(dict.fromkeys(problems))
+
+    def check_any(self, wanted: Collection[LanguagePair]) -> None:
+        """Raises DataError when there is text for none of the pairs: held-out text may lack some."""
+        if not self.pairs() & set(wanted):
+            problems = self.check() or [f"no text for any of {', '.join(map(str, wanted))}"]
+            raise DataError("\n".join(problems))
 
     def pairs(self) -> set[LanguagePair]:
         """What all of them together serve."""
