@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import types
 import typing
@@ -19,7 +20,7 @@ from polyglot.yaml_file import parse_value, read_yaml
 
 MINIMAL = """\
 languages: [en, de, fr]
-data: {train: [{type: text, path: "train.{language}"}]}
+data: {train: [{type: text, path: "train.{language}"}], valid: [{type: phrasebook, split: valid}]}
 training: {steps: 10}
 """
 
@@ -229,6 +230,15 @@ def test_bleu_needs_components_that_some_task_trains(pairs, bleu, problems):
     source, target = bleu.split("-")
     assert problems(f"{MINIMAL}schedule: {{pairs: {pairs}}}\nvalidation: {{bleu_pairs: [{bleu}]}}\n") == [
         f"validation.bleu_pairs: {bleu} needs an encoder of {source} and a decoder of {target}, which no task trains"
+    ]
+
+
+@pytest.mark.parametrize("settings", [{"bleu_pairs": ["de-en"]}, {"patience": 3}, {"bleu_pairs": ["de-en"], "best_by": "bleu", "patience": 3}])
+def test_what_is_asked_of_held_out_text_needs_some(settings, problems, load):
+    asked = f"validation: {json.dumps(settings)}\n"
+    load(MINIMAL + asked)
+    assert problems(MINIMAL.replace(", valid: [{type: phrasebook, split: valid}]", "") + asked) == [
+        f"validation.{key}: needs held-out text, and data.valid names no corpus" for key in settings
     ]
 
 
