@@ -101,8 +101,6 @@ class Translator:
 
         search_settings: `beam`, `length_penalty` and the other fields of SearchConfig, where they differ from the run's.
         """
-        if isinstance(sentences, str):
-            raise DataError("translate: takes a list of sentences, found one string; put it in a list")
         return [best.text for best, *_ in self.hypotheses(sentences, source=source, target=target, **search_settings)]
 
     def hypotheses(self, sentences: Sequence[str], *, source: str, target: str, **search_settings: Any) -> list[list[Translation]]:
@@ -124,10 +122,10 @@ class Translator:
     def score(self, sources: Sequence[str], targets: Sequence[str], *, source: str, target: str) -> list[float]:
         """log p(target given source) of each pair of sentences, summed over its pieces and the end."""
         self.check(source, target)
+        source_pieces, target_pieces = self.encode_text(sources, source), self.encode_text(targets, target)
         if len(sources) != len(targets):
             raise DataError(f"score: {len(sources)} sources and {len(targets)} targets; the same number is needed")
         task = Task(LanguagePair(source, target))
-        source_pieces, target_pieces = self.encode_text(sources, source), self.encode_text(targets, target)
         scores = [0.0] * len(sources)
         for rows in _by_length(target_pieces, size=ROWS // 16, empty=True):
             batch = Batch.of(task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows])
@@ -147,7 +145,9 @@ class Translator:
             raise ConfigError(f"target language: {unknown_name('decoder', target, self.targets)}")
 
     def encode_text(self, sentences: Sequence[str], language: str) -> list[list[int]]:
-        """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none."""
+        """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none. Raises DataError for a lone string."""
+        if isinstance(sentences, str):
+            raise DataError(f"{language}: a list of sentences is expected, found the one string {sentences[:40]!r}; put it in a list")
         steps = self.normalisers[language]
         return self.vocabularies[language].encode([steps.apply(sentence) if sentence.strip() else "" for sentence in sentences])
 

@@ -244,8 +244,15 @@ def test_a_narrower_beam_than_the_runs_gives_fewer_hypotheses(run, translator):
 
 
 def test_one_string_is_no_list(translator):
-    with pytest.raises(DataError, match="translate: takes a list of sentences, found one string; put it in a list"):
-        translator.translate("ein Hund", **of("de-en"))
+    for call in (
+        lambda: translator.translate("ein Hund", **of("de-en")),
+        lambda: translator.hypotheses("ein Hund", **of("de-en")),
+        lambda: translator.score("ein Hund", ["a dog"], **of("de-en")),
+        lambda: translator.score("ein Hund", "one dogs", **of("de-en")),
+        lambda: translator.score(["ein Hund"], "a", **of("de-en")),
+    ):
+        with pytest.raises(DataError, match="(de|en): a list of sentences is expected, found the one string '.*'; put it in a list"):
+            call()
 
 
 def test_as_many_sources_as_targets(translator):
