@@ -41,8 +41,9 @@ class Checkpoint:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
             if manifest.pop("checksum", None) not in (None, _checksum(manifest)):
                 raise ValueError("its own checksum differs")
-            assert isinstance(manifest["files"], dict) and isinstance(manifest["step"], int)
-        except (OSError, ValueError, KeyError, AssertionError, TypeError, AttributeError) as error:
+            if not isinstance(manifest["files"], dict) or not isinstance(manifest["step"], int):
+                raise ValueError("`files` or `step` is something else")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({error})") from None
         return cls(path, manifest)
 
@@ -214,8 +215,9 @@ def best_step(folder: Path) -> int | None:
         return None
     try:
         step = json.loads((folder / BEST).read_text(encoding="utf-8"))["step"]
-        assert isinstance(step, int)
-    except (OSError, ValueError, KeyError, TypeError, AssertionError):
+        if not isinstance(step, int):
+            raise ValueError("no step")
+    except (OSError, ValueError, KeyError, TypeError):
         raise CheckpointError(f"{folder / BEST}: cannot be used; remove it, and the newest checkpoint counts as the best") from None
     return step if step in steps(folder) else None
 
