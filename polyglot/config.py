@@ -121,7 +121,7 @@ class Config(ComponentConfig):
 
     languages: list[str] = Field(min_length=1)
     """The languages, by codes such as `de` or `zh_Hans`."""
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=2**64)
     """Where all randomness comes from."""
     run: str | None = None
     """The run directory; by default `runs/` and the name of the configuration."""

@@ -175,6 +175,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("losses: {translation: {weight: 0}}", "losses.translation.weight: found 0; input should be greater than 0"),
         ("seeed: 3", "seeed: no key named 'seeed'. Did you mean 'seed'?"),
         ("seed: one", "seed: found 'one'; input should be a valid integer"),
+        (f"seed: {2**64}", f"seed: found {2**64}; input should be less than"),
     ],
 )
 def test_what_is_wrong_is_said_where_it_stands(wrong, sentence, problems):
