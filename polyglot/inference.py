@@ -70,6 +70,7 @@ class Translator:
         trained = run.config.pairs
         for pair in pairs or ():
             check_direction(pair, trained)
+        place = _device(device)
         sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
         chosen = checkpoints.choose(run.checkpoints, checkpoint)
         for one in chosen:
@@ -77,9 +78,8 @@ class Translator:
                 raise CheckpointError(f"{one.path}: comes from another configuration than {run.path / 'config.yaml'}")
         model = TranslationModel(run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None)
         checkpoints.load_average(chosen, model.component_parameters())
-        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         return cls(
-            model.to(device).eval(),
+            model.to(place).eval(),
             vocabularies=run.vocabularies,
             normalisers=run.normalisers,
             search_config=run.config.search,
@@ -185,6 +185,16 @@ def check_direction(pair: LanguagePair, trained: Sequence[LanguagePair]) -> None
         raise ConfigError(f"source language: {unknown_name('encoder', pair.source, sources)}")
     if pair.target not in targets:
         raise ConfigError(f"target language: {unknown_name('decoder', pair.target, targets)}")
+
+
+def _device(wanted: str | torch.device | None) -> torch.device:
+    """That device, or the best that there is. Raises ConfigError for one that this machine does not have."""
+    try:
+        device = torch.device(wanted or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError):  # PyTorch's answers to a wrong name, a wrong build, no name at all
+        raise ConfigError(f"device: {wanted!r} cannot be had on this machine; 'cpu' can") from None
+    return device
 
 
 def _by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:

@@ -258,3 +258,9 @@ def test_one_string_is_no_list(translator):
 def test_as_many_sources_as_targets(translator):
     with pytest.raises(DataError, match="score: 2 sources and 1 targets; the same number is needed"):
         translator.score(["a", "b"], ["c"], **of("de-en"))
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99", 3.5])
+def test_a_device_that_is_not_there_is_a_sentence(device, run):
+    with pytest.raises(ConfigError, match=f"device: {device!r} cannot be had on this machine; 'cpu' can"):
+        Translator.load(run, device=device)
