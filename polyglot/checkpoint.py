@@ -223,13 +223,17 @@ def best_step(folder: Path) -> int | None:
 
 
 def prune(folder: Path, *, keep: int) -> None:
-    """Remove all but the newest `keep` and the best, and what a process left that was killed while it wrote."""
-    for left in folder.glob(".step-*"):
-        shutil.rmtree(left)
+    """Remove all but the newest `keep` and the best, and what a process left that was killed while it wrote.
+
+    Raises CheckpointError for what cannot be removed.
+    """
     best = best_step(folder)
-    for step in steps(folder)[:-keep]:
-        if step != best:
-            shutil.rmtree(folder / f"step-{step:08d}")
+    old = [folder / f"step-{step:08d}" for step in steps(folder)[:-keep] if step != best]
+    for path in [*folder.glob(".step-*"), *old]:
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            raise CheckpointError(f"{path}: cannot be removed: {error.strerror or error}") from None
 
 
 def choose(folder: Path, which: str) -> list[Checkpoint]:

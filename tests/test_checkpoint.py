@@ -449,3 +449,20 @@ def test_what_is_no_manifest_is_a_sentence(flags, tmp_path):
     for folder, manifest, best in zip(folders, *(iter(said.splitlines()[start::2]) for start in (0, 1)), strict=True):
         assert re.fullmatch(rf"{folder}: no complete checkpoint: manifest.json cannot be used \(.+\)", manifest)
         assert best == f"{folder / 'best.json'}: cannot be used; remove it, and the newest checkpoint counts as the best"
+
+
+@pytest.mark.parametrize("name", ["step-00000005", ".step-00000007.writing"])
+def test_what_cannot_be_removed_is_a_sentence(name, tmp_path, monkeypatch):
+    for step in (5, 6, 7):
+        write(tmp_path, step)
+    (tmp_path / ".step-00000007.writing").mkdir()
+    remove = shutil.rmtree
+
+    def refuse(path, **given):
+        if Path(path).name == name:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        remove(path, **given)
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    with pytest.raises(CheckpointError, match=f"{tmp_path / name}: cannot be removed: Permission denied"):
+        checkpoints.prune(tmp_path, keep=1)

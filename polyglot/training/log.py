@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from polyglot.console import aside
 from polyglot.errors import CheckpointError
+from polyglot.run import replace_file
 
 logger = logging.getLogger("polyglot")
 
@@ -119,10 +120,13 @@ def _drop_lines_after(path: Path, step: int) -> None:
     """After a resume the steps beyond the checkpoint are trained again: their old lines would stand there twice."""
     if not path.is_file():
         return
-    lines = path.read_text(encoding="utf-8").splitlines()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise CheckpointError(f"{path}: the log cannot be read: {error.strerror}") from None
     kept = [line for line in lines if (own := _step_of(line)) is not None and own <= step]
     if len(kept) < len(lines):
-        path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        replace_file(path, "".join(f"{line}\n" for line in kept))
 
 
 def _step_of(line: str) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -216,6 +217,31 @@ def test_two_runs_with_one_seed_are_the_same_and_another_seed_is_not(tmp_path):
         train(run)
     assert losses(runs["one"]) == losses(runs["again"])
     assert losses(runs["one"]) != losses(runs["other"])
+
+
+@pytest.mark.parametrize("seed", [0, 2**32, 2**64 - 1])
+def test_every_seed_that_a_configuration_may_have_trains(seed, tmp_path):
+    assert train(tiny_run(tmp_path, seed=seed)).progress.step == 6
+
+
+def test_a_log_that_cannot_be_shortened_stays_whole(tmp_path, monkeypatch):
+    run = tiny_run(tmp_path)
+    train(run, stop_after=3)
+    with run.log.open("a", encoding="utf-8") as file:
+        file.write('{"kind": "training", "step": 4}\n')
+    before = run.log.read_bytes()
+    trainer = trainer_of(Run.open(run.path))
+    replace = Path.replace
+
+    def full(path, target):
+        if target == run.log:
+            raise OSError(28, "No space left on device")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(CheckpointError, match="log.jsonl: cannot be written: No space left on device"):
+        trainer.train()
+    assert run.log.read_bytes() == before
 
 
 def test_a_run_that_is_done_stays_as_it_is(tmp_path):
