@@ -25,6 +25,8 @@ class ParallelText:
     target: Dataset
     weight: float
     name: str
+    first_line: int
+    """the line of row 0"""
 
 
 class Corpora:
@@ -60,7 +62,7 @@ class Corpora:
         if not serving:
             there = sorted(str(other) for other in self.pairs() if not other.is_copy)
             raise DataError(f"no corpus has text for {pair}; there is text for {few(there) or 'no pair'}")
-        return [ParallelText(*corpus.text(pair), corpus.config.weight, corpus.place(pair)) for corpus in serving]
+        return [ParallelText(*corpus.text(pair), corpus.config.weight, corpus.place(pair), corpus.first_line) for corpus in serving]
 
     def sentences(self, language: str) -> Iterator[str]:
         """All text of one language, each file once."""
