@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ class Translator:
         run = run if isinstance(run, Run) else Run.open(run)
         trained = run.config.pairs
         for pair in pairs or ():
-            check_direction(pair, trained)
+            _check_direction(pair.source, pair.target, sources={one.source for one in trained}, targets={one.target for one in trained})
         place = _device(device)
         sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
         chosen = checkpoints.choose(run.checkpoints, checkpoint)
@@ -139,10 +139,7 @@ class Translator:
 
     def check(self, source: str, target: str) -> None:
         """Raises ConfigError unless this model reads the one and writes the other."""
-        if source not in self.sources:
-            raise ConfigError(f"source language: {unknown_name('encoder', source, self.sources)}")
-        if target not in self.targets:
-            raise ConfigError(f"target language: {unknown_name('decoder', target, self.targets)}")
+        _check_direction(source, target, sources=self.sources, targets=self.targets)
 
     def encode_text(self, sentences: Sequence[str], language: str) -> list[list[int]]:
         """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none. Raises DataError for a lone string."""
@@ -178,13 +175,12 @@ def _one_line(text: str) -> str:
     return re.sub(r"[\r\n]+", " ", text).strip()
 
 
-def check_direction(pair: LanguagePair, trained: Sequence[LanguagePair]) -> None:
-    """Raises ConfigError unless some task trained the encoder and some task the decoder that the direction needs."""
-    sources, targets = {one.source for one in trained}, {one.target for one in trained}
-    if pair.source not in sources:
-        raise ConfigError(f"source language: {unknown_name('encoder', pair.source, sources)}")
-    if pair.target not in targets:
-        raise ConfigError(f"target language: {unknown_name('decoder', pair.target, targets)}")
+def _check_direction(source: str, target: str, *, sources: Collection[str], targets: Collection[str]) -> None:
+    """Raises ConfigError unless there is an encoder of the one language and a decoder of the other."""
+    if source not in sources:
+        raise ConfigError(f"source language: {unknown_name('encoder', source, sources)}")
+    if target not in targets:
+        raise ConfigError(f"target language: {unknown_name('decoder', target, targets)}")
 
 
 def _device(wanted: str | torch.device | None) -> torch.device:

@@ -68,9 +68,8 @@ def evaluate(
         else:
             sources, references = text.lines(pair)
             started = time.perf_counter()
-            found = translator.translate(sources, source=pair.source, target=pair.target, **search)
+            hypotheses[pair] = translator.translate(sources, source=pair.source, target=pair.target, **search)
             seconds = time.perf_counter() - started
-            hypotheses[pair] = [one_line(hypothesis) for hypothesis in found]
             if folder:
                 save_hypotheses(folder, pair, hypotheses[pair])
             scores = {metric: scorer.score(hypotheses[pair], references) for metric, scorer in scorers[pair.target].items()}
@@ -91,11 +90,6 @@ def evaluate(
         reference=reference,
         hypotheses=hypotheses,
     )
-
-
-def one_line(hypothesis: str) -> str:
-    """A model that spells in bytes may write a line break; a line of a file must stay one sentence."""
-    return re.sub(r"[\r\n]+", " ", hypothesis).rstrip()
 
 
 def in_words(corpus: ComponentConfig) -> str:

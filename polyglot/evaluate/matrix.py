@@ -6,7 +6,6 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 from polyglot.errors import CheckpointError, DataError
@@ -17,7 +16,6 @@ from polyglot.evaluate.scores import Score
 from polyglot.run import replace_file
 from polyglot.task import LanguagePair
 
-KINDS = ("supervised", "zero-shot", "copy")
 FORMAT = 1  # of matrix.json: to be raised when an older program could not read it
 
 
@@ -61,13 +59,9 @@ class Matrix:
     def metrics(self) -> list[str]:
         return self.protocol.metrics
 
-    def values(self, metric: str, kind: str) -> list[float]:
-        """The scores of one kind of cell."""
-        return [cell.scores[metric].value for cell in self.cells.values() if cell.kind == kind and metric in cell.scores]
-
     def means(self, metric: str) -> dict[str, float]:
         """The mean of each kind of cell that has scores."""
-        return {kind: mean(values) for kind in KINDS if (values := self.values(metric, kind))}
+        return {kind: mean for kind, mean, _ in views.grid_of(self, metric).means()}
 
     def signatures(self, metric: str) -> dict[str, list[str]]:
         """Every signature of a metric with the targets it was used for: usually one, more where tokenizers differ."""

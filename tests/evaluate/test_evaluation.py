@@ -12,7 +12,7 @@ from tiny import TEXT, tiny_run, tiny_translator
 
 from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
 from polyglot.errors import CheckpointError, ConfigError, DataError
-from polyglot.evaluate.evaluation import evaluate, in_words, one_line
+from polyglot.evaluate.evaluation import evaluate, in_words
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Protocol
 from polyglot.run import Run
@@ -128,10 +128,6 @@ def test_capitals_count_unless_the_protocol_says_otherwise(run: Run, tmp_path: P
         return evaluate(run, tiny_translator(run), protocol(lowercase=lowercase, pairs=["de-en"])).means("chrf")["supervised"]
 
     assert score(lowercase=False) == 0 < score(lowercase=True)
-
-
-def test_a_hypothesis_is_one_line() -> None:
-    assert one_line("one\ntwo\r\nthree\u2028four ") == "one two three\u2028four"
 
 
 def test_corpora_are_named_without_folders() -> None:
