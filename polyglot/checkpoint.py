@@ -41,8 +41,9 @@ class Checkpoint:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
             if manifest.pop("checksum", None) not in (None, _checksum(manifest)):
                 raise ValueError("its own checksum differs")
-            assert isinstance(manifest["files"], dict) and isinstance(manifest["step"], int)
-        except (OSError, ValueError, KeyError, AssertionError, TypeError, AttributeError) as error:
+            if not isinstance(manifest["files"], dict) or not isinstance(manifest["step"], int):
+                raise ValueError("`files` or `step` is something else")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({error})") from None
         return cls(path, manifest)
 
@@ -214,20 +215,25 @@ def best_step(folder: Path) -> int | None:
         return None
     try:
         step = json.loads((folder / BEST).read_text(encoding="utf-8"))["step"]
-        assert isinstance(step, int)
-    except (OSError, ValueError, KeyError, TypeError, AssertionError):
+        if not isinstance(step, int):
+            raise ValueError("no step")
+    except (OSError, ValueError, KeyError, TypeError):
         raise CheckpointError(f"{folder / BEST}: cannot be used; remove it, and the newest checkpoint counts as the best") from None
     return step if step in steps(folder) else None
 
 
 def prune(folder: Path, *, keep: int) -> None:
-    """Remove all but the newest `keep` and the best, and what a process left that was killed while it wrote."""
-    for left in folder.glob(".step-*"):
-        shutil.rmtree(left)
+    """Remove all but the newest `keep` and the best, and what a process left that was killed while it wrote.
+
+    Raises CheckpointError for what cannot be removed.
+    """
     best = best_step(folder)
-    for step in steps(folder)[:-keep]:
-        if step != best:
-            shutil.rmtree(folder / f"step-{step:08d}")
+    old = [folder / f"step-{step:08d}" for step in steps(folder)[:-keep] if step != best]
+    for path in [*folder.glob(".step-*"), *old]:
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            raise CheckpointError(f"{path}: cannot be removed: {error.strerror or error}") from None
 
 
 def choose(folder: Path, which: str) -> list[Checkpoint]:

@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
 from polyglot.console import LogLines, aside
@@ -103,20 +103,21 @@ def train(
     from polyglot.training.start import build_trainer
 
     if dry_run:
-        settings = load_config(Path(config) / "config.yaml" if resume else config, overrides or ())
-        if not resume:
+        if resume:
+            settings = Run.reconfigure(config, overrides or ()).config
+        else:
+            settings = load_config(config, overrides or ())
             Run(settings.run, settings).check_new()
         screen.print(*plan(settings).tables(), sep="\n")
         return
-    if resume:
-        run = Run.reconfigure(config, overrides) if overrides else Run.open(config)
-    else:
-        run = Run.create(load_config(config, overrides or ()))
+    run = Run.reconfigure(config, overrides or ()) if resume else Run.create(load_config(config, overrides or ()))
     with run.locked():
         with nullcontext() if resume else run.removed_on_error():
             trainer = build_trainer(run, Validator(run))
         if resume and checkpoints.steps(run.checkpoints):
             trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
+        if resume and overrides:
+            run.write_config()  # only now that data and checkpoint agree with it
         trainer.train()
     logger.info(f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training")
     if trainer.interrupted:
@@ -137,23 +138,30 @@ def translate(
     checkpoint: Checkpoint = "best",
 ) -> None:
     """Translate a file or standard input, line by line."""
-    from polyglot.data.lines import line_blocks, stream_blocks
+    from polyglot.data.lines import line_blocks, portions, stream_blocks
     from polyglot.inference import Translator
     from polyglot.task import LanguagePair
 
     settings = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
     settings = {name: value for name, value in settings.items() if value is not None}
     translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)])
+    total = sum(map(len, line_blocks(file))) if file else None  # which also finds what is no text before anything is printed
+    blocks = line_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input")
+    columns = TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    hidden = not aside.is_terminal or sys.stdout.isatty()  # there the translations show how far it is
     number = 0
-    for lines in line_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input"):
-        for hypotheses in translator.hypotheses(lines, source=source, target=target, **settings):
-            number += 1
-            if n_best is None:
-                print(hypotheses[0].text)
-            else:
-                for each in hypotheses:
-                    print(number, f"{each.score:.4f}", f"{each.log_probability:.4f}", each.text, sep="\t")
-        sys.stdout.flush()
+    with Progress(*columns, console=aside, transient=True, redirect_stdout=False, disable=hidden) as bar:
+        row = bar.add_task("lines", total=total)
+        for lines in portions(blocks):
+            for hypotheses in translator.hypotheses(lines, source=source, target=target, **settings):
+                number += 1
+                if n_best is None:
+                    print(hypotheses[0].text)
+                else:
+                    for each in hypotheses:
+                        print(number, f"{each.score:.4f}", f"{each.log_probability:.4f}", each.text, sep="\t")
+            sys.stdout.flush()
+            bar.update(row, completed=number)
 
 
 @app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --protocol quick --checkpoint last")
@@ -172,12 +180,11 @@ def evaluate(
     opened = Run.open(run)
     settings = Protocol.load(protocol)
     translator = Translator.load(opened, checkpoint=checkpoint)
+    folder = opened.evaluation / Path(protocol).stem
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
         row = bar.add_task("directions")
-        matrix = evaluate_run(
-            opened, translator, settings, progress=lambda cell, done, of: bar.update(row, completed=done, total=of, description=str(cell.pair))
-        )
-    folder = opened.evaluation / Path(protocol).stem
+        advance = lambda cell, done, of: bar.update(row, completed=done, total=of, description=str(cell.pair))  # noqa: E731
+        matrix = evaluate_run(opened, translator, settings, folder=folder, progress=advance)
     matrix.save(folder)
     for metric in matrix.metrics:
         screen.print(table(matrix, metric))

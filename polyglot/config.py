@@ -121,7 +121,7 @@ class Config(ComponentConfig):
 
     languages: list[str] = Field(min_length=1)
     """The languages, by codes such as `de` or `zh_Hans`."""
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=2**64)
     """Where all randomness comes from."""
     run: str | None = None
     """The run directory; by default `runs/` and the name of the configuration."""
@@ -250,6 +250,10 @@ def _contradictions(config: Config) -> Iterator[str]:
                 yield f"validation.bleu_pairs: {pair} needs an encoder of {pair.source} and a decoder of {pair.target}, which no task trains"
     if config.validation.best_by == "bleu" and not config.validation.bleu_pairs:
         yield "validation.best_by: 'bleu' needs validation.bleu_pairs"
+    if not config.data.valid:
+        for key in ("bleu_pairs", "best_by", "patience"):
+            if getattr(config.validation, key) != ValidationConfig.model_fields[key].default:
+                yield f"validation.{key}: needs held-out text, and data.valid names no corpus"
     if config.search.n_best > config.search.beam:
         yield f"search.n_best: {config.search.n_best} hypotheses cannot come from a beam of {config.search.beam}"
 

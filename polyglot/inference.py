@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,8 @@ class Translator:
         run = run if isinstance(run, Run) else Run.open(run)
         trained = run.config.pairs
         for pair in pairs or ():
-            check_direction(pair, trained)
+            _check_direction(pair.source, pair.target, sources={one.source for one in trained}, targets={one.target for one in trained})
+        place = _device(device)
         sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
         chosen = checkpoints.choose(run.checkpoints, checkpoint)
         for one in chosen:
@@ -77,9 +78,8 @@ class Translator:
                 raise CheckpointError(f"{one.path}: comes from another configuration than {run.path / 'config.yaml'}")
         model = TranslationModel(run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None)
         checkpoints.load_average(chosen, model.component_parameters())
-        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         return cls(
-            model.to(device).eval(),
+            model.to(place).eval(),
             vocabularies=run.vocabularies,
             normalisers=run.normalisers,
             search_config=run.config.search,
@@ -101,8 +101,6 @@ class Translator:
 
         search_settings: `beam`, `length_penalty` and the other fields of SearchConfig, where they differ from the run's.
         """
-        if isinstance(sentences, str):
-            raise DataError("translate: takes a list of sentences, found one string; put it in a list")
         return [best.text for best, *_ in self.hypotheses(sentences, source=source, target=target, **search_settings)]
 
     def hypotheses(self, sentences: Sequence[str], *, source: str, target: str, **search_settings: Any) -> list[list[Translation]]:
@@ -124,10 +122,10 @@ class Translator:
     def score(self, sources: Sequence[str], targets: Sequence[str], *, source: str, target: str) -> list[float]:
         """log p(target given source) of each pair of sentences, summed over its pieces and the end."""
         self.check(source, target)
+        source_pieces, target_pieces = self.encode_text(sources, source), self.encode_text(targets, target)
         if len(sources) != len(targets):
             raise DataError(f"score: {len(sources)} sources and {len(targets)} targets; the same number is needed")
         task = Task(LanguagePair(source, target))
-        source_pieces, target_pieces = self.encode_text(sources, source), self.encode_text(targets, target)
         scores = [0.0] * len(sources)
         for rows in _by_length(target_pieces, size=ROWS // 16, empty=True):
             batch = Batch.of(task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows])
@@ -141,13 +139,12 @@ class Translator:
 
     def check(self, source: str, target: str) -> None:
         """Raises ConfigError unless this model reads the one and writes the other."""
-        if source not in self.sources:
-            raise ConfigError(f"source language: {unknown_name('encoder', source, self.sources)}")
-        if target not in self.targets:
-            raise ConfigError(f"target language: {unknown_name('decoder', target, self.targets)}")
+        _check_direction(source, target, sources=self.sources, targets=self.targets)
 
     def encode_text(self, sentences: Sequence[str], language: str) -> list[list[int]]:
-        """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none."""
+        """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none. Raises DataError for a lone string."""
+        if isinstance(sentences, str):
+            raise DataError(f"{language}: a list of sentences is expected, found the one string {sentences[:40]!r}; put it in a list")
         steps = self.normalisers[language]
         return self.vocabularies[language].encode([steps.apply(sentence) if sentence.strip() else "" for sentence in sentences])
 
@@ -178,13 +175,22 @@ def _one_line(text: str) -> str:
     return re.sub(r"[\r\n]+", " ", text).strip()
 
 
-def check_direction(pair: LanguagePair, trained: Sequence[LanguagePair]) -> None:
-    """Raises ConfigError unless some task trained the encoder and some task the decoder that the direction needs."""
-    sources, targets = {one.source for one in trained}, {one.target for one in trained}
-    if pair.source not in sources:
-        raise ConfigError(f"source language: {unknown_name('encoder', pair.source, sources)}")
-    if pair.target not in targets:
-        raise ConfigError(f"target language: {unknown_name('decoder', pair.target, targets)}")
+def _check_direction(source: str, target: str, *, sources: Collection[str], targets: Collection[str]) -> None:
+    """Raises ConfigError unless there is an encoder of the one language and a decoder of the other."""
+    if source not in sources:
+        raise ConfigError(f"source language: {unknown_name('encoder', source, sources)}")
+    if target not in targets:
+        raise ConfigError(f"target language: {unknown_name('decoder', target, targets)}")
+
+
+def _device(wanted: str | torch.device | None) -> torch.device:
+    """That device, or the best that there is. Raises ConfigError for one that this machine does not have."""
+    try:
+        device = torch.device(wanted or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError):  # PyTorch's answers to a wrong name, a wrong build, no name at all
+        raise ConfigError(f"device: {wanted!r} cannot be had on this machine; 'cpu' can") from None
+    return device
 
 
 def _by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:

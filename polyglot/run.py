@@ -35,9 +35,9 @@ class Run:
         try:
             run.path.mkdir(parents=True, exist_ok=True)
             (run.path / "vocabulary").mkdir(exist_ok=True)
-            (run.path / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
         except OSError as error:
             raise CheckpointError(f"{run.path}: the run directory cannot be written: {error.strerror}") from None
+        run.write_config()
         return run
 
     @classmethod
@@ -50,18 +50,22 @@ class Run:
 
     @classmethod
     def reconfigure(cls, path: str | Path, overrides: Sequence[str]) -> Run:
-        """An existing run whose configuration is changed from now on, such as more training steps.
+        """An existing run with another configuration, such as more training steps; `write_config` makes it stay.
 
-        Raises ConfigError for what its vocabularies and components were built from: that stays as it is.
+        Raises ConfigError for what its vocabularies and components were built from, and for its place: they stay as they are.
         """
         before, run = cls.open(path), cls(path, load_config(Path(path) / "config.yaml", overrides))
+        if run.config.run != before.config.run:
+            raise ConfigError(f"run: {run.config.run!r}; the run stays where it is, in {path}; leave run=… out, or begin a new one without --resume")
         changed = [key for key in ("languages", "text", "vocabulary", "model") if getattr(run.config, key) != getattr(before.config, key)]
         changed += ["schedule"] if set(run.config.pairs) != set(before.config.pairs) else []
         if changed and before.vocabularies:
             raise ConfigError(f"{path}: the run was built from another {' and '.join(changed)}; what it has cannot change, choose a new run=…")
-        with before.locked():
-            replace_file(run.path / "config.yaml", run.config.to_yaml())
         return run
+
+    def write_config(self) -> None:
+        """Put the configuration into the run directory. Raises CheckpointError when it cannot be written."""
+        replace_file(self.path / "config.yaml", self.config.to_yaml())
 
     def check_new(self) -> None:
         """Raises CheckpointError when the directory holds something already: no run is begun on top of another."""
@@ -119,11 +123,11 @@ class Run:
         return hashlib.sha256(json.dumps(built_from, sort_keys=True).encode()).hexdigest()
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, content: str | bytes) -> None:
     """A file is either what it was or what it shall be. Raises CheckpointError when it cannot be written."""
     temporary = path.with_name(f".{path.name}.writing")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         temporary.replace(path)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from None

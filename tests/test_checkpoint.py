@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -417,3 +420,49 @@ def test_an_average_over_different_configurations_is_refused(tmp_path):
     write(tmp_path, step=2, components={"bridge": {"x": torch.zeros(4)}})
     with pytest.raises(CheckpointError, match="comes from another configuration"):
         checkpoints.load_average(checkpoints.choose(tmp_path, "average:2"), {"bridge": {"x": nn.Parameter(torch.zeros(4))}})
+
+
+STRANGE = [{"files": [], "step": 7}, {"files": {}, "step": "7"}, {"files": {}}, {"step": 7}, [], 7]
+OPENING = """
+import json, sys
+from pathlib import Path
+from polyglot import checkpoint
+from polyglot.errors import CheckpointError
+for path in map(Path, sys.argv[1:]):
+    for read in (lambda: checkpoint.Checkpoint.open(path), lambda: checkpoint.best_step(path)):
+        try:
+            read()
+        except CheckpointError as error:
+            print(error)
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-O"]], ids=str)
+def test_what_is_no_manifest_is_a_sentence(flags, tmp_path):
+    """And what is no mark of the best; also where Python was told to leave its assertions out."""
+    folders = [tmp_path / str(number) for number in range(len(STRANGE))]
+    for folder, strange in zip(folders, STRANGE):
+        folder.mkdir()
+        (folder / "manifest.json").write_text(json.dumps(strange))
+        (folder / "best.json").write_text(json.dumps({"step": None}))
+    said = subprocess.run([sys.executable, *flags, "-c", OPENING, *map(str, folders)], capture_output=True, text=True, check=True).stdout
+    for folder, manifest, best in zip(folders, *(iter(said.splitlines()[start::2]) for start in (0, 1)), strict=True):
+        assert re.fullmatch(rf"{folder}: no complete checkpoint: manifest.json cannot be used \(.+\)", manifest)
+        assert best == f"{folder / 'best.json'}: cannot be used; remove it, and the newest checkpoint counts as the best"
+
+
+@pytest.mark.parametrize("name", ["step-00000005", ".step-00000007.writing"])
+def test_what_cannot_be_removed_is_a_sentence(name, tmp_path, monkeypatch):
+    for step in (5, 6, 7):
+        write(tmp_path, step)
+    (tmp_path / ".step-00000007.writing").mkdir()
+    remove = shutil.rmtree
+
+    def refuse(path, **given):
+        if Path(path).name == name:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        remove(path, **given)
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    with pytest.raises(CheckpointError, match=f"{tmp_path / name}: cannot be removed: Permission denied"):
+        checkpoints.prune(tmp_path, keep=1)

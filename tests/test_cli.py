@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import hashlib
+import io
 import json
 import os
 import shlex
@@ -20,12 +21,14 @@ from pathlib import Path
 
 import pytest
 import typer
+from rich.console import Console
 
 from polyglot import checkpoint as checkpoints
 from polyglot import cli, shipped
 from polyglot.config import load_config
 from polyglot.data import fetch
 from polyglot.evaluate.validation import Validator
+from polyglot.inference import Translator
 from polyglot.run import Run
 from polyglot.training.start import build_trainer
 from polyglot.version import VERSION
@@ -208,6 +211,35 @@ def test_what_cannot_be_resumed_leaves_the_run_as_it_was(folder, polyglot):
     assert "schedule" in polyglot.refuses("train", "runs/mine", "--resume", "schedule=many_to_many")
     assert contents(folder) == before
     assert polyglot(*TRANSLATE, stdin="es regnet\n").status == 0
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("optimizer=sgd", "step-00000004: the optimizer was another one, 'adam'; the configuration says 'sgd'"),
+        ("data.folder=nowhere", "nowhere/train.{language}: nothing for any of en, de, fr"),
+        ("training.trackers=[aim]", "training.trackers: aim not installed"),
+        ("data.filter.max_length=1", "only over-long sentences"),
+        ("run=runs/other", "run: 'runs/other'; the run stays where it is, in runs/mine"),
+    ],
+)
+def test_a_change_that_does_not_work_is_not_kept(override, sentence, folder, polyglot):
+    before = contents(folder)
+    assert sentence in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6", override)
+    assert contents(folder) == before and not Path("runs/other").exists()
+    assert polyglot("train", "runs/mine", "--resume").status == 0
+
+
+def test_a_change_that_works_is_kept(folder, polyglot):
+    assert polyglot("train", "runs/mine", "--resume", "training.steps=6").status == 0
+    assert Run.open("runs/mine").config.training.steps == 6
+
+
+@pytest.mark.parametrize("override", ["model.encoder.size=10", "schedule=many_to_many", "run=runs/other"])
+def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, polyglot):
+    before = contents(folder)
+    polyglot.refuses("train", "runs/mine", "--resume", "--dry-run", override)
+    assert contents(folder) == before
 
 
 # Bad input: the configuration --------------------------------------------------------------------------------------------
@@ -444,6 +476,40 @@ def test_a_file_plain_or_gzipped_is_read_as_standard_input_is(folder, polyglot):
     assert plain == zipped == given and given.output.count("\n") == len(TEXT["de"])
 
 
+@pytest.mark.parametrize("given", ["file", "standard input"])
+def test_the_first_lines_are_printed_before_the_last_are_translated(given, folder, polyglot, capsys, monkeypatch):
+    """However large the file; in parts, it is translated as in one."""
+    text = "".join(f"{line}\n" for line in TEXT["de"])
+    Path("some.txt").write_text(text, encoding="utf-8")
+    say = partial(polyglot, *TRANSLATE, "--n-best", 1, *(["some.txt"] if given == "file" else []), stdin=text if given != "file" else "")
+    whole, translate, printed = say().output.splitlines(), Translator.hypotheses, []
+
+    def look(self, lines, **settings):
+        printed.append(capsys.readouterr().out)
+        return translate(self, lines, **settings)
+
+    monkeypatch.setattr(Translator, "hypotheses", look)
+    monkeypatch.setattr("polyglot.data.lines.PORTION", 2)
+    printed.append(say().output)
+    assert [part.splitlines() for part in printed] == [[], whole[:2], whole[2:4], whole[4:]]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_sees_how_far_it_is_and_the_output_is_the_same(terminal, folder, polyglot, monkeypatch):
+    Path("some.txt").write_text("es regnet\n" * 3, encoding="utf-8")
+    before = polyglot(*TRANSLATE, "some.txt")
+    shown = io.StringIO()
+    monkeypatch.setattr(cli, "aside", Console(file=shown, force_terminal=terminal, width=80))
+    assert polyglot(*TRANSLATE, "some.txt") == before
+    assert ("3/3" in shown.getvalue()) == terminal
+
+
+def test_a_file_with_a_damaged_end_is_refused_before_anything_is_printed(folder, polyglot, monkeypatch):
+    monkeypatch.setattr("polyglot.data.lines.BLOCK", 16)
+    Path("some.txt").write_bytes(b"es regnet\n" * 5 + b"\xff\n")
+    assert "some.txt, line 6: not UTF-8" in polyglot.refuses(*TRANSLATE, "some.txt")
+
+
 def test_nothing_in_is_nothing_out(folder, polyglot):
     assert polyglot(*TRANSLATE).output == ""
 
@@ -546,8 +612,21 @@ def test_a_protocol_that_cannot_be_meant(protocol, sentence, folder, polyglot):
 
 def test_a_matrix_that_cannot_be_written(folder, polyglot):
     Path("runs/mine/evaluation").write_text("in the way")
-    result = polyglot("evaluate", "runs/mine")
-    assert result.status == 2 and "runs/mine/evaluation/default: the matrix cannot be written" in result.errors
+    assert "runs/mine/evaluation/default: the matrix cannot be written" in polyglot.refuses("evaluate", "runs/mine")
+
+
+def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
+    translate, seen = Translator.translate, []
+
+    def interrupted(self, sentences, **given):
+        seen.append(f"{given['source']}-{given['target']}.txt")
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+        return translate(self, sentences, **given)
+
+    monkeypatch.setattr(Translator, "translate", interrupted)
+    assert polyglot("evaluate", "runs/mine").status == 130
+    assert {path.name for path in Path("runs/mine/evaluation/default/hypotheses").iterdir()} == set(seen[:3])
 
 
 # fetch -------------------------------------------------------------------------------------------------------------------

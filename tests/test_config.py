@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import types
 import typing
@@ -19,7 +20,7 @@ from polyglot.yaml_file import parse_value, read_yaml
 
 MINIMAL = """\
 languages: [en, de, fr]
-data: {train: [{type: text, path: "train.{language}"}]}
+data: {train: [{type: text, path: "train.{language}"}], valid: [{type: phrasebook, split: valid}]}
 training: {steps: 10}
 """
 
@@ -174,6 +175,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("losses: {translation: {weight: 0}}", "losses.translation.weight: found 0; input should be greater than 0"),
         ("seeed: 3", "seeed: no key named 'seeed'. Did you mean 'seed'?"),
         ("seed: one", "seed: found 'one'; input should be a valid integer"),
+        (f"seed: {2**64}", f"seed: found {2**64}; input should be less than"),
     ],
 )
 def test_what_is_wrong_is_said_where_it_stands(wrong, sentence, problems):
@@ -247,6 +249,15 @@ def test_bleu_needs_components_that_some_task_trains(pairs, bleu, problems):
     source, target = bleu.split("-")
     assert problems(f"{MINIMAL}schedule: {{pairs: {pairs}}}\nvalidation: {{bleu_pairs: [{bleu}]}}\n") == [
         f"validation.bleu_pairs: {bleu} needs an encoder of {source} and a decoder of {target}, which no task trains"
+    ]
+
+
+@pytest.mark.parametrize("settings", [{"bleu_pairs": ["de-en"]}, {"patience": 3}, {"bleu_pairs": ["de-en"], "best_by": "bleu", "patience": 3}])
+def test_what_is_asked_of_held_out_text_needs_some(settings, problems, load):
+    asked = f"validation: {json.dumps(settings)}\n"
+    load(MINIMAL + asked)
+    assert problems(MINIMAL.replace(", valid: [{type: phrasebook, split: valid}]", "") + asked) == [
+        f"validation.{key}: needs held-out text, and data.valid names no corpus" for key in settings
     ]
 
 

@@ -244,10 +244,23 @@ def test_a_narrower_beam_than_the_runs_gives_fewer_hypotheses(run, translator):
 
 
 def test_one_string_is_no_list(translator):
-    with pytest.raises(DataError, match="translate: takes a list of sentences, found one string; put it in a list"):
-        translator.translate("ein Hund", **of("de-en"))
+    for call in (
+        lambda: translator.translate("ein Hund", **of("de-en")),
+        lambda: translator.hypotheses("ein Hund", **of("de-en")),
+        lambda: translator.score("ein Hund", ["a dog"], **of("de-en")),
+        lambda: translator.score("ein Hund", "one dogs", **of("de-en")),
+        lambda: translator.score(["ein Hund"], "a", **of("de-en")),
+    ):
+        with pytest.raises(DataError, match="(de|en): a list of sentences is expected, found the one string '.*'; put it in a list"):
+            call()
 
 
 def test_as_many_sources_as_targets(translator):
     with pytest.raises(DataError, match="score: 2 sources and 1 targets; the same number is needed"):
         translator.score(["a", "b"], ["c"], **of("de-en"))
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99", 3.5])
+def test_a_device_that_is_not_there_is_a_sentence(device, run):
+    with pytest.raises(ConfigError, match=f"device: {device!r} cannot be had on this machine; 'cpu' can"):
+        Translator.load(run, device=device)

@@ -96,9 +96,6 @@ def test_one_process_trains_it_at_a_time(tmp_path):
         other.start()
         assert answers.get(timeout=30) == f"{run.path}: another process is training this run"
         other.join()
-        with pytest.raises(CheckpointError, match="another process is training this run"):
-            Run.reconfigure(run.path, ["training.steps=9"])
-    assert Run.open(run.path).config.training.steps == 6
     other = fork.Process(target=lock, args=(run.path, answers, go_on))
     other.start()
     assert answers.get(timeout=30) == "locked"
@@ -117,11 +114,22 @@ def test_a_lock_that_cannot_be_made_is_a_sentence(tmp_path):
         pass
 
 
-def test_a_changed_configuration_is_kept(tmp_path):
+def test_a_changed_configuration_is_kept_once_it_is_written(tmp_path):
     run = tiny_run(tmp_path)
     changed = Run.reconfigure(run.path, ["training.steps=99", "schedule.type=round_robin"])
+    assert Run.open(run.path).config == run.config
+    changed.write_config()
     assert Run.open(run.path).config == changed.config and changed.config.training.steps == 99
     assert changed.path == run.path
+
+
+def test_where_a_run_is_does_not_change(tmp_path):
+    """Not by an override; moving its directory is all it takes, and what its configuration says of it counts no longer."""
+    run = tiny_run(tmp_path)
+    with pytest.raises(ConfigError, match=f"run: 'elsewhere'; the run stays where it is, in {run.path}"):
+        Run.reconfigure(run.path, ["run=elsewhere"])
+    shutil.move(run.path, tmp_path / "moved")
+    assert Run.reconfigure(tmp_path / "moved", [f"run={run.path}", "training.steps=7"]).path == tmp_path / "moved"
 
 
 def test_a_change_that_is_wrong_leaves_it_as_it_was(tmp_path):
@@ -134,8 +142,10 @@ def test_a_change_that_is_wrong_leaves_it_as_it_was(tmp_path):
 
 def test_before_anything_was_built_everything_may_change(tmp_path):
     run = tiny_run(tmp_path)
-    assert Run.reconfigure(run.path, ["model.bridge.heads=2", "vocabulary.size=50"]).config.model.bridge.heads == 2
-    train(Run.open(run.path))
+    changed = Run.reconfigure(run.path, ["model.bridge.heads=2", "vocabulary.size=50"])
+    assert changed.config.model.bridge.heads == 2
+    train(changed)
+    changed.write_config()
     with pytest.raises(ConfigError, match="built from another vocabulary and model; what it has cannot change"):
         Run.reconfigure(run.path, ["model.bridge.heads=3", "vocabulary.size=60"])
 

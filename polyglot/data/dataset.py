@@ -66,7 +66,8 @@ class TaskDataset:
 
     def names(self, indices: Sequence[int] | NDArray[numpy.int64]) -> list[str]:
         """Where those pairs come from, for messages: `train.{language}.gz, line 7`."""
-        return [f"{self._parts[part].text.name}, line {row + 1}" for part, row in self._places(indices)]
+        texts = [(self._parts[part].text, row) for part, row in self._places(indices)]
+        return [f"{text.name}, line {text.first_line + row}" for text, row in texts]
 
     def _places(self, indices: Sequence[int] | NDArray[numpy.int64]) -> Iterator[tuple[int, int]]:
         indices = numpy.asarray(indices)

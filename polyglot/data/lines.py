@@ -10,13 +10,14 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 from polyglot.errors import DataError
 
 BLOCK = 1 << 24  # bytes read at once; also about what one chunk of a table holds
+PORTION = 1 << 11  # lines translated together: enough of similar length for full batches, few enough that the first are soon there
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -34,7 +35,7 @@ def file_problem(path: Path) -> str | None:
 
 
 def line_blocks(path: Path) -> Iterator[list[str]]:
-    """The lines of a file, some thousands at a time. Raises DataError with the line number for what is no UTF-8."""
+    """The lines of a file, a block of it at a time. Raises DataError with the line number for what is no UTF-8."""
     if problem := file_problem(path):
         raise DataError(problem)
     done = 0
@@ -48,6 +49,13 @@ def line_blocks(path: Path) -> Iterator[list[str]]:
 def stream_blocks(stream: BinaryIO, *, name: str) -> Iterator[list[str]]:
     """The lines of a stream as they arrive, so that what is typed is answered. Raises DataError as `line_blocks` does."""
     return _decoded(_whole_lines(iter(lambda: stream.read1(BLOCK), b"")), place=name)
+
+
+def portions(blocks: Iterable[list[str]]) -> Iterator[list[str]]:
+    """The same lines, never more than PORTION at once."""
+    for lines in blocks:
+        for start in range(0, len(lines), PORTION):
+            yield lines[start : start + PORTION]
 
 
 def _decoded(blocks: Iterator[bytes], *, place: str) -> Iterator[list[str]]:

@@ -14,7 +14,7 @@ import torch
 
 from polyglot.errors import ConfigError
 from polyglot.evaluate.heldout import HeldOut
-from polyglot.evaluate.matrix import Cell, Matrix, by_pair
+from polyglot.evaluate.matrix import Cell, Matrix, by_pair, make_folder, save_hypotheses
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.evaluate.scores import Scorer
 from polyglot.inference import Translator
@@ -27,10 +27,19 @@ Progress = Callable[[Cell, int, int], None]
 """Told of each cell when it is ready, the number of cells ready so far, and of all."""
 
 
-def evaluate(run: Run, translator: Translator, protocol: Protocol, *, progress: Progress = lambda cell, done, of: None) -> Matrix:
+def evaluate(
+    run: Run,
+    translator: Translator,
+    protocol: Protocol,
+    *,
+    folder: Path | None = None,
+    progress: Progress = lambda cell, done, of: None,
+) -> Matrix:
     """Translate and score what the protocol asks for; a direction without test text becomes an empty cell with the reason.
 
-    Every text and tokenizer is looked at before the first sentence is translated. Raises ConfigError and DataError as sentences.
+    folder: where the hypotheses of each direction are written as soon as they are ready, in the place of an earlier matrix.
+    Every text and tokenizer is looked at before the first sentence is translated. Raises ConfigError, DataError and
+    CheckpointError as sentences.
     """
     pairs = protocol.pairs_of(translator, run.config.languages)
     corpora = protocol.test or run.config.data.test
@@ -46,6 +55,9 @@ def evaluate(run: Run, translator: Translator, protocol: Protocol, *, progress: 
         target: {metric: Scorer(metric, target=target, **given) for metric in protocol.metrics}
         for target in dict.fromkeys(pair.target for pair in pairs)
     }
+    reference = Reference.load(protocol.reference) if protocol.reference else None
+    if folder:
+        make_folder(folder)
     search, trained = protocol.search_of(translator.search_config).model_dump(), run.config.pairs
     cells: list[Cell] = []
     hypotheses: dict[LanguagePair, list[str]] = {}
@@ -56,9 +68,10 @@ def evaluate(run: Run, translator: Translator, protocol: Protocol, *, progress: 
         else:
             sources, references = text.lines(pair)
             started = time.perf_counter()
-            found = translator.translate(sources, source=pair.source, target=pair.target, **search)
+            hypotheses[pair] = translator.translate(sources, source=pair.source, target=pair.target, **search)
             seconds = time.perf_counter() - started
-            hypotheses[pair] = [one_line(hypothesis) for hypothesis in found]
+            if folder:
+                save_hypotheses(folder, pair, hypotheses[pair])
             scores = {metric: scorer.score(hypotheses[pair], references) for metric, scorer in scorers[pair.target].items()}
             cell = Cell(pair, kind, scores, sentences=len(sources), seconds=round(seconds, 3))
         cells.append(cell)
@@ -74,14 +87,9 @@ def evaluate(run: Run, translator: Translator, protocol: Protocol, *, progress: 
         test=[in_words(corpus) for corpus in corpora],
         versions={"polyglot": VERSION, "torch": torch.__version__, "sacrebleu": sacrebleu.__version__, "python": platform.python_version()},
         machine=machine(translator.device),
-        reference=Reference.load(protocol.reference) if protocol.reference else None,
+        reference=reference,
         hypotheses=hypotheses,
     )
-
-
-def one_line(hypothesis: str) -> str:
-    """A model that spells in bytes may write a line break; a line of a file must stay one sentence."""
-    return re.sub(r"[\r\n]+", " ", hypothesis).rstrip()
 
 
 def in_words(corpus: ComponentConfig) -> str:

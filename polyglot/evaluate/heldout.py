@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 
 from polyglot.data.corpora import Corpora, ParallelText
-from polyglot.errors import DataError
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.task import LanguagePair
@@ -29,9 +28,7 @@ class HeldOut:
 
     def check(self, wanted: Sequence[LanguagePair]) -> None:
         """Raises DataError when there is text for none of the pairs."""
-        if not self.pairs & set(wanted):
-            problems = self._corpora.check() or [f"no text for any of {', '.join(map(str, wanted))}"]
-            raise DataError("\n".join(problems))
+        self._corpora.check_any(wanted)
 
     def missing(self, pair: LanguagePair) -> str | None:
         """Why there is no text for a pair, or None when there is."""

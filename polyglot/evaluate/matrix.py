@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 from polyglot.errors import CheckpointError, DataError
@@ -14,9 +13,9 @@ from polyglot.evaluate import views
 from polyglot.evaluate.heat_map import heat_map_png
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.evaluate.scores import Score
+from polyglot.run import replace_file
 from polyglot.task import LanguagePair
 
-KINDS = ("supervised", "zero-shot", "copy")
 FORMAT = 1  # of matrix.json: to be raised when an older program could not read it
 
 
@@ -60,13 +59,9 @@ class Matrix:
     def metrics(self) -> list[str]:
         return self.protocol.metrics
 
-    def values(self, metric: str, kind: str) -> list[float]:
-        """The scores of one kind of cell."""
-        return [cell.scores[metric].value for cell in self.cells.values() if cell.kind == kind and metric in cell.scores]
-
     def means(self, metric: str) -> dict[str, float]:
         """The mean of each kind of cell that has scores."""
-        return {kind: mean(values) for kind in KINDS if (values := self.values(metric, kind))}
+        return {kind: mean for kind, mean, _ in views.grid_of(self, metric).means()}
 
     def signatures(self, metric: str) -> dict[str, list[str]]:
         """Every signature of a metric with the targets it was used for: usually one, more where tokenizers differ."""
@@ -77,27 +72,18 @@ class Matrix:
         return {signature: list(languages) for signature, languages in targets.items()}
 
     def save(self, folder: Path) -> None:
-        """`matrix.json`, `.csv` and `.md`, a picture for each metric, and the hypotheses, one line each.
+        """`matrix.json`, `.csv` and `.md`, the hypotheses, one line each, and last a picture for each metric.
 
         What an earlier matrix left there is replaced. Raises CheckpointError when it cannot be written.
         """
-        files = {f"hypotheses/{pair}.txt": "".join(f"{line}\n" for line in lines).encode() for pair, lines in self.hypotheses.items()}
-        files |= {f"{metric}.png": heat_map_png(self, metric) for metric in self.metrics}
-        files |= {"matrix.csv": views.csv(self).encode(), "matrix.md": views.markdown(self).encode()}
-        files |= {"matrix.json": json.dumps(self.to_dict(), indent=1, ensure_ascii=False).encode()}
-        path = folder
-        try:
-            (folder / "hypotheses").mkdir(parents=True, exist_ok=True)
-            for path in [*folder.glob("*.png"), *folder.glob("hypotheses/*.txt")]:
-                if path.relative_to(folder).as_posix() not in files:
-                    path.unlink()
-            for name, content in files.items():
-                path = folder / name
-                temporary = path.with_name(f".{path.name}.writing")
-                temporary.write_bytes(content)
-                temporary.replace(path)
-        except OSError as error:
-            raise CheckpointError(f"{path}: the matrix cannot be written: {error.strerror or error}") from None
+        make_folder(folder, keep=self.hypotheses)
+        for pair, lines in self.hypotheses.items():
+            save_hypotheses(folder, pair, lines)
+        replace_file(folder / "matrix.json", json.dumps(self.to_dict(), indent=1, ensure_ascii=False))
+        replace_file(folder / "matrix.csv", views.csv(self))
+        replace_file(folder / "matrix.md", views.markdown(self))
+        for metric in self.metrics:
+            replace_file(folder / f"{metric}.png", heat_map_png(self, metric))
 
     @classmethod
     def load(cls, folder: Path) -> Matrix:
@@ -149,6 +135,26 @@ class Matrix:
             reference=values["reference"] and Reference.model_validate(values["reference"]),
             hypotheses={LanguagePair.parse(pair): lines for pair, lines in hypotheses.items()},
         )
+
+
+def make_folder(folder: Path, *, keep: Collection[LanguagePair] = ()) -> None:
+    """A folder for a matrix, without what an earlier one left there but the hypotheses of the pairs to keep.
+
+    Raises CheckpointError when it cannot be written.
+    """
+    kept = {f"{pair}.txt" for pair in keep}
+    try:
+        (folder / "hypotheses").mkdir(parents=True, exist_ok=True)
+        for path in [*folder.glob("matrix.*"), *folder.glob("*.png"), *folder.glob("hypotheses/*.txt")]:
+            if path.name not in kept:
+                path.unlink()
+    except OSError as error:
+        raise CheckpointError(f"{folder}: the matrix cannot be written: {error.strerror or error}") from None
+
+
+def save_hypotheses(folder: Path, pair: LanguagePair, lines: Sequence[str]) -> None:
+    """The hypotheses of one direction, one line each, into the folder of a matrix."""
+    replace_file(folder / "hypotheses" / f"{pair}.txt", "".join(f"{line}\n" for line in lines))
 
 
 def by_pair(cells: Iterable[Cell]) -> dict[LanguagePair, Cell]:

@@ -121,9 +121,6 @@ class Reference(ComponentConfig):
         """A table of that name. Raises ConfigError with every problem."""
         return check_settings(cls, read_yaml(references()[name]), where=f"references/{name}")
 
-    def score_of(self, pair: LanguagePair) -> float | None:
-        return self.scores.get(str(pair))
-
     def kind_of(self, pair: LanguagePair) -> str:
         return kind_of(pair, map(LanguagePair.parse, self.trained))
 

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from polyglot.console import aside
 from polyglot.errors import CheckpointError
+from polyglot.run import replace_file
 
 logger = logging.getLogger("polyglot")
 
@@ -24,8 +25,9 @@ logger = logging.getLogger("polyglot")
 class Window:
     """Sums since the last line of the log, by task."""
 
-    def __init__(self) -> None:
-        self.started = time.perf_counter()
+    def __init__(self, seconds: float) -> None:
+        """seconds: of training until here."""
+        self.started = seconds
         self.steps = 0
         self.tokens: defaultdict[str, int] = defaultdict(int)
         self.losses: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
@@ -36,26 +38,27 @@ class Window:
         for name, value in losses.items():
             self.losses[task][name] += value * tokens
 
-    def summary(self) -> dict[str, Any]:
-        """Mean losses by task, tokens, and tokens per second."""
+    def summary(self, seconds: float) -> dict[str, Any]:
+        """Mean losses by task, tokens, and what was done in a second of training; what else took time does not count."""
         tasks = {
             task: {"tokens": tokens, **{name: value / tokens for name, value in self.losses[task].items()}}
             for task, tokens in sorted(self.tokens.items())
         }
-        total, seconds = sum(self.tokens.values()), time.perf_counter() - self.started
+        total, spent = sum(self.tokens.values()), seconds - self.started
         mean = sum(self.losses[task]["translation"] for task in self.tokens) / max(total, 1)
-        return {"loss": mean, "tokens_per_second": total / seconds, "steps_per_second": self.steps / seconds, "tasks": tasks}
+        return {"loss": mean, "tokens_per_second": total / spent, "steps_per_second": self.steps / spent, "tasks": tasks}
 
 
 class Log(AbstractContextManager):
     """Everything a run says. Only the main process speaks."""
 
-    def __init__(self, path: Path, *, accelerator: Accelerator, steps: int, start: int) -> None:
+    def __init__(self, path: Path, *, accelerator: Accelerator, steps: int, start: int, seconds: float) -> None:
+        """start, seconds: steps done and time spent training before."""
         self.path, self.accelerator, self.speaks = path, accelerator, accelerator.is_main_process
         columns = TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"), TimeRemainingColumn()
         self.bar = Progress(*columns, console=aside, transient=True, disable=not (self.speaks and aside.is_terminal))
         self.row = self.bar.add_task("training", total=steps, completed=start, state="")
-        self.window = Window()
+        self.window = Window(seconds)
         if self.speaks:
             _drop_lines_after(path, start)
 
@@ -72,10 +75,10 @@ class Log(AbstractContextManager):
         self.window.steps += 1
         self.bar.update(self.row, completed=step)
 
-    def training(self, step: int, **values: Any) -> None:
-        """One line about the window since the last, which starts anew."""
-        summary = {**self.window.summary(), **values}
-        self.window = Window()
+    def training(self, step: int, *, seconds: float, **values: Any) -> None:
+        """One line about the window since the last, which starts anew; seconds: of training, over all starts."""
+        summary = {**self.window.summary(seconds), **values, "seconds": round(seconds, 2)}
+        self.window = Window(seconds)
         tasks = " ".join(f"{name} {each['translation']:.2f}" for name, each in summary["tasks"].items())
         speed = f"{summary['tokens_per_second']:,.0f} tokens/s"
         self.bar.update(self.row, state=f"{speed} · {tasks if len(summary['tasks']) <= 8 else 'loss ' + format(summary['loss'], '.3f')}")
@@ -117,10 +120,13 @@ def _drop_lines_after(path: Path, step: int) -> None:
     """After a resume the steps beyond the checkpoint are trained again: their old lines would stand there twice."""
     if not path.is_file():
         return
-    lines = path.read_text(encoding="utf-8").splitlines()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise CheckpointError(f"{path}: the log cannot be read: {error.strerror}") from None
     kept = [line for line in lines if (own := _step_of(line)) is not None and own <= step]
     if len(kept) < len(lines):
-        path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        replace_file(path, "".join(f"{line}\n" for line in kept))
 
 
 def _step_of(line: str) -> int | None:

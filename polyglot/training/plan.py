@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy
 import torch
@@ -11,9 +12,12 @@ from rich.table import Table
 
 from polyglot.config import Config
 from polyglot.data.batching import epoch_batches
+from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.model.model import components_of
+from polyglot.registry import ComponentConfig
 from polyglot.run import Run
+from polyglot.task import LanguagePair, match_pairs
 from polyglot.training.start import build_datasets, build_model, build_vocabularies, check_machine, corpora_of
 
 MEBIBYTE = 2**20
@@ -76,12 +80,25 @@ def plan(config: Config) -> Plan:
     """Check a configuration with its data and this machine; nothing is written but the cache of the text."""
     check_machine(config)
     corpora = corpora_of(config, config.data.train)
-    for others in (config.data.valid, config.data.test):
-        corpora_of(config, others)
+    _check_held_out(config, config.data.valid, config.pairs)
+    if config.validation.best_by == "bleu":
+        _check_held_out(config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages))
+    directions = [LanguagePair(one.source, other.target) for one in config.pairs for other in config.pairs]
+    _check_held_out(config, config.data.test, list(dict.fromkeys(directions)))
     normalisers = Run(config.run, config).normalisers
-    vocabularies = build_vocabularies(config, corpora, normalisers)
+    vocabularies = build_vocabularies(config, corpora, normalisers, languages=config.languages)
     datasets = build_datasets(config, corpora, vocabularies, normalisers)
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
     parameters = {name: sum(each.numel() for each in own.values()) for name, own in model.component_parameters().items()}
     return Plan(config, {language: len(each) for language, each in vocabularies.items()}, datasets, parameters)
+
+
+def _check_held_out(config: Config, corpora: Sequence[ComponentConfig], wanted: Sequence[LanguagePair]) -> None:
+    """Raises DataError where validation or evaluation would: for text of none of the pairs, or for text that cannot be used."""
+    if corpora:
+        text = Corpora(corpora, folder=Path(config.data.folder), languages=config.languages)
+        text.check_any(wanted)
+        for pair in wanted:
+            if pair in text.pairs():
+                text.parallel(pair)

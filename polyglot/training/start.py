@@ -11,11 +11,12 @@ from accelerate import Accelerator, PartialState
 from accelerate.tracking import get_available_trackers
 from accelerate.utils import is_bf16_available
 
+from polyglot import checkpoint as checkpoints
 from polyglot.config import Config
 from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
-from polyglot.errors import ConfigError, DataError
+from polyglot.errors import CheckpointError, ConfigError, DataError
 from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
@@ -39,10 +40,12 @@ def corpora_of(config: Config, corpora: Sequence[ComponentConfig]) -> Corpora:
     return result
 
 
-def build_vocabularies(config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser]) -> dict[str, Vocabulary]:
-    """Learn the vocabulary of every language from its training text."""
+def build_vocabularies(
+    config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], *, languages: Sequence[str]
+) -> dict[str, Vocabulary]:
+    """Learn the vocabulary of each of these languages from its training text."""
     vocabularies = {}
-    for language in config.languages:
+    for language in languages:
         own, steps = config.vocabulary.of(language), normalisers[language]
         texts = (steps.apply(sentence) for sentence in corpora.sentences(language))
         vocabularies[language] = Vocabulary.train(texts, own, language=language, seed=config.seed)
@@ -73,8 +76,9 @@ def check_machine(config: Config) -> None:
 
 
 def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[], Validation] | None]) -> Trainer:
-    """Everything a run needs to train; vocabularies are read from the run directory, or learnt and put there.
+    """Everything a run needs to train; vocabularies are read from the run directory, those it lacks are learnt and put there.
 
+    Raises CheckpointError when one is gone that checkpoints were trained with.
     validator: makes of a model the function that looks at held-out text, or None.
     """
     config = run.config
@@ -84,17 +88,19 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     if config.training.trackers:
         accelerator.init_trackers("polyglot", init_kwargs={})
     corpora = corpora_of(config, config.data.train)
-    if set(run.vocabularies) != set(config.languages):
-        for language, vocabulary in build_vocabularies(config, corpora, run.normalisers).items():
-            vocabulary.save(run.vocabulary_file(language))
-        del run.vocabularies  # read anew, as every later command will
+    missing = [language for language in config.languages if language not in run.vocabularies]
+    if missing and checkpoints.steps(run.checkpoints):
+        raise CheckpointError(f"{run.vocabulary_file(missing[0])}: no such file, but the checkpoints were trained with it; put it back")
+    learnt = build_vocabularies(config, corpora, run.normalisers, languages=missing)
+    vocabularies = {**run.vocabularies, **learnt}
+    run.vocabularies = {language: vocabularies[language] for language in config.languages}
     datasets = build_datasets(config, corpora, run.vocabularies, run.normalisers)
     for name, dataset in datasets.items():
         dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
         logger.info(f"task {name}: {len(dataset)} sentences" + (f", left out: {dropped}" if dropped else ""))
     model = build_model(config, run.vocabularies, seed=config.seed)
     sizes = {task.pair: len(datasets[task.name]) for task in config.tasks}
-    return Trainer(
+    trainer = Trainer(
         run,
         model=model,
         optimizer=OPTIMIZERS.build(config.optimizer, parameters=model.parameters()),
@@ -105,3 +111,6 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
         accelerator=accelerator,
         validate=validator(model),
     )
+    for language, vocabulary in learnt.items():  # last: a start that fails leaves none behind for other settings to find
+        vocabulary.save(run.vocabulary_file(language))
+    return trainer

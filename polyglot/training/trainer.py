@@ -84,6 +84,8 @@ class Trainer:
                 self._look_at_losses(norm)
                 progress.seconds += time.perf_counter() - started
                 self.log.advance(progress.step)
+                if self._due(settings.log_every):
+                    self._report(norm)
                 if self.validate and self._due(self.run.config.validation.every):
                     self._validate()
                 if self._due(settings.checkpoint.every):
@@ -166,7 +168,7 @@ class Trainer:
     # The loop's calls, in its order -----------------------------------------------------------------------------------------
 
     def _log(self) -> Log:
-        return Log(self.run.log, accelerator=self.accelerator, steps=self.settings.steps, start=self.progress.step)
+        return Log(self.run.log, accelerator=self.accelerator, steps=self.settings.steps, start=self.progress.step, seconds=self.progress.seconds)
 
     def _due(self, every: int) -> bool:
         return self.progress.step % every == 0 or self.progress.step == self.settings.steps
@@ -209,9 +211,11 @@ class Trainer:
         for (step, _), value in zip(norms, values):
             if not math.isfinite(value) and self.settings.precision != "fp16":  # there the scaler skips such a step
                 raise TrainingError(self._not_a_number("the gradient", {"norm": value}, [batch for batch in pending if batch.step == step]))
-        if due:
-            rate = self.optimizer.param_groups[0]["lr"]
-            self.log.training(self.progress.step, learning_rate=rate, gradient_norm=norm.item(), seconds=round(self.progress.seconds, 2))
+
+    def _report(self, norm: Tensor) -> None:
+        """A line of the log; the losses of its steps have been read."""
+        rate = self.optimizer.param_groups[0]["lr"]
+        self.log.training(self.progress.step, seconds=self.progress.seconds, learning_rate=rate, gradient_norm=norm.item())
 
     def _not_a_number(self, what: str, values: Mapping[str, float], batches: Sequence[Trained]) -> str:
         lines = [line for batch in batches for line in self.streams[batch.task].dataset.names(batch.indices)]

@@ -44,7 +44,7 @@ def vocabularies():
 
 
 def build(folder, vocabularies, pair="de-en", *, corpora=({"path": "a.{language}"},), steps=(), filters=None, seed=1):
-    text = Corpora([CORPORA.configure("text", **config) for config in corpora], folder=folder, languages=("de", "en"))
+    text = Corpora([CORPORA.configure(**{"name": "text", **config}) for config in corpora], folder=folder, languages=("de", "en"))
     normalisers = {language: Normaliser([STEPS.configure(step) for step in steps], language) for language in WORDS}
     return TaskDataset(Task(LanguagePair.parse(pair)), text, vocabularies, normalisers, filters=filters, seed=seed)
 
@@ -148,3 +148,16 @@ def test_no_filters_keep_even_the_empty_line(folder, vocabularies):
     assert len(dataset) == 3 and dataset.dropped == {}
     batch = dataset.batch([1])
     assert not batch.source_mask.any() and batch.target_mask.any()
+
+
+@pytest.mark.parametrize("header", [False, True])
+def test_a_sentence_is_named_by_its_line_in_the_file(header, folder, vocabularies):
+    """Whatever stands before the first sentence."""
+    lines = ["german\tenglish"] * header + [f"{de}\t{en}" for de, en in zip(LINES["de"], LINES["en"])]
+    (folder / "a.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    columns = {"de": "german", "en": "english"} if header else {"de": 1, "en": 2}
+    dataset = build(folder, vocabularies, corpora=({"name": "tsv", "path": "a.tsv", "columns": columns, "header": header},))
+    rows = [0, 7, 199]
+    for name, source in zip(dataset.names(rows), dataset.texts(rows)[0], strict=True):
+        place, number = name.split(", line ")
+        assert place == str(folder / "a.tsv") and lines[int(number) - 1].split("\t")[0] == source

@@ -68,12 +68,12 @@ def test_greedy_takes_the_best_word_every_time(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_are_those_of_the_sequence(settings, seed):
     decoder, memory = tables(2, seed)
-    config = SearchConfig(beam=4, n_best=4, **settings)
+    config = SearchConfig(beam=4, n_best=4, max_length_ratio=0.0, max_length_extra=6, **settings)
     for sentence, hypotheses in enumerate(search(decoder, memory, torch.tensor([3, 3]), config)):
         by_tokens = {tokens: (score, total) for score, total, tokens in exhaustive(decoder.scores[sentence], config, 7)}
+        assert len({one.tokens for one in hypotheses}) == len(hypotheses) == 4
         for one in hypotheses:
-            if one.tokens in by_tokens:
-                assert (one.score, one.log_probability) == pytest.approx(by_tokens[one.tokens], abs=1e-4)
+            assert (one.score, one.log_probability) == pytest.approx(by_tokens[one.tokens], abs=1e-4)
         assert [one.score for one in hypotheses] == sorted((one.score for one in hypotheses), reverse=True)
 
 

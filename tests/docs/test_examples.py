@@ -25,7 +25,8 @@ from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LANGUAGES = ["en", "de", "fr", "cs"]
-BASE = {"languages": LANGUAGES, "data": {"train": [{"type": "text", "path": "train.{language}"}]}, "training": {"steps": 1}}
+TEXT_FILES = [{"type": "text", "path": "train.{language}"}]
+BASE = {"languages": LANGUAGES, "data": {"train": TEXT_FILES, "valid": TEXT_FILES}, "training": {"steps": 1}}
 """What a block that shows only some sections is laid over."""
 
 

@@ -11,9 +11,9 @@ import pytest
 from tiny import TEXT, tiny_run, tiny_translator
 
 from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
-from polyglot.errors import ConfigError, DataError
-from polyglot.evaluate.evaluation import evaluate, in_words, one_line
-from polyglot.evaluate.matrix import Matrix
+from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.evaluate.evaluation import evaluate, in_words
+from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Protocol
 from polyglot.run import Run
 from polyglot.task import LanguagePair
@@ -61,6 +61,32 @@ def test_hypotheses_are_those_of_the_translator(run: Run) -> None:
     assert list(matrix.hypotheses.values()) == [expected] and matrix.search["beam"] == 3
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_what_was_translated_before_an_interruption_is_there(error: type[BaseException], run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    whole = evaluate(run, tiny_translator(run), protocol(), folder=folder)
+    whole.save(folder)
+
+    def stop(cell: Cell, done: int, of: int) -> None:
+        assert (folder / "hypotheses" / f"{cell.pair}.txt").is_file(), "as soon as it is ready"
+        if done == 3:
+            raise error
+
+    with pytest.raises(error):
+        evaluate(run, tiny_translator(run), protocol(), folder=folder, progress=stop)
+    done = list(whole.cells)[:3]
+    texts = {path.name: path.read_text(encoding="utf-8").splitlines() for path in folder.rglob("*") if path.is_file()}
+    assert texts == {f"{pair}.txt": whole.hypotheses[pair] for pair in done}, "and nothing of the earlier matrix, whose scores are of other text"
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_anything_is_translated(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("in the way")
+    told = []
+    with pytest.raises(CheckpointError, match="out.*: the matrix cannot be written: "):
+        evaluate(run, tiny_translator(run), protocol(), folder=tmp_path / "out", progress=lambda *news: told.append(news))
+    assert told == []
+
+
 def test_a_language_without_text_has_empty_cells_with_the_reason(run: Run, tmp_path: Path) -> None:
     (tmp_path / "test.fr").unlink()
     matrix = evaluate(run, tiny_translator(run), protocol())
@@ -102,10 +128,6 @@ def test_capitals_count_unless_the_protocol_says_otherwise(run: Run, tmp_path: P
         return evaluate(run, tiny_translator(run), protocol(lowercase=lowercase, pairs=["de-en"])).means("chrf")["supervised"]
 
     assert score(lowercase=False) == 0 < score(lowercase=True)
-
-
-def test_a_hypothesis_is_one_line() -> None:
-    assert one_line("one\ntwo\r\nthree\u2028four ") == "one two three\u2028four"
 
 
 def test_corpora_are_named_without_folders() -> None:

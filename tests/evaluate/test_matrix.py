@@ -72,6 +72,17 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         matrix().save(tmp_path / "evaluation")
 
 
+def test_a_picture_that_cannot_be_drawn_takes_nothing_else_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> bytes:
+        raise RuntimeError("no font")
+
+    monkeypatch.setattr("polyglot.evaluate.matrix.heat_map_png", fail)
+    with pytest.raises(RuntimeError, match="no font"):
+        matrix().save(tmp_path)
+    assert Matrix.load(tmp_path) == matrix()
+    assert (tmp_path / "matrix.csv").is_file() and (tmp_path / "matrix.md").is_file()
+
+
 @pytest.mark.parametrize("content", [None, "{", "[]", "{}", '{"format": 99}', '{"format": 1}'])
 def test_what_is_no_matrix_is_said(content: str | None, tmp_path: Path) -> None:
     if content is not None:

@@ -41,7 +41,8 @@ def tiny_run(folder: Path, **sections: Any) -> Run:
     for section, own in sections.items():
         values[section] = {**values.get(section, {}), **own}
     run = Run.create(check_config(values, where="tiny"))
-    for language, vocabulary in build_vocabularies(run.config, corpora_of(run.config, run.config.data.train), run.normalisers).items():
+    corpora = corpora_of(run.config, run.config.data.train)
+    for language, vocabulary in build_vocabularies(run.config, corpora, run.normalisers, languages=run.config.languages).items():
         vocabulary.save(run.vocabulary_file(language))
     return run
 

@@ -271,6 +271,28 @@ def test_a_learning_rate_that_is_far_too_high(rate, tmp_path):
             assert all(tensor.isfinite().all() for tensor in checkpoint.component(name).values())
 
 
+# Speed -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("log_every", [1, 3])
+def test_speed_is_that_of_training_alone(log_every, tmp_path, monkeypatch):
+    """Whatever else took time: looking at held-out text, writing checkpoints; also after a resume."""
+    steps = 6
+    sections = {"training": {"steps": steps, "log_every": log_every, "checkpoint": {"every": 1}}, "validation": {"every": 1}}
+    run = tiny_run(tmp_path, **sections)
+    write = checkpoints.write
+    monkeypatch.setattr(checkpoints, "write", lambda *given, **named: (time.sleep(0.1), write(*given, **named))[1])
+    slow = lambda model: lambda: (time.sleep(0.1), Validation({"de-en": 1.0}))[1]  # noqa: E731
+    train(run, slow, stop_after=3)
+    progress = train(Run.open(run.path), slow).progress
+    training = lines(run, "training")
+    assert [line["step"] for line in training] == list(range(log_every, steps + 1, log_every))
+    spent = [log_every / line["steps_per_second"] for line in training]
+    assert sum(spent) == pytest.approx(progress.seconds, abs=1e-6) and training[-1]["seconds"] == round(progress.seconds, 2)
+    tokens = [sum(task["tokens"] for task in line["tasks"].values()) for line in training]
+    assert tokens == pytest.approx([line["tokens_per_second"] * seconds for line, seconds in zip(training, spent)])
+
+
 # A disk that is full -----------------------------------------------------------------------------------------------------
 
 

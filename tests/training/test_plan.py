@@ -10,6 +10,7 @@ from rich.console import Console
 
 from polyglot.config import check_config, load_config
 from polyglot.errors import ConfigError, DataError
+from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training import start
 from polyglot.training.plan import plan
@@ -77,3 +78,32 @@ def test_it_finds_what_is_wrong_with_any_text(tmp_path):
         (tmp_path / f"valid.{language}").unlink()
     with pytest.raises(DataError, match="valid.{language}: nothing for any of en, de, fr"):
         plan(load_config(config))
+
+
+@pytest.mark.parametrize("part", ["valid", "test"])
+def test_held_out_text_may_lack_languages_as_a_run_may(part, tmp_path):
+    """What trains is not refused; what is there is read, as a run would."""
+    settings = {"data": {part: [{"type": "text", "path": "valid.{language}"}]}}
+    config = load_config(write_config(tmp_path, **settings))
+    (tmp_path / "valid.fr").unlink()
+    run = Run.create(config)
+    trainer = trainer_of(run, Validator(run))
+    assert plan(config).parameters.keys() == trainer.parameters.keys()
+    (tmp_path / "valid.de").write_text("ein\n")
+    with pytest.raises(DataError, match="valid.(en|de) has .* lines, but .*valid.(en|de) has"):
+        plan(config)
+    (tmp_path / "valid.de").unlink()
+    if part == "valid":
+        with pytest.raises(DataError, match="valid.de: no such file"):
+            plan(config)
+
+
+def test_bleu_that_chooses_the_best_needs_text(tmp_path):
+    config = load_config(write_config(tmp_path, validation={"best_by": "bleu", "bleu_pairs": ["en-fr"]}))
+    plan(config)
+    (tmp_path / "valid.fr").unlink()
+    with pytest.raises(DataError, match="valid.fr: no such file"):
+        plan(config)
+    run = Run.create(config)
+    with pytest.raises(DataError, match="valid.fr: no such file"):
+        trainer_of(run, Validator(run))

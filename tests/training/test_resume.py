@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
 from accelerate import Accelerator
 
 from polyglot import checkpoint as checkpoints
-from polyglot.errors import CheckpointError, ConfigError
+from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training import start
 from polyglot.validation import Validation
@@ -76,6 +79,11 @@ def tensors_of(run):
     assert checkpoint.step == STEPS
     parts = {file: checkpoint.component(file.removesuffix(".safetensors")) for file in checkpoint.manifest["files"] if file.endswith(".safetensors")}
     return {f"{file}/{key}": tensor for file, part in parts.items() for key, tensor in part.items()}
+
+
+def tensors(run):
+    last = checkpoints.choose(run.checkpoints, "last")[0]
+    return [tensor for name in ("encoder.de", "bridge", "decoder.fr") for _, tensor in sorted(last.component(name).items())]
 
 
 def assert_same(one, other):
@@ -211,6 +219,31 @@ def test_two_runs_with_one_seed_are_the_same_and_another_seed_is_not(tmp_path):
     assert losses(runs["one"]) != losses(runs["other"])
 
 
+@pytest.mark.parametrize("seed", [0, 2**32, 2**64 - 1])
+def test_every_seed_that_a_configuration_may_have_trains(seed, tmp_path):
+    assert train(tiny_run(tmp_path, seed=seed)).progress.step == 6
+
+
+def test_a_log_that_cannot_be_shortened_stays_whole(tmp_path, monkeypatch):
+    run = tiny_run(tmp_path)
+    train(run, stop_after=3)
+    with run.log.open("a", encoding="utf-8") as file:
+        file.write('{"kind": "training", "step": 4}\n')
+    before = run.log.read_bytes()
+    trainer = trainer_of(Run.open(run.path))
+    replace = Path.replace
+
+    def full(path, target):
+        if target == run.log:
+            raise OSError(28, "No space left on device")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(CheckpointError, match="log.jsonl: cannot be written: No space left on device"):
+        trainer.train()
+    assert run.log.read_bytes() == before
+
+
 def test_a_run_that_is_done_stays_as_it_is(tmp_path):
     run = tiny_run(tmp_path)
     train(run)
@@ -226,7 +259,6 @@ def test_more_steps_than_planned(tmp_path):
     train(short)
     train(Run.reconfigure(short.path, [f"training.steps={STEPS}"]))
     assert_same(long, short)
-    assert Run.open(short.path).config.training.steps == STEPS
 
 
 def test_other_batches_from_now_on(tmp_path):
@@ -254,6 +286,43 @@ def test_what_the_components_are_built_from_cannot_change(override, tmp_path):
         Run.reconfigure(run.path, [override])
     assert (run.path / "config.yaml").read_text(encoding="utf-8") == before
     train(Run.open(run.path))
+
+
+@pytest.mark.parametrize("lost", ["de", "fr"])
+def test_a_vocabulary_that_is_gone_is_not_learnt_again_once_there_are_checkpoints(lost, tmp_path):
+    """What the parameters know is lost with it; put back, training goes on."""
+    run = tiny_run(tmp_path)
+    train(run, stop_after=3)
+    file = run.vocabulary_file(lost)
+    before = file.rename(tmp_path / "elsewhere")
+    (tmp_path / "train.en").write_text("".join(f"{line} more\n" for line in (tmp_path / "train.en").read_text().splitlines()))
+    others = {path: path.read_bytes() for path in file.parent.iterdir()}
+    with pytest.raises(CheckpointError, match=f"{file}: no such file, but the checkpoints were trained with it; put it back"):
+        trainer_of(Run.open(run.path))
+    assert {path: path.read_bytes() for path in file.parent.iterdir()} == others
+    before.rename(file)
+    train(Run.open(run.path))
+
+
+def test_before_the_first_checkpoint_only_what_is_missing_is_learnt(tmp_path):
+    """Another start was killed between two of them."""
+    whole, run = tiny_run(tmp_path, "whole"), tiny_run(tmp_path)
+    train(whole)
+    train(run, stop_after=1)
+    shutil.rmtree(run.checkpoints)
+    run.vocabulary_file("en").unlink()
+    kept = {path: path.stat().st_mtime_ns for path in run.vocabulary_file("en").parent.iterdir()}
+    train(Run.open(run.path))
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept and len(kept) == 2
+    assert [tensor.tolist() for tensor in tensors(run)] == [tensor.tolist() for tensor in tensors(whole)]
+
+
+def test_a_start_that_fails_leaves_no_vocabulary_behind(tmp_path):
+    """The next one may have other settings, and would learn another."""
+    run = tiny_run(tmp_path, data={"valid": [{"type": "text", "path": "nowhere.{language}"}]})
+    with pytest.raises(DataError, match="nowhere"):
+        trainer_of(run, Validator(run))
+    assert not list(run.vocabulary_file("en").parent.iterdir())
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):

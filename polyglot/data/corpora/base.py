@@ -26,6 +26,9 @@ class Corpus(ABC):
         weight: float = Field(default=1.0, gt=0)
         """How often its sentences come in one epoch: with 2 each comes twice, with 0.5 a half that the seed has drawn comes once."""
 
+    first_line = 1
+    """The line of a file that the first sentence stands in, for messages."""
+
     def __init__(self, config: Corpus.Config, *, folder: Path, languages: Sequence[str]) -> None:
         self.config = config
         self.folder = folder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,8 @@ class ParallelText:
     target: Dataset
     weight: float
     name: str
+    first_line: int
+    """the line of row 0"""
 
 
 class Corpora:
@@ -44,6 +46,12 @@ class Corpora:
                 problems += [lacking[language] for corpus in self._corpora if language in (lacking := corpus.lacking())]
         return list(dict.fromkeys(problems))
 
+    def check_any(self, wanted: Collection[LanguagePair]) -> None:
+        """Raises DataError when there is text for none of the pairs: held-out text may lack some."""
+        if not self.pairs() & set(wanted):
+            problems = self.check() or [f"no text for any of {', '.join(map(str, wanted))}"]
+            raise DataError("\n".join(problems))
+
     def pairs(self) -> set[LanguagePair]:
         """What all of them together serve."""
         return {pair for corpus in self._corpora for pair in corpus.pairs()}
@@ -54,7 +62,7 @@ class Corpora:
         if not serving:
             there = sorted(str(other) for other in self.pairs() if not other.is_copy)
             raise DataError(f"no corpus has text for {pair}; there is text for {few(there) or 'no pair'}")
-        return [ParallelText(*corpus.text(pair), corpus.config.weight, corpus.place(pair)) for corpus in serving]
+        return [ParallelText(*corpus.text(pair), corpus.config.weight, corpus.place(pair), corpus.first_line) for corpus in serving]
 
     def sentences(self, language: str) -> Iterator[str]:
         """All text of one language, each file once."""

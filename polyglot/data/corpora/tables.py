@@ -140,6 +140,10 @@ class TsvCorpus(TableFile):
                 raise ValueError("columns have names only in a file with a header; write header: true, or numbers from 1")
             return self
 
+    @property
+    def first_line(self) -> int:
+        return 2 if self.config.header else 1
+
     def _names(self) -> Sequence[str]:
         first = next(line_blocks(self.path))[0].split("\t")
         return [str(number) for number in range(1, len(first) + 1)] + (first if self.config.header else [])
