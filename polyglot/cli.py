@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,21 +12,43 @@ from typing import Annotated, Optional
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typer.core import TyperGroup
 
 from polyglot.console import LogLines, aside
 from polyglot.errors import PolyglotError
 from polyglot.layers.allocation import keep_freed_memory
 from polyglot.version import VERSION
 
+
+class Verbs(TyperGroup):
+    """Each of them ends well when whoever reads its results has seen enough, as `head` has."""
+
+    def invoke(self, context: typer.Context) -> None:
+        try:
+            super().invoke(context)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that what is left in the buffer disturbs nobody
+            raise typer.Exit from None
+
+
+class Screen(Console):
+    """Standard output; `Verbs` deals with its reader's leaving."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # what rich has just caught
+
+
 app = typer.Typer(
     name="polyglot",
+    cls=Verbs,
     help="Multilingual many-to-many translation: train language pairs from one YAML file, translate every direction.",
     epilog="Start with: polyglot train phrasebook · then: polyglot evaluate runs/phrasebook",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-screen = Console()
+screen = Screen()
 logger = logging.getLogger("polyglot")
 
 Overrides = Annotated[Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=500.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -183,8 +183,11 @@ def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
 
 def check_config(values: dict[str, Any], *, where: str) -> Config:
     """Values to a configuration. Raises ConfigError with every problem; `where` names the file in it."""
-    config = check_settings(Config, values, where=where)
-    problems = list(_contradictions(config))
+    try:
+        config = Config.model_validate(values)
+        problems = list(_contradictions(config))
+    except ValidationError as error:
+        problems = sentences(error, Config) + _contradictions_of_the_rest(values, wrong={problem["loc"][0] for problem in error.errors()})
     if problems:
         raise ConfigError(problems, where=where)
     return config
@@ -196,6 +199,21 @@ def check_settings(kind: type[Settings], values: dict[str, Any], *, where: str) 
         return kind.model_validate(values)
     except ValidationError as error:
         raise ConfigError(sentences(error, kind), where=where) from None
+
+
+class _Rest(Config):
+    """A configuration as far as contradictions need it; sections that are wrong by themselves are left out."""
+
+    data: DataConfig | None = None
+    training: Any = None
+
+
+def _contradictions_of_the_rest(values: Mapping[str, Any], *, wrong: set[str]) -> list[str]:
+    """What contradicts among the sections that are each right; what stands in for a wrong one is nobody's contradiction."""
+    if "languages" in wrong:
+        return []
+    rest = _Rest.model_validate({key: value for key, value in values.items() if key not in wrong})
+    return [sentence for sentence in _contradictions(rest) if sentence.partition(":")[0].partition(".")[0] not in wrong]
 
 
 def _contradictions(config: Config) -> Iterator[str]:
@@ -232,7 +250,7 @@ def _contradictions(config: Config) -> Iterator[str]:
                 yield f"validation.bleu_pairs: {pair} needs an encoder of {pair.source} and a decoder of {pair.target}, which no task trains"
     if config.validation.best_by == "bleu" and not config.validation.bleu_pairs:
         yield "validation.best_by: 'bleu' needs validation.bleu_pairs"
-    if not config.data.valid:
+    if config.data and not config.data.valid:
         for key in ("bleu_pairs", "best_by", "patience"):
             if getattr(config.validation, key) != ValidationConfig.model_fields[key].default:
                 yield f"validation.{key}: needs held-out text, and data.valid names no corpus"

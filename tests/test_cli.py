@@ -674,8 +674,19 @@ def test_what_is_typed_is_answered_and_whoever_leaves_early_is_no_error(folder):
         process.stdin.write(b"es regnet\n" * 5)
         process.stdin.close()
         said = process.stderr.read()
-        assert process.wait(timeout=60) != 2
-        assert said == b""
+        assert (process.wait(timeout=60), said) == (0, b"")
+
+
+@pytest.mark.parametrize("arguments", [("show",), ("show", "phrasebook"), ("evaluate", "runs/mine"), ("--quiet", *TRANSLATE, "some.txt")], ids=" ".join)
+def test_whoever_never_reads_is_no_error_either(arguments, folder):
+    """Also where all is printed at the end, and with tables."""
+    Path("some.txt").write_text("es regnet\n")
+    with start(*arguments) as process:
+        process.stdout.close()
+        process.stdin.close()
+        said = process.stderr.read()
+        assert process.wait(timeout=60) == 0, said
+    assert b"Traceback" not in said and b"BrokenPipe" not in said and b"Broken pipe" not in said
 
 
 def test_a_mistake_ends_with_status_2_and_no_traceback(folder):

@@ -223,6 +223,24 @@ def test_contradictions_are_said_at_once_too(problems):
     assert [sentence.split(": ")[0] for sentence in found] == ["model.languages.zz", "schedule.pairs", "validation.bleu_pairs", "search.n_best"]
 
 
+CONTRADICTION = "search: {n_best: 7}\nvalidation: {bleu_pairs: [de-yy]}\nmodel: {languages: {zz: {}}}\nschedule: {pairs: [xx-de]}\n"
+
+
+@pytest.mark.parametrize("wrong", ["seeed: 3", "data: {}", "training: {steps: many}", "optimizer: adma", "losses: 3", "text: [lowercase]"])
+def test_contradictions_are_said_together_with_what_is_wrong_elsewhere(wrong, problems):
+    section = wrong.partition(":")[0]
+    rest = "".join(f"{line}\n" for line in MINIMAL.splitlines() if not line.startswith(section))
+    assert problems(rest + CONTRADICTION + wrong + "\n") == problems(f"{rest}{wrong}\n") + problems(MINIMAL + CONTRADICTION)
+
+
+@pytest.mark.parametrize("wrong", ["schedule: 3", "search: {beam: large}", "validation: {best_by: blue}", "model: {encodr: lstm}"])
+def test_what_is_wrong_contradicts_nothing(wrong, problems):
+    """One language has no pairs for the schedule that is meant where none is named; but one is named, if wrongly."""
+    own = wrong.partition(":")[0]
+    rest = "schedule: {pairs: [en-en]}\n" if own != "schedule" else ""
+    assert len(problems(MINIMAL.replace("[en, de, fr]", "[en]") + rest + f"{wrong}\n")) == 1
+
+
 @pytest.mark.parametrize(
     ("pairs", "bleu"),
     [("[de-en]", "en-de"), ("[de-en]", "fr-en"), ("[de-en]", "de-fr")],
@@ -241,6 +259,14 @@ def test_what_is_asked_of_held_out_text_needs_some(settings, problems, load):
     assert problems(MINIMAL.replace(", valid: [{type: phrasebook, split: valid}]", "") + asked) == [
         f"validation.{key}: needs held-out text, and data.valid names no corpus" for key in settings
     ]
+
+
+def test_held_out_text_is_missed_beside_other_mistakes_but_not_where_data_is_wrong_itself(problems):
+    without, asked = MINIMAL.replace(", valid: [{type: phrasebook, split: valid}]", ""), "validation: {patience: 3}\nseeed: 3\n"
+    missed = "validation.patience: needs held-out text, and data.valid names no corpus"
+    assert missed in problems(without + asked) and len(problems(without + asked)) == 2
+    assert len(problems(MINIMAL + asked)) == 1
+    assert missed not in problems(without.replace("type: text", "type: txt") + asked)
 
 
 def test_bleu_of_a_zero_shot_pair_is_fine(load):
