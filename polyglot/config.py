@@ -204,7 +204,7 @@ def check_settings(kind: type[Settings], values: dict[str, Any], *, where: str) 
 class _Rest(Config):
     """A configuration as far as contradictions need it; sections that are wrong by themselves are left out."""
 
-    data: Any = None
+    data: DataConfig | None = None
     training: Any = None
 
 
@@ -250,7 +250,7 @@ def _contradictions(config: Config) -> Iterator[str]:
                 yield f"validation.bleu_pairs: {pair} needs an encoder of {pair.source} and a decoder of {pair.target}, which no task trains"
     if config.validation.best_by == "bleu" and not config.validation.bleu_pairs:
         yield "validation.best_by: 'bleu' needs validation.bleu_pairs"
-    if not config.data.valid:
+    if config.data and not config.data.valid:
         for key in ("bleu_pairs", "best_by", "patience"):
             if getattr(config.validation, key) != ValidationConfig.model_fields[key].default:
                 yield f"validation.{key}: needs held-out text, and data.valid names no corpus"

@@ -261,6 +261,14 @@ def test_what_is_asked_of_held_out_text_needs_some(settings, problems, load):
     ]
 
 
+def test_held_out_text_is_missed_beside_other_mistakes_but_not_where_data_is_wrong_itself(problems):
+    without, asked = MINIMAL.replace(", valid: [{type: phrasebook, split: valid}]", ""), "validation: {patience: 3}\nseeed: 3\n"
+    missed = "validation.patience: needs held-out text, and data.valid names no corpus"
+    assert missed in problems(without + asked) and len(problems(without + asked)) == 2
+    assert len(problems(MINIMAL + asked)) == 1
+    assert missed not in problems(without.replace("type: text", "type: txt") + asked)
+
+
 def test_bleu_of_a_zero_shot_pair_is_fine(load):
     load(MINIMAL + "schedule: {pairs: [de-en, en-fr]}\nvalidation: {bleu_pairs: [de-fr], best_by: bleu}\n")
 
