@@ -63,7 +63,7 @@ def test_a_damaged_configuration_is_a_sentence(tmp_path):
     with pytest.raises(ConfigError, match=r"run/config.yaml: line 2: no valid YAML"):
         Run.open(run.path)
     (run.path / "config.yaml").write_text("languages: [en]\n")
-    with pytest.raises(ConfigError, match=r"run/config.yaml: 2 problems"):
+    with pytest.raises(ConfigError, match=r"run/config.yaml: 3 problems"):
         Run.open(run.path)
 
 
