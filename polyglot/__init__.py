@@ -19,7 +19,7 @@ __version__ = VERSION
 __all__ = ["__version__", "load"]
 
 
-def load(run: str | Path, *, checkpoint: str = "best", device: Any = None) -> Translator:
+def load(run: str | Path, *, checkpoint: str | int = "best", device: Any = None) -> Translator:
     """The translator of a run directory: `translate`, `hypotheses` and `score` in every direction it has the components for.
 
     checkpoint: `best`, `last`, a step, or `average:N`. Raises ConfigError where there is no run, CheckpointError where its

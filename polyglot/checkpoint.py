@@ -236,12 +236,12 @@ def prune(folder: Path, *, keep: int) -> None:
             raise CheckpointError(f"{path}: cannot be removed: {error.strerror or error}") from None
 
 
-def choose(folder: Path, which: str) -> list[Checkpoint]:
+def choose(folder: Path, which: str | int) -> list[Checkpoint]:
     """`best`, `last`, a step, or `average:N` to the checkpoints that are meant: one, or the newest N.
 
     `best` is the newest where none was marked. Raises CheckpointError naming what there is.
     """
-    there = steps(folder)
+    which, there = str(which), steps(folder)
     if not there:
         raise CheckpointError(f"{folder}: no checkpoint; has the run been trained?")
     if which == "last":

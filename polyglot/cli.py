@@ -67,6 +67,7 @@ def main() -> None:
         aside.print(str(error), markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
+        aside.print("interrupted")
         sys.exit(130)
 
 

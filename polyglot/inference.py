@@ -58,7 +58,7 @@ class Translator:
         cls,
         run: str | Path | Run,
         *,
-        checkpoint: str = "best",
+        checkpoint: str | int = "best",
         pairs: Sequence[LanguagePair] | None = None,
         device: str | torch.device | None = None,
     ) -> Translator:
@@ -142,9 +142,12 @@ class Translator:
         _check_direction(source, target, sources=self.sources, targets=self.targets)
 
     def encode_text(self, sentences: Sequence[str], language: str) -> list[list[int]]:
-        """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none. Raises DataError for a lone string."""
+        """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none. Raises DataError for what is no list of strings."""
         if isinstance(sentences, str):
             raise DataError(f"{language}: a list of sentences is expected, found the one string {sentences[:40]!r}; put it in a list")
+        for number, sentence in enumerate(sentences, start=1):
+            if not isinstance(sentence, str):
+                raise DataError(f"{language}: sentence {number} should be a string, found {sentence!r}")
         steps = self.normalisers[language]
         return self.vocabularies[language].encode([steps.apply(sentence) if sentence.strip() else "" for sentence in sentences])
 

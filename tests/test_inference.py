@@ -255,6 +255,16 @@ def test_one_string_is_no_list(translator):
             call()
 
 
+def test_what_is_no_text_is_named(translator):
+    with pytest.raises(DataError, match="de: sentence 2 should be a string, found None"):
+        translator.translate(["ein Hund", None], **of("de-en"))
+
+
+def test_a_step_may_be_a_number(run):
+    step = Translator.load(run, checkpoint="last").description["steps"][0]
+    assert Translator.load(run, checkpoint=step).description["steps"] == [step]
+
+
 def test_as_many_sources_as_targets(translator):
     with pytest.raises(DataError, match="score: 2 sources and 1 targets; the same number is needed"):
         translator.score(["a", "b"], ["c"], **of("de-en"))

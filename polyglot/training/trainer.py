@@ -149,6 +149,8 @@ class Trainer:
             raise CheckpointError(
                 f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}"
             )
+        if state["progress"]["step"] > self.settings.steps:
+            raise CheckpointError(f"{checkpoint.path}: the run is past training.steps {self.settings.steps} already; name more steps than that")
         checkpoint.load_into(self.parameters)
         named = {f"{component}/{name}": one for component, own in self.parameters.items() for name, one in own.items()}
         for key, value in checkpoint.training_tensors().items():

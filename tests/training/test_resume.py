@@ -261,6 +261,13 @@ def test_more_steps_than_planned(tmp_path):
     assert_same(long, short)
 
 
+def test_fewer_steps_than_done_is_a_sentence(tmp_path):
+    run = tiny_run(tmp_path)
+    train(run, stop_after=4)
+    with pytest.raises(CheckpointError, match="the run is past training.steps 3 already; name more steps than that"):
+        trainer_of(Run.reconfigure(run.path, ["training.steps=3"]))
+
+
 def test_other_batches_from_now_on(tmp_path):
     """A position in the data that no longer exists is no end of the world."""
     run = tiny_run(tmp_path, training={"steps": 30}, schedule={"pairs": ["de-en"]})
