@@ -12,8 +12,8 @@ from polyglot.layers.masks import flip_sentences
 KINDS = {"lstm": nn.LSTM, "gru": nn.GRU}
 State = tuple[Tensor, ...]
 """(h, c) of an LSTM or (h,) of a GRU, each (layers, N, D)"""
-Columns = tuple[tuple[Tensor, ...], ...]
-"""The same for single steps: of each layer (h, c) or (h,), each (D, N)"""
+LayerStates = tuple[State, ...]
+"""The same for single steps: of each layer (h, c) or (h,), each (N, D)"""
 
 
 class BidirectionalLayer(nn.Module):
@@ -65,7 +65,7 @@ class Stepper:
     """The same recurrence, one position at a time, with its weights laid out once for many steps.
 
     A fused call of a single position spends more time rearranging weights than multiplying; here a step of a layer is one
-    matrix product over [input; state]. Sentences stand in columns, as `DeferredLinear` has them.
+    matrix product over [input; state].
     """
 
     def __init__(self, recurrence: nn.LSTM | nn.GRU) -> None:
@@ -78,13 +78,12 @@ class Stepper:
             return (DeferredLinear(torch.cat([input_weight, state_weight], dim=1), input_bias + state_bias),)
         return DeferredLinear(input_weight, input_bias), DeferredLinear(state_weight, state_bias)
 
-    def start(self, initial: Tensor) -> Columns:
+    def start(self, initial: Tensor) -> LayerStates:
         """The same s₀ for every layer, as `start_state` has it. initial (N, D)"""
-        columns = initial.t().contiguous()
-        return ((columns,) * (2 if self.lstm else 1),) * len(self.layers)
+        return ((initial,) * (2 if self.lstm else 1),) * len(self.layers)
 
-    def __call__(self, inputs: Tensor, state: Columns) -> tuple[Tensor, Columns]:
-        """inputs (I, N) -> outputs (D, N) and the next state"""
+    def __call__(self, inputs: Tensor, state: LayerStates) -> tuple[Tensor, LayerStates]:
+        """inputs (N, I) -> outputs (N, D) and the next state"""
         below, after = inputs, []
         for number, (weights, before) in enumerate(zip(self.layers, state)):
             if number:
@@ -95,13 +94,13 @@ class Stepper:
 
     @staticmethod
     def _lstm(inputs: Tensor, gates: DeferredLinear, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        keep, forget, new, show = gates(torch.cat([inputs, hidden])).chunk(4)
+        keep, forget, new, show = gates(torch.cat([inputs, hidden], dim=1)).chunk(4, dim=1)
         cell = forget.sigmoid() * cell + keep.sigmoid() * new.tanh()
         return show.sigmoid() * cell.tanh(), cell
 
     @staticmethod
     def _gru(inputs: Tensor, input_gates: DeferredLinear, state_gates: DeferredLinear, hidden: Tensor) -> tuple[Tensor]:
-        reset, update, new = input_gates(inputs).chunk(3)
-        reset_state, update_state, new_state = state_gates(hidden).chunk(3)
+        reset, update, new = input_gates(inputs).chunk(3, dim=1)
+        reset_state, update_state, new_state = state_gates(hidden).chunk(3, dim=1)
         new = (new + (reset + reset_state).sigmoid() * new_state).tanh()
         return (new + (update + update_state).sigmoid() * (hidden - new),)

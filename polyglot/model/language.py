@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.batch import PAD
+from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import Dropout
+from polyglot.layers.linear import Linear
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
@@ -60,12 +62,21 @@ class LanguageEncoder(nn.Module):
         super().__init__()
         self.embedding = Embedding(embedding, table)
         self.body = ENCODERS.build(config, input_size=embedding.size)
-        self.projection = nn.Identity() if self.body.size == states_size else nn.Linear(self.body.size, states_size)
+        self.projection = nn.Identity() if self.body.size == states_size else Linear(self.body.size, states_size)
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """tokens and mask (B, S) -> states (B, S, D), 0 on padding"""
         states = self.projection(self.body(self.embedding(tokens), mask))
         return states * mask.unsqueeze(-1)
+
+
+class DecodingState(NamedTuple):
+    """Where a translation stands."""
+
+    body: Any
+    """what the decoder keeps"""
+    output: DeferredLinear
+    """the output layer, laid out once for many steps"""
 
 
 class LanguageDecoder(nn.Module):
@@ -77,7 +88,7 @@ class LanguageDecoder(nn.Module):
         super().__init__()
         self.embedding = Embedding(embedding, table)
         self.body = DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
-        self.output = nn.Linear(self.body.size, table.num_embeddings)
+        self.output = Linear(self.body.size, table.num_embeddings)
         if embedding.tie_output:
             self.output.weight = table.weight
 
@@ -85,18 +96,18 @@ class LanguageDecoder(nn.Module):
         """target_in and target_mask (B, T) -> states (B, T, D), still to be projected"""
         return self.body(self.embedding(target_in), target_mask, memory)
 
-    def start(self, memory: Memory) -> Any:
+    def start(self, memory: Memory) -> DecodingState:
         """The decoding state before the first word, one row a sentence of the memory (B, K, D)."""
-        return self.body.start(memory)
+        return DecodingState(self.body.start(memory), DeferredLinear(self.output.weight, self.output.bias))
 
-    def step(self, tokens: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
+    def step(self, tokens: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
         """tokens (N,) -> scores (N, V) of the next word, before the softmax, and the state after it"""
-        states, state = self.body.step(self.embedding(tokens), state, memory)
-        return self.output(states), state
+        states, body = self.body.step(self.embedding(tokens), state.body, memory)
+        return state.output(states), state._replace(body=body)
 
-    def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:
+    def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
         """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
-        return self.body.reorder(state, rows, sentences)
+        return state._replace(body=self.body.reorder(state.body, rows, sentences))
 
 
 def initialize(module: nn.Module, *, initial_range: float | None, seed: str, name: str) -> None:

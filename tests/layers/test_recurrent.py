@@ -25,8 +25,8 @@ def test_steps_have_the_values_and_gradients_of_the_fused_call(kind):
     stepper = Stepper(recurrence)
     state, steps = stepper.start(initial), []
     for position in range(7):
-        output, state = stepper(inputs[:, position].t(), state)
-        steps.append(output.t())
+        output, state = stepper(inputs[:, position], state)
+        steps.append(output)
     steps = torch.stack(steps, dim=1)
     assert close(fused, steps)
     assert all(close(one, other) for one, other in zip(gradients(fused), gradients(steps)))
@@ -35,7 +35,7 @@ def test_steps_have_the_values_and_gradients_of_the_fused_call(kind):
 def test_a_step_that_is_not_used_costs_no_gradient():
     recurrence = nn.LSTM(4, 4, batch_first=True)
     stepper = Stepper(recurrence)
-    first, state = stepper(torch.randn(4, 2), stepper.start(torch.zeros(2, 4)))
-    stepper(torch.randn(4, 2), state)
+    first, state = stepper(torch.randn(2, 4), stepper.start(torch.zeros(2, 4)))
+    stepper(torch.randn(2, 4), state)
     first.sum().backward()
     assert recurrence.weight_hh_l0.grad.isfinite().all()
