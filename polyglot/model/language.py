@@ -102,7 +102,9 @@ class LanguageDecoder(nn.Module):
 
     def step(self, tokens: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
         """tokens (N,) -> scores (N, V) of the next word, before the softmax, and the state after it"""
-        states, body = self.body.step(self.embedding(tokens), state.body, memory)
+        different, rows = tokens.unique(return_inverse=True)
+        words = self.body.read(self.embedding(different), state.body).index_select(0, rows)
+        states, body = self.body.step(words, state.body, memory)
         return state.output(states), state._replace(body=body)
 
     def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:

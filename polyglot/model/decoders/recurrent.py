@@ -12,7 +12,7 @@ from polyglot.layers.attention import Attention
 from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear, linear
-from polyglot.layers.recurrent import KINDS, LayerStates, Stepper, run, start_state
+from polyglot.layers.recurrent import KINDS, LayerStates, Stepper, run, start_state, tanh
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig
@@ -28,8 +28,8 @@ class DecodingState(NamedTuple):
     values: Tensor
     """of the attention, each (B, K, ·), computed once a sentence"""
     recurrence: LayerStates
-    feed: Tensor | None
-    """(N, D): the last output, when it is fed back"""
+    feed: Tensor
+    """(N, D): the last output where it is fed back, else (N, 0)"""
 
 
 class RecurrentDecoder(Decoder):
@@ -55,6 +55,7 @@ class RecurrentDecoder(Decoder):
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
         self.size, self.layer_count, self.input_feeding = config.size, config.layers, config.input_feeding
+        self.input_size = input_size
         self.recurrence = KINDS[self.kind](
             input_size + (config.size if config.input_feeding else 0),
             config.size,
@@ -71,40 +72,41 @@ class RecurrentDecoder(Decoder):
         if not self.input_feeding:
             outputs = run(self.recurrence, embedded, start_state(self.kind, self.initial(memory.mean()), self.layer_count))
             contexts, _ = self.attention(outputs, self.attention.keys(memory.states), self._values(memory), memory.mask)
-            return self.dropout(torch.tanh(contexts + linear(outputs, self._combine_outputs)))
+            return self.dropout(tanh(contexts + linear(outputs, self._combine_outputs)))
         state, states = self.start(memory), []
-        for words in embedded.transpose(0, 1).contiguous().unbind():  # each step reads the output before it: no fused call exists
+        for words in self.read(embedded.transpose(0, 1), state).unbind():  # each step needs the output before it: no fused call exists
             output, state = self.step(words, state, memory)
             states.append(output)
         return torch.stack(states, dim=1)
 
     def start(self, memory: Memory) -> DecodingState:
         initial = self.initial(memory.mean())
-        stepper = Stepper(self.recurrence)
+        stepper = Stepper(self.recurrence, word_size=self.input_size)
         return DecodingState(
             stepper,
             combine=DeferredLinear(self._combine_outputs),
             keys=self.attention.keys(memory.states),
             values=self._values(memory),
             recurrence=stepper.start(initial),
-            feed=torch.zeros_like(initial) if self.input_feeding else None,
+            feed=torch.zeros_like(initial) if self.input_feeding else initial[:, :0],
         )
 
-    def step(self, embedded: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
-        inputs = torch.cat([embedded, state.feed], dim=1) if self.input_feeding else embedded
-        outputs, recurrence = state.stepper(inputs, state.recurrence)
+    def read(self, embedded: Tensor, state: DecodingState) -> Tensor:
+        return state.stepper.read(embedded)
+
+    def step(self, words: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
+        outputs, recurrence = state.stepper(words, state.feed, state.recurrence)
         # The hypotheses of a sentence are so many queries to its one memory.
         queries = outputs.unflatten(0, (len(state.keys), -1))
         contexts, _ = self.attention(queries, state.keys, state.values, memory.mask)
-        output = self.dropout(torch.tanh(contexts.flatten(0, 1) + state.combine(outputs)))
-        return output, state._replace(recurrence=recurrence, feed=output if self.input_feeding else None)
+        output = self.dropout(tanh(contexts.flatten(0, 1) + state.combine(outputs)))
+        return output, state._replace(recurrence=recurrence, feed=output if self.input_feeding else output[:, :0])
 
     def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
         recurrence = tuple(tuple(part.index_select(0, rows) for part in layer) for layer in state.recurrence)
-        feed = None if state.feed is None else state.feed.index_select(0, rows)
         if sentences is not None:
             state = state._replace(keys=state.keys.index_select(0, sentences), values=state.values.index_select(0, sentences))
-        return state._replace(recurrence=recurrence, feed=feed)
+        return state._replace(recurrence=recurrence, feed=state.feed.index_select(0, rows))
 
     def _values(self, memory: Memory) -> Tensor:
         """W_c m of every memory row, (B, K, D): with W = [W_c W_s], W [c; s] is W_c c + W_s s, and a mixture of rows can be mixed after W_c."""
