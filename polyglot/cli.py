@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from polyglot.console import LogLines, aside
 from polyglot.errors import PolyglotError
-from polyglot.layers.allocation import keep_freed_memory
+from polyglot.layers.allocation import collect_rarely, keep_freed_memory
 from polyglot.version import VERSION
 
 
@@ -59,6 +59,7 @@ Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.
 def main() -> None:
     """The program: mistakes of the user's end in one message and exit status 2."""
     keep_freed_memory()
+    collect_rarely()
     sys.stdout.reconfigure(encoding="utf-8")  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
     try:
         app()

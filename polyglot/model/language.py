@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from polyglot.batch import PAD
 from polyglot.layers.deferred import DeferredLinear
@@ -110,6 +111,18 @@ class LanguageDecoder(nn.Module):
     def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
         """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
         return state._replace(body=self.body.reorder(state.body, rows, sentences))
+
+
+class Unfilled(TorchFunctionMode):
+    """Inside, modules do not draw the first values of their parameters: they come from `initialize` or a checkpoint."""
+
+    DRAWS = {Tensor.uniform_, Tensor.normal_, nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_, nn.init.xavier_uniform_}
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+        kwargs = kwargs or {}
+        if function in self.DRAWS:
+            return kwargs["tensor"] if "tensor" in kwargs else args[0]
+        return function(*args, **kwargs)
 
 
 def initialize(module: nn.Module, *, initial_range: float | None, seed: str, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from polyglot.batch import Batch
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
-from polyglot.model.language import EmbeddingConfig, LanguageDecoder, LanguageEncoder, embedding_table, initialize
+from polyglot.model.language import EmbeddingConfig, LanguageDecoder, LanguageEncoder, Unfilled, embedding_table, initialize
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig, spelt_out
 from polyglot.task import LanguagePair
@@ -111,7 +111,13 @@ class TranslationModel(nn.Module):
         seed: where the first parameters come from; None leaves them for a checkpoint to fill. Adding a language changes no other.
         """
         super().__init__()
-        pairs = list(pairs)
+        with Unfilled():
+            self._build(config, vocabulary_sizes, list(pairs))
+        if seed is not None:
+            for name, component in self.components().items():
+                initialize(component, initial_range=config.initial_range, seed=str(seed), name=name)
+
+    def _build(self, config: ModelConfig, vocabulary_sizes: Mapping[str, int], pairs: Sequence[LanguagePair]) -> None:
         sources = list(dict.fromkeys(pair.source for pair in pairs))
         targets = list(dict.fromkeys(pair.target for pair in pairs))
         tied = [language for language in dict.fromkeys(sources + targets) if config.of(language).embedding.tie_sides]
@@ -136,9 +142,6 @@ class TranslationModel(nn.Module):
             self.decoders[language] = LanguageDecoder(
                 own.decoder, own.embedding, table=table(language), memory_size=config.memory_size
             )
-        if seed is not None:
-            for name, component in self.components().items():
-                initialize(component, initial_range=config.initial_range, seed=str(seed), name=name)
 
     def forward(self, batch: Batch) -> Output:
         memory = self.encode(batch.task.source, batch.source, batch.source_mask)

@@ -181,6 +181,14 @@ class TestCombinations:
             optimizer.zero_grad()
         assert losses[2] < losses[0]
 
+    def test_every_parameter_gets_its_first_value(self, encoder, bridge, decoder):
+        torch.use_deterministic_algorithms(True)  # then memory that nothing has been written to is NaN
+        try:
+            model = tiny_model(tiny_config(encoder, bridge, decoder))
+        finally:
+            torch.use_deterministic_algorithms(False)
+        assert [name for name, parameter in model.named_parameters() if not parameter.isfinite().all()] == []
+
     def test_gradients_touch_only_what_the_task_uses(self, encoder, bridge, decoder):
         model = tiny_model(tiny_config(encoder, bridge, decoder), ["de-en", "en-de", "fr-fr"])
         Criterion(LossesConfig())(model(random_batch("de-en")), random_batch("de-en")).total.backward()
