@@ -156,7 +156,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("optimizer: {type: sgd, learning_rate: 1e-3x}", "optimizer.learning_rate: found '1e-3x'; input should be a valid number"),
         ("text: {steps: [{form: NFC}]}", "text.steps.0: `type` is missing; write a name, or a mapping with `type` and settings"),
         ("learning_rate_schedule: cosin", "learning_rate_schedule.type: no learning rate schedule named 'cosin'. Did you mean 'cosine'?"),
-        ("schedule: with_copie", "with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?"),
+        ("schedule: with_copie", "schedule: with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?"),
         ("schedule: {type: unifrom}", "schedule.type: no schedule named 'unifrom'. Did you mean 'uniform'?"),
         ("schedule: {copies: 3}", "schedule.copies: found 3; input should be a valid boolean or a valid list"),
         ("schedule: {type: uniform, temperature: 5.0}", "schedule.temperature: no key named 'temperature'. Known: copies, copy_weight, exclude, pairs"),
@@ -423,13 +423,28 @@ def test_a_schedule_of_the_users(load, tmp_path):
         ("training.steps.x=5", "'training.steps.x=5': training.steps is 10 and has no keys below it"),
         ("data.train.7.path=x", "'data.train.7.path=x': '7' is no item of a list of 1; they count from 0"),
         ("data.train.first.path=x", "'data.train.first.path=x': 'first' is no item of a list of 1"),
-        ("training.steps=[1", "'[1': no valid YAML"),
+        ("training.steps=[1", "training.steps: '[1': no valid YAML"),
+        ("schedule.base=foo", "schedule.base: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual"),
         ("nonsense.deep.key=1", "nonsense: no key named 'nonsense'."),
     ],
 )
 def test_an_override_that_cannot_be_meant(override, sentence, problems):
     found = problems(MINIMAL, override)
     assert len(found) == 1 and found[0].startswith(sentence), found
+
+
+def test_overrides_and_schedules_that_cannot_be_meant_are_said_with_everything_else(problems, tmp_path):
+    (tmp_path / "broken.yaml").write_text("pairs: [de-en\n")
+    text = MINIMAL.replace("10", "many") + CONTRADICTION.replace("schedule: {pairs: [xx-de]}\n", "seeed: 3\n")
+    others = problems(text)
+    assert len(others) == 5
+    for schedule, said in (("foo", "schedule.base: foo: neither"), (tmp_path / "broken.yaml", "schedule.base: "), ("[x]", "schedule.base: the name")):
+        found = problems(text, f"schedule.base={schedule}", "batching.size=[1", "data.train.7.path=x")
+        assert sorted(found[3:]) == sorted(others) and found[0] == "batching.size: '[1': no valid YAML" and found[2].startswith(said), found
+
+
+def test_what_a_wrong_override_would_have_set_is_not_missed_as_well(problems):
+    assert problems(MINIMAL.replace("steps: 10", "log_every: 1"), "training.steps=[1") == ["training.steps: '[1': no valid YAML"]
 
 
 # YAML as people mean it --------------------------------------------------------------------------------------------------
