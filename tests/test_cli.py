@@ -174,6 +174,14 @@ def test_a_dry_run_of_a_resumed_run_does_not_train(folder, polyglot):
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_text_that_is_left_aside_is_said(dry, folder, polyglot):
+    Path("rows.tsv").write_text("\n".join("\t".join(row) for row in zip(*TEXT.values())), encoding="utf-8")
+    rows = "data.train=[{type: tsv, path: rows.tsv, columns: {en: 1, de: 2, fr: 3, sw: 1}}]"
+    result = polyglot("train", "mine.yaml", "run=other", rows, "training.steps=1", *dry)
+    assert result.status == 0 and "rows.tsv: sw left aside; `languages` does not name it" in result.errors
+
+
 def test_training_and_going_on(folder, polyglot):
     first = polyglot("train", "mine.yaml", "run=other", "training.steps=2")
     assert (first.status, first.output) == (0, "")

@@ -37,6 +37,8 @@ def corpora_of(config: Config, corpora: Sequence[ComponentConfig]) -> Corpora:
     problems = result.check()
     if problems:
         raise DataError("\n".join(problems))
+    for sentence in result.left_aside():
+        logger.info(sentence)
     return result
 
 

@@ -46,6 +46,10 @@ class Corpora:
                 problems += [lacking[language] for corpus in self._corpora if language in (lacking := corpus.lacking())]
         return list(dict.fromkeys(problems))
 
+    def left_aside(self) -> list[str]:
+        """A sentence for each corpus with text in languages that the run does not have."""
+        return [f"{corpus.name}: {few(own)} left aside; `languages` does not name it" for corpus in self._corpora if (own := corpus.left_aside())]
+
     def check_any(self, wanted: Collection[LanguagePair]) -> None:
         """Raises DataError when there is text for none of the pairs: held-out text may lack some."""
         if not self.pairs() & set(wanted):
