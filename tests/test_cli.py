@@ -321,6 +321,40 @@ def test_text_that_cannot_be_used(what, sentence, folder, polyglot):
     assert not Path("other/checkpoints").exists()
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+@pytest.mark.parametrize(
+    ("test", "sentence"),
+    [
+        ("{type: text, path: 'gone.{language}'}", "error: data.test: gone.{language}: nothing for any of en, de, fr; looked in "),
+        ("{type: text, pairs: {de-en: [test.de, gone.en]}}", "error: data.test: gone.en: no such file"),
+        ("{type: text, path: 'test.{language}'}", "error: data.test: test.fr: the file is empty"),
+        ("{type: tsv, path: gone.tsv, columns: {de: 1, en: 2}}", "error: data.test: gone.tsv: no such file"),
+    ],
+)
+def test_test_text_is_looked_at_before_training(test, sentence, dry, folder, polyglot):
+    write_text(folder, {**TEXT, "fr": []}, part="test")
+    said = polyglot.refuses("train", "mine.yaml", "run=other", f"data.test=[{test}]", *dry)
+    assert said.splitlines()[-1].startswith(sentence) and not Path("other").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [(b"un chien\n", "test.en has 5 lines, but test.fr has 1"), (b"\n\n\n\n\xe9\n", "test.fr, line 5: not UTF-8")],
+)
+def test_a_dry_run_reads_the_test_text(lines, sentence, folder, polyglot):
+    write_text(folder, part="test")
+    Path("test.fr").write_bytes(lines)
+    assert sentence in polyglot.refuses("train", "mine.yaml", "run=other", "data.test.0.path=test.{language}", "--dry-run")
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_a_language_without_test_text_is_said(dry, folder, polyglot):
+    write_text(folder, {language: TEXT[language] for language in ("en", "de")}, part="test")
+    result = polyglot("train", "mine.yaml", "run=other", "training.steps=1", "data.test.0.path=test.{language}", *dry)
+    sentence = "data.test: test.fr: no such file; there are files for en, de; directions with that language will have no score"
+    assert result.status == 0 and sentence in result.errors
+
+
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [

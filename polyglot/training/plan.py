@@ -18,7 +18,7 @@ from polyglot.model.model import components_of
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.task import LanguagePair, match_pairs
-from polyglot.training.start import build_datasets, build_model, build_vocabularies, check_machine, corpora_of
+from polyglot.training.start import build_datasets, build_model, build_vocabularies, check_machine, check_test_text, corpora_of, directions
 
 MEBIBYTE = 2**20
 
@@ -83,8 +83,8 @@ def plan(config: Config) -> Plan:
     _check_held_out(config, config.data.valid, config.pairs)
     if config.validation.best_by == "bleu":
         _check_held_out(config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages))
-    directions = [LanguagePair(one.source, other.target) for one in config.pairs for other in config.pairs]
-    _check_held_out(config, config.data.test, list(dict.fromkeys(directions)))
+    check_test_text(config)
+    _check_held_out(config, config.data.test, directions(config))
     normalisers = Run(config.run, config).normalisers
     vocabularies = build_vocabularies(config, corpora, normalisers, languages=config.languages)
     datasets = build_datasets(config, corpora, vocabularies, normalisers)

@@ -23,6 +23,7 @@ from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.schedule import SCHEDULES
+from polyglot.task import LanguagePair
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.trainer import Trainer
@@ -40,6 +41,26 @@ def corpora_of(config: Config, corpora: Sequence[ComponentConfig]) -> Corpora:
     for sentence in result.left_aside():
         logger.info(sentence)
     return result
+
+
+def check_test_text(config: Config) -> None:
+    """What `evaluate` will read, looked at without reading it; languages that have none are said.
+
+    Raises DataError for files that cannot be used, or when there is no text for any direction.
+    """
+    if not config.data.test:
+        return
+    text = Corpora(config.data.test, folder=Path(config.data.folder), languages=config.languages)
+    if problems := text.problems():
+        raise DataError("\n".join(f"data.test: {problem}" for problem in problems))
+    text.check_any(directions(config))
+    for sentence in text.lacking():
+        logger.warning(f"data.test: {sentence}; directions with that language will have no score")
+
+
+def directions(config: Config) -> list[LanguagePair]:
+    """From every language with an encoder into every one with a decoder."""
+    return list(dict.fromkeys(LanguagePair(one.source, other.target) for one in config.pairs for other in config.pairs))
 
 
 def build_vocabularies(
@@ -90,6 +111,7 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     if config.training.trackers:
         accelerator.init_trackers("polyglot", init_kwargs={})
     corpora = corpora_of(config, config.data.train)
+    check_test_text(config)
     missing = [language for language in config.languages if language not in run.vocabularies]
     if missing and checkpoints.steps(run.checkpoints):
         raise CheckpointError(f"{run.vocabulary_file(missing[0])}: no such file, but the checkpoints were trained with it; put it back")
