@@ -122,10 +122,10 @@ def train(
             run.write_config()  # only now that data and checkpoint agree with it
         trainer.train()
     logger.info(f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training")
-    if trainer.interrupted:
+    if trainer.interrupted and trainer.progress.step < run.config.training.steps:
         logger.info(f"interrupted; continue with: polyglot train {run.path} --resume")
-    else:
-        logger.info(f"next: polyglot evaluate {run.path}")
+        raise typer.Exit(128 + trainer.interrupted)  # as shells say it, so that what should follow a trained model does not
+    logger.info(f"next: polyglot evaluate {run.path}")
 
 
 @app.command(epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de")

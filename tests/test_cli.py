@@ -31,6 +31,7 @@ from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
 from polyglot.run import Run
 from polyglot.training.start import build_trainer
+from polyglot.training.trainer import Trainer
 from polyglot.version import VERSION
 from polyglot.yaml_file import parse_value
 from tests.command_line import CONFIG, TEXT, Program, write_text
@@ -738,20 +739,36 @@ def test_a_mistake_ends_with_status_2_and_no_traceback(folder):
     assert said.decode() == "error: mine.yaml: 1 problem\n  model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm\n"
 
 
-def test_control_c_leaves_a_checkpoint_from_which_training_goes_on(folder, polyglot):
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["control-c", "kill"])
+def test_a_stop_leaves_a_checkpoint_from_which_training_goes_on(sent, status, folder, polyglot):
+    """With the exit status of shells, so that nothing that should follow a trained model does."""
     log = Path("other/log.jsonl")
     endless = [f"{key}=1000000" for key in ("training.steps", "validation.every", "training.checkpoint.every")]
     with start("train", "mine.yaml", "run=other", *endless) as process:
         deadline = time.monotonic() + 60
         while not log.exists() and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         said = process.communicate(timeout=60)[1].decode()
-    assert process.returncode == 0 and "Traceback" not in said
+    assert process.returncode == status and "Traceback" not in said
     assert "interrupted; continue with: polyglot train other --resume" in said
     step = checkpoints.steps(Path("other/checkpoints"))[-1]
     assert polyglot("train", "other", "--resume", f"training.steps={step + 2}").status == 0
     assert checkpoints.steps(Path("other/checkpoints"))[-1] == step + 2
+
+
+def test_a_stop_in_the_last_step_is_no_stop(folder, polyglot, monkeypatch):
+    update = Trainer.update
+
+    def stopped(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        return update(self)
+
+    monkeypatch.setattr(Trainer, "update", stopped)
+    first = polyglot("train", "mine.yaml", "run=other", "training.steps=2")
+    assert (first.status, checkpoints.steps(Path("other/checkpoints"))) == (130, [1])
+    last = polyglot("train", "other", "--resume")
+    assert (last.status, checkpoints.steps(Path("other/checkpoints"))) == (0, [1, 2]) and "next: polyglot evaluate" in last.errors
 
 
 def test_colours_and_boxes_are_only_for_terminals(folder, polyglot):

@@ -71,7 +71,8 @@ class Trainer:
         self.pending: list[Trained] = []
         self.norms: list[tuple[int, Tensor]] = []
         self.saved: int | None = None
-        self.interrupted = False
+        self.interrupted = 0
+        """The signal that asked for an end, if one did."""
 
     def train(self) -> None:
         """Go on until the last step, an early stop, or an interruption; every end leaves a checkpoint."""
@@ -265,7 +266,7 @@ class Trainer:
         """Ctrl-C and a polite end finish the step and leave a checkpoint; a second Ctrl-C does not wait."""
 
         def stop(number: int, frame: Any) -> None:
-            self.interrupted = True
+            self.interrupted = number
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
         if threading.current_thread() is not threading.main_thread():
