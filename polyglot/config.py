@@ -23,7 +23,7 @@ from polyglot.schedule import SCHEDULES, tasks_of
 from polyglot.task import LANGUAGE_CODE, LanguagePair, Task, match_pairs
 from polyglot.text.normalisation import STEPS
 from polyglot.text.vocabulary import VocabularyConfig
-from polyglot.yaml_file import parse_value, read_yaml, write_yaml
+from polyglot.yaml_file import as_written, parse_value, read_yaml, write_yaml
 
 CorpusList = list[CORPORA.config_type()]
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -289,7 +289,7 @@ def _override(values: dict[str, Any], override: str) -> None:
                 place[key] = {"base" if key == "schedule" and number == 0 else "type": place[key]}
             place = place.setdefault(key, {})
         if not isinstance(place, (dict, list)):
-            raise ConfigError(f"{override!r}: {'.'.join(parents[: number + 1])} is {place!r} and has no keys below it")
+            raise ConfigError(f"{override!r}: {'.'.join(parents[: number + 1])} is {as_written(place)} and has no keys below it")
     if isinstance(place, list):
         place[_index(place, last, override)] = value
     else:
@@ -310,7 +310,7 @@ def _schedule(value: Any) -> Any:
     if not isinstance(value, dict) or "base" not in value:
         return value
     if not isinstance(value["base"], str):
-        raise ConfigError(f"schedule.base: the name of a schedule is expected, found {value['base']!r}")
+        raise ConfigError(f"schedule.base: the name of a schedule is expected, found {as_written(value['base'])}")
     try:
         base = read_yaml(shipped.find("schedules", value["base"]))
     except ConfigError as error:

@@ -10,6 +10,7 @@ import yaml
 
 from polyglot.errors import ConfigError
 
+SHOWN = 60  # characters of a value in a message
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$")
 
 
@@ -49,7 +50,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: a mapping of keys is expected, found {type(values).__name__}")
+        raise ConfigError(f"{path}: a mapping of keys is expected, found {'nothing' if values is None else as_written(values)}")
     return values
 
 
@@ -59,6 +60,16 @@ def parse_value(text: str) -> Any:
         return yaml.load(text, _Loader)  # noqa: S506: a SafeLoader
     except yaml.YAMLError:
         raise ConfigError(f"{text!r}: no valid YAML") from None
+
+
+def as_written(value: Any) -> str:
+    """A value in few words of YAML, for messages; text has quotes around it."""
+    try:
+        text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=float("inf")).removesuffix("...\n")
+    except yaml.representer.RepresenterError:  # from Python, nobody's YAML
+        text = repr(value)
+    text = repr(value) if isinstance(value, str) else " ".join(text.split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def write_yaml(values: dict[str, Any]) -> str:

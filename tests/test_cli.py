@@ -258,7 +258,7 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
     ("overrides", "sentences"),
     [
         (["model.encodr=lstm"], ["model.encodr: no key named 'encodr'. Did you mean 'encoder'?"]),
-        (["training.steps=many"], ["training.steps: found 'many'; input should be a valid integer"]),
+        (["training.steps=many"], ["training.steps: found 'many'; expected a whole number"]),
         (["model.encoder=lsmt"], ["model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm"]),
         (["schedule.pairs=[de-xx]"], ["schedule.pairs: 'de-xx' matches no pair of the languages en, de, fr"]),
         (["schedule=with_copys"], ["no schedule named 'with_copys'. Did you mean 'with_copies'?"]),

@@ -222,9 +222,9 @@ def test_which_checkpoint(run, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"beam": 0}, "beam: found 0; input should be greater than or equal to 1"),
+        ({"beam": 0}, "beam: found 0; expected at least 1"),
         ({"bem": 3}, "bem: no key named 'bem'. Did you mean 'beam'?"),
-        ({"beam": "5"}, "beam: found '5'; input should be a valid integer"),
+        ({"beam": "5"}, "beam: found '5'; expected a whole number"),
         ({"length_penalty": -1.0}, "length_penalty: found -1.0"),
         ({"beam": 2, "n_best": 3}, "n_best: 3 hypotheses cannot come from a beam of 2"),
     ],
