@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fcntl
 import hashlib
 import json
@@ -45,7 +46,7 @@ class Run:
         """An existing run directory. Raises ConfigError when there is none."""
         path = Path(path)
         if not (path / "config.yaml").is_file():
-            raise ConfigError(f"{path}: no run directory: it has no config.yaml")
+            raise ConfigError(f"{path}: no run directory: {_why_none(path)}")
         return cls(path, check_config(read_yaml(path / "config.yaml"), where=str(path / "config.yaml")))
 
     @classmethod
@@ -121,6 +122,16 @@ class Run:
             "vocabularies": {language: one.sha256 + self.normalisers[language].fingerprint for language, one in sorted(self.vocabularies.items())},
         }
         return hashlib.sha256(json.dumps(built_from, sort_keys=True).encode()).hexdigest()
+
+
+def _why_none(path: Path) -> str:
+    """What stands where a run directory should, and which one may be meant: a configuration's name is often that of its run."""
+    why = "it is a file" if path.is_file() else "it has no config.yaml" if path.is_dir() else "there is nothing"
+    runs = [config.parent for room in dict.fromkeys((path.parent, Path("runs"))) for config in sorted(room.glob("*/config.yaml"))]
+    near = difflib.get_close_matches(path.stem, [run.name for run in runs], n=1)
+    if near:
+        return f"{why}. Did you mean {next(run for run in runs if run.name == near[0])}?"
+    return f"{why}; a run is the folder that `polyglot train` has made, such as runs/mine"
 
 
 def replace_file(path: Path, content: str | bytes) -> None:

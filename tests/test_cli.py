@@ -211,7 +211,29 @@ def test_a_run_directory_that_exists_is_not_touched(dry, folder, polyglot):
 
 
 def test_nothing_to_resume(folder, polyglot):
-    assert "runs/nobody: no run directory: it has no config.yaml" in polyglot.refuses("train", "runs/nobody", "--resume")
+    assert "runs/nobody: no run directory: there is nothing; a run is the folder that" in polyglot.refuses("train", "runs/nobody", "--resume")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("mine.yaml", "mine.yaml: no run directory: it is a file. Did you mean runs/mine?"),
+        ("mine", "mine: no run directory: there is nothing. Did you mean runs/mine?"),
+        ("runs/mien", "runs/mien: no run directory: there is nothing. Did you mean runs/mine?"),
+        ("train.de", "train.de: no run directory: it is a file; a run is the folder that `polyglot train` has made, such as runs/mine"),
+        ("runs", "runs: no run directory: it has no config.yaml; a run is the folder"),
+    ],
+)
+@pytest.mark.parametrize("verb", [("train", "--resume"), ("evaluate",), ("translate", "--from", "de", "--to", "fr")], ids=lambda verb: verb[0])
+def test_what_is_no_run_is_said_with_the_run_that_may_be_meant(given, sentence, verb, folder, polyglot):
+    assert sentence in polyglot.refuses(*verb, given)
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_a_folder_is_no_configuration(dry, folder, polyglot):
+    Path("text").mkdir()
+    assert "text: a folder; a YAML file is expected here, or the name of a shipped one: multi30k/paper, " in polyglot.refuses("train", "text", *dry)
+    assert "runs/mine: a run directory; continue it with --resume" in polyglot.refuses("train", "runs/mine", *dry)
 
 
 def test_what_cannot_be_resumed_leaves_the_run_as_it_was(folder, polyglot):

@@ -53,7 +53,7 @@ def test_where_nothing_can_be_written(tmp_path):
 
 def test_no_run_there(tmp_path):
     for path in (tmp_path, tmp_path / "none"):
-        with pytest.raises(ConfigError, match="no run directory: it has no config.yaml"):
+        with pytest.raises(ConfigError, match="no run directory: there is nothing"):
             Run.open(path)
 
 
