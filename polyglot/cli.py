@@ -147,8 +147,12 @@ def translate(
     settings = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
     settings = {name: value for name, value in settings.items() if value is not None}
     translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)])
-    total = sum(map(len, line_blocks(file))) if file else None  # which also finds what is no text before anything is printed
-    blocks = line_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input")
+    total = None
+    if file and not file.is_fifo():  # what comes through a pipe, as `<(zcat …)` does, can be read only once
+        total = sum(map(len, line_blocks(file, empty=True)))  # which also finds what is no text before anything is printed
+        blocks = line_blocks(file, empty=True)
+    else:
+        blocks = stream_blocks(file.open("rb") if file else sys.stdin.buffer, name=str(file or "standard input"))
     columns = TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     hidden = not aside.is_terminal or sys.stdout.isatty()  # there the translations show how far it is
     number = 0

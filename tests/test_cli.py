@@ -34,7 +34,7 @@ from polyglot.training.start import build_trainer
 from polyglot.training.trainer import Trainer
 from polyglot.version import VERSION
 from polyglot.yaml_file import parse_value
-from tests.command_line import CONFIG, TEXT, Program, write_text
+from tests.command_line import CONFIG, TEXT, Program, Result, write_text
 
 VERBS = ("train", "translate", "evaluate", "fetch", "show")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -576,7 +576,18 @@ def test_a_file_with_a_damaged_end_is_refused_before_anything_is_printed(folder,
 
 
 def test_nothing_in_is_nothing_out(folder, polyglot):
-    assert polyglot(*TRANSLATE).output == ""
+    """From a file as from standard input, as every filter has it."""
+    Path("empty.txt").touch()
+    Path("empty.gz").write_bytes(gzip.compress(b""))
+    for file in ((), ("empty.txt",), ("empty.gz",)):
+        assert polyglot(*TRANSLATE, *file) == Result(0, "", "")
+
+
+def test_a_pipe_is_read_once(folder, polyglot):
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: Path("pipe").write_text("es regnet\n\n"), daemon=True)
+    writer.start()
+    assert polyglot(*TRANSLATE, "pipe") == polyglot(*TRANSLATE, stdin="es regnet\n\n")
 
 
 def test_n_best(folder, polyglot):
