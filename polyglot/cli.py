@@ -51,7 +51,7 @@ app = typer.Typer(
 screen = Screen()
 logger = logging.getLogger("polyglot")
 
-Overrides = Annotated[Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=500.")]
+Overrides = Annotated[Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=5000.")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, such as runs/phrasebook.")]
 Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.")]
 
@@ -89,7 +89,7 @@ def _options(
     logger.setLevel(logging.ERROR if quiet else logging.INFO)
 
 
-@app.command(epilog="polyglot train phrasebook training.steps=500 · polyglot train runs/phrasebook --resume")
+@app.command(epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume")
 def train(
     config: Annotated[str, typer.Argument(metavar="CONFIG|RUN", help="A YAML file, the name of a shipped one, or with --resume a run directory.")],
     overrides: Overrides = None,

@@ -176,6 +176,16 @@ def test_a_dry_run_of_a_resumed_run_does_not_train(folder, polyglot):
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_tasks_that_never_train_are_said(dry, folder, polyglot):
+    phases = "schedule.phases=[{until_step: 2, pairs: ['*-en'], copies: true}]"
+    said = polyglot("train", "mine.yaml", "run=other", "training.steps=2", phases, *dry).errors
+    sentence = "schedule.phases: en-de, en-fr will not train at all, because no phase has them before training.steps, 2; train longer, or change"
+    assert sentence in said
+    if dry:
+        assert "will not train" not in polyglot("train", "mine.yaml", "run=other", "training.steps=3", phases, *dry).errors
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
 def test_text_that_is_left_aside_is_said(dry, folder, polyglot):
     Path("rows.tsv").write_text("\n".join("\t".join(row) for row in zip(*TEXT.values())), encoding="utf-8")
     rows = "data.train=[{type: tsv, path: rows.tsv, columns: {en: 1, de: 2, fr: 3, sw: 1}}]"

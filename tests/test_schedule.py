@@ -80,6 +80,14 @@ class TestEverySchedule:
         same = sum(one.at(step) == other.at(step) for step in range(200))
         assert same == 200 if name == "round_robin" else same < 150
 
+    def test_tasks_that_no_phase_leaves_a_step_to(self, name):
+        phases = [{"until_step": 10, "copies": True}, {"from_step": 10, "until_step": 20, "pairs": ["de-en"]}]
+        schedule = build(name, copies=True, phases=phases)
+        others = [task.name for task in schedule.tasks if not task.pair.is_copy]
+        assert names(schedule.never(steps=10)) == others
+        assert names(schedule.never(steps=11)) == names(schedule.never(steps=20)) == [one for one in others if one != "de-en"]
+        assert schedule.never(steps=21) == [] and build(name).never(steps=1) == []
+
     def test_phases(self, name):
         phases = [{"until_step": 10, "copies": True}, {"from_step": 5, "until_step": 20, "pairs": ["de-en"]}, {"from_step": 30, "pairs": ["en-*"]}]
         schedule = build(name, copies=True, phases=phases)

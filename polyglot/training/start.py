@@ -22,7 +22,7 @@ from polyglot.model.model import TranslationModel
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
-from polyglot.schedule import SCHEDULES
+from polyglot.schedule import SCHEDULES, Schedule
 from polyglot.task import LanguagePair
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
@@ -82,6 +82,18 @@ def build_datasets(config: Config, corpora: Corpora, vocabularies: Mapping[str, 
     return {task.name: TaskDataset(task, corpora, vocabularies, normalisers, **given) for task in config.tasks}
 
 
+def build_schedule(config: Config, datasets: Mapping[str, TaskDataset]) -> Schedule:
+    """The schedule of a run; tasks that its phases leave no step to are said."""
+    sizes = {task.pair: len(datasets[task.name]) for task in config.tasks}
+    schedule = SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, sizes=sizes, seed=config.seed)
+    if never := schedule.never(steps=config.training.steps):
+        logger.warning(
+            f"schedule.phases: {', '.join(task.name for task in never)} will not train at all, because no phase has them before training.steps, "
+            f"{config.training.steps}; train longer, or change the phases (schedule.phases=[] leaves them out)"
+        )
+    return schedule
+
+
 def build_model(config: Config, vocabularies: Mapping[str, Vocabulary], *, seed: int | None) -> TranslationModel:
     """The model of a run; on the meta device it costs nothing and can still be counted."""
     sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
@@ -123,13 +135,12 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
         dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
         logger.info(f"task {name}: {len(dataset)} sentences" + (f", left out: {dropped}" if dropped else ""))
     model = build_model(config, run.vocabularies, seed=config.seed)
-    sizes = {task.pair: len(datasets[task.name]) for task in config.tasks}
     trainer = Trainer(
         run,
         model=model,
         optimizer=OPTIMIZERS.build(config.optimizer, parameters=model.parameters()),
         learning_rate=LEARNING_RATES.build(config.learning_rate_schedule, steps=config.training.steps),
-        schedule=SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, sizes=sizes, seed=config.seed),
+        schedule=build_schedule(config, datasets),
         streams={name: BatchStream(dataset, config.batching, seed=config.seed) for name, dataset in datasets.items()},
         criterion=Criterion(config.losses),
         accelerator=accelerator,
