@@ -120,11 +120,11 @@ def write(
     components: Mapping[str, Mapping[str, Tensor]],
     training: Mapping[str, Tensor],
     state: Mapping[str, Any],
-    configuration: str,
+    configuration: Any,
 ) -> Checkpoint:
     """Write a checkpoint below `folder`: all of it under a temporary name, synced, then renamed.
 
-    configuration: a hash of what the components were built from. Raises CheckpointError when it cannot be written; what was
+    configuration: what the components were built from, as JSON can hold it. Raises CheckpointError when it cannot be written; what was
     there before stays as it was.
     """
     path, temporary = folder / f"step-{step:08d}", folder / f".step-{step:08d}.writing"

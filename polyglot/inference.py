@@ -74,8 +74,7 @@ class Translator:
         sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
         chosen = checkpoints.choose(run.checkpoints, checkpoint)
         for one in chosen:
-            if one.manifest["configuration"] != run.fingerprint:
-                raise CheckpointError(f"{one.path}: comes from another configuration than {run.path / 'config.yaml'}")
+            run.check_same(one)
         model = TranslationModel(run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None)
         checkpoints.load_average(chosen, model.component_parameters())
         return cls(

@@ -133,7 +133,7 @@ class Trainer:
                 "optimizer": self.run.config.optimizer.type,
                 "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(),
             },
-            configuration=self.run.fingerprint,
+            configuration=self.run.built_from,
         )
         self.saved = self.progress.step
         if self.progress.best and self.progress.best["step"] == self.progress.step:
@@ -143,8 +143,7 @@ class Trainer:
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Go on exactly where a checkpoint was written."""
-        if checkpoint.manifest["configuration"] != self.run.fingerprint:
-            raise CheckpointError(f"{checkpoint.path}: comes from another configuration than {self.run.path / 'config.yaml'}")
+        self.run.check_same(checkpoint)
         state, optimizer = checkpoint.training_state(), self.run.config.optimizer.type
         if state.get("optimizer", optimizer) != optimizer:
             raise CheckpointError(
