@@ -49,6 +49,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 screen = Screen()
+OUT_OF_MEMORY = (
+    "lower batching.size (by: tokens bounds the widest batch) or the sizes of the model, or the beam of a search; what training needs, `polyglot train … --dry-run` estimates"
+)
 logger = logging.getLogger("polyglot")
 
 Overrides = Annotated[Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=5000.")]
@@ -67,9 +70,20 @@ def main() -> None:
         aside.print("[bold red]error:[/] ", end="")
         aside.print(str(error), markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        aside.print("[bold red]error:[/] ", end="")
+        aside.print(f"not enough memory: {OUT_OF_MEMORY}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
     except KeyboardInterrupt:
         aside.print("interrupted")
         sys.exit(130)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """PyTorch says it of a GPU in one way, of the machine's own memory in another."""
+    return isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error)
 
 
 def _version(wanted: bool) -> None:

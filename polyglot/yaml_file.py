@@ -47,8 +47,15 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise ConfigError(f"{path}: {line}no valid YAML: {error.problem}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except yaml.reader.ReaderError as error:
+        raise ConfigError(f"{path}: no valid YAML: the character U+{error.character:04X} is not allowed") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}: line {line}: not UTF-8 ({error.reason} 0x{error.object[error.start]:02x}); write the file in UTF-8") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: no valid YAML: nested too deeply") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: a mapping of keys is expected, found {'nothing' if values is None else as_written(values)}")
     return values
@@ -58,8 +65,8 @@ def parse_value(text: str) -> Any:
     """One value as it would stand in a file. Raises ConfigError when it is no YAML."""
     try:
         return yaml.load(text, _Loader)  # noqa: S506: a SafeLoader
-    except yaml.YAMLError:
-        raise ConfigError(f"{text!r}: no valid YAML") from None
+    except (yaml.YAMLError, RecursionError):
+        raise ConfigError(f"{text[:SHOWN]!r}: no valid YAML") from None
 
 
 def as_written(value: Any) -> str:

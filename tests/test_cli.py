@@ -800,6 +800,32 @@ def test_a_stop_leaves_a_checkpoint_from_which_training_goes_on(sent, status, fo
     assert checkpoints.steps(Path("other/checkpoints"))[-1] == step + 2
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+    ],
+    ids=["python", "gpu", "machine"],
+)
+def test_too_little_memory_is_a_sentence(error, folder, polyglot, monkeypatch):
+    def update(self):
+        raise error
+
+    monkeypatch.setattr(Trainer, "update", update)
+    assert "error: not enough memory: lower batching.size" in polyglot.refuses("train", "mine.yaml", "run=other")
+
+
+def test_a_bug_keeps_its_traceback(folder, polyglot, monkeypatch):
+    def update(self):
+        raise RuntimeError("shapes do not fit")
+
+    monkeypatch.setattr(Trainer, "update", update)
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        polyglot("train", "mine.yaml", "run=other")
+
+
 def test_a_stop_in_the_last_step_is_no_stop(folder, polyglot, monkeypatch):
     update = Trainer.update
 

@@ -509,9 +509,20 @@ def test_a_file_is_a_mapping(text, found, tmp_path):
 
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "latin.yaml").write_bytes("run: Köln\n".encode("latin-1"))
-    for path in (tmp_path / "latin.yaml", tmp_path / "none.yaml", tmp_path):
-        with pytest.raises(ConfigError, match="cannot be read"):
-            read_yaml(path)
+    (tmp_path / "zero.yaml").write_text("seed: \0\n")
+    (tmp_path / "deep.yaml").write_text("a: " + "[" * 5000)
+    for path, sentence in (
+        ("latin.yaml", "latin.yaml: line 1: not UTF-8 (invalid start byte 0xf6); write the file in UTF-8"),
+        ("none.yaml", "none.yaml: cannot be read: No such file or directory"),
+        (".", ": cannot be read: Is a directory"),
+        ("zero.yaml", "zero.yaml: no valid YAML: the character U+0000 is not allowed"),
+        ("deep.yaml", "deep.yaml: no valid YAML: nested too deeply"),
+    ):
+        with pytest.raises(ConfigError, match=f"{re.escape(sentence)}$"):
+            read_yaml(tmp_path / path)
+    with pytest.raises(ConfigError, match="no valid YAML") as error:
+        parse_value("[" * 5000)
+    assert len(str(error.value)) < 100
 
 
 def test_parts_can_be_shared_by_anchors(tmp_path):
