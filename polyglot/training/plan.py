@@ -18,7 +18,7 @@ from polyglot.model.model import components_of
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.task import LanguagePair, match_pairs
-from polyglot.training.start import build_datasets, build_model, build_vocabularies, check_machine, corpora_of
+from polyglot.training.start import build_datasets, build_model, build_schedule, build_vocabularies, check_machine, check_test_text, corpora_of, directions
 
 MEBIBYTE = 2**20
 
@@ -36,10 +36,23 @@ class Plan:
     def memory(self) -> dict[str, int]:
         """Bytes by purpose; the activations are an estimate for the widest batch of the first epoch of the longest task."""
         config, total = self.config, sum(self.parameters.values())
-        kept = {"sgd": 1 if getattr(config.optimizer, "momentum", 0) else 0}.get(config.optimizer.type, 2)
         own = lambda pair: sum(self.parameters.get(name, 0) for name in components_of(pair))  # noqa: E731
         gradients = max(own(pair) for pair in config.pairs) * config.schedule.tasks_per_update
-        return {"parameters": 4 * total, "optimizer": 4 * kept * total, "gradients": 4 * gradients, "activations": self._activations()}
+        return {"parameters": 4 * total, "optimizer": 4 * self._kept() * total, "gradients": 4 * gradients, "activations": self._activations()}
+
+    def memory_in_words(self) -> dict[str, str]:
+        """What that is, by purpose."""
+        kept, batches = self._kept(), self.config.schedule.tasks_per_update
+        return {
+            "parameters": "4 bytes each",
+            "optimizer": f"{kept} numbers of {self.config.optimizer.type} for each parameter" if kept else f"nothing: {self.config.optimizer.type} keeps none",
+            "gradients": f"of the components that {'one task trains' if batches == 1 else f'{batches} tasks train'} in an update",
+            "activations": "of the widest batch",
+        }
+
+    def _kept(self) -> int:
+        """Numbers that the optimizer keeps for each parameter."""
+        return {"sgd": 1 if getattr(self.config.optimizer, "momentum", 0) else 0}.get(self.config.optimizer.type, 2)
 
     def _activations(self) -> int:
         """Numbers kept for the way back: about 16 states for each layer and position, as many bytes each as a float has."""
@@ -70,9 +83,12 @@ class Plan:
         components.add_section()
         components.add_row("all", f"{sum(self.parameters.values()):,}")
         yield components
-        memory = Table("memory for", "MiB", title="Memory of training, estimated")
-        for purpose, size in self.memory().items():
-            memory.add_row(purpose, f"{size / MEBIBYTE:,.0f}")
+        memory = Table("memory for", "MiB", "which is", title="Memory of training, estimated")
+        sizes, made_of = self.memory(), self.memory_in_words()
+        for purpose, size in sizes.items():
+            memory.add_row(purpose, f"{size / MEBIBYTE:,.0f}", made_of[purpose])
+        memory.add_section()
+        memory.add_row("all", f"{sum(sizes.values()) / MEBIBYTE:,.0f}", "besides the program itself, about 500 MiB")
         yield memory
 
 
@@ -83,11 +99,12 @@ def plan(config: Config) -> Plan:
     _check_held_out(config, config.data.valid, config.pairs)
     if config.validation.best_by == "bleu":
         _check_held_out(config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages))
-    directions = [LanguagePair(one.source, other.target) for one in config.pairs for other in config.pairs]
-    _check_held_out(config, config.data.test, list(dict.fromkeys(directions)))
+    check_test_text(config)
+    _check_held_out(config, config.data.test, directions(config))
     normalisers = Run(config.run, config).normalisers
     vocabularies = build_vocabularies(config, corpora, normalisers, languages=config.languages)
     datasets = build_datasets(config, corpora, vocabularies, normalisers)
+    build_schedule(config, datasets)
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
     parameters = {name: sum(each.numel() for each in own.values()) for name, own in model.component_parameters().items()}
