@@ -27,7 +27,7 @@ def tiny_config(encoder: str = "lstm", bridge: str = "attention", decoder: str |
     return ModelConfig.model_validate(values)
 
 
-def tiny_model(config: ModelConfig, pairs: Sequence[str] = ("de-en", "en-de"), *, seed: int = 1) -> TranslationModel:
+def tiny_model(config: ModelConfig, pairs: Sequence[str] = ("de-en", "en-de"), *, seed: int | None = 1) -> TranslationModel:
     parsed = [LanguagePair.parse(pair) for pair in pairs]
     languages = {language for pair in parsed for language in (pair.source, pair.target)}
     return TranslationModel(config, vocabulary_sizes=dict.fromkeys(languages, VOCABULARY), pairs=parsed, seed=seed)
