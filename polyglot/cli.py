@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from rich.console import Console
@@ -18,6 +19,9 @@ from polyglot.console import LogLines, aside
 from polyglot.errors import PolyglotError
 from polyglot.process import collect_rarely, keep_freed_memory
 from polyglot.version import VERSION
+
+if TYPE_CHECKING:
+    from polyglot.inference import Translator
 
 
 class Verbs(TyperGroup):
@@ -92,6 +96,33 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _lines_bar(*, hidden: bool = False) -> Progress:
+    """How many lines are done, and how long the rest will take."""
+    columns = TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    return Progress(*columns, console=aside, transient=True, redirect_stdout=False, disable=hidden)
+
+
+def _lines_of(file: Path | None) -> tuple[int | None, Iterator[list[str]]]:
+    """How many lines there are, where that can be known, and the lines of a file or of standard input."""
+    from polyglot.data.lines import line_blocks, stream_blocks
+
+    if file and not file.is_fifo():  # what comes through a pipe, as `<(zcat …)` does, can be read only once
+        total = sum(map(len, line_blocks(file, empty=True)))  # which also finds what is no text before anything is written
+        return total, line_blocks(file, empty=True)
+    return None, stream_blocks(file.open("rb") if file else sys.stdin.buffer, name=str(file or "standard input"))
+
+
+def _reader(run: Path, languages: list[str] | None, *, checkpoint: str) -> Translator:
+    """What reads these languages, or all of the run's; a decoder comes along, since none is loaded without."""
+    from polyglot.inference import Translator
+    from polyglot.run import Run
+    from polyglot.task import LanguagePair
+
+    opened = Run.open(run)
+    target = opened.config.pairs[0].target
+    return Translator.load(opened, checkpoint=checkpoint, pairs=languages and [LanguagePair(language, target) for language in languages])
+
+
 @app.callback()
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
@@ -154,23 +185,17 @@ def translate(
     checkpoint: Checkpoint = "best",
 ) -> None:
     """Translate a file or standard input, line by line."""
-    from polyglot.data.lines import line_blocks, portions, stream_blocks
+    from polyglot.data.lines import portions
     from polyglot.inference import Translator
     from polyglot.task import LanguagePair
 
     settings = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
     settings = {name: value for name, value in settings.items() if value is not None}
     translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)])
-    total = None
-    if file and not file.is_fifo():  # what comes through a pipe, as `<(zcat …)` does, can be read only once
-        total = sum(map(len, line_blocks(file, empty=True)))  # which also finds what is no text before anything is printed
-        blocks = line_blocks(file, empty=True)
-    else:
-        blocks = stream_blocks(file.open("rb") if file else sys.stdin.buffer, name=str(file or "standard input"))
-    columns = TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    total, blocks = _lines_of(file)
     hidden = not aside.is_terminal or sys.stdout.isatty()  # there the translations show how far it is
     number = 0
-    with Progress(*columns, console=aside, transient=True, redirect_stdout=False, disable=hidden) as bar:
+    with _lines_bar(hidden=hidden) as bar:
         row = bar.add_task("lines", total=total)
         for lines in portions(blocks):
             for hypotheses in translator.hypotheses(lines, source=source, target=target, **settings):
@@ -182,6 +207,88 @@ def translate(
                         print(number, f"{each.score:.4f}", f"{each.log_probability:.4f}", each.text, sep="\t")
             sys.stdout.flush()
             bar.update(row, completed=number)
+
+
+@app.command(epilog="polyglot embed runs/phrasebook sentences.de --language de --output vectors.npy")
+def embed(
+    run: RunPath,
+    file: Annotated[Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")] = None,
+    output: Annotated[Path, typer.Option(help="Where the vectors go; the ending decides: .npy, .parquet or .jsonl.")] = ...,
+    language: Annotated[Optional[str], typer.Option(help="Language of all sentences.")] = None,
+    language_column: Annotated[Optional[int], typer.Option(min=1, help="Instead: the column, between tabs, that names it.")] = None,
+    text_column: Annotated[int, typer.Option(min=1, help="The column of the sentence, where a column names the language.")] = 2,
+    pooling: Annotated[str, typer.Option(help="flat: all rows side by side; mean or max over them.")] = "flat",
+    layer: Annotated[str, typer.Option(help="bridge, or what comes before it: states, words.")] = "bridge",
+    precision: Annotated[str, typer.Option(help="float32, float16 or int8.")] = "float32",
+    normalize: Annotated[bool, typer.Option("--normalize", help="Vectors of length 1.")] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Sentences computed together, at most.")] = 128,
+    checkpoint: Checkpoint = "best",
+) -> None:
+    """Turn sentences into vectors, line by line: any number of them in constant memory."""
+    from polyglot.embedding.ahead import ahead
+    from polyglot.embedding.files import format_of, vector_file
+    from polyglot.embedding.lines import portions_of, portions_of_columns
+    from polyglot.errors import ConfigError, DataError
+
+    if (language is None) == (language_column is None):
+        raise ConfigError("embed: either --language for all sentences, or --language-column, is needed")
+    if language_column == text_column:
+        raise ConfigError(f"embed: column {text_column} cannot be both the language and the sentence")
+    format_of(output)
+    encoder = _reader(run, [language] if language else None, checkpoint=checkpoint)
+    size = encoder.vector_size(layer=layer, pooling=pooling)
+    place = str(file or "standard input")
+    total, blocks = _lines_of(file)
+    if language:
+        portions = portions_of(blocks, language)
+    else:
+        portions = portions_of_columns(blocks, language=language_column, text=text_column, place=place, known=encoder.sources)
+    settings = {"pooling": pooling, "layer": layer, "precision": precision, "normalize_embeddings": normalize, "batch_size": batch_size}
+    found = encoder.encode_portions(portions, **settings)
+    done = blank = 0
+    with _lines_bar() as bar, vector_file(output, size=size, precision=precision) as written:
+        row = bar.add_task("lines", total=total)
+        for (sentences, languages), vectors in ahead(found):
+            written.write(vectors.numpy(), sentences=sentences, languages=languages)
+            done += len(sentences)
+            blank += sum(not sentence.strip() for sentence in sentences)
+            bar.update(row, completed=done)
+        if not done:
+            raise DataError(f"{place}: the file is empty")
+    empty = f"; {blank} empty lines have vectors of zeros" if blank else ""
+    logger.info(f"{done} vectors of {size} {precision} numbers written to {output}{empty}")
+
+
+@app.command(epilog="polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en · polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en --mine --threshold 1.05")
+def similar(
+    run: RunPath,
+    one: Annotated[Path, typer.Argument(metavar="A", help="One sentence a line, plain or gzipped.")],
+    other: Annotated[Path, typer.Argument(metavar="B", help="The same in the other language.")],
+    source: Annotated[str, typer.Option("--from", help="Language of A.")] = ...,
+    target: Annotated[str, typer.Option("--to", help="Language of B.")] = ...,
+    mining: Annotated[bool, typer.Option("--mine", help="Bitext: pairs that are each other's best, the best first, no sentence twice.")] = False,
+    threshold: Annotated[Optional[float], typer.Option(help="Only what scores so high.")] = None,
+    margin: Annotated[str, typer.Option(help="ratio: cosine over the mean cosine with the neighbours; or plain cosine.")] = "ratio",
+    neighbours: Annotated[int, typer.Option(min=1, help="k nearest neighbours that are candidates, and that the margin looks at.")] = 4,
+    top: Annotated[int, typer.Option(min=1, help="Print so many for each line of A, at most as many as the neighbours.")] = 1,
+    search: Annotated[str, typer.Option(help="exact, or faiss: an index for millions, not always exact.")] = "exact",
+    pooling: Annotated[str, typer.Option(help="flat: all rows side by side; mean or max over them.")] = "flat",
+    layer: Annotated[str, typer.Option(help="bridge, or what comes before it: states, words.")] = "bridge",
+    checkpoint: Checkpoint = "best",
+) -> None:
+    """Find for each sentence of A the nearest ones of B: score, line in A, line in B and both texts, between tabs."""
+    from polyglot.embedding.between_files import compare
+
+    encoder = _reader(run, [source, target], checkpoint=checkpoint)
+    with _lines_bar() as bar:
+        row = bar.add_task("lines", total=None)
+        found = compare(
+            encoder, (one, source), (other, target), pooling=pooling, layer=layer, neighbours=neighbours, margin=margin, search=search,
+            progress=lambda done, total: bar.update(row, completed=done, total=total),
+        )  # fmt: skip
+    lowest = -float("inf") if threshold is None else threshold
+    for pair in found.mined(threshold=lowest) if mining else found.nearest(top=top, threshold=lowest):
+        print(f"{pair.score:.4f}", pair.source + 1, pair.target + 1, found.sources[pair.source], found.targets[pair.target], sep="\t")
 
 
 @app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --protocol quick --checkpoint last")

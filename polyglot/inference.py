@@ -1,4 +1,4 @@
-"""Translate and score in any direction that a run has the components for."""
+"""Translate, score and embed in any direction and language that a run has the components for."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from polyglot.batch import Batch, pad
 from polyglot.config import check_settings
 from polyglot.data.lines import LONE_SURROGATE
 from polyglot.decoding.search import Hypothesis, SearchConfig, search
+from polyglot.embedding.encoder import SentenceEncoder
 from polyglot.errors import CheckpointError, ConfigError, DataError, unknown_name
 from polyglot.layers.cross_entropy import projected_cross_entropy
 from polyglot.model.model import TranslationModel
@@ -38,8 +39,8 @@ class Translation:
     log_probability: float
 
 
-class Translator:
-    """A model with its vocabularies: text in, text out."""
+class Translator(SentenceEncoder):
+    """A model with its vocabularies: text in; text, scores or sentence embeddings (`SentenceEncoder`) out."""
 
     def __init__(
         self,

@@ -17,10 +17,10 @@ FLOORS = [
     {"errors", "registry", "task", "shipped", "yaml_file", "problems", "version", "console", "process"},
     {"text", "layers", "batch"},
     {"model", "data", "schedule", "optim"},
-    {"decoding"},  # below `config`, which holds its settings
+    {"decoding", "embedding"},  # below `config`, which holds the settings of the search
     {"config"},
     {"checkpoint", "run"},
-    {"inference", "validation"},
+    {"inference", "validation", "sentence_transformer"},
     {"training", "evaluate", "analysis", "report"},
     {"cli", "__init__", "__main__"},
 ]

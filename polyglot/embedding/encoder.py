@@ -1,0 +1,157 @@
+"""Sentences to vectors, in order and in batches of similar length; names and shapes as in sentence-transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy
+import torch
+from torch import Tensor
+
+from polyglot.batch import pad
+from polyglot.console import aside
+from polyglot.embedding.ahead import ahead
+from polyglot.embedding.pooling import cast, check, normalized, pool, rows_of, vector_size
+from polyglot.embedding.similarity import similarity, similarity_pairwise
+from polyglot.errors import ConfigError, DataError, unknown_name
+from polyglot.model.model import TranslationModel
+
+PORTION = 1 << 11  # sentences sorted by length together: enough for batches without much padding, little memory
+TOKENS = 1 << 14  # positions of a batch, padding included, so that a sentence without end does not multiply by its batch
+BATCH_SIZE = 128
+
+
+class Portion(NamedTuple):
+    """Some sentences in their order, each with its language."""
+
+    sentences: Sequence[str]
+    languages: Sequence[str]
+
+
+class SentenceEncoder:
+    """What a translator inherits: one vector for each sentence, the same whatever else is embedded with it.
+
+    A blank sentence has no pieces; its vector is all zeros.
+    """
+
+    model: TranslationModel
+
+    def encode_text(self, sentences: Sequence[str], language: str) -> list[list[int]]:
+        """Text to pieces."""
+        raise NotImplementedError
+
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        *,
+        language: str | Sequence[str],
+        pooling: str = "flat",
+        layer: str = "bridge",
+        batch_size: int = BATCH_SIZE,
+        precision: str = "float32",
+        normalize_embeddings: bool = False,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        show_progress_bar: bool = False,
+    ) -> numpy.ndarray | Tensor | list[Tensor]:
+        """Sentence embeddings (N, K·D) of `flat`, (N, D) of `mean` and `max`; of one string (K·D,) or (D,).
+
+        language: of all sentences, or one for each. layer: `bridge`, `states` or `words`. precision: `float32`, `float16`,
+        `int8`. The result is an array, with convert_to_tensor a tensor on the model's device, and without either a list of
+        tensors. Raises ConfigError and DataError as sentences.
+        """
+        if isinstance(sentences, str):
+            many = self.encode([sentences], language=language, pooling=pooling, layer=layer, batch_size=batch_size, precision=precision,
+                               normalize_embeddings=normalize_embeddings, convert_to_numpy=convert_to_numpy,
+                               convert_to_tensor=convert_to_tensor, show_progress_bar=show_progress_bar)  # fmt: skip
+            return many[0]
+        languages = [language] * len(sentences) if isinstance(language, str) else list(language)
+        if len(languages) != len(sentences):
+            raise DataError(f"encode: {len(sentences)} sentences and {len(languages)} languages; one for all or one for each is needed")
+        self.check_readable([language] if isinstance(language, str) else languages)
+        starts = range(0, len(sentences), PORTION)
+        portions = (Portion(sentences[start : start + PORTION], languages[start : start + PORTION]) for start in starts)
+        found = self.encode_portions(
+            portions, pooling=pooling, layer=layer, batch_size=batch_size, precision=precision, normalize_embeddings=normalize_embeddings
+        )
+        if show_progress_bar:
+            from rich.progress import track
+
+            found = track(found, "portions of sentences", total=len(starts), console=aside, transient=True)
+        parts = [vectors for _, vectors in found]
+        if not parts:
+            size = vector_size(self.model, language if isinstance(language, str) else next(iter(self.model.encoders)), layer=layer, pooling=pooling)
+            parts = [cast(torch.zeros(0, size), precision)]
+        vectors = torch.cat(parts)
+        if convert_to_tensor:
+            return vectors.to(next(self.model.parameters()).device)
+        return vectors.numpy() if convert_to_numpy else list(vectors)
+
+    def encode_portions(
+        self,
+        portions: Iterable[Portion],
+        *,
+        pooling: str = "flat",
+        layer: str = "bridge",
+        batch_size: int = BATCH_SIZE,
+        precision: str = "float32",
+        normalize_embeddings: bool = False,
+    ) -> Iterator[tuple[Portion, Tensor]]:
+        """Each portion with its vectors (N, K·D) or (N, D) in main memory, as they are ready: any number in constant memory."""
+        check(self.model, layer=layer, pooling=pooling, precision=precision)
+        if batch_size < 1:
+            raise ConfigError(f"batch_size: {batch_size}; at least 1")
+        return self._encoded(ahead(map(self._tokenised, portions)), layer, pooling, batch_size, precision, normalize_embeddings)
+
+    def vector_size(self, *, layer: str = "bridge", pooling: str = "flat") -> int:
+        """Numbers in a vector. Raises ConfigError where there is no one size."""
+        check(self.model, layer=layer, pooling=pooling, precision="float32")
+        return vector_size(self.model, next(iter(self.model.encoders)), layer=layer, pooling=pooling)
+
+    def check_readable(self, languages: Iterable[str]) -> None:
+        """Raises ConfigError for a language without an encoder."""
+        for language in dict.fromkeys(languages):
+            if language not in self.model.encoders:
+                raise ConfigError(f"language: {unknown_name('encoder', language, self.model.encoders)}")
+
+    similarity = staticmethod(similarity)
+    similarity_pairwise = staticmethod(similarity_pairwise)
+
+    def _tokenised(self, portion: Portion) -> tuple[Portion, list[list[int]]]:
+        """The pieces of each sentence."""
+        pieces: list[list[int]] = [[]] * len(portion.sentences)
+        for language in dict.fromkeys(portion.languages):
+            rows = [row for row, one in enumerate(portion.languages) if one == language]
+            for row, own in zip(rows, self.encode_text([portion.sentences[row] for row in rows], language)):
+                pieces[row] = own
+        return portion, pieces
+
+    def _encoded(self, tokenised, layer: str, pooling: str, batch_size: int, precision: str, normalize: bool) -> Iterator[tuple[Portion, Tensor]]:
+        device = next(self.model.parameters()).device
+        for portion, pieces in tokenised:
+            rows, found = [], []
+            with torch.inference_mode():
+                for language in dict.fromkeys(portion.languages):
+                    own = [row for row, one in enumerate(portion.languages) if one == language]
+                    for batch in batches([len(pieces[row]) for row in own], size=batch_size):
+                        batch = [own[place] for place in batch]
+                        tokens, mask = (tensor.to(device, non_blocking=True) for tensor in pad([pieces[row] for row in batch]))
+                        found.append(pool(rows_of(self.model, language, tokens, mask, layer=layer), pooling))
+                        rows += batch
+                size = found[0].shape[1] if found else vector_size(self.model, portion.languages[0], layer=layer, pooling=pooling)
+                vectors = torch.zeros(len(pieces), size, device=device)
+                if found:
+                    vectors[torch.tensor(rows, device=device)] = torch.cat(found)
+                vectors = cast(normalized(vectors) if normalize else vectors, precision).cpu()
+            yield portion, vectors.clone()  # outside: a tensor of inference mode cannot be used everywhere
+
+
+def batches(lengths: Sequence[int], *, size: int) -> Iterator[list[int]]:
+    """Places of similar length together, the longest first, at most `size` sentences and TOKENS positions; blank ones are left out."""
+    order = [int(place) for place in numpy.argsort(-numpy.asarray(lengths, dtype=numpy.int64), kind="stable") if lengths[place]]
+    start = 0
+    while start < len(order):
+        count = min(size, max(1, TOKENS // lengths[order[start]]))
+        yield order[start : start + count]
+        start += count
