@@ -318,6 +318,35 @@ def evaluate(
     logger.info(f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each metric, hypotheses/")
 
 
+@app.command(epilog="polyglot analyse runs/phrasebook · polyglot analyse runs/phrasebook --checkpoint last")
+def analyse(
+    run: RunPath,
+    settings: Annotated[Optional[Path], typer.Option(metavar="FILE", help="YAML: test text, similarity tests, labelled text, representations.")] = None,
+    folder: Annotated[Optional[Path], typer.Option(metavar="DIR", help="Where relative paths of text start; by default the run's data.folder.")] = None,
+    checkpoint: Checkpoint = "best",
+) -> None:
+    """Measure the sentence embeddings of a run: retrieval across languages, similarity, probes; a map, and the heads of the bridge."""
+    from rich.markdown import Markdown
+
+    from polyglot.evaluate.embeddings.analysis import analyse as analyse_run
+    from polyglot.evaluate.embeddings.page import markdown, save
+    from polyglot.evaluate.embeddings.settings import AnalysisSettings
+    from polyglot.inference import Translator
+    from polyglot.run import Run
+
+    opened = Run.open(run)
+    wanted = AnalysisSettings.load(settings) if settings else AnalysisSettings()
+    translator = Translator.load(opened, checkpoint=checkpoint)
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
+        row = bar.add_task("representations")
+        advance = lambda name, done, of: bar.update(row, completed=done, total=of, description=name)  # noqa: E731
+        found = analyse_run(opened, translator, wanted, folder=folder, progress=advance)
+    place = opened.path / "analysis" / (settings.stem if settings else "default")
+    save(found, place)
+    screen.print(Markdown(markdown(found)))
+    logger.info(f"written to {place}: analysis.md, analysis.json, retrieval of each representation, map.png, heads.png")
+
+
 @app.command(epilog="polyglot fetch multi30k data/multi30k")
 def fetch(
     name: Annotated[str, typer.Argument(help="The data set: multi30k.")],

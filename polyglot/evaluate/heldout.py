@@ -16,9 +16,9 @@ from polyglot.task import LanguagePair
 class HeldOut:
     """Text for validation or testing; in the place of `Corpora` it gives a dataset its first sentences only, each once."""
 
-    def __init__(self, run: Run, corpora: Sequence[ComponentConfig], *, sentences: int | None) -> None:
-        """sentences: of a pair, at most; None takes all."""
-        self._corpora = Corpora(corpora, folder=Path(run.config.data.folder), languages=run.config.languages)
+    def __init__(self, run: Run, corpora: Sequence[ComponentConfig], *, sentences: int | None, folder: Path | None = None) -> None:
+        """sentences: of a pair, at most; None takes all. folder: where relative paths start, by default the run's `data.folder`."""
+        self._corpora = Corpora(corpora, folder=folder or Path(run.config.data.folder), languages=run.config.languages)
         self._sentences = sentences
 
     @cached_property

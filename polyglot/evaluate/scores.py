@@ -17,8 +17,8 @@ METRICS: dict[str, Callable[..., Metric]] = {
 }
 """Two names in a dict; both are the settings of the `sacrebleu` command line."""
 
-TITLES = {"bleu": "BLEU", "chrf": "chrF2"}
-"""How sacreBLEU calls them."""
+TITLES = {"bleu": "BLEU", "chrf": "chrF2", "p@1": "P@1", "mrr": "MRR", "xsim": "xSIM error"}
+"""How sacreBLEU calls them, and what retrieval is scored with."""
 
 TOKENIZERS = frozenset(BLEU.TOKENIZERS)
 

@@ -137,11 +137,11 @@ def markdown(matrix: Matrix) -> str:
     blocks = [f"# Translation matrix: {heading(matrix)}", f"Rows are sources, columns are targets. {KEY}."]
     for metric in matrix.metrics:
         grid, paper = grid_of(matrix, metric), reference_grid(matrix, metric)
-        blocks += [f"## {grid.title}", _markdown_grid(grid), _markdown_means(grid)]
+        blocks += [f"## {grid.title}", markdown_grid(grid), markdown_means(grid)]
         blocks += ["\n".join(f"- signature: `{line}`" for line in signature_lines(matrix, metric))]
         if paper is not None:
             reference = matrix.reference
-            blocks += [f"### Beside it: {paper.title}", _markdown_grid(paper, digits=2), _beside(grid, paper)]
+            blocks += [f"### Beside it: {paper.title}", markdown_grid(paper, digits=2), _beside(grid, paper)]
             origin = {"from": reference.source, "test set": reference.test_set, "signature": f"`{reference.signature}`"}
             blocks += [_list({**origin, "condition": reference.condition})]
     empty = {str(pair): cell.reason for pair, cell in matrix.cells.items() if cell.reason}
@@ -165,7 +165,7 @@ def _list(items: Mapping[str, str]) -> str:
     return "\n".join(f"- {name}: {value}" for name, value in items.items())
 
 
-def _markdown_grid(grid: Grid, *, digits: int = 1) -> str:
+def markdown_grid(grid: Grid, *, digits: int = 1) -> str:
     head = ["from ↓ into →", *grid.languages]
     lines = [head, ["---", *["---:"] * len(grid.languages)]]
     for source in grid.languages:
@@ -173,7 +173,7 @@ def _markdown_grid(grid: Grid, *, digits: int = 1) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _markdown_means(grid: Grid) -> str:
+def markdown_means(grid: Grid) -> str:
     lines = ["| kind | mean | cells |", "|---|---:|---:|"]
     return "\n".join(lines + [f"| {kind} | {SIGNS[kind].format(f'{value:.2f}')} | {count} |" for kind, value, count in grid.means()])
 

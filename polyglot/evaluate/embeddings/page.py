@@ -1,0 +1,120 @@
+"""An analysis as a page, and as files in a folder of the run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from polyglot.errors import CheckpointError
+from polyglot.evaluate.embeddings.analysis import Analysis
+from polyglot.evaluate.embeddings.retrieval import METRICS
+from polyglot.evaluate.heat_map import heat_map_png
+from polyglot.evaluate.scores import TITLES
+from polyglot.evaluate.views import KEY, SIGNS, csv, grid_of, heading, markdown_grid, markdown_means, signature_lines
+from polyglot.run import replace_file
+
+FORMAT = 1  # of analysis.json: to be raised when an older program could not read it
+
+
+def save(analysis: Analysis, folder: Path) -> None:
+    """`analysis.md` and `.json`, of each representation a CSV file and two heat maps, the map and the heads.
+
+    What an earlier analysis left there is replaced. Raises CheckpointError when it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in [*folder.glob("analysis.*"), *folder.glob("*.png"), *folder.glob("retrieval.*.csv")]:
+            path.unlink()
+    except OSError as error:
+        raise CheckpointError(f"{folder}: the analysis cannot be written: {error.strerror or error}") from None
+    for name, matrix in analysis.retrieval.items():
+        replace_file(folder / f"retrieval.{name}.csv", csv(matrix))
+        for metric in ("p@1", "mrr"):  # of the error, darker would not be better
+            replace_file(folder / f"retrieval.{name}.{metric.replace('@', '')}.png", heat_map_png(matrix, metric))
+    for name, picture in analysis.pictures.items():
+        replace_file(folder / name, picture)
+    replace_file(folder / "analysis.json", json.dumps(to_dict(analysis), indent=1, ensure_ascii=False))
+    replace_file(folder / "analysis.md", markdown(analysis))
+
+
+def to_dict(analysis: Analysis) -> dict[str, Any]:
+    """All numbers, as JSON has them."""
+    matrices = {
+        name: {
+            "means": {metric: matrix.means(metric) for metric in METRICS},
+            "signatures": {metric: matrix.signatures(metric) for metric in METRICS},
+            "cells": [{**asdict(cell), "pair": str(cell.pair)} for cell in matrix.cells.values()],
+        }
+        for name, matrix in analysis.retrieval.items()
+    }
+    first = next(iter(analysis.retrieval.values()))
+    found = analysis.heads
+    return {
+        "format": FORMAT,
+        "checkpoint": dict(first.checkpoint),
+        "test": list(first.test),
+        "settings": analysis.settings.model_dump(),
+        "sizes": analysis.sizes,
+        "retrieval": matrices,
+        "similarity": {name: [asdict(one) for one in own] for name, own in analysis.similarity.items()},
+        "probes": {name: [asdict(one) for one in own] for name, own in analysis.probes.items()},
+        "heads": found and {"positions": {one: own.tolist() for one, own in found.positions.items()}, "similarity": found.similarity.tolist()},
+        "versions": dict(first.versions),
+        "machine": first.machine,
+    }
+
+
+def markdown(analysis: Analysis) -> str:
+    """A page: representations side by side first, then the matrix of the best one."""
+    first = next(iter(analysis.retrieval.values()))
+    kinds = [kind for kind in SIGNS if any(kind in matrix.means("p@1") for matrix in analysis.retrieval.values())]
+    blocks = [f"# Sentence embeddings: {heading(first)}"]
+    blocks += ["## Retrieval: does a sentence find its translation?", _rows(
+        ["representation", "numbers", *(f"{SIGNS[kind].format(kind)} {TITLES[metric]}" for kind in kinds for metric in METRICS)],
+        [[name, str(analysis.sizes[name]), *(_number(matrix.means(metric).get(kind)) for kind in kinds for metric in METRICS)]
+         for name, matrix in analysis.retrieval.items()],
+    )]  # fmt: skip
+    if any(analysis.similarity.values()):
+        tests = next(iter(analysis.similarity.values()))
+        blocks += ["## Semantic similarity: Pearson / Spearman, times 100", _rows(
+            ["representation", *(f"{one.name} ({one.pairs})" for one in tests)],
+            [[name, *(f"{100 * one.pearson:.1f} / {100 * one.spearman:.1f}" for one in own)] for name, own in analysis.similarity.items()],
+        )]  # fmt: skip
+    if any(analysis.probes.values()):
+        tests = next(iter(analysis.probes.values()))
+        blocks += ["## Linear probes: accuracy in percent", _rows(
+            ["representation", *(f"{one.name}, {one.language} ({one.sentences})" for one in tests)],
+            [["the most frequent label", *(_number(one.majority) for one in tests)],
+             *([name, *(_number(one.accuracy) for one in own)] for name, own in analysis.probes.items())],
+        )]  # fmt: skip
+    best = max(analysis.retrieval, key=lambda name: mean(analysis.retrieval[name].means("p@1").values()))
+    matrix = analysis.retrieval[best]
+    blocks += [f"## Every pair, {best}", f"Rows ask, columns are searched. {KEY}."]
+    for metric in METRICS:
+        grid = grid_of(matrix, metric)
+        blocks += [f"### {grid.title}", markdown_grid(grid), markdown_means(grid), "\n".join(f"- signature: `{line}`" for line in signature_lines(matrix, metric))]
+    if analysis.heads is not None:
+        likeness = analysis.heads.similarity
+        others = (likeness.sum() - likeness.trace()) / max(1, likeness.size - len(likeness))
+        blocks += ["## Heads of the bridge", f"{len(likeness)} heads; the mean cosine of the attention of two of them is {others:.3f} (1: all the same, 0: apart)."]
+    sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
+    blocks += ["## Settings", "\n".join(f"- {name}: {value}" for name, value in {
+        "test text": "; ".join(matrix.test),
+        "sentences of each pair": " to ".join(map(str, dict.fromkeys([*sentences[:1], *sentences[-1:]]))),
+        "trained pairs": ", ".join(map(str, matrix.trained)),
+        "versions": ", ".join(f"{name} {version}" for name, version in matrix.versions.items()),
+        "machine": matrix.machine,
+    }.items())]  # fmt: skip
+    return "\n\n".join(blocks) + "\n"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def _rows(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
