@@ -18,7 +18,7 @@ from polyglot.errors import DataError
 LENGTHS = 6  # classes of sentence length, each with as many sentences, as far as ties allow
 WORDS = 50  # that word content asks for
 TOO_COMMON = 0.05  # words in more sentences than this say little about which sentence it is
-PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # of the classifier; the validation part chooses
+PENALTIES = (1e-3, 1e-2, 1e-1)  # of the classifier; the validation part chooses
 PARTS = ("tr", "va", "te")
 
 
@@ -59,7 +59,7 @@ def _fit(inputs: Tensor, labels: Tensor, *, classes: int, penalty: float) -> Ten
     """Weights (D + 1, classes) of least cross-entropy, the last row the biases; the same for the same numbers."""
     inputs = torch.nn.functional.pad(inputs, (0, 1), value=1.0)
     weights = torch.zeros(inputs.shape[1], classes, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weights], max_iter=100, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS([weights], max_iter=50, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimizer.zero_grad()

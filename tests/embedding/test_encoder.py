@@ -1,0 +1,194 @@
+"""One vector for each sentence: in order, in the shapes of sentence-transformers, and the same whatever else is embedded with it."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy
+import pytest
+import torch
+
+from polyglot.embedding import encoder as encoder_module
+from polyglot.embedding.encoder import PORTION, Portion, batches
+from polyglot.embedding.pooling import LAYERS, POOLINGS, cast, pool
+from polyglot.errors import ConfigError, DataError
+from polyglot.model.bridges import BRIDGES
+from polyglot.model.encoders import ENCODERS
+from polyglot.model.memory import Memory
+from tests.embedding.numbers import number_encoder, number_sentences
+
+K, D, E = 4, 16, 12  # of tests.models
+WAYS = [(layer, pooling) for layer in LAYERS for pooling in POOLINGS if pooling != "flat" or layer == "bridge"]
+SENTENCES = number_sentences(50)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return number_encoder()
+
+
+def relative(one, other) -> float:
+    """The largest difference in parts of the largest number of the vector."""
+    return float((numpy.abs(one - other).max(axis=-1) / numpy.maximum(1, numpy.abs(other).max(axis=-1))).max())
+
+
+# Independent of the batch ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("layer", "pooling"), WAYS)
+@pytest.mark.parametrize("bridge", BRIDGES.names())
+@pytest.mark.parametrize("kind", ENCODERS.names())
+def test_a_vector_is_the_same_alone_with_others_padded_and_in_any_order(kind, bridge, layer, pooling):
+    model = number_encoder(encoder=kind, bridge=bridge)
+    way = {"language": "de", "layer": layer, "pooling": pooling}
+    if pooling == "flat" and not model.model.bridge.fixed_size:
+        with pytest.raises(ConfigError, match="mean and max work"):
+            model.encode(SENTENCES, **way)
+        return
+    together = model.encode(SENTENCES, **way)
+    alone = numpy.stack([model.encode(sentence, **way) for sentence in SENTENCES])
+    backwards = model.encode(SENTENCES[::-1], batch_size=7, **way)[::-1]
+    assert relative(together, alone) < 1e-6 and relative(together, backwards) < 1e-6
+    assert len(numpy.unique(together.round(4), axis=0)) > 40  # 5 blank ones are alike, and few others
+
+
+@pytest.mark.parametrize(("layer", "pooling"), WAYS)
+def test_in_bfloat16_to_one_part_in_fifty(layer, pooling):
+    model = number_encoder()
+    exact = model.encode(SENTENCES, language="de", layer=layer, pooling=pooling)
+    model.model.bfloat16()
+    together = model.encode(SENTENCES, language="de", layer=layer, pooling=pooling)
+    alone = numpy.stack([model.encode(sentence, language="de", layer=layer, pooling=pooling) for sentence in SENTENCES])
+    assert together.dtype == numpy.float32
+    assert relative(together, alone) < 0.02 and relative(together, exact) < 0.02
+
+
+def test_what_a_pooling_is():
+    states, mask = torch.tensor([[[1.0, -2.0], [3.0, -4.0], [9.0, 9.0]]]), torch.tensor([[True, True, False]])
+    assert pool(Memory(states), "flat").tolist() == [[1, -2, 3, -4, 9, 9]]
+    assert pool(Memory(states, mask), "mean").tolist() == [[2, -3]]
+    assert pool(Memory(states, mask), "max").tolist() == [[3, -2]]
+
+
+# Shapes ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("layer", "pooling"), WAYS)
+def test_shapes_of_one_of_many_and_of_none(model, layer, pooling):
+    size = K * D if pooling == "flat" else E if layer == "words" else D
+    way = {"language": "de", "layer": layer, "pooling": pooling}
+    assert model.encode(SENTENCES, **way).shape == (50, size)
+    assert model.encode(SENTENCES[0], **way).shape == (size,)
+    assert model.encode([], **way).shape == (0, size)
+    assert model.vector_size(layer=layer, pooling=pooling) == size
+
+
+def test_kinds_of_result(model):
+    array = model.encode(SENTENCES, language="de")
+    tensor = model.encode(SENTENCES, language="de", convert_to_tensor=True)
+    many = model.encode(SENTENCES, language="de", convert_to_numpy=False)
+    assert isinstance(array, numpy.ndarray) and isinstance(tensor, torch.Tensor) and isinstance(many, list)
+    assert numpy.array_equal(array, tensor.numpy()) and numpy.array_equal(array, torch.stack(many).numpy())
+    tensor.requires_grad_()  # a plain tensor, not one of inference mode
+
+
+def test_normalized_vectors_have_length_one_and_blank_sentences_zeros(model):
+    lengths = numpy.linalg.norm(model.encode(SENTENCES, language="de", normalize_embeddings=True), axis=1)
+    blank = numpy.array([not sentence for sentence in SENTENCES])
+    assert blank.sum() == 5 and numpy.allclose(lengths[~blank], 1) and (lengths[blank] == 0).all()
+    assert not model.encode(["", " \t", "\u00a0"], language="de").any()
+
+
+@pytest.mark.parametrize(("precision", "closeness"), [("float32", 1.0), ("float16", 0.999999), ("int8", 0.999)])
+def test_precisions_keep_directions(model, precision, closeness):
+    exact, stored = (model.encode(SENTENCES[:9], language="de", precision=one) for one in ("float32", precision))
+    assert stored.dtype == precision
+    assert model.similarity_pairwise(exact, stored).min() >= closeness - 1e-6
+
+
+def test_int8_uses_its_whole_range_and_keeps_zeros():
+    assert cast(torch.tensor([[0.5, -1.0, 0.0], [0.0, 0.0, 0.0]]), "int8").tolist() == [[64, -127, 0], [0, 0, 0]]
+
+
+def test_each_sentence_may_have_its_own_language(model):
+    languages = ["de", "en"] * 25
+    mixed = model.encode(SENTENCES, language=languages)
+    for language in ("de", "en"):
+        rows = [row for row, one in enumerate(languages) if one == language]
+        assert relative(mixed[rows], model.encode(SENTENCES, language=language)[rows]) < 1e-6
+    assert relative(mixed, model.encode(SENTENCES, language="de")) > 0.01
+
+
+# Any number --------------------------------------------------------------------------------------------------------------
+
+
+def test_order_is_kept_over_many_portions(model):
+    sentences = number_sentences(2 * PORTION + 100, longest=3)
+    found = model.encode(sentences, language="de")
+    for row in (0, PORTION - 2, PORTION, 2 * PORTION + 1, len(sentences) - 2):
+        assert relative(found[row], model.encode(sentences[row], language="de")) < 1e-6
+
+
+def test_portions_come_as_they_are_ready_and_no_more_is_read_than_needed(model):
+    read = []
+
+    def portions():
+        for number in range(100):
+            read.append(number)
+            yield Portion(["4 5"] * 3, ["de"] * 3)
+
+    found = model.encode_portions(portions())
+    next(found)
+    assert len(read) < 6
+    found.close()
+    assert len(read) < 8
+
+
+def test_memory_does_not_grow_with_the_number_of_portions(model):
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        for _ in model.encode_portions(Portion(["4 5 6"] * 200, ["de"] * 200) for _ in range(count)):
+            pass
+        largest = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return largest
+
+    peak(2)
+    assert peak(40) < 1.5 * peak(5)
+
+
+def test_batches_hold_similar_lengths_and_no_sentence_without_end(monkeypatch):
+    monkeypatch.setattr(encoder_module, "TOKENS", 20)
+    assert list(batches([3, 0, 9, 50, 8, 3, 1], size=2)) == [[3], [2, 4], [0, 5], [6]]
+    assert sorted(place for batch in batches([3, 0, 9, 50, 8, 3, 1], size=100) for place in batch) == [0, 2, 3, 4, 5, 6]
+
+
+def test_what_tokenising_raises_is_raised(model):
+    with pytest.raises(ValueError, match="invalid literal"):
+        model.encode(["4", "no number"], language="de")
+
+
+# What cannot be meant ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"language": "xx"}, "language: no encoder named 'xx'. Known: de, en"),
+        ({"language": ["de", "dee"]}, "language: no encoder named 'dee'. Did you mean 'de'?"),
+        ({"language": "de", "pooling": "median"}, "pooling: no pooling named 'median'"),
+        ({"language": "de", "layer": "brigde"}, "layer: no layer named 'brigde'. Did you mean 'bridge'?"),
+        ({"language": "de", "precision": "int4"}, "precision: no precision named 'int4'. Did you mean 'int8'?"),
+        ({"language": "de", "layer": "states"}, "pooling: 'flat' needs the same number of rows for every sentence, and states have"),
+        ({"language": "de", "batch_size": 0}, "batch_size: 0; at least 1"),
+    ],
+)
+def test_settings_that_are_none(model, given, sentence):
+    with pytest.raises(ConfigError) as error:
+        model.encode(["4", "5"], **given)
+    assert sentence in str(error.value)
+
+
+def test_a_language_for_each_or_one_for_all(model):
+    with pytest.raises(DataError, match="2 sentences and 3 languages"):
+        model.encode(["4", "5"], language=["de"] * 3)
