@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from polyglot.batch import pad
-from polyglot.embedding.pooling import check, pool, rows_of, vector_size
+from polyglot.embedding.pooling import pool, rows_of
 from polyglot.errors import ConfigError
 from polyglot.inference import Translator
 
@@ -29,7 +29,7 @@ try:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import InputModule
 except ImportError:
-    raise ConfigError("sentence-transformers is not installed, or older than 5.3; pip install 'polyglot-nmt[sentence-transformers]'") from None
+    raise ConfigError("sentence-transformers 6 or newer is not installed; pip install 'polyglot-nmt[sentence-transformers]'") from None
 
 TAG = re.compile(r"<([A-Za-z][A-Za-z0-9_]*)> ?")
 
@@ -47,24 +47,24 @@ class RunModule(InputModule):
         self.translator = Translator.load(run, checkpoint=checkpoint, device="cpu")  # sentence-transformers moves it
         self.translator.check_readable([language])
         self.model = self.translator.model
-        check(self.model, layer=layer, pooling=pooling, precision="float32")
+        self.size = self.translator.vector_size(layer=layer, pooling=pooling)
 
     def preprocess(self, inputs: Sequence[str], prompt: str | None = None, **settings: Any) -> dict[str, Tensor]:
         """`input_ids` and `attention_mask` (B, S), `languages` (B,) as numbers of the encoders"""
-        known, pieces, languages = self.translator.sources, [], []
-        for text in inputs:
-            text = (prompt or "") + text
-            tag = TAG.match(text)
-            language = tag[1] if tag and tag[1] in known else self.language
-            pieces += self.translator.encode_text([text[tag.end() :] if language != self.language or (tag and tag[1] == language) else text], language)
-            languages.append(known.index(language))
+        texts = [self._with_language((prompt or "") + text) for text in inputs]
+        pieces = [self.translator.encode_text([text], language)[0] for language, text in texts]
         ids, mask = pad(pieces)
-        return {"input_ids": ids, "attention_mask": mask, "languages": torch.tensor(languages)}
+        return {"input_ids": ids, "attention_mask": mask, "languages": torch.tensor([self.translator.sources.index(language) for language, _ in texts])}
+
+    def _with_language(self, text: str) -> tuple[str, str]:
+        """`<de> Hund` to `de` and `Hund`, where `de` is a language that can be read; any other text is in the module's own."""
+        tag = TAG.match(text)
+        return (tag[1], text[tag.end() :]) if tag and tag[1] in self.translator.sources else (self.language, text)
 
     def forward(self, features: dict[str, Tensor], **settings: Any) -> dict[str, Tensor]:
         """Adds `sentence_embedding` (B, K·D) of `flat`, (B, D) of `mean` and `max`; zeros for a blank sentence."""
         ids, mask, languages = features["input_ids"], features["attention_mask"].bool(), features["languages"]
-        vectors = torch.zeros(len(ids), self.get_embedding_dimension(), device=ids.device)
+        vectors = torch.zeros(len(ids), self.size, device=ids.device)
         for number in languages.unique().tolist():
             rows = ((languages == number) & mask.any(dim=1)).nonzero().squeeze(1)
             if len(rows):
@@ -73,7 +73,7 @@ class RunModule(InputModule):
         return {**features, "sentence_embedding": vectors}
 
     def get_embedding_dimension(self) -> int:
-        return vector_size(self.model, self.language, layer=self.layer, pooling=self.pooling)
+        return self.size
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **settings: Any) -> None:
         """Settings and parameters; text steps and vocabularies stay in the run directory."""

@@ -36,7 +36,7 @@ from polyglot.version import VERSION
 from polyglot.yaml_file import parse_value
 from tests.command_line import CONFIG, TEXT, Program, Result, write_text
 
-VERBS = ("train", "translate", "evaluate", "fetch", "show")
+VERBS = ("train", "translate", "embed", "similar", "evaluate", "analyse", "fetch", "show")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
