@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from polyglot.config import Config
 from polyglot.data.corpora import CORPORA
+from polyglot.evaluate.embeddings.settings import AnalysisSettings, LabelledText, SimilarityTest
 from polyglot.evaluate.protocol import Protocol
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
@@ -85,6 +86,8 @@ def page() -> str:
     for title, (registry, places) in REGISTRIES.items():
         parts += list(_registry(title, registry, places))
     parts += ["## Evaluation protocols", "A file of its own, for `polyglot evaluate RUN --protocol FILE`.", _table(Protocol, "")]
+    parts += ["## Analysis of embeddings", "A file of its own, for `polyglot analyse RUN --settings FILE`.", _table(AnalysisSettings, "")]
+    parts += ["### `similarity`", _table(SimilarityTest, ""), "### `labelled`", _table(LabelledText, "")]
     return "\n\n".join(parts) + "\n"
 
 

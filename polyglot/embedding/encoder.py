@@ -129,22 +129,17 @@ class SentenceEncoder:
 
     def _encoded(self, tokenised, layer: str, pooling: str, batch_size: int, precision: str, normalize: bool) -> Iterator[tuple[Portion, Tensor]]:
         device = next(self.model.parameters()).device
+        size = vector_size(self.model, next(iter(self.model.encoders)), layer=layer, pooling=pooling)
         for portion, pieces in tokenised:
-            rows, found = [], []
-            with torch.inference_mode():
+            vectors = torch.zeros(len(pieces), size, device=device)
+            with torch.no_grad():  # not inference mode: its tensors cannot be used everywhere
                 for language in dict.fromkeys(portion.languages):
                     own = [row for row, one in enumerate(portion.languages) if one == language]
-                    for batch in batches([len(pieces[row]) for row in own], size=batch_size):
-                        batch = [own[place] for place in batch]
-                        tokens, mask = (tensor.to(device, non_blocking=True) for tensor in pad([pieces[row] for row in batch]))
-                        found.append(pool(rows_of(self.model, language, tokens, mask, layer=layer), pooling))
-                        rows += batch
-                size = found[0].shape[1] if found else vector_size(self.model, portion.languages[0], layer=layer, pooling=pooling)
-                vectors = torch.zeros(len(pieces), size, device=device)
-                if found:
-                    vectors[torch.tensor(rows, device=device)] = torch.cat(found)
-                vectors = cast(normalized(vectors) if normalize else vectors, precision).cpu()
-            yield portion, vectors.clone()  # outside: a tensor of inference mode cannot be used everywhere
+                    for places in batches([len(pieces[row]) for row in own], size=batch_size):
+                        rows = [own[place] for place in places]
+                        tokens, mask = (tensor.to(device, non_blocking=True) for tensor in pad([pieces[row] for row in rows]))
+                        vectors[rows] = pool(rows_of(self.model, language, tokens, mask, layer=layer), pooling)
+            yield portion, cast(normalized(vectors) if normalize else vectors, precision).cpu()
 
 
 def batches(lengths: Sequence[int], *, size: int) -> Iterator[list[int]]:

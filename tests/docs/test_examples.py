@@ -14,6 +14,7 @@ import typer
 
 from polyglot import cli, shipped
 from polyglot.config import Config, load_config
+from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.validation import Validator
 from polyglot.model.encoders import ENCODERS
@@ -89,11 +90,12 @@ def named(items):
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory) -> Path:
-    """A folder with what the pages take for granted: runs/phrasebook (small), sentences.de, mine.yaml and its text, news.yaml."""
+    """A folder with what the pages take for granted: runs/phrasebook (small), sentences.de and .en, mine.yaml and its text, news.yaml."""
     folder = tmp_path_factory.mktemp("there")
     run = Run.create(load_config("phrasebook", [*SMALL, *PHRASEBOOK, f"run={folder / 'runs' / 'phrasebook'}"]))
     build_trainer(run, Validator(run)).train()
     (folder / "sentences.de").write_text("Der alte Bauer schläft.\n\nDiese Stadt ist klein.\n", encoding="utf-8")
+    (folder / "sentences.en").write_text("The old farmer sleeps.\nThis city is small.\n", encoding="utf-8")
     (folder / "text").mkdir()
     for part in ("train", "valid", "test"):
         write_text(folder / "text", part=part)
@@ -118,7 +120,7 @@ def inside(there, monkeypatch) -> Path:
 
 @named(blocks("yaml"))
 def test_a_block_of_yaml_loads(given, tmp_path):
-    """A configuration, some of its sections, a protocol or a schedule, told apart by the keys."""
+    """A configuration, some of its sections, a protocol, settings of an analysis or a schedule, told apart by the keys."""
     values = parse_value(given.text)
     file = tmp_path / "shown.yaml"
     if values.keys() <= Config.model_fields.keys():
@@ -130,6 +132,9 @@ def test_a_block_of_yaml_loads(given, tmp_path):
     elif values.keys() <= Protocol.model_fields.keys():
         file.write_text(given.text, encoding="utf-8")
         assert Protocol.load(str(file))
+    elif values.keys() <= AnalysisSettings.model_fields.keys():
+        file.write_text(given.text, encoding="utf-8")
+        assert AnalysisSettings.load(file).similarity
     else:
         file.write_text(write_yaml(BASE), encoding="utf-8")
         (tmp_path / "schedule.yaml").write_text(given.text, encoding="utf-8")
@@ -147,6 +152,8 @@ def test_the_example_of_the_readme_is_short():
 @named(blocks("python"))
 def test_a_block_of_python_runs(given, inside, monkeypatch):
     monkeypatch.setattr(ENCODERS, "_classes", dict(ENCODERS._classes))  # docs/model.md registers one of its own
+    if "sentence_transformers" in given.text:
+        pytest.importorskip("sentence_transformers", reason="the extra `sentence-transformers` is not installed")
     names: dict[str, object] = {"__name__": "example"}
     exec(compile(given.text, str(given), "exec", flags=0, dont_inherit=True), names)  # noqa: S102
     if "french" in names:
@@ -196,14 +203,14 @@ def cheap(command: Command) -> bool:
     """On the small run that is there, and nothing that has to be downloaded."""
     verb, *rest = command.arguments
     there = all(not word.startswith("runs/") or word == "runs/phrasebook" for word in rest)
-    return command.block.language == "bash" and verb in ("translate", "evaluate", "show") and there
+    return command.block.language == "bash" and verb in ("translate", "embed", "similar", "evaluate", "analyse", "show") and there
 
 
 @named([command for command in COMMANDS if cheap(command) and command.block.page != "README.md"])
 def test_a_cheap_command_works(given, inside, monkeypatch, capsys):
     program = Program(monkeypatch, capsys)
     result = program(*given.arguments, stdin=(inside / given.stdin).read_bytes() if given.stdin else b"")
-    assert result.status == 0 and result.output, result.errors
+    assert result.status == 0 and (result.output or given.arguments[0] == "embed" or "--threshold" in given.arguments), result.errors
 
 
 def test_the_readme_from_top_to_bottom(there, tmp_path, monkeypatch, capsys):
@@ -222,7 +229,7 @@ def test_the_readme_from_top_to_bottom(there, tmp_path, monkeypatch, capsys):
         if arguments[0] == "translate":
             assert [line.split("\t")[0] for line in result.output.splitlines()][-1] and result.output.count("\n") >= 3
         done.append(arguments[0])
-    assert {"train", "translate", "evaluate"} <= set(done)
+    assert {"train", "translate", "embed", "similar", "evaluate", "analyse"} <= set(done)
     assert (tmp_path / "runs" / "phrasebook-without-copies" / "evaluation" / "default" / "bleu.png").is_file()
 
 

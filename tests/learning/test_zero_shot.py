@@ -12,6 +12,8 @@ from random import Random
 import pytest
 
 from polyglot.config import load_config
+from polyglot.evaluate.embeddings.analysis import analyse
+from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.evaluate.evaluation import evaluate
 from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol
@@ -89,3 +91,26 @@ def test_zero_shot_is_learnt_from_copies(with_copies):
 def test_zero_shot_needs_copies(without_copies, with_copies):
     assert without_copies["supervised"] > 80  # what was trained is learnt all the same
     assert without_copies["zero-shot"] < with_copies["zero-shot"] / 4
+
+
+# Sentence embeddings ------------------------------------------------------------------------------------------------------
+
+
+def retrieval_of(corpus: Path, name: str) -> dict[str, dict[str, float]]:
+    """P@1 of the run of that name, by representation and kind of pair."""
+    run = Run.open(corpus / name)
+    settings = AnalysisSettings(representations=["bridge.flat", "words.mean"], probe_sentences=0, map_sentences=2)
+    found = analyse(run, Translator.load(run), settings)
+    return {name: matrix.means("p@1") for name, matrix in found.retrieval.items()}
+
+
+def test_with_copies_a_sentence_finds_its_translation_in_every_language(with_copies, corpus):
+    found = retrieval_of(corpus, "with")
+    assert found["bridge.flat"]["supervised"] > 70 and found["bridge.flat"]["zero-shot"] > 70
+    assert found["words.mean"]["supervised"] < 20 and found["words.mean"]["zero-shot"] < 20  # the floor
+
+
+def test_without_copies_the_one_that_is_translated_into_the_others_stands_apart(without_copies, corpus):
+    """`b` and `c` are only ever read for `a`, and `a` for them: the first two meet, `a` does not meet them."""
+    found = retrieval_of(corpus, "without")["bridge.flat"]
+    assert found["supervised"] < 30 < found["zero-shot"]

@@ -1,0 +1,183 @@
+"""How fast sentences become vectors, beside the encoder's forward pass alone and beside MiniLM, in one run.
+
+    python evaluation/benchmarks/embeddings.py RUN FILE WORK --language de [--minilm NAME]
+
+FILE has one sentence a line, plain or gzipped; its first --sentences are taken. NAME is a sentence-transformers model such as
+all-MiniLM-L6-v2, a folder or a name that can be downloaded; without it, where sentence-transformers is installed, a network of
+MiniLM's shape with random parameters takes its place: its speed is the same, its vectors mean nothing. Figures go to
+WORK/embeddings.md and WORK/embeddings.json: medians of repetitions taken in turns, so that a machine that slows down slows
+all sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from speed import THREADS, environment, machine  # beside this file
+
+MINILM = {"vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
+"""all-MiniLM-L6-v2's."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--language", required=True)
+    parser.add_argument("--pooling", default="flat")
+    parser.add_argument("--sentences", type=int, default=20000)
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--minilm", help="name or folder of the real one")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    figures = measured(options)
+    (options.work / "embeddings.json").write_text(json.dumps(figures, indent=1))
+    page = markdown(figures)
+    (options.work / "embeddings.md").write_text(page)
+    print(page)
+
+
+def measured(options: argparse.Namespace) -> dict[str, object]:
+    import torch
+
+    import polyglot
+    from polyglot.data.lines import line_blocks
+    from polyglot.layers.allocation import keep_freed_memory
+
+    torch.set_num_threads(THREADS)
+    keep_freed_memory()  # as the command does
+    lines = [line for block in line_blocks(options.file) for line in block if line.strip()][: options.sentences]
+    text = options.work / "sentences.txt"
+    text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    model = polyglot.load(options.run, device="cpu")
+    sides: dict[str, Callable[[], float]] = {
+        "encoder, forward pass alone": forward_alone(model, lines, options, layer="states"),
+        "encoder, bridge and pooling, forward pass alone": forward_alone(model, lines, options, layer="bridge"),
+        "encode(): strings to array": lambda: seconds(lambda: model.encode(lines, language=options.language, pooling=options.pooling)),
+        "embed: a file to an .npy file, model loaded": to_file(model, text, options),
+    }
+    theirs, name = minilm(lines, options)
+    if theirs is not None:
+        sides[name] = lambda: seconds(lambda: theirs.encode(lines, batch_size=128, show_progress_bar=False))
+    for side in sides.values():
+        side()
+    taken = {name: [] for name in sides}
+    for _ in range(options.repetitions):
+        for name, side in sides.items():
+            taken[name].append(side())
+    rates = {name: len(lines) / statistics.median(own) for name, own in taken.items()}
+    process = statistics.median(whole_process(text, options) for _ in range(3))
+    encoder, forward, encoded, written, *_ = rates.values()
+    return {
+        "machine": machine(),
+        "threads": THREADS,
+        "repetitions": options.repetitions,
+        "run": options.run.name,
+        "language": options.language,
+        "pooling": options.pooling,
+        "sentences": len(lines),
+        "mean_pieces": sum(map(len, model.encode_text(lines, options.language))) / len(lines),
+        "sentences_per_second": rates | {"polyglot embed: the whole process": len(lines) / process},
+        "share_of_the_forward_pass": {"encode() of encoder and bridge": encoded / forward, "embed of encoder and bridge": written / forward,
+                                      "encode() of the encoder": encoded / encoder, "embed of the encoder": written / encoder},
+    }  # fmt: skip
+
+
+def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer: str) -> Callable[[], float]:
+    """The same batches, tokenised and padded before; what comes out is thrown away."""
+    import torch
+
+    from polyglot.batch import pad
+    from polyglot.embedding.encoder import BATCH_SIZE, PORTION, batches
+    from polyglot.embedding.pooling import pool, rows_of
+
+    padded = []
+    for start in range(0, len(lines), PORTION):
+        pieces = model.encode_text(lines[start : start + PORTION], options.language)
+        padded += [pad([pieces[row] for row in rows]) for rows in batches([len(one) for one in pieces], size=BATCH_SIZE)]
+
+    def work() -> None:
+        with torch.inference_mode():
+            for tokens, mask in padded:
+                if layer == "states":
+                    model.model.encoders[options.language](tokens, mask)
+                else:
+                    pool(rows_of(model.model, options.language, tokens, mask, layer=layer), options.pooling)
+
+    return lambda: seconds(work)
+
+
+def to_file(model, text: Path, options: argparse.Namespace) -> Callable[[], float]:
+    """What `polyglot embed` does once the model is there."""
+    from polyglot.data.lines import line_blocks
+    from polyglot.embedding.ahead import ahead
+    from polyglot.embedding.files import vector_file
+    from polyglot.embedding.lines import portions_of
+
+    def work() -> None:
+        size = model.vector_size(pooling=options.pooling)
+        with vector_file(options.work / "vectors.npy", size=size, precision="float32") as file:
+            for (sentences, languages), vectors in ahead(model.encode_portions(portions_of(line_blocks(text), options.language), pooling=options.pooling)):
+                file.write(vectors.numpy(), sentences=sentences, languages=languages)
+
+    return lambda: seconds(work)
+
+
+def whole_process(text: Path, options: argparse.Namespace) -> float:
+    """Seconds of the command, loading included."""
+    command = [sys.executable, "-m", "polyglot", "-q", "embed", options.run, text, "--language", options.language, "--pooling", options.pooling,
+               "--output", options.work / "vectors.npy"]  # fmt: skip
+    return seconds(lambda: subprocess.run(list(map(str, command)), check=True, env=environment()))
+
+
+def minilm(lines: list[str], options: argparse.Namespace):
+    """MiniLM inside sentence-transformers, and what it is; nothing where that is not installed."""
+    try:
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    except ImportError:
+        return None, ""
+    if options.minilm:
+        return SentenceTransformer(options.minilm, device="cpu"), f"sentence-transformers, {Path(options.minilm).name}"
+    from tokenizers import BertWordPieceTokenizer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = options.work / "minilm-shape"
+    if not (folder / "config.json").exists():
+        tokenizer = BertWordPieceTokenizer()
+        tokenizer.train_from_iterator(lines, vocab_size=MINILM["vocab_size"], show_progress=False)
+        folder.mkdir(exist_ok=True)
+        tokenizer.save_model(str(folder))
+        BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
+        BertModel(BertConfig(**MINILM)).save_pretrained(folder)
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    transformer = Transformer(str(folder), max_seq_length=256)
+    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
+    return SentenceTransformer(modules=[transformer, pooling], device="cpu"), "sentence-transformers, MiniLM's shape with random parameters"
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def markdown(figures: dict) -> str:
+    about = [f"- {name.replace('_', ' ')}: {value}" for name, value in figures.items() if not isinstance(value, dict)]
+    rates = [f"| {name} | {value:,.0f} |" for name, value in figures["sentences_per_second"].items()]
+    shares = [f"| {name} | {value:.0%} |" for name, value in figures["share_of_the_forward_pass"].items()]
+    return "\n".join(["# Speed of embedding", "", *about, "", "| | sentences per second |", "|---|---:|", *rates, "",
+                      "| | share of the forward pass |", "|---|---:|", *shares, ""])  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
