@@ -107,7 +107,7 @@ def retrieval_of(corpus: Path, name: str) -> dict[str, dict[str, float]]:
 def test_with_copies_a_sentence_finds_its_translation_in_every_language(with_copies, corpus):
     found = retrieval_of(corpus, "with")
     assert found["bridge.flat"]["supervised"] > 70 and found["bridge.flat"]["zero-shot"] > 70
-    assert found["words.mean"]["supervised"] < 20 and found["words.mean"]["zero-shot"] < 20  # the floor
+    assert all(found["words.mean"][kind] < found["bridge.flat"][kind] / 2 for kind in ("supervised", "zero-shot"))  # the floor
 
 
 def test_without_copies_the_one_that_is_translated_into_the_others_stands_apart(without_copies, corpus):
