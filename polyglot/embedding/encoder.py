@@ -43,9 +43,9 @@ class SentenceEncoder:
 
     def encode(
         self,
-        sentences: str | Sequence[str],
+        sentences: str | Iterable[str],
         *,
-        language: str | Sequence[str],
+        language: str | Iterable[str],
         pooling: str = "flat",
         layer: str = "bridge",
         batch_size: int = BATCH_SIZE,
@@ -66,6 +66,9 @@ class SentenceEncoder:
                                normalize_embeddings=normalize_embeddings, convert_to_numpy=convert_to_numpy,
                                convert_to_tensor=convert_to_tensor, show_progress_bar=show_progress_bar)  # fmt: skip
             return many[0]
+        if not isinstance(sentences, Iterable):
+            raise DataError(f"encode: a string or a list of strings is expected, found {sentences!r}")
+        sentences = list(sentences)
         languages = [language] * len(sentences) if isinstance(language, str) else list(language)
         if len(languages) != len(sentences):
             raise DataError(f"encode: {len(sentences)} sentences and {len(languages)} languages; one for all or one for each is needed")

@@ -189,6 +189,14 @@ def test_settings_that_are_none(model, given, sentence):
     assert sentence in str(error.value)
 
 
+def test_anything_that_gives_sentences_will_do(model):
+    expected = model.encode(SENTENCES, language="de")
+    for given in (iter(SENTENCES), tuple(SENTENCES), numpy.array(SENTENCES)):
+        assert numpy.array_equal(model.encode(given, language="de"), expected)
+    with pytest.raises(DataError, match="a string or a list of strings is expected, found 5"):
+        model.encode(5, language="de")
+
+
 def test_a_language_for_each_or_one_for_all(model):
     with pytest.raises(DataError, match="2 sentences and 3 languages"):
         model.encode(["4", "5"], language=["de"] * 3)
