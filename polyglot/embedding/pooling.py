@@ -25,12 +25,19 @@ def check(model: TranslationModel, *, layer: str, pooling: str, precision: str) 
     for kind, name, known in (("layer", layer, LAYERS), ("pooling", pooling, POOLINGS), ("precision", precision, PRECISIONS)):
         if name not in known:
             raise ConfigError(f"{kind}: {unknown_name(kind, name, known)}")
-    if pooling == "flat" and layer != "bridge":
-        raise ConfigError(f"pooling: 'flat' needs the same number of rows for every sentence, and {layer} have one for each position; mean and max work")
-    if pooling == "flat" and not model.bridge.fixed_size:
-        raise ConfigError(
-            "pooling: 'flat' needs the same number of rows for every sentence, and this run's bridge has one for each position; mean and max work"
-        )
+    if reason := impossible(model, layer=layer, pooling=pooling):
+        raise ConfigError(reason)
+
+
+def impossible(model: TranslationModel, *, layer: str, pooling: str) -> str | None:
+    """Why this model has no vectors of one size by that layer and pooling, or None when it has."""
+    if pooling == "flat" and (layer != "bridge" or not model.bridge.fixed_size):
+        what = f"{layer} have" if layer != "bridge" else "this run's bridge has"
+        return f"pooling: 'flat' needs the same number of rows for every sentence, and {what} one for each position; mean and max work"
+    sizes = {language: encoder.embedding.table.embedding_dim for language, encoder in model.encoders.items()}
+    if layer == "words" and len(set(sizes.values())) > 1:
+        return f"layer: 'words' needs word embeddings of one size in all languages, and this run has {sizes}; bridge and states work"
+    return None
 
 
 def rows_of(model: TranslationModel, language: str, tokens: Tensor, mask: Tensor, *, layer: str) -> Memory:

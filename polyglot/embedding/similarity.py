@@ -87,7 +87,9 @@ SEARCHES: dict[str, Search] = {"exact": exact_neighbours, "faiss": faiss_neighbo
 MARGINS = ("ratio", "cosine")
 
 
-def scored_neighbours(sources: Vectors, targets: Vectors, *, k: int = 4, margin: str = "ratio", search: Search = exact_neighbours) -> tuple[Neighbours, Neighbours]:
+def scored_neighbours(
+    sources: Vectors, targets: Vectors, *, k: int = 4, margin: str = "ratio", search: Search = exact_neighbours
+) -> tuple[Neighbours, Neighbours]:
     """The k nearest on the other side of each source and of each target, by score instead of cosine where margin is `ratio`, best first."""
     forwards, backwards = search(sources, targets, k), search(targets, sources, k)
     if margin == "cosine":

@@ -189,6 +189,13 @@ def test_settings_that_are_none(model, given, sentence):
     assert sentence in str(error.value)
 
 
+def test_words_of_different_sizes_cannot_be_compared():
+    model = number_encoder(languages={"de": {"embedding": {"size": 10}}})
+    assert model.encode(SENTENCES, language="de").shape == (50, K * D)
+    with pytest.raises(ConfigError, match="'words' needs word embeddings of one size in all languages"):
+        model.encode(SENTENCES, language="de", layer="words", pooling="mean")
+
+
 def test_anything_that_gives_sentences_will_do(model):
     expected = model.encode(SENTENCES, language="de")
     for given in (iter(SENTENCES), tuple(SENTENCES), numpy.array(SENTENCES)):

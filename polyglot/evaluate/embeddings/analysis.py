@@ -12,7 +12,8 @@ import numpy
 import torch
 
 from polyglot.data.corpora import Corpora
-from polyglot.errors import ConfigError, DataError, unknown_name
+from polyglot.embedding.pooling import impossible
+from polyglot.errors import ConfigError, DataError
 from polyglot.evaluate.embeddings.pictures import Heads, heads, heads_png, map_png
 from polyglot.evaluate.embeddings.probes import Probe, accuracy, labelled_probe, length_probe, word_content_probe
 from polyglot.evaluate.embeddings.retrieval import RetrievalMatrix, retrieval
@@ -84,9 +85,10 @@ def analyse(
     embedded. Raises ConfigError and DataError as sentences.
     """
     folder = Path(run.config.data.folder) if folder is None else folder
-    names = [name for name in settings.representations if translator.model.bridge.fixed_size or name != "bridge.flat"]
+    reasons = {name: impossible(translator.model, **way_of(name)) for name in settings.representations}
+    names = [name for name, reason in reasons.items() if reason is None]
     if not names:
-        raise ConfigError("representations: bridge.flat needs a bridge with the same number of rows for every sentence; mean and max work")
+        raise ConfigError(list(reasons.values()), where="representations")
     test = settings.test or run.config.data.test
     text = TestText(run, test, folder=folder, sentences=settings.sentences, languages=translator.sources)
     similarity = [(one, read_scored_pairs(one, folder)) for one in settings.similarity]
@@ -116,8 +118,7 @@ class Vectors:
 
     def __init__(self, translator: Translator, name: str) -> None:
         """name: layer and pooling, `bridge.flat`"""
-        layer, _, pooling = name.partition(".")
-        self.way = {"layer": layer, "pooling": pooling}
+        self.way = way_of(name)
         self._translator, self._kept = translator, {}
 
     def __call__(self, sentences: Sequence[str], language: str) -> numpy.ndarray:
@@ -126,6 +127,12 @@ class Vectors:
         if key not in self._kept:
             self._kept[key] = self._translator.encode(list(sentences), language=language, **self.way)
         return self._kept[key]
+
+
+def way_of(name: str) -> dict[str, str]:
+    """`bridge.flat` to layer and pooling."""
+    layer, _, pooling = name.partition(".")
+    return {"layer": layer, "pooling": pooling}
 
 
 class TestText:

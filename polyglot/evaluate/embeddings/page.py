@@ -95,11 +95,13 @@ def markdown(analysis: Analysis) -> str:
     blocks += [f"## Every pair, {best}", f"Rows ask, columns are searched. {KEY}."]
     for metric in METRICS:
         grid = grid_of(matrix, metric)
-        blocks += [f"### {grid.title}", markdown_grid(grid), markdown_means(grid), "\n".join(f"- signature: `{line}`" for line in signature_lines(matrix, metric))]
+        signatures = "\n".join(f"- signature: `{line}`" for line in signature_lines(matrix, metric))
+        blocks += [f"### {grid.title}", markdown_grid(grid), markdown_means(grid), signatures]
     if analysis.heads is not None:
         likeness = analysis.heads.similarity
         others = (likeness.sum() - likeness.trace()) / max(1, likeness.size - len(likeness))
-        blocks += ["## Heads of the bridge", f"{len(likeness)} heads; the mean cosine of the attention of two of them is {others:.3f} (1: all the same, 0: apart)."]
+        blocks += ["## Heads of the bridge"]
+        blocks += [f"{len(likeness)} heads; the mean cosine of the attention of two of them is {others:.3f} (1: all the same, 0: apart)."]
     sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
     blocks += ["## Settings", "\n".join(f"- {name}: {value}" for name, value in {
         "test text": "; ".join(matrix.test),

@@ -106,7 +106,10 @@ def labelled_probe(path: Path, *, name: str, language: str) -> Probe:
     rows = [line.split("\t") for lines in line_blocks(path) for line in lines]
     for number, row in enumerate(rows, start=1):
         if len(row) not in (2, 3) or len(row) != len(rows[0]) or (len(row) == 3 and row[0] not in PARTS):
-            raise DataError(f"{path}, line {number}: {len(row)} columns; every line should be label and sentence, or tr, va or te, label and sentence, between tabs")
+            raise DataError(
+                f"{path}, line {number}: {len(row)} columns; every line should be label and sentence, or tr, va or te, label and sentence, "
+                "between tabs"
+            )
     sentences, labels = [row[-1] for row in rows], [row[-2] for row in rows]
     if len(rows[0]) == 2:
         probe = _probe(name, language, sentences, labels)

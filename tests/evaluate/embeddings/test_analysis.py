@@ -103,6 +103,10 @@ def test_without_a_bridge_the_rest_is_measured(tmp_path):
     assert "Heads of the bridge" not in markdown(found) and to_dict(found)["heads"] is None
 
 
+    with pytest.raises(ConfigError, match="representations: 1 problem\n  pooling: 'flat' needs the same number of rows"):
+        analyse(run, tiny_translator(run), AnalysisSettings(representations=["bridge.flat"]))
+
+
 def test_only_english_has_text_with_the_others(run):
     """Test sets of one pair each: other pairs have none, and the page says so by an empty cell."""
     folder = Path(run.config.data.folder)
