@@ -85,7 +85,7 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
         "language": options.language,
         "pooling": options.pooling,
         "sentences": len(lines),
-        "mean_pieces": sum(map(len, model.encode_text(lines, options.language))) / len(lines),
+        "mean_pieces": round(sum(map(len, model.encode_text(lines, options.language))) / len(lines), 2),
         "sentences_per_second": rates | {"polyglot embed: the whole process": len(lines) / process},
         "share_of_the_forward_pass": {"encode() of encoder and bridge": encoded / forward, "embed of encoder and bridge": written / forward,
                                       "encode() of the encoder": encoded / encoder, "embed of the encoder": written / encoder},
