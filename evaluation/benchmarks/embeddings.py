@@ -51,7 +51,7 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
 
     import polyglot
     from polyglot.data.lines import line_blocks
-    from polyglot.layers.allocation import keep_freed_memory
+    from polyglot.process import keep_freed_memory
 
     torch.set_num_threads(THREADS)
     keep_freed_memory()  # as the command does
