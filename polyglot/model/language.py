@@ -106,10 +106,15 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
     nothing to do with the words of the same number elsewhere, so embeddings and output layers start differently.
 
     Uniform in ±initial_range as the paper's program does, or, when None, Glorot for matrices, orthogonal for recurrence,
-    1/√E for embeddings, 0 for biases but 1 for the forget gate (Jozefowicz et al. 2015).
+    1/√E for embeddings, 0 for biases but 1 for the forget gate (Jozefowicz et al. 2015). Layer norms always start as what they are
+    without parameters.
     """
     role = name.partition(".")[0]
+    norms = {id(parameter) for child in module.modules() if isinstance(child, nn.LayerNorm) for parameter in child.parameters()}
     for key, parameter in module.named_parameters():
+        if id(parameter) in norms:
+            nn.init.constant_(parameter, 1.0 if key.endswith("weight") else 0.0)
+            continue
         owner = role if key.startswith("body.") else name
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{owner}/{key}".encode()))
         if initial_range is not None:

@@ -68,6 +68,8 @@ class ModelConfig(LanguageConfig):
                     f"{place}decoder.attention 'dot' needs decoder.size ({one.decoder.size}) equal to the size of the states "
                     f"({self.memory_size}); make them equal or use 'general'"
                 )
+        if problem := self.bridge.misfit(self.memory_size):
+            raise ValueError(f"bridge, on states of {self.memory_size}: {problem}")
         return self
 
     @property

@@ -2,5 +2,6 @@
 
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.decoders.recurrent import GruDecoder, LstmDecoder
+from polyglot.model.decoders.transformer import TransformerDecoder
 
-__all__ = ["DECODERS", "Decoder", "GruDecoder", "LstmDecoder"]
+__all__ = ["DECODERS", "Decoder", "GruDecoder", "LstmDecoder", "TransformerDecoder"]
