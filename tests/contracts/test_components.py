@@ -122,6 +122,13 @@ class TestBridges:
         assert close(weights.sum(-1), torch.ones(weights.shape[:2]))
         assert (weights * ~mask.unsqueeze(1) == 0).all()
 
+    def test_gradients_reach_every_parameter(self, name):
+        for bridge in variants(BRIDGES, name, size=SIZE):
+            states, mask = self.states([4, 2], 4)
+            bridge(states.requires_grad_(), mask).states.pow(3).sum().backward()
+            assert states.grad.abs().sum() > 0
+            assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in bridge.parameters())
+
 
 @pytest.mark.parametrize("name", DECODERS.names())
 class TestDecoders:

@@ -30,13 +30,13 @@ class StackedBridge(Bridge):
 
     def __init__(self, config: Config, *, size: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(BRIDGES.build(one, size=size) for one in config.bridges)
-        self.fixed_size = any(layer.fixed_size for layer in self.layers)
+        self.bridges = nn.ModuleList(BRIDGES.build(one, size=size) for one in config.bridges)
+        self.fixed_size = any(bridge.fixed_size for bridge in self.bridges)
 
     def forward(self, states: Tensor, mask: Tensor) -> Memory:
         weights = None
-        for layer in self.layers:
-            memory = layer(states, mask)
+        for bridge in self.bridges:
+            memory = bridge(states, mask)
             states = memory.states
             mask = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device) if memory.mask is None else memory.mask
             if memory.weights is not None:
