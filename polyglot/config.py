@@ -20,6 +20,7 @@ from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.problems import sentences
 from polyglot.registry import ComponentConfig
 from polyglot.schedule import SCHEDULES, tasks_of
+from polyglot.sharing import Sharing, SharingConfig
 from polyglot.task import LANGUAGE_CODE, LanguagePair, Task, match_pairs
 from polyglot.text.normalisation import STEPS
 from polyglot.text.vocabulary import VocabularyConfig
@@ -135,6 +136,8 @@ class Config(ComponentConfig):
     """Who trains with whom, and when; a name stands for a file of `schedules/`."""
     model: ModelConfig = ModelConfig()
     """Encoders, bridge and decoders."""
+    sharing: Sharing = SharingConfig()
+    """Languages that share components; `all` shares everything among all, told apart by a vector for each target language."""
     losses: LossesConfig = LossesConfig()
     """What is minimised."""
     batching: BatchingConfig = BatchingConfig()
@@ -232,6 +235,8 @@ def _contradictions(config: Config) -> Iterator[str]:
         for language in languages:
             if language not in config.languages:
                 yield f"{place}.{language}: {unknown_name('language', language, config.languages)}"
+    yield from config.sharing.problems(config.languages)
+    yield from _unlike(config)
     pairs, scored = None, []
     try:
         pairs = config.pairs
@@ -256,6 +261,28 @@ def _contradictions(config: Config) -> Iterator[str]:
                 yield f"validation.{key}: needs held-out text, and data.valid names no corpus"
     if config.search.n_best > config.search.beam:
         yield f"search.n_best: {config.search.n_best} hypotheses cannot come from a beam of {config.search.beam}"
+
+
+def _unlike(config: Config) -> Iterator[str]:
+    """Languages that are to share what is set differently for them."""
+    for part, place, setting in (
+        ("vocabulary", "vocabulary", config.vocabulary.of),
+        ("embeddings", "model.embedding", lambda language: config.model.of(language).embedding),
+        ("encoder", "model.encoder", lambda language: config.model.of(language).encoder),
+        ("encoder", "model.embedding.size", lambda language: config.model.of(language).embedding.size),
+        ("decoder", "model.decoder", lambda language: config.model.of(language).decoder),
+        ("decoder", "model.embedding.size", lambda language: config.model.of(language).embedding.size),
+    ):
+        for language in config.languages:
+            first = config.sharing.members(part, language, config.languages)[0]
+            if _common(setting(first)) != _common(setting(language)):
+                yield f"sharing.{part}: {first} and {language} cannot share while {place} differs between them"
+                break
+
+
+def _common(settings: Any) -> Any:
+    """Settings as a mapping, so that those of all and those of one language compare."""
+    return {key: getattr(settings, key) for key in VocabularyConfig.model_fields} if isinstance(settings, VocabularyConfig) else settings
 
 
 def _override(values: dict[str, Any], override: str) -> None:

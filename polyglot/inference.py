@@ -76,7 +76,7 @@ class Translator:
         for one in chosen:
             if one.manifest["configuration"] != run.fingerprint:
                 raise CheckpointError(f"{one.path}: comes from another configuration than {run.path / 'config.yaml'}")
-        model = TranslationModel(run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None)
+        model = TranslationModel(run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None, sharing=run.config.sharing)
         checkpoints.load_average(chosen, model.component_parameters())
         return cls(
             model.to(place).eval(),

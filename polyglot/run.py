@@ -13,6 +13,7 @@ from pathlib import Path
 
 from polyglot.config import Config, check_config, load_config
 from polyglot.errors import CheckpointError, ConfigError
+from polyglot.sharing import SharingConfig
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.yaml_file import read_yaml
@@ -57,7 +58,7 @@ class Run:
         before, run = cls.open(path), cls(path, load_config(Path(path) / "config.yaml", overrides))
         if run.config.run != before.config.run:
             raise ConfigError(f"run: {run.config.run!r}; the run stays where it is, in {path}; leave run=… out, or begin a new one without --resume")
-        changed = [key for key in ("languages", "text", "vocabulary", "model") if getattr(run.config, key) != getattr(before.config, key)]
+        changed = [key for key in ("languages", "text", "vocabulary", "model", "sharing") if getattr(run.config, key) != getattr(before.config, key)]
         changed += ["schedule"] if set(run.config.pairs) != set(before.config.pairs) else []
         if changed and before.vocabularies:
             raise ConfigError(f"{path}: the run was built from another {' and '.join(changed)}; what it has cannot change, choose a new run=…")
@@ -98,7 +99,8 @@ class Run:
             yield
 
     def vocabulary_file(self, language: str) -> Path:
-        return self.path / "vocabulary" / f"{language}.model"
+        """Languages that share a vocabulary have one file."""
+        return self.path / "vocabulary" / f"{self.config.sharing.group('vocabulary', language)}.model"
 
     @cached_property
     def vocabularies(self) -> dict[str, Vocabulary]:
@@ -120,6 +122,8 @@ class Run:
             # Without text steps the hash is that of the vocabulary alone, as it was before they counted.
             "vocabularies": {language: one.sha256 + self.normalisers[language].fingerprint for language, one in sorted(self.vocabularies.items())},
         }
+        if self.config.sharing != SharingConfig():  # where nobody shares, the hash is as it was before anybody could
+            built_from["sharing"] = self.config.sharing.model_dump()
         return hashlib.sha256(json.dumps(built_from, sort_keys=True).encode()).hexdigest()
 
 

@@ -27,21 +27,23 @@ TINY = {
 }
 
 
-def tiny_config(encoder: str = "lstm", bridge: str = "attention", decoder: str | dict = "lstm", **settings: object) -> ModelConfig:
+def tiny_config(encoder: str | dict = "lstm", bridge: str | dict = "attention", decoder: str | dict = "lstm", **settings: object) -> ModelConfig:
     """A model of a few thousand parameters without dropout."""
     values = {
         "embedding": {"size": 12, "dropout": 0.0},
         "encoder": tiny_component(ENCODERS, encoder),
         "bridge": tiny_component(BRIDGES, bridge),
-        "decoder": decoder if isinstance(decoder, dict) else tiny_component(DECODERS, decoder),
+        "decoder": tiny_component(DECODERS, decoder),
     }
     for key, value in settings.items():
         values[key] = {**values[key], **value} if isinstance(value, dict) and key in values else value
     return ModelConfig.model_validate(values)
 
 
-def tiny_component(registry: Registry, name: str) -> dict[str, object]:
-    """The component of that name with as many of the tiny settings as it has."""
+def tiny_component(registry: Registry, name: str | dict) -> dict[str, object]:
+    """The component of that name with as many of the tiny settings as it has; one that is spelt out stays as it is."""
+    if isinstance(name, dict):
+        return name
     return {"type": name, **{key: value for key, value in TINY.items() if key in registry.get(name).Config.model_fields}}
 
 

@@ -9,8 +9,9 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from polyglot.batch import PAD
+from polyglot.batch import BOS, PAD
 from polyglot.layers.dropout import Dropout
+from polyglot.layers.resize import resize
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
@@ -35,15 +36,20 @@ class EmbeddingConfig(ComponentConfig):
 class Embedding(nn.Module):
     """Token ids to embedded words, around a table that others may share."""
 
-    def __init__(self, config: EmbeddingConfig, table: nn.Embedding) -> None:
+    def __init__(self, config: EmbeddingConfig, table: nn.Embedding, *, tag: bool = False) -> None:
+        """tag: the language has a vector of its own in the place of bos, by which a decoder of several knows what to write."""
         super().__init__()
         self.table = table
+        self.language = nn.Parameter(torch.zeros(1, config.size)) if tag else None
         self.scale = config.size**0.5 if config.scale else 1.0
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """tokens (...) -> (..., E)"""
-        return self.dropout(self.table(tokens) * self.scale)
+        words = self.table(tokens)
+        if self.language is not None:
+            words = torch.where((tokens == BOS).unsqueeze(-1), self.language.to(words.dtype), words)
+        return self.dropout(words * self.scale)
 
 
 def embedding_table(vocabulary_size: int, size: int) -> nn.Embedding:
@@ -55,12 +61,17 @@ class LanguageEncoder(nn.Module):
     """Token ids of one language to states of the size that the bridge takes."""
 
     def __init__(
-        self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, states_size: int
+        self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, states_size: int, like: LanguageEncoder | None = None
     ) -> None:
+        """like: the encoder of another language, to share all but the embeddings with."""
         super().__init__()
         self.embedding = Embedding(embedding, table)
-        self.body = ENCODERS.build(config, input_size=embedding.size)
-        self.projection = nn.Identity() if self.body.size == states_size else nn.Linear(self.body.size, states_size)
+        self.body = like.body if like else ENCODERS.build(config, input_size=embedding.size)
+        self.projection = like.projection if like else resize(self.body.size, states_size)
+
+    def shared(self) -> nn.ModuleDict:
+        """What others of its group have, too."""
+        return nn.ModuleDict({"body": self.body, "projection": self.projection})
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """tokens and mask (B, S) -> states (B, S, D), 0 on padding"""
@@ -72,14 +83,28 @@ class LanguageDecoder(nn.Module):
     """Target words of one language from any memory."""
 
     def __init__(
-        self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, memory_size: int
+        self,
+        config: ComponentConfig,
+        embedding: EmbeddingConfig,
+        *,
+        table: nn.Embedding,
+        memory_size: int,
+        tag: bool = False,
+        like: LanguageDecoder | None = None,
+        same_words: bool = False,
     ) -> None:
+        """tag: see Embedding. like: the decoder of another language to share the body with. same_words: and the output layer, too."""
         super().__init__()
-        self.embedding = Embedding(embedding, table)
-        self.body = DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
-        self.output = nn.Linear(self.body.size, table.num_embeddings)
+        self.embedding = Embedding(embedding, table, tag=tag)
+        self.body = like.body if like else DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
+        self.output = like.output if like and same_words else nn.Linear(self.body.size, table.num_embeddings)
         if embedding.tie_output:
             self.output.weight = table.weight
+        self.same_words = same_words
+
+    def shared(self) -> nn.ModuleDict:
+        """What others of its group have, too."""
+        return nn.ModuleDict({"body": self.body, **({"output": self.output} if self.same_words else {})})
 
     def forward(self, target_in: Tensor, target_mask: Tensor, memory: Memory) -> Tensor:
         """target_in and target_mask (B, T) -> states (B, T, D), still to be projected"""

@@ -14,9 +14,9 @@ from polyglot.config import Config
 from polyglot.data.batching import epoch_batches
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
-from polyglot.model.model import components_of
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
+from polyglot.sharing import components_of
 from polyglot.task import LanguagePair, match_pairs
 from polyglot.training.start import build_datasets, build_model, build_vocabularies, check_machine, corpora_of
 
@@ -37,7 +37,7 @@ class Plan:
         """Bytes by purpose; the activations are an estimate for the widest batch of the first epoch of the longest task."""
         config, total = self.config, sum(self.parameters.values())
         kept = {"sgd": 1 if getattr(config.optimizer, "momentum", 0) else 0}.get(config.optimizer.type, 2)
-        own = lambda pair: sum(self.parameters.get(name, 0) for name in components_of(pair))  # noqa: E731
+        own = lambda pair: sum(self.parameters.get(name, 0) for name in components_of(pair, config.sharing))  # noqa: E731
         gradients = max(own(pair) for pair in config.pairs) * config.schedule.tasks_per_update
         return {"parameters": 4 * total, "optimizer": 4 * kept * total, "gradients": 4 * gradients, "activations": self._activations()}
 

@@ -43,14 +43,16 @@ def corpora_of(config: Config, corpora: Sequence[ComponentConfig]) -> Corpora:
 def build_vocabularies(
     config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], *, languages: Sequence[str]
 ) -> dict[str, Vocabulary]:
-    """Learn the vocabulary of each of these languages from its training text."""
-    vocabularies = {}
+    """Learn the vocabulary of each of these languages from its training text, or that of all who share it."""
+    learnt: dict[str, Vocabulary] = {}
     for language in languages:
-        own, steps = config.vocabulary.of(language), normalisers[language]
-        texts = (steps.apply(sentence) for sentence in corpora.sentences(language))
-        vocabularies[language] = Vocabulary.train(texts, own, language=language, seed=config.seed)
-        logger.info(f"vocabulary of {language}: {len(vocabularies[language])} pieces")
-    return vocabularies
+        group = config.sharing.group("vocabulary", language)
+        if group not in learnt:
+            members = config.sharing.members("vocabulary", language, config.languages)
+            texts = (normalisers[one].apply(sentence) for one in members for sentence in corpora.sentences(one))
+            learnt[group] = Vocabulary.train(texts, config.vocabulary.of(language), language=group, seed=config.seed)
+            logger.info(f"vocabulary of {group}: {len(learnt[group])} pieces")
+    return {language: learnt[config.sharing.group("vocabulary", language)] for language in languages}
 
 
 def build_datasets(config: Config, corpora: Corpora, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser]) -> dict[str, TaskDataset]:
@@ -62,7 +64,7 @@ def build_datasets(config: Config, corpora: Corpora, vocabularies: Mapping[str, 
 def build_model(config: Config, vocabularies: Mapping[str, Vocabulary], *, seed: int | None) -> TranslationModel:
     """The model of a run; on the meta device it costs nothing and can still be counted."""
     sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
-    return TranslationModel(config.model, vocabulary_sizes=sizes, pairs=config.pairs, seed=seed)
+    return TranslationModel(config.model, vocabulary_sizes=sizes, pairs=config.pairs, seed=seed, sharing=config.sharing)
 
 
 def check_machine(config: Config) -> None:

@@ -99,7 +99,7 @@ class Trainer:
         self._set_learning_rate(step)
         place = {"process": self.accelerator.process_index, "processes": self.accelerator.num_processes}
         batches = [self._next_batch(task.name) for task in self.schedule.at(step, **place)]
-        tokens = tokens_by_component(batches, self.parameters)
+        tokens = tokens_by_component(batches, self.parameters, self.run.config.sharing)
         total = sum(batch.target_tokens for batch in batches)
         self.model.train()
         for batch in batches:
