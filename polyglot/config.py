@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from polyglot import shipped
 from polyglot.data.batching import BatchingConfig
@@ -117,6 +119,17 @@ class ValidationConfig(ComponentConfig):
     """Stop after this many validations without a better one; null never stops early."""
 
 
+class InitialConfig(ComponentConfig):
+    """Where components start from."""
+
+    run: str
+    """A run directory, or one that `polyglot export` wrote."""
+    checkpoint: str | int = "best"
+    """`best`, `last`, a step, or `average:N`."""
+    component: str | None = None
+    """Its name there, where it is another."""
+
+
 class Config(ComponentConfig):
     """One run."""
 
@@ -138,6 +151,13 @@ class Config(ComponentConfig):
     """Encoders, bridge and decoders."""
     sharing: Sharing = SharingConfig()
     """Languages that share components; `all` shares everything among all, told apart by a vector for each target language."""
+    freeze: list[str] = []
+    """Components that stay as they are, such as `bridge` or `"encoder.*"`."""
+    initialize: dict[str, Annotated[InitialConfig, BeforeValidator(lambda value: {"run": value} if isinstance(value, str) else value)]] = {}
+    """Components that start from other runs, such as `{encoder.de: runs/a, "decoder.*": runs/b}`; the first that fits counts. A pattern
+    takes what the run has; vocabularies come along."""
+    trained_before: list[str] = []
+    """Pairs that the runs of `initialize` were trained on: their components are part of this run, and evaluations count them as trained."""
     losses: LossesConfig = LossesConfig()
     """What is minimised."""
     batching: BatchingConfig = BatchingConfig()
@@ -160,8 +180,13 @@ class Config(ComponentConfig):
 
     @property
     def pairs(self) -> list[LanguagePair]:
-        """The trained pairs, copies included."""
-        return [task.pair for task in self.tasks]
+        """The trained pairs, copies included: those of the tasks, and those that were trained before."""
+        return list(dict.fromkeys([*(task.pair for task in self.tasks), *map(LanguagePair.parse, self.trained_before)]))
+
+    @property
+    def components(self) -> list[str]:
+        """The names of all components."""
+        return self.model.components(self.pairs, self.sharing)
 
     def to_yaml(self) -> str:
         """The configuration with every default filled in."""
@@ -174,14 +199,22 @@ def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
     Raises ConfigError with every problem: place, what was found, what would be right.
     """
     path = shipped.find("configs", str(name))
-    values = read_yaml(path)
+    run = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
+    return configure(read_yaml(path), overrides, run=run, where=str(name))
+
+
+def configure(values: dict[str, Any], overrides: Sequence[str], *, run: str, where: str) -> Config:
+    """Values to a configuration, with `key.path=value` overrides laid over them; `run` is its place unless they name one.
+
+    Raises ConfigError with every problem; `where` names the file in it.
+    """
     for override in overrides:
         _override(values, override)
     if "schedule" in values:
         values["schedule"] = _schedule(values["schedule"])
     if values.get("run") is None:
-        values["run"] = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
-    return check_config(values, where=str(name))
+        values["run"] = run
+    return check_config(values, where=where)
 
 
 def check_config(values: dict[str, Any], *, where: str) -> Config:
@@ -239,16 +272,23 @@ def _contradictions(config: Config) -> Iterator[str]:
     yield from _unlike(config)
     pairs, scored = None, []
     try:
-        pairs = config.pairs
+        if not config.tasks:
+            yield "schedule: no task is left to train"
     except ConfigError as error:
         yield str(error)
-    if pairs == []:
-        yield "schedule: no task is left to train"
+    else:
+        yield from (f"trained_before: {problem}" for problem in _unknown_pairs(config.trained_before, config.languages))
+        with suppress(ConfigError):
+            pairs = config.pairs
     try:
         scored = match_pairs(config.validation.bleu_pairs, config.languages)
     except ConfigError as error:
         yield f"validation.bleu_pairs: {error}"
     if pairs:
+        known = config.model.components(pairs, config.sharing)
+        for place, pattern in [*(("freeze", one) for one in config.freeze), *(("initialize", one) for one in config.initialize)]:
+            if not any(fnmatchcase(name, pattern) for name in known):
+                yield f"{place}: {unknown_name('component', pattern, known)}"
         sources, targets = {pair.source for pair in pairs}, {pair.target for pair in pairs}
         for pair in scored:
             if pair.source not in sources or pair.target not in targets:
@@ -261,6 +301,15 @@ def _contradictions(config: Config) -> Iterator[str]:
                 yield f"validation.{key}: needs held-out text, and data.valid names no corpus"
     if config.search.n_best > config.search.beam:
         yield f"search.n_best: {config.search.n_best} hypotheses cannot come from a beam of {config.search.beam}"
+
+
+def _unknown_pairs(pairs: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
+    for text in pairs:
+        try:
+            pair = LanguagePair.parse(text)
+            yield from (unknown_name("language", one, languages) for one in (pair.source, pair.target) if one not in languages)
+        except ConfigError as error:
+            yield str(error)
 
 
 def _unlike(config: Config) -> Iterator[str]:

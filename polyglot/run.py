@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
+from polyglot import checkpoint as checkpoints
+from polyglot.checkpoint import Checkpoint
 from polyglot.config import Config, check_config, load_config
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.sharing import SharingConfig
@@ -107,6 +109,14 @@ class Run:
         """The vocabulary of every language that has one."""
         files = {language: self.vocabulary_file(language) for language in self.config.languages}
         return {language: Vocabulary.load(file) for language, file in files.items() if file.is_file()}
+
+    def choose(self, which: str | int) -> list[Checkpoint]:
+        """The checkpoints that `best`, `last`, a step or `average:N` mean. Raises CheckpointError when they are not of this configuration."""
+        chosen = checkpoints.choose(self.checkpoints, which)
+        for one in chosen:
+            if one.manifest["configuration"] != self.fingerprint:
+                raise CheckpointError(f"{one.path}: comes from another configuration than {self.path / 'config.yaml'}")
+        return chosen
 
     @cached_property
     def normalisers(self) -> dict[str, Normaliser]:

@@ -8,8 +8,8 @@ import torch
 from polyglot.config import check_config
 from polyglot.errors import ConfigError
 from polyglot.inference import Translator
-from polyglot.sharing import SharingConfig
 from polyglot.model.model import TranslationModel
+from polyglot.sharing import SharingConfig
 from polyglot.task import LanguagePair
 from tests.models import VOCABULARY, random_batch, tiny_config
 from tests.runs import tiny_run, tiny_settings, train, trainer_of

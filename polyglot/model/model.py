@@ -82,6 +82,20 @@ class ModelConfig(LanguageConfig):
         """The settings of one language."""
         return self.languages.get(language, self)
 
+    def components(self, pairs: Iterable[LanguagePair], sharing: SharingConfig) -> list[str]:
+        """The names of the components that these directions need, without building them; `bridge` even where it has no parameters."""
+        names = {"bridge": None}
+        for pair in pairs:
+            for part, side, language in (("encoder", "source_embedding", pair.source), ("decoder", "target_embedding", pair.target)):
+                tied, same_table = self.of(language).embedding.tie_sides, sharing.shared("embeddings", language)
+                if tied or same_table:
+                    names[f"{'embedding' if tied else side}.{sharing.group('embeddings', language)}"] = None
+                if sharing.shared(part, language):
+                    names[f"{part}.{sharing.group(part, language)}"] = None
+                if part == "decoder" or not sharing.shared(part, language) or not (tied or same_table):  # a shared decoder leaves the tag
+                    names[f"{part}.{language}"] = None
+        return list(names)
+
 
 def _merge(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """`own` laid over `common`, part by part; a part of another type shares nothing with the common one."""

@@ -18,7 +18,8 @@ from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.sharing import components_of
 from polyglot.task import LanguagePair, match_pairs
-from polyglot.training.start import build_datasets, build_model, build_vocabularies, check_machine, corpora_of
+from polyglot.training.initial import Initial, freeze
+from polyglot.training.start import build_datasets, build_model, check_machine, corpora_of, initial_vocabularies
 
 MEBIBYTE = 2**20
 
@@ -38,7 +39,7 @@ class Plan:
         config, total = self.config, sum(self.parameters.values())
         kept = {"sgd": 1 if getattr(config.optimizer, "momentum", 0) else 0}.get(config.optimizer.type, 2)
         own = lambda pair: sum(self.parameters.get(name, 0) for name in components_of(pair, config.sharing))  # noqa: E731
-        gradients = max(own(pair) for pair in config.pairs) * config.schedule.tasks_per_update
+        gradients = max(own(task.pair) for task in config.tasks) * config.schedule.tasks_per_update
         return {"parameters": 4 * total, "optimizer": 4 * kept * total, "gradients": 4 * gradients, "activations": self._activations()}
 
     def _activations(self) -> int:
@@ -80,16 +81,20 @@ def plan(config: Config) -> Plan:
     """Check a configuration with its data and this machine; nothing is written but the cache of the text."""
     check_machine(config)
     corpora = corpora_of(config, config.data.train)
-    _check_held_out(config, config.data.valid, config.pairs)
+    _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":
         _check_held_out(config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages))
     directions = [LanguagePair(one.source, other.target) for one in config.pairs for other in config.pairs]
     _check_held_out(config, config.data.test, list(dict.fromkeys(directions)))
     normalisers = Run(config.run, config).normalisers
-    vocabularies = build_vocabularies(config, corpora, normalisers, languages=config.languages)
+    initial = Initial(config) if config.initialize else None
+    vocabularies = initial_vocabularies(config, corpora, normalisers, initial, languages=config.languages)
     datasets = build_datasets(config, corpora, vocabularies, normalisers)
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
+    if initial:
+        initial.check_shapes(model)
+    freeze(model, config.freeze, config.tasks)
     parameters = {name: sum(each.numel() for each in own.values()) for name, own in model.component_parameters().items()}
     return Plan(config, {language: len(each) for language, each in vocabularies.items()}, datasets, parameters)
 

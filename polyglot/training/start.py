@@ -25,6 +25,7 @@ from polyglot.run import Run
 from polyglot.schedule import SCHEDULES
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
+from polyglot.training.initial import Initial, freeze
 from polyglot.training.trainer import Trainer
 from polyglot.validation import Validation
 
@@ -53,6 +54,15 @@ def build_vocabularies(
             learnt[group] = Vocabulary.train(texts, config.vocabulary.of(language), language=group, seed=config.seed)
             logger.info(f"vocabulary of {group}: {len(learnt[group])} pieces")
     return {language: learnt[config.sharing.group("vocabulary", language)] for language in languages}
+
+
+def initial_vocabularies(
+    config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], initial: Initial | None, *, languages: Sequence[str]
+) -> dict[str, Vocabulary]:
+    """The vocabularies of these languages: those that components of other runs come with, and the rest learnt."""
+    given = initial.vocabularies() if initial else {}
+    learnt = build_vocabularies(config, corpora, normalisers, languages=[language for language in languages if language not in given])
+    return {language: given[language] if language in given else learnt[language] for language in languages}
 
 
 def build_datasets(config: Config, corpora: Corpora, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser]) -> dict[str, TaskDataset]:
@@ -93,7 +103,9 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     missing = [language for language in config.languages if language not in run.vocabularies]
     if missing and checkpoints.steps(run.checkpoints):
         raise CheckpointError(f"{run.vocabulary_file(missing[0])}: no such file, but the checkpoints were trained with it; put it back")
-    learnt = build_vocabularies(config, corpora, run.normalisers, languages=missing)
+    fresh = not checkpoints.steps(run.checkpoints)
+    initial = Initial(config) if fresh and config.initialize else None
+    learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
     vocabularies = {**run.vocabularies, **learnt}
     run.vocabularies = {language: vocabularies[language] for language in config.languages}
     datasets = build_datasets(config, corpora, run.vocabularies, run.normalisers)
@@ -101,11 +113,15 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
         dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
         logger.info(f"task {name}: {len(dataset)} sentences" + (f", left out: {dropped}" if dropped else ""))
     model = build_model(config, run.vocabularies, seed=config.seed)
+    if initial:
+        initial.check(run.vocabularies)
+        initial.load_into(model)
+    freeze(model, config.freeze, config.tasks)
     sizes = {task.pair: len(datasets[task.name]) for task in config.tasks}
     trainer = Trainer(
         run,
         model=model,
-        optimizer=OPTIMIZERS.build(config.optimizer, parameters=model.parameters()),
+        optimizer=OPTIMIZERS.build(config.optimizer, parameters=[one for one in model.parameters() if one.requires_grad]),
         learning_rate=LEARNING_RATES.build(config.learning_rate_schedule, steps=config.training.steps),
         schedule=SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, sizes=sizes, seed=config.seed),
         streams={name: BatchStream(dataset, config.batching, seed=config.seed) for name, dataset in datasets.items()},

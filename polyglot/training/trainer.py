@@ -145,6 +145,8 @@ class Trainer:
         if checkpoint.manifest["configuration"] != self.run.fingerprint:
             raise CheckpointError(f"{checkpoint.path}: comes from another configuration than {self.run.path / 'config.yaml'}")
         state, optimizer = checkpoint.training_state(), self.run.config.optimizer.type
+        if "progress" not in state:
+            raise CheckpointError(f"{checkpoint.path}: was taken out of another run and cannot be continued; begin a new run with `initialize`")
         if state.get("optimizer", optimizer) != optimizer:
             raise CheckpointError(
                 f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}"

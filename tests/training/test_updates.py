@@ -11,8 +11,8 @@ import torch
 from polyglot import checkpoint as checkpoints
 from polyglot.batch import Batch
 from polyglot.model.losses import Criterion, LossesConfig
-from polyglot.sharing import components_of
 from polyglot.run import Run
+from polyglot.sharing import components_of
 from polyglot.training.gradients import clip, to_means, tokens_by_component
 from polyglot.training.start import build_model
 from polyglot.validation import Validation
