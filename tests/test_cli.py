@@ -730,28 +730,28 @@ def test_the_configuration_of_the_tests_is_one():
 # Runs made of runs ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_language_is_added_to_a_run_and_its_old_directions_stay(folder, program):
+def test_a_language_is_added_to_a_run_and_its_old_directions_stay(folder, polyglot):
     write_text(folder, {"it": ["un cane dorme", "due gatti vedono un uccello", "il bambino legge un libro", "piove", "un uccello vede due gatti e un cane"]})
-    before = program("translate", "runs/mine", "train.en", "--from", "en", "--to", "fr").output
-    shown = program("add-language", "runs/mine", "it", "--with", "en", "--dry-run").output
+    before = polyglot("translate", "runs/mine", "train.en", "--from", "en", "--to", "fr").output
+    shown = polyglot("add-language", "runs/mine", "it", "data.folder=.", "--with", "en", "--dry-run").output
     assert "encoder.it" in shown and not (folder / "runs" / "mine-it").exists()
-    result = program("add-language", "runs/mine", "it", "--with", "en", "training.steps=2")
+    result = polyglot("add-language", "runs/mine", "it", "data.folder=.", "--with", "en", "training.steps=2")
     assert result.status == 0 and "runs/mine-it: 2 of 2 steps" in result.errors
-    assert program("translate", "runs/mine-it", "train.en", "--from", "en", "--to", "fr").output == before
-    assert program("translate", "runs/mine-it", "train.it", "--from", "it", "--to", "fr").output.count("\n") == 5
-    assert "runs/mine: has de already" in program.refuses("add-language", "runs/mine", "de")
+    assert polyglot("translate", "runs/mine-it", "train.en", "--from", "en", "--to", "fr").output == before
+    assert polyglot("translate", "runs/mine-it", "train.it", "--from", "it", "--to", "fr").output.count("\n") == 5
+    assert "runs/mine: has de already" in polyglot.refuses("add-language", "runs/mine", "de")
 
 
-def test_the_mean_of_checkpoints_is_written(folder, program):
-    result = program("average", "runs/mine", "--last", "2")
+def test_the_mean_of_checkpoints_is_written(folder, polyglot):
+    result = polyglot("average", "runs/mine", "--last", "2")
     assert "written to runs/mine-average: the mean of steps 2, 4" in result.errors
     given = ("train.en", "--from", "en", "--to", "fr")
-    assert program("translate", "runs/mine-average", *given).output == program("translate", "runs/mine", *given, "--checkpoint", "average:2").output
-    assert "runs/mine-average: exists" in program.refuses("average", "runs/mine")
+    assert polyglot("translate", "runs/mine-average", *given).output == polyglot("translate", "runs/mine", *given, "--checkpoint", "average:2").output
+    assert "runs/mine-average: exists" in polyglot.refuses("average", "runs/mine")
 
 
-def test_components_are_taken_out(folder, program):
-    result = program("export", "runs/mine", "--component", "*.de", "--to", "german")
+def test_components_are_taken_out(folder, polyglot):
+    result = polyglot("export", "runs/mine", "--component", "*.de", "--to", "german")
     assert "written to german: decoder.de, encoder.de" in result.errors
     assert [path.name for path in (folder / "german" / "vocabulary").iterdir()] == ["de.model"]
-    assert "no component named 'encoder.dd'" in program.refuses("export", "runs/mine", "--component", "encoder.dd", "--to", "other")
+    assert "no component named 'encoder.dd'" in polyglot.refuses("export", "runs/mine", "--component", "encoder.dd", "--to", "other")
