@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from rich.console import Console
@@ -18,6 +18,11 @@ from polyglot.console import LogLines, aside
 from polyglot.errors import PolyglotError
 from polyglot.layers.allocation import keep_freed_memory
 from polyglot.version import VERSION
+
+
+if TYPE_CHECKING:
+    from polyglot.config import Config
+    from polyglot.run import Run
 
 
 class Verbs(TyperGroup):
@@ -251,6 +256,40 @@ def export(
     opened = Run.open(run)
     new, taken = take(opened, to or Path(f"{opened.path}-export"), checkpoint=checkpoint, components=component)
     logger.info(f"written to {new.path}: {', '.join(taken)}")
+
+
+@app.command(epilog="polyglot match phrasebook --parameters-of 5_000_000 · polyglot match shared.yaml --parameters-of runs/phrasebook")
+def match(
+    config: Annotated[str, typer.Argument(metavar="CONFIG|RUN", help="What shall be made wider or narrower.")],
+    other: Annotated[str, typer.Option("--parameters-of", metavar="CONFIG|RUN|NUMBER", help="What it shall be as large as.")],
+) -> None:
+    """Find the widths at which a model has as many parameters as another, within one percent; printed as overrides for `train`."""
+    from polyglot.training.matching import match as match_width
+    from polyglot.training.matching import parameters
+
+    settings, sizes = _with_vocabulary_sizes(config)
+    if other.replace("_", "").isdigit():
+        wanted = int(other)
+    else:
+        their_settings, their_sizes = _with_vocabulary_sizes(other)
+        wanted = parameters(their_settings, their_settings.model, their_sizes)
+    found = match_width(settings, sizes, wanted)
+    logger.info(f"{found.parameters:,} parameters for {wanted:,}: {found.parameters / wanted - 1:+.2%}")
+    print(*(f"{key}={value}" for key, value in found.settings.items()))
+
+
+def _with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
+    """A configuration, and the sizes of its vocabularies: those of a run, or those that its text would give."""
+    from polyglot.config import load_config
+    from polyglot.run import Run
+    from polyglot.training.plan import plan
+
+    if Path(name).is_dir():
+        run = Run.open(name)
+        if run.vocabularies:
+            return run.config, {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
+    planned = plan(Run.open(name).config if Path(name).is_dir() else load_config(name))
+    return planned.config, planned.vocabulary_sizes
 
 
 @app.command(epilog="polyglot fetch multi30k data/multi30k")

@@ -35,7 +35,7 @@ from polyglot.version import VERSION
 from polyglot.yaml_file import parse_value
 from tests.command_line import CONFIG, TEXT, Program, write_text
 
-VERBS = ("train", "translate", "evaluate", "add-language", "average", "export", "fetch", "show")
+VERBS = ("train", "translate", "evaluate", "add-language", "average", "export", "match", "fetch", "show")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
@@ -755,3 +755,13 @@ def test_components_are_taken_out(folder, polyglot):
     assert "written to german: decoder.de, encoder.de" in result.errors
     assert [path.name for path in (folder / "german" / "vocabulary").iterdir()] == ["de.model"]
     assert "no component named 'encoder.dd'" in polyglot.refuses("export", "runs/mine", "--component", "encoder.dd", "--to", "other")
+
+
+def test_a_matched_configuration_can_be_trained(folder, polyglot):
+    found = polyglot("match", "mine.yaml", "--parameters-of", "12_000")
+    assert "parameters for 12,000: " in found.errors
+    shown = polyglot("train", "mine.yaml", *found.output.split(), "run=runs/matched", "--dry-run").output
+    total = int(next(line for line in shown.splitlines() if "│ all " in line).split("│")[2].replace(",", ""))
+    assert total == pytest.approx(12_000, rel=0.01)
+    assert polyglot("match", "mine.yaml", "--parameters-of", "runs/mine").output == "\n"  # as large already
+    assert "no width has 7 parameters" in polyglot.refuses("match", "mine.yaml", "--parameters-of", "7")
