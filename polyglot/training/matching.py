@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,9 +40,9 @@ def match(config: Config, vocabulary_sizes: Mapping[str, int], wanted: int) -> M
     blocks = [place for place in _places(before) if "feed_forward" in place]
     unit = math.lcm(2, *(block["heads"] * (2 if block.get("positions") == "rotary" else 1) for block in blocks))
     count = lambda model: parameters(config, ModelConfig.model_validate(model), vocabulary_sizes)  # noqa: E731
-    wide = _nearest(lambda factor: _scaled(before, factor, unit), count, wanted)
-    best = min(wide, _nearest(lambda factor: _scaled(wide, factor, unit, fine=True), count, wanted), key=lambda model: abs(count(model) - wanted))
-    found = count(best)
+    found, best = _nearest(lambda factor: _scaled(before, factor, unit), count, wanted)
+    if abs(found - wanted) > TOLERANCE * wanted:
+        found, best = _nearest(lambda factor: _scaled(best, factor, unit, fine=True), count, wanted)
     if abs(found - wanted) > TOLERANCE * wanted:
         raise ConfigError(f"no width has {wanted:,} parameters within {TOLERANCE:.0%}; the nearest has {found:,}; change layers or vocabularies, too")
     return Match(dict(_changes(before, best, "model")), found)
@@ -55,14 +55,17 @@ def parameters(config: Config, model: ModelConfig, vocabulary_sizes: Mapping[str
     return sum(one.numel() for own in built.component_parameters().values() for one in own.values())
 
 
-def _nearest(scaled: Any, count: Any, wanted: int) -> dict[str, Any]:
-    """The model nearest to the wanted count, which grows with the factor."""
-    low, high, tried = 1 / WIDEST, WIDEST, []
-    for _ in range(24):  # to a millionth of a factor: finer than any rounding
-        middle = math.sqrt(low * high)
-        tried.append(scaled(middle))
-        low, high = (middle, high) if count(tried[-1]) < wanted else (low, middle)
-    return min([*tried, scaled(1.0)], key=lambda model: abs(count(model) - wanted))
+def _nearest(scaled: Callable[[float], dict[str, Any]], count: Callable[[dict[str, Any]], int], wanted: int) -> tuple[int, dict[str, Any]]:
+    """The count nearest to the wanted one, which grows with the factor, and its model."""
+    low, high, factor, tried = 1 / WIDEST, WIDEST, 1.0, []
+    for _ in range(14):  # to a two-thousandth of a factor
+        model = scaled(factor)
+        tried.append((count(model), model))
+        if tried[-1][0] == wanted:
+            break
+        low, high = (factor, high) if tried[-1][0] < wanted else (low, factor)
+        factor = math.sqrt(low * high)
+    return min(tried, key=lambda one: abs(one[0] - wanted))
 
 
 def _scaled(model: dict[str, Any], factor: float, unit: int, *, fine: bool = False) -> dict[str, Any]:
