@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from polyglot.decoding.search import SearchConfig, search
+from polyglot.layers.opennmt import available
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
@@ -17,7 +18,15 @@ from polyglot.model.memory import Memory
 from tests.models import VOCABULARY, close, random_batch, tiny_component, tiny_config, tiny_model
 
 SIZE, INPUT = 16, 12
-COMBINATIONS = list(itertools.product(ENCODERS.names(), BRIDGES.names(), DECODERS.names()))
+
+
+def there(*names):
+    """Names of components, skipped where one of them is another program's that is not installed."""
+    mark = pytest.mark.skipif(not available(), reason="OpenNMT-py is not installed")
+    return pytest.param(*names, marks=mark if any(name.startswith("onmt_") for name in names) else ())
+
+
+COMBINATIONS = [there(*names) for names in itertools.product(ENCODERS.names(), BRIDGES.names(), DECODERS.names())]
 
 
 def built(registry, name, settings={}, **given):
@@ -47,7 +56,7 @@ def sentences(lengths, width):
     return torch.randn(len(lengths), width, INPUT) * mask.unsqueeze(-1), mask
 
 
-@pytest.mark.parametrize("name", ENCODERS.names())
+@pytest.mark.parametrize("name", [there(name) for name in ENCODERS.names()])
 class TestEncoders:
     def test_shape_and_zeros_on_padding(self, name):
         embedded, mask = sentences([5, 1, 3], 5)
@@ -130,7 +139,7 @@ class TestBridges:
             assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in bridge.parameters())
 
 
-@pytest.mark.parametrize("name", DECODERS.names())
+@pytest.mark.parametrize("name", [there(name) for name in DECODERS.names()])
 class TestDecoders:
     @pytest.fixture
     def memory(self):
