@@ -292,6 +292,20 @@ def _with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
     return planned.config, planned.vocabulary_sizes
 
 
+@app.command(epilog="polyglot convert model_step_100000.pt runs/taken-over --from en --to de")
+def convert(
+    model: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint of OpenNMT-py 3: a Transformer.")],
+    to: Annotated[Path, typer.Argument(metavar="DIR", help="The new run directory.")],
+    source: Annotated[str, typer.Option("--from", help="Language that it reads.")] = ...,
+    target: Annotated[str, typer.Option("--to", help="Language that it writes.")] = ...,
+) -> None:
+    """Take a model over from OpenNMT-py: a run that translates to the letter as `onmt_translate` does, pieces between spaces."""
+    from polyglot.convert import convert as take_over
+
+    run = take_over(model, to, source=source, target=target)
+    logger.info(f"written to {run.path}; next: polyglot translate {run.path} --from {source} --to {target} FILE")
+
+
 @app.command(epilog="polyglot fetch multi30k data/multi30k")
 def fetch(
     name: Annotated[str, typer.Argument(help="The data set: multi30k.")],

@@ -18,6 +18,7 @@ from polyglot.errors import CheckpointError, ConfigError
 from polyglot.sharing import SharingConfig
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
+from polyglot.text.word_list import WordList, load_vocabulary
 from polyglot.yaml_file import read_yaml
 
 
@@ -105,10 +106,10 @@ class Run:
         return self.path / "vocabulary" / f"{self.config.sharing.group('vocabulary', language)}.model"
 
     @cached_property
-    def vocabularies(self) -> dict[str, Vocabulary]:
+    def vocabularies(self) -> dict[str, Vocabulary | WordList]:
         """The vocabulary of every language that has one."""
         files = {language: self.vocabulary_file(language) for language in self.config.languages}
-        return {language: Vocabulary.load(file) for language, file in files.items() if file.is_file()}
+        return {language: load_vocabulary(file) for language, file in files.items() if file.is_file()}
 
     def choose(self, which: str | int) -> list[Checkpoint]:
         """The checkpoints that `best`, `last`, a step or `average:N` mean. Raises CheckpointError when they are not of this configuration."""

@@ -19,6 +19,7 @@ VOCABULARY = 40
 TINY = {
     "size": 16,
     "dropout": 0.0,
+    "attention_dropout": 0.0,
     "heads": 4,
     "hidden_size": 8,
     "feed_forward": 24,

@@ -35,7 +35,7 @@ from polyglot.version import VERSION
 from polyglot.yaml_file import parse_value
 from tests.command_line import CONFIG, TEXT, Program, write_text
 
-VERBS = ("train", "translate", "evaluate", "add-language", "average", "export", "match", "fetch", "show")
+VERBS = ("train", "translate", "evaluate", "add-language", "average", "export", "match", "convert", "fetch", "show")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
@@ -765,3 +765,8 @@ def test_a_matched_configuration_can_be_trained(folder, polyglot):
     assert total == pytest.approx(12_000, rel=0.01)
     assert polyglot("match", "mine.yaml", "--parameters-of", "runs/mine").output == "\n"  # as large already
     assert "no width has 7 parameters" in polyglot.refuses("match", "mine.yaml", "--parameters-of", "7")
+
+
+def test_a_file_that_is_no_model_is_not_taken_over(folder, polyglot):
+    assert "mine.yaml: no checkpoint of OpenNMT-py 3: " in polyglot.refuses("convert", "mine.yaml", "new", "--from", "en", "--to", "de")
+    assert not (folder / "new").exists()

@@ -20,7 +20,7 @@ FLOORS = [
     {"decoding"},  # below `config`, which holds its settings
     {"config"},
     {"checkpoint", "run"},
-    {"inference", "validation", "derive"},
+    {"inference", "validation", "derive", "convert"},
     {"training", "evaluate", "analysis", "report"},
     {"cli", "__init__", "__main__"},
 ]
