@@ -129,11 +129,11 @@ def write(
     components: Mapping[str, Mapping[str, Tensor]],
     training: Mapping[str, Tensor],
     state: Mapping[str, Any],
-    configuration: str,
+    configuration: Any,
 ) -> Checkpoint:
     """Write a checkpoint below `folder`: all of it under a temporary name, synced, then renamed.
 
-    configuration: a hash of what the components were built from. Raises CheckpointError when it cannot be written; what was
+    configuration: what the components were built from, as JSON can hold it. Raises CheckpointError when it cannot be written; what was
     there before stays as it was.
     """
     path, temporary = folder / f"step-{step:08d}", folder / f".step-{step:08d}.writing"
@@ -219,7 +219,7 @@ def mark_best(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def best_step(folder: Path) -> int | None:
-    """The step that was marked best and still has its checkpoint. Raises CheckpointError when the mark is damaged."""
+    """The step that was marked best, whether or not its checkpoint is still there. Raises CheckpointError when the mark is damaged."""
     if not (folder / BEST).is_file():
         return None
     try:
@@ -228,7 +228,7 @@ def best_step(folder: Path) -> int | None:
             raise ValueError("no step")
     except (OSError, ValueError, KeyError, TypeError):
         raise CheckpointError(f"{folder / BEST}: cannot be used; remove it, and the newest checkpoint counts as the best") from None
-    return step if step in steps(folder) else None
+    return step
 
 
 def prune(folder: Path, *, keep: int) -> None:
@@ -248,7 +248,7 @@ def prune(folder: Path, *, keep: int) -> None:
 def choose(folder: Path, which: str | int) -> list[Checkpoint]:
     """`best`, `last`, a step, or `average:N` to the checkpoints that are meant: one, or the newest N.
 
-    `best` is the newest where none was marked. Raises CheckpointError naming what there is.
+    `best` is the newest where none was marked. Raises CheckpointError naming what there is, also when the best one is gone.
     """
     which, there = str(which), steps(folder)
     if not there:
@@ -257,6 +257,11 @@ def choose(folder: Path, which: str | int) -> list[Checkpoint]:
         wanted = there[-1:]
     elif which == "best":
         wanted = [best_step(folder) or there[-1]]
+        if not set(wanted) <= set(there):
+            raise CheckpointError(
+                f"{folder / BEST}: step {wanted[0]} was the best, but its checkpoint is gone; there are {_list(there)}: "
+                f"put it back, choose one of these, or remove {BEST}, and the newest counts as the best"
+            )
     elif re.fullmatch(r"[0-9]+", which):
         wanted = [int(which)]
     elif re.fullmatch(r"average:[1-9][0-9]*", which):

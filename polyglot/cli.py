@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from polyglot.console import LogLines, aside
 from polyglot.errors import PolyglotError
-from polyglot.layers.allocation import keep_freed_memory
+from polyglot.layers.allocation import collect_rarely, keep_freed_memory
 from polyglot.version import VERSION
 
 
@@ -54,9 +54,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 screen = Screen()
+OUT_OF_MEMORY = (
+    "lower batching.size (by: tokens bounds the widest batch) or the sizes of the model, or the beam of a search; what training needs, `polyglot train … --dry-run` estimates"
+)
 logger = logging.getLogger("polyglot")
 
-Overrides = Annotated[Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=500.")]
+Overrides = Annotated[Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=5000.")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, such as runs/phrasebook.")]
 Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.")]
 
@@ -64,6 +67,7 @@ Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.
 def main() -> None:
     """The program: mistakes of the user's end in one message and exit status 2."""
     keep_freed_memory()
+    collect_rarely()
     sys.stdout.reconfigure(encoding="utf-8")  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
     try:
         app()
@@ -71,9 +75,20 @@ def main() -> None:
         aside.print("[bold red]error:[/] ", end="")
         aside.print(str(error), markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        aside.print("[bold red]error:[/] ", end="")
+        aside.print(f"not enough memory: {OUT_OF_MEMORY}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
     except KeyboardInterrupt:
         aside.print("interrupted")
         sys.exit(130)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """PyTorch says it of a GPU in one way, of the machine's own memory in another."""
+    return isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error)
 
 
 def _version(wanted: bool) -> None:
@@ -93,7 +108,7 @@ def _options(
     logger.setLevel(logging.ERROR if quiet else logging.INFO)
 
 
-@app.command(epilog="polyglot train phrasebook training.steps=500 · polyglot train runs/phrasebook --resume")
+@app.command(epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume")
 def train(
     config: Annotated[str, typer.Argument(metavar="CONFIG|RUN", help="A YAML file, the name of a shipped one, or with --resume a run directory.")],
     overrides: Overrides = None,
@@ -132,10 +147,10 @@ def _train(run: Run, *, resume: bool = False, reconfigured: bool = False) -> Non
             run.write_config()  # only now that data and checkpoint agree with it
         trainer.train()
     logger.info(f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training")
-    if trainer.interrupted:
+    if trainer.interrupted and trainer.progress.step < run.config.training.steps:
         logger.info(f"interrupted; continue with: polyglot train {run.path} --resume")
-    else:
-        logger.info(f"next: polyglot evaluate {run.path}")
+        raise typer.Exit(128 + trainer.interrupted)  # as shells say it, so that what should follow a trained model does not
+    logger.info(f"next: polyglot evaluate {run.path}")
 
 
 @app.command(epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de")
@@ -157,8 +172,12 @@ def translate(
     settings = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
     settings = {name: value for name, value in settings.items() if value is not None}
     translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)])
-    total = sum(map(len, line_blocks(file))) if file else None  # which also finds what is no text before anything is printed
-    blocks = line_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input")
+    total = None
+    if file and not file.is_fifo():  # what comes through a pipe, as `<(zcat …)` does, can be read only once
+        total = sum(map(len, line_blocks(file, empty=True)))  # which also finds what is no text before anything is printed
+        blocks = line_blocks(file, empty=True)
+    else:
+        blocks = stream_blocks(file.open("rb") if file else sys.stdin.buffer, name=str(file or "standard input"))
     columns = TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     hidden = not aside.is_terminal or sys.stdout.isatty()  # there the translations show how far it is
     number = 0

@@ -26,7 +26,7 @@ from polyglot.sharing import Sharing, SharingConfig
 from polyglot.task import LANGUAGE_CODE, LanguagePair, Task, match_pairs
 from polyglot.text.normalisation import STEPS
 from polyglot.text.vocabulary import VocabularyConfig
-from polyglot.yaml_file import parse_value, read_yaml, write_yaml
+from polyglot.yaml_file import as_written, parse_value, read_yaml, write_yaml
 
 CorpusList = list[CORPORA.config_type()]
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -208,24 +208,36 @@ def configure(values: dict[str, Any], overrides: Sequence[str], *, run: str, whe
 
     Raises ConfigError with every problem; `where` names the file in it.
     """
+    problems: dict[str, str] = {}
     for override in overrides:
-        _override(values, override)
-    if "schedule" in values:
-        values["schedule"] = _schedule(values["schedule"])
+        try:
+            _override(values, override)
+        except ConfigError as error:
+            problems[override.partition("=")[0]] = str(error)
+    try:
+        values |= {"schedule": _schedule(values["schedule"])} if "schedule" in values else {}
+    except ConfigError as error:
+        problems["schedule"] = str(error)
+        del values["schedule"]
     if values.get("run") is None:
         values["run"] = run
-    return check_config(values, where=where)
+    return check_config(values, where=where, problems=problems)
 
 
-def check_config(values: dict[str, Any], *, where: str) -> Config:
-    """Values to a configuration. Raises ConfigError with every problem; `where` names the file in it."""
+def check_config(values: dict[str, Any], *, where: str, problems: Mapping[str, str] = {}) -> Config:
+    """Values to a configuration. Raises ConfigError with every problem; `where` names the file in it.
+
+    problems: what is known to be wrong already, by its key; the values are those without it.
+    """
+    found, wrong = list(problems.values()), {key.partition(".")[0] for key in problems}
     try:
         config = Config.model_validate(values)
-        problems = list(_contradictions(config))
     except ValidationError as error:
-        problems = sentences(error, Config) + _contradictions_of_the_rest(values, wrong={problem["loc"][0] for problem in error.errors()})
-    if problems:
-        raise ConfigError(problems, where=where)
+        found += [sentence for sentence in sentences(error, Config) if sentence.partition(":")[0] not in problems]
+        wrong |= {problem["loc"][0] for problem in error.errors()}
+    found += _contradictions_of_the_rest(values, wrong=wrong) if wrong else _contradictions(config)
+    if found:
+        raise ConfigError(found, where=where)
     return config
 
 
@@ -339,7 +351,10 @@ def _override(values: dict[str, Any], override: str) -> None:
     path, equals, text = override.partition("=")
     if not equals or not path:
         raise ConfigError(f"{override!r}: an override is written key=value, such as training.steps=1000")
-    value = parse_value(text)
+    try:
+        value = parse_value(text)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
     *parents, last = path.split(".")
     place: Any = values
     for number, key in enumerate(parents):
@@ -350,7 +365,7 @@ def _override(values: dict[str, Any], override: str) -> None:
                 place[key] = {"base" if key == "schedule" and number == 0 else "type": place[key]}
             place = place.setdefault(key, {})
         if not isinstance(place, (dict, list)):
-            raise ConfigError(f"{override!r}: {'.'.join(parents[: number + 1])} is {place!r} and has no keys below it")
+            raise ConfigError(f"{override!r}: {'.'.join(parents[: number + 1])} is {as_written(place)} and has no keys below it")
     if isinstance(place, list):
         place[_index(place, last, override)] = value
     else:
@@ -364,12 +379,16 @@ def _index(items: list[Any], key: str, override: str) -> int:
 
 
 def _schedule(value: Any) -> Any:
-    """A name or `base: name` to the shipped (or own) schedule with the other keys laid over it."""
+    """A name or `base: name` to the shipped (or own) schedule with the other keys laid over it. Raises ConfigError naming the key."""
+    key = "schedule" if isinstance(value, str) else "schedule.base"
     if isinstance(value, str):
         value = {"base": value}
     if not isinstance(value, dict) or "base" not in value:
         return value
     if not isinstance(value["base"], str):
-        raise ConfigError(f"schedule.base: the name of a schedule is expected, found {value['base']!r}")
-    base = read_yaml(shipped.find("schedules", value["base"]))
+        raise ConfigError(f"schedule.base: the name of a schedule is expected, found {as_written(value['base'])}")
+    try:
+        base = read_yaml(shipped.find("schedules", value["base"]))
+    except ConfigError as error:
+        raise ConfigError(f"{key}: {error}") from None
     return {**base, **{key: own for key, own in value.items() if key != "base"}}

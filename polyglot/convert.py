@@ -61,7 +61,7 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
             checkpoints.check_same(tensors[name], parameters, where=f"{path}: {name}")
         state = {"taken_from": {"program": "OpenNMT-py", "file": path.name}}
         step = int(options.get("train_steps") or 0)
-        checkpoints.write(run.checkpoints, step=step, components=tensors, training={}, state=state, configuration=run.fingerprint)
+        checkpoints.write(run.checkpoints, step=step, components=tensors, training={}, state=state, configuration=run.built_from)
     return run
 
 

@@ -36,7 +36,7 @@ def export(run: Run, place: Path, *, checkpoint: str | int, components: Sequence
             components={name: checkpoints.average(chosen, name) for name in taken},
             training={},
             state={"taken_from": {"run": run.path.name, "steps": [one.step for one in chosen]}},
-            configuration=new.fingerprint,
+            configuration=new.built_from,
         )
     return new, taken
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import torch
 from polyglot import checkpoint as checkpoints
 from polyglot.batch import Batch, pad
 from polyglot.config import check_settings
+from polyglot.data.lines import LONE_SURROGATE
 from polyglot.decoding.search import Hypothesis, SearchConfig, search
 from polyglot.errors import CheckpointError, ConfigError, DataError, unknown_name
 from polyglot.layers.cross_entropy import projected_cross_entropy
@@ -96,19 +97,19 @@ class Translator:
         """Languages that can be written."""
         return list(self.model.decoders)
 
-    def translate(self, sentences: Sequence[str], *, source: str, target: str, **search_settings: Any) -> list[str]:
-        """The best translation of each sentence, in order; an empty sentence stays empty.
+    def translate(self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any) -> list[str]:
+        """The best translation of each sentence, in order; an empty sentence stays empty. sentences: a list, or whatever gives one after the other.
 
         search_settings: `beam`, `length_penalty` and the other fields of SearchConfig, where they differ from the run's.
         """
         return [best.text for best, *_ in self.hypotheses(sentences, source=source, target=target, **search_settings)]
 
-    def hypotheses(self, sentences: Sequence[str], *, source: str, target: str, **search_settings: Any) -> list[list[Translation]]:
+    def hypotheses(self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any) -> list[list[Translation]]:
         """The n best translations of each sentence with their scores, best first."""
         self.check(source, target)
         config = self._search_config(search_settings)
         pieces = self.encode_text(sentences, source)
-        results: list[list[Translation]] = [[Translation("", 0.0, 0.0)]] * len(sentences)
+        results: list[list[Translation]] = [[Translation("", 0.0, 0.0)]] * len(pieces)
         decoder = self.model.decoders[target]
         for rows in _by_length(pieces, size=max(1, ROWS // config.beam)):
             tokens, mask = self._padded([pieces[row] for row in rows])
@@ -119,14 +120,14 @@ class Translator:
                 results[row] = hypotheses
         return results
 
-    def score(self, sources: Sequence[str], targets: Sequence[str], *, source: str, target: str) -> list[float]:
+    def score(self, sources: Iterable[str], targets: Iterable[str], *, source: str, target: str) -> list[float]:
         """log p(target given source) of each pair of sentences, summed over its pieces and the end."""
         self.check(source, target)
         source_pieces, target_pieces = self.encode_text(sources, source), self.encode_text(targets, target)
-        if len(sources) != len(targets):
-            raise DataError(f"score: {len(sources)} sources and {len(targets)} targets; the same number is needed")
+        if len(source_pieces) != len(target_pieces):
+            raise DataError(f"score: {len(source_pieces)} sources and {len(target_pieces)} targets; the same number is needed")
         task = Task(LanguagePair(source, target))
-        scores = [0.0] * len(sources)
+        scores = [0.0] * len(source_pieces)
         for rows in _by_length(target_pieces, size=ROWS // 16, empty=True):
             batch = Batch.of(task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows])
             with torch.inference_mode():
@@ -141,13 +142,18 @@ class Translator:
         """Raises ConfigError unless this model reads the one and writes the other."""
         _check_direction(source, target, sources=self.sources, targets=self.targets)
 
-    def encode_text(self, sentences: Sequence[str], language: str) -> list[list[int]]:
-        """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none. Raises DataError for what is no list of strings."""
+    def encode_text(self, sentences: Iterable[str], language: str) -> list[list[int]]:
+        """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none. Raises DataError for what is no text."""
         if isinstance(sentences, str):
             raise DataError(f"{language}: a list of sentences is expected, found the one string {sentences[:40]!r}; put it in a list")
+        if not isinstance(sentences, Iterable):
+            raise DataError(f"{language}: a list of sentences is expected, found {sentences!r}")
+        sentences = list(sentences)
         for number, sentence in enumerate(sentences, start=1):
             if not isinstance(sentence, str):
                 raise DataError(f"{language}: sentence {number} should be a string, found {sentence!r}")
+            if LONE_SURROGATE.search(sentence):
+                raise DataError(f"{language}: sentence {number} holds half a character (a lone surrogate), which is no text: {sentence[:40]!r}")
         steps = self.normalisers[language]
         return self.vocabularies[language].encode([steps.apply(sentence) if sentence.strip() else "" for sentence in sentences])
 

@@ -1,62 +1,110 @@
-"""What pydantic found wrong, as sentences: place, what was found, what would be right."""
+"""What pydantic found wrong, as our own sentences: place, what was found, what would be right."""
 
 from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Union
 
 from pydantic import BaseModel, ValidationError
 
 from polyglot.errors import unknown_name
+from polyglot.yaml_file import as_written
+
+Context = Mapping[str, Any]
+
+EXPECTED: dict[str, Callable[[Context], str]] = {
+    "int_type": lambda _: "a whole number",
+    "int_from_float": lambda _: "a whole number",
+    "float_type": lambda _: "a number",
+    "finite_number": lambda _: "a finite number",
+    "bool_type": lambda _: "true or false",
+    "string_type": lambda _: "text",
+    "list_type": lambda _: "a list",
+    "dict_type": lambda _: "a mapping",
+    "model_type": lambda _: "a mapping",
+    "model_attributes_type": lambda _: "a name, or a mapping with `type` and settings",
+    "literal_error": lambda context: context["expected"],
+    "greater_than": lambda context: f"more than {_number(context['gt'])}",
+    "greater_than_equal": lambda context: f"at least {_number(context['ge'])}",
+    "less_than": lambda context: f"less than {_number(context['lt'])}",
+    "less_than_equal": lambda context: f"at most {_number(context['le'])}",
+    "too_short": lambda context: f"at least {_items(context['min_length'])}",
+    "too_long": lambda context: f"at most {_items(context['max_length'])}",
+}
+"""What would be right, for each of pydantic's kinds of a value that does not fit."""
 
 
 def sentences(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """Every problem of values that should have been a `model`."""
-    found: dict[str, list[str]] = {}
-    for problem in error.errors(include_url=False):
-        head, wanted = _sentence(problem, model)
-        found.setdefault(head, []).append(wanted)
+    problems = [(*_place(problem["loc"], model), problem) for problem in error.errors(include_url=False)]
+    places = [tuple(place) for place, _, _ in problems]
+    found: dict[str, dict[str, None]] = {}
+    for place, parents, problem in problems:
+        if problem["type"] in EXPECTED and any(len(other) > len(place) and list(other[: len(place)]) == place for other in places):
+            continue  # a member of a union that the value was not meant for: another one goes further
+        head, wanted = _sentence(place, parents, problem)
+        found.setdefault(head, {})[wanted] = None
     # A value that fits no member of a union is one problem, though pydantic has one for each member.
-    return [" or ".join([head + wanted[0], *(each.removeprefix("input should be ") for each in wanted[1:])]) for head, wanted in found.items()]
+    return [head + " or ".join(wanted) for head, wanted in found.items()]
 
 
-def _sentence(problem: dict[str, Any], model: type[BaseModel]) -> tuple[str, str]:
+def _sentence(location: Sequence[Any], parents: Sequence[Any], problem: Mapping[str, Any]) -> tuple[str, str]:
     """One of pydantic's problems as: place and what was found, what would be right."""
-    location, parents = _place(problem["loc"], model)
     place = ".".join(map(str, location))
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden":
         return f"{place}: ", unknown_name("key", str(location[-1]), _fields(parents))
     if kind == "missing":
         return f"{place}: ", "missing; it has no default"
+    if kind == "invalid_key" or problem["loc"][-1] == "[key]":
+        return f"{place}: ", f"the key {as_written(problem['input'])} is no text; put it in quotes"
     if kind == "union_tag_invalid":
         known = [tag.strip("'") for tag in context["expected_tags"].split(", ")]
+        if not isinstance(problem["input"]["type"], str):
+            return f"{place}.type: found {as_written(problem['input']['type'])}; expected ", f"one of {', '.join(known)}"
         room = location[-1].replace("_", " ") if isinstance(location[-1], str) else "type"  # an item of a list has only a number
         return f"{place}.type: ", unknown_name(room, context["tag"], known)
     if kind == "union_tag_not_found":
         return f"{place}: ", "`type` is missing; write a name, or a mapping with `type` and settings"
     if kind == "value_error":
         return f"{place}: " if place else "", str(context["error"])
-    return f"{place}: found {problem['input']!r}; ", f"{problem['msg'][0].lower()}{problem['msg'][1:]}"
+    return f"{place}: found {as_written(problem['input'])}; expected ", EXPECTED[kind](context)
+
+
+def _number(number: float) -> str:
+    return f"{number:g}" if isinstance(number, float) else str(number)
+
+
+def _items(number: int) -> str:
+    return f"{number} item" if number == 1 else f"{number} items"
 
 
 def _place(location: Sequence[Any], model: type[BaseModel]) -> tuple[list[Any], list[Any]]:
     """The path in the user's file, and what may stand where its last key does.
 
-    pydantic puts the member of a union that it tried into the path; the file has no such level.
+    pydantic puts the member of a union that it tried into the path, and `[key]` behind a key that is wrong itself; the file has
+    no such levels.
     """
     kept: list[Any] = []
     here: list[Any] = [model]
     parents: list[Any] = []
     for key in location:
-        if len(here) > 1 and isinstance(key, str):
-            here = [one for one in here if _is_model(one) and "type" in one.model_fields and one.model_fields["type"].default == key]
-        else:
+        if len(here) > 1:
+            here = [one for one in here if _is_called(one, str(key))]
+        elif key != "[key]":
             kept.append(key)
             parents, here = here, [each for one in here for each in _below(one, key)]
     return kept, parents
+
+
+def _is_called(kind: Any, label: str) -> bool:
+    """Whether that is pydantic's word for this member of a union."""
+    if _is_model(kind) and "type" in kind.model_fields:
+        return kind.model_fields["type"].default == label
+    origin = typing.get_origin(kind)
+    return label.startswith(f"{origin.__name__}[") if origin else label == kind.__name__
 
 
 def _below(kind: Any, key: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from polyglot.errors import ConfigError, unknown_name
 class ComponentConfig(BaseModel):
     """Settings of one component: frozen, strictly typed, unknown keys refused, each field documented where it stands."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 Component = TypeVar("Component")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fcntl
 import hashlib
 import json
@@ -10,16 +11,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
 
 from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
 from polyglot.config import Config, check_config, load_config
 from polyglot.errors import CheckpointError, ConfigError
+from polyglot.model.model import ModelConfig
 from polyglot.sharing import SharingConfig
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.text.word_list import WordList, load_vocabulary
 from polyglot.yaml_file import read_yaml
+
+SHOWN = 4  # differences named in a message before "…"
 
 
 class Run:
@@ -49,7 +56,7 @@ class Run:
         """An existing run directory. Raises ConfigError when there is none."""
         path = Path(path)
         if not (path / "config.yaml").is_file():
-            raise ConfigError(f"{path}: no run directory: it has no config.yaml")
+            raise ConfigError(f"{path}: no run directory: {_why_none(path)}")
         return cls(path, check_config(read_yaml(path / "config.yaml"), where=str(path / "config.yaml")))
 
     @classmethod
@@ -115,8 +122,7 @@ class Run:
         """The checkpoints that `best`, `last`, a step or `average:N` mean. Raises CheckpointError when they are not of this configuration."""
         chosen = checkpoints.choose(self.checkpoints, which)
         for one in chosen:
-            if one.manifest["configuration"] != self.fingerprint:
-                raise CheckpointError(f"{one.path}: comes from another configuration than {self.path / 'config.yaml'}")
+            self.check_same(one)
         return chosen
 
     @cached_property
@@ -125,17 +131,59 @@ class Run:
         return {language: Normaliser(self.config.text.of(language), language) for language in self.config.languages}
 
     @cached_property
-    def fingerprint(self) -> str:
-        """A hash of all that the components are built from, and of how text becomes the pieces they know: what a checkpoint must agree with."""
-        built_from = {
-            "model": self.config.model.model_dump(),
-            "pairs": sorted(map(str, self.config.pairs)),
-            # Without text steps the hash is that of the vocabulary alone, as it was before they counted.
-            "vocabularies": {language: one.sha256 + self.normalisers[language].fingerprint for language, one in sorted(self.vocabularies.items())},
-        }
-        if self.config.sharing != SharingConfig():  # where nobody shares, the hash is as it was before anybody could
+    def built_from(self) -> dict[str, Any]:
+        """All that the components are built from, and how text becomes the pieces they know: what a checkpoint must agree with."""
+        vocabularies = {language: one.sha256 + self.normalisers[language].fingerprint for language, one in sorted(self.vocabularies.items())}
+        built_from = {"model": self.config.model.model_dump(), "pairs": sorted(map(str, self.config.pairs)), "vocabularies": vocabularies}
+        if self.config.sharing != SharingConfig():  # nobody shares in checkpoints that are older than the setting
             built_from["sharing"] = self.config.sharing.model_dump()
-        return hashlib.sha256(json.dumps(built_from, sort_keys=True).encode()).hexdigest()
+        return built_from
+
+    def check_same(self, checkpoint: Checkpoint) -> None:
+        """Raises CheckpointError unless a checkpoint was built from what this run is."""
+        if different := self.differences(checkpoint.manifest.get("configuration")):
+            named = ", ".join(different[:SHOWN]) + (", …" if len(different) > SHOWN else "")
+            raise CheckpointError(f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; different: {named}")
+
+    def differences(self, built_from: Any) -> list[str]:
+        """What is not the same in a checkpoint, by what that was built from; nothing when it belongs to this run.
+
+        A setting that is newer than the checkpoint counts as its default, which leaves everything as it was without the setting. A default
+        that changes makes no difference: checkpoints and `config.yaml` hold every value that they were made with.
+        """
+        if isinstance(built_from, str):  # of version 0.1's first checkpoints: a hash of it all
+            return [] if built_from == self._hash() else ["model, pairs or vocabularies"]
+        if not isinstance(built_from, dict):
+            return ["model", "pairs", "vocabularies"]
+        try:
+            model = ModelConfig.model_validate(built_from.get("model")).model_dump()
+        except ValidationError:  # a setting that this version does not know
+            model = built_from.get("model")
+        return sorted(_different({**built_from, "model": model}, self.built_from))
+
+    def _hash(self) -> str:
+        """With the settings of the model as they stand in `config.yaml`, which knows no more of them than its checkpoints."""
+        model = read_yaml(self.path / "config.yaml").get("model")
+        return hashlib.sha256(json.dumps({**self.built_from, "model": model}, sort_keys=True).encode()).hexdigest()
+
+
+def _different(one: Any, other: Any, place: str = "") -> Iterator[str]:
+    """The places where nested values differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in one.keys() | other.keys():
+            yield from _different(one.get(key), other.get(key), f"{place}.{key}".removeprefix("."))
+    elif one != other:
+        yield place
+
+
+def _why_none(path: Path) -> str:
+    """What stands where a run directory should, and which one may be meant: a configuration's name is often that of its run."""
+    why = "it is a file" if path.is_file() else "it has no config.yaml" if path.is_dir() else "there is nothing"
+    runs = [config.parent for room in dict.fromkeys((path.parent, Path("runs"))) for config in sorted(room.glob("*/config.yaml"))]
+    near = difflib.get_close_matches(path.stem, [run.name for run in runs], n=1)
+    if near:
+        return f"{why}. Did you mean {next(run for run in runs if run.name == near[0])}?"
+    return f"{why}; a run is the folder that `polyglot train` has made, such as runs/mine"
 
 
 def replace_file(path: Path, content: str | bytes) -> None:

@@ -73,6 +73,12 @@ class Schedule:
         phases = [pairs for phase, pairs in self._phases if phase.covers(step)]
         return [task for task in self.tasks if not phases or any(task.pair in pairs for pairs in phases)]
 
+    def never(self, *, steps: int) -> list[Task]:
+        """The tasks that no step before `steps` may train."""
+        turns = {0} | {turn for phase, _ in self._phases for turn in (phase.from_step, phase.until_step) if turn is not None and turn < steps}
+        trained = {task for step in turns for task in self.active(step)}
+        return [task for task in self.tasks if task not in trained]
+
     def choose(self, active: Sequence[Task], draw: int) -> Task:
         """The task of the draw-th batch of the run: drawn by the shares."""
         shares = numpy.cumsum([self.share(task) for task in active])

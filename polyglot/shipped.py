@@ -36,5 +36,7 @@ def find(room: str, name: str) -> Path:
     shipped = folder(room) / f"{name}.yaml"
     if shipped.is_file():
         return shipped
+    if path.is_dir():
+        raise ConfigError(f"{name}: a folder; a YAML file is expected here, or the name of a shipped one: {', '.join(names(room))}")
     kind = {"configs": "configuration", "schedules": "schedule", "evaluation": "evaluation protocol"}[room]
     raise ConfigError(f"{name}: neither a file nor shipped with Polyglot: {unknown_name(kind, name, names(room))}")

@@ -10,6 +10,7 @@ import yaml
 
 from polyglot.errors import ConfigError
 
+SHOWN = 60  # characters of a value in a message
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$")
 
 
@@ -46,10 +47,17 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise ConfigError(f"{path}: {line}no valid YAML: {error.problem}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except yaml.reader.ReaderError as error:
+        raise ConfigError(f"{path}: no valid YAML: the character U+{error.character:04X} is not allowed") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}: line {line}: not UTF-8 ({error.reason} 0x{error.object[error.start]:02x}); write the file in UTF-8") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: no valid YAML: nested too deeply") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: a mapping of keys is expected, found {type(values).__name__}")
+        raise ConfigError(f"{path}: a mapping of keys is expected, found {'nothing' if values is None else as_written(values)}")
     return values
 
 
@@ -57,8 +65,18 @@ def parse_value(text: str) -> Any:
     """One value as it would stand in a file. Raises ConfigError when it is no YAML."""
     try:
         return yaml.load(text, _Loader)  # noqa: S506: a SafeLoader
-    except yaml.YAMLError:
-        raise ConfigError(f"{text!r}: no valid YAML") from None
+    except (yaml.YAMLError, RecursionError):
+        raise ConfigError(f"{text[:SHOWN]!r}: no valid YAML") from None
+
+
+def as_written(value: Any) -> str:
+    """A value in few words of YAML, for messages; text has quotes around it."""
+    try:
+        text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=float("inf")).removesuffix("...\n")
+    except yaml.representer.RepresenterError:  # from Python, nobody's YAML
+        text = repr(value)
+    text = repr(value) if isinstance(value, str) else " ".join(text.split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def write_yaml(values: dict[str, Any]) -> str:

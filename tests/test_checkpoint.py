@@ -370,10 +370,19 @@ def test_pruning_keeps_the_newest_and_the_best(tmp_path):
     assert checkpoints.steps(tmp_path) == [5]
 
 
-def test_the_best_that_is_gone_is_not_the_best(tmp_path):
-    write(tmp_path, step=3)
+def test_the_best_that_is_gone_is_missed_and_no_other_takes_its_place_unsaid(tmp_path):
+    for step in (3, 4):
+        write(tmp_path, step=step)
     checkpoints.mark_best(tmp_path, {"step": 2})
-    assert checkpoints.best_step(tmp_path) is None and chosen(tmp_path, "best") == [3]
+    with pytest.raises(CheckpointError) as error:
+        checkpoints.choose(tmp_path, "best")
+    assert str(error.value) == (
+        f"{tmp_path}/best.json: step 2 was the best, but its checkpoint is gone; there are 3, 4: "
+        "put it back, choose one of these, or remove best.json, and the newest counts as the best"
+    )
+    assert chosen(tmp_path, "last") == [4]
+    (tmp_path / "best.json").unlink()
+    assert chosen(tmp_path, "best") == [4]
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"step": "x"}', "{"])

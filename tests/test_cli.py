@@ -31,9 +31,10 @@ from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
 from polyglot.run import Run
 from polyglot.training.start import build_trainer
+from polyglot.training.trainer import Trainer
 from polyglot.version import VERSION
 from polyglot.yaml_file import parse_value
-from tests.command_line import CONFIG, TEXT, Program, write_text
+from tests.command_line import CONFIG, TEXT, Program, Result, write_text
 
 VERBS = ("train", "translate", "evaluate", "add-language", "average", "export", "match", "convert", "fetch", "show")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -174,6 +175,24 @@ def test_a_dry_run_of_a_resumed_run_does_not_train(folder, polyglot):
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_tasks_that_never_train_are_said(dry, folder, polyglot):
+    phases = "schedule.phases=[{until_step: 2, pairs: ['*-en'], copies: true}]"
+    said = polyglot("train", "mine.yaml", "run=other", "training.steps=2", phases, *dry).errors
+    sentence = "schedule.phases: en-de, en-fr will not train at all, because no phase has them before training.steps, 2; train longer, or change"
+    assert sentence in said
+    if dry:
+        assert "will not train" not in polyglot("train", "mine.yaml", "run=other", "training.steps=3", phases, *dry).errors
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_text_that_is_left_aside_is_said(dry, folder, polyglot):
+    Path("rows.tsv").write_text("\n".join("\t".join(row) for row in zip(*TEXT.values())), encoding="utf-8")
+    rows = "data.train=[{type: tsv, path: rows.tsv, columns: {en: 1, de: 2, fr: 3, sw: 1}}]"
+    result = polyglot("train", "mine.yaml", "run=other", rows, "training.steps=1", *dry)
+    assert result.status == 0 and "rows.tsv: sw left aside; `languages` does not name it" in result.errors
+
+
 def test_training_and_going_on(folder, polyglot):
     first = polyglot("train", "mine.yaml", "run=other", "training.steps=2")
     assert (first.status, first.output) == (0, "")
@@ -202,7 +221,29 @@ def test_a_run_directory_that_exists_is_not_touched(dry, folder, polyglot):
 
 
 def test_nothing_to_resume(folder, polyglot):
-    assert "runs/nobody: no run directory: it has no config.yaml" in polyglot.refuses("train", "runs/nobody", "--resume")
+    assert "runs/nobody: no run directory: there is nothing; a run is the folder that" in polyglot.refuses("train", "runs/nobody", "--resume")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("mine.yaml", "mine.yaml: no run directory: it is a file. Did you mean runs/mine?"),
+        ("mine", "mine: no run directory: there is nothing. Did you mean runs/mine?"),
+        ("runs/mien", "runs/mien: no run directory: there is nothing. Did you mean runs/mine?"),
+        ("train.de", "train.de: no run directory: it is a file; a run is the folder that `polyglot train` has made, such as runs/mine"),
+        ("runs", "runs: no run directory: it has no config.yaml; a run is the folder"),
+    ],
+)
+@pytest.mark.parametrize("verb", [("train", "--resume"), ("evaluate",), ("translate", "--from", "de", "--to", "fr")], ids=lambda verb: verb[0])
+def test_what_is_no_run_is_said_with_the_run_that_may_be_meant(given, sentence, verb, folder, polyglot):
+    assert sentence in polyglot.refuses(*verb, given)
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_a_folder_is_no_configuration(dry, folder, polyglot):
+    Path("text").mkdir()
+    assert "text: a folder; a YAML file is expected here, or the name of a shipped one: multi30k/paper, " in polyglot.refuses("train", "text", *dry)
+    assert "runs/mine: a run directory; continue it with --resume" in polyglot.refuses("train", "runs/mine", *dry)
 
 
 def test_what_cannot_be_resumed_leaves_the_run_as_it_was(folder, polyglot):
@@ -249,7 +290,7 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
     ("overrides", "sentences"),
     [
         (["model.encodr=lstm"], ["model.encodr: no key named 'encodr'. Did you mean 'encoder'?"]),
-        (["training.steps=many"], ["training.steps: found 'many'; input should be a valid integer"]),
+        (["training.steps=many"], ["training.steps: found 'many'; expected a whole number"]),
         (["model.encoder=lsmt"], ["model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, "]),
         (["schedule.pairs=[de-xx]"], ["schedule.pairs: 'de-xx' matches no pair of the languages en, de, fr"]),
         (["schedule=with_copys"], ["no schedule named 'with_copys'. Did you mean 'with_copies'?"]),
@@ -311,6 +352,40 @@ def test_text_that_cannot_be_used(what, sentence, folder, polyglot):
     said = polyglot.refuses("train", "mine.yaml", "run=other")
     assert said.splitlines()[-1].startswith(f"error: {sentence}"), said
     assert not Path("other/checkpoints").exists()
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+@pytest.mark.parametrize(
+    ("test", "sentence"),
+    [
+        ("{type: text, path: 'gone.{language}'}", "error: data.test: gone.{language}: nothing for any of en, de, fr; looked in "),
+        ("{type: text, pairs: {de-en: [test.de, gone.en]}}", "error: data.test: gone.en: no such file"),
+        ("{type: text, path: 'test.{language}'}", "error: data.test: test.fr: the file is empty"),
+        ("{type: tsv, path: gone.tsv, columns: {de: 1, en: 2}}", "error: data.test: gone.tsv: no such file"),
+    ],
+)
+def test_test_text_is_looked_at_before_training(test, sentence, dry, folder, polyglot):
+    write_text(folder, {**TEXT, "fr": []}, part="test")
+    said = polyglot.refuses("train", "mine.yaml", "run=other", f"data.test=[{test}]", *dry)
+    assert said.splitlines()[-1].startswith(sentence) and not Path("other").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [(b"un chien\n", "test.en has 5 lines, but test.fr has 1"), (b"\n\n\n\n\xe9\n", "test.fr, line 5: not UTF-8")],
+)
+def test_a_dry_run_reads_the_test_text(lines, sentence, folder, polyglot):
+    write_text(folder, part="test")
+    Path("test.fr").write_bytes(lines)
+    assert sentence in polyglot.refuses("train", "mine.yaml", "run=other", "data.test.0.path=test.{language}", "--dry-run")
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_a_language_without_test_text_is_said(dry, folder, polyglot):
+    write_text(folder, {language: TEXT[language] for language in ("en", "de")}, part="test")
+    result = polyglot("train", "mine.yaml", "run=other", "training.steps=1", "data.test.0.path=test.{language}", *dry)
+    sentence = "data.test: test.fr: no such file; there are files for en, de; directions with that language will have no score"
+    assert result.status == 0 and sentence in result.errors
 
 
 @pytest.mark.parametrize(
@@ -511,7 +586,18 @@ def test_a_file_with_a_damaged_end_is_refused_before_anything_is_printed(folder,
 
 
 def test_nothing_in_is_nothing_out(folder, polyglot):
-    assert polyglot(*TRANSLATE).output == ""
+    """From a file as from standard input, as every filter has it."""
+    Path("empty.txt").touch()
+    Path("empty.gz").write_bytes(gzip.compress(b""))
+    for file in ((), ("empty.txt",), ("empty.gz",)):
+        assert polyglot(*TRANSLATE, *file) == Result(0, "", "")
+
+
+def test_a_pipe_is_read_once(folder, polyglot):
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: Path("pipe").write_text("es regnet\n\n"), daemon=True)
+    writer.start()
+    assert polyglot(*TRANSLATE, "pipe") == polyglot(*TRANSLATE, stdin="es regnet\n\n")
 
 
 def test_n_best(folder, polyglot):
@@ -693,23 +779,65 @@ def test_a_mistake_ends_with_status_2_and_no_traceback(folder):
     with start("train", "mine.yaml", "model.encoder=lsmt") as process:
         output, said = process.communicate(timeout=60)
     assert (process.returncode, output) == (2, b"")
-    assert said.decode() == "error: mine.yaml: 1 problem\n  model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, \n"
+    assert said.decode() == "error: mine.yaml: 1 problem\n  model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, embedding, gru, lstm, onmt_rnn, onmt_transformer, transformer\n"
 
 
-def test_control_c_leaves_a_checkpoint_from_which_training_goes_on(folder, polyglot):
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["control-c", "kill"])
+def test_a_stop_leaves_a_checkpoint_from_which_training_goes_on(sent, status, folder, polyglot):
+    """With the exit status of shells, so that nothing that should follow a trained model does."""
     log = Path("other/log.jsonl")
     endless = [f"{key}=1000000" for key in ("training.steps", "validation.every", "training.checkpoint.every")]
     with start("train", "mine.yaml", "run=other", *endless) as process:
         deadline = time.monotonic() + 60
         while not log.exists() and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         said = process.communicate(timeout=60)[1].decode()
-    assert process.returncode == 0 and "Traceback" not in said
+    assert process.returncode == status and "Traceback" not in said
     assert "interrupted; continue with: polyglot train other --resume" in said
     step = checkpoints.steps(Path("other/checkpoints"))[-1]
     assert polyglot("train", "other", "--resume", f"training.steps={step + 2}").status == 0
     assert checkpoints.steps(Path("other/checkpoints"))[-1] == step + 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+    ],
+    ids=["python", "gpu", "machine"],
+)
+def test_too_little_memory_is_a_sentence(error, folder, polyglot, monkeypatch):
+    def update(self):
+        raise error
+
+    monkeypatch.setattr(Trainer, "update", update)
+    assert "error: not enough memory: lower batching.size" in polyglot.refuses("train", "mine.yaml", "run=other")
+
+
+def test_a_bug_keeps_its_traceback(folder, polyglot, monkeypatch):
+    def update(self):
+        raise RuntimeError("shapes do not fit")
+
+    monkeypatch.setattr(Trainer, "update", update)
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        polyglot("train", "mine.yaml", "run=other")
+
+
+def test_a_stop_in_the_last_step_is_no_stop(folder, polyglot, monkeypatch):
+    update = Trainer.update
+
+    def stopped(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        return update(self)
+
+    monkeypatch.setattr(Trainer, "update", stopped)
+    first = polyglot("train", "mine.yaml", "run=other", "training.steps=2")
+    assert (first.status, checkpoints.steps(Path("other/checkpoints"))) == (130, [1])
+    last = polyglot("train", "other", "--resume")
+    assert (last.status, checkpoints.steps(Path("other/checkpoints"))) == (0, [1, 2]) and "next: polyglot evaluate" in last.errors
 
 
 def test_colours_and_boxes_are_only_for_terminals(folder, polyglot):

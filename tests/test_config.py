@@ -140,42 +140,42 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("model: {encoder: {type: lsmt, size: 8}}", "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'?"),
         ("model: {bridge: atention}", "model.bridge.type: no bridge named 'atention'. Did you mean 'attention'?"),
         ("model: {decoder: {type: lstm, layer: 2}}", "model.decoder.layer: no key named 'layer'. Did you mean 'layers'? Known: attention, dropout"),
-        ("model: {encoder: {type: lstm, size: large}}", "model.encoder.size: found 'large'; input should be a valid integer"),
-        ("model: {encoder: {type: lstm, size: 8.0}}", "model.encoder.size: found 8.0; input should be a valid integer"),
+        ("model: {encoder: {type: lstm, size: large}}", "model.encoder.size: found 'large'; expected a whole number"),
+        ("model: {encoder: {type: lstm, size: 8.0}}", "model.encoder.size: found 8.0; expected a whole number"),
         ("model: {encoder: {type: lstm, size: 7}}", "model.encoder: size 7 cannot be shared by two directions; use an even number"),
-        ("model: {encoder: {type: lstm, dropout: 1.5}}", "model.encoder.dropout: found 1.5; input should be less than 1"),
-        ("model: {encoder: {type: lstm, bidirectional: 1}}", "model.encoder.bidirectional: found 1; input should be a valid boolean"),
-        ("model: {encoder: 3}", "model.encoder: found 3; input should be a valid dictionary"),
-        ("model: [lstm]", "model: found ['lstm']; input should be"),
+        ("model: {encoder: {type: lstm, dropout: 1.5}}", "model.encoder.dropout: found 1.5; expected less than 1"),
+        ("model: {encoder: {type: lstm, bidirectional: 1}}", "model.encoder.bidirectional: found 1; expected true or false"),
+        ("model: {encoder: 3}", "model.encoder: found 3; expected a name, or a mapping with `type`"),
+        ("model: [lstm]", "model: found [lstm]; expected a mapping"),
         ("model: {languages: {dd: {encoder: gru}}}", "model.languages.dd: no language named 'dd'. Known: de, en, fr"),
         ("model: {languages: {de: {encodr: gru}}}", "model.languages.de.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: decoder"),
         ("model: {languages: {de: {encoder: gur}}}", "model.languages.de.encoder.type: no encoder named 'gur'. Did you mean 'gru'?"),
-        ("model: {languages: [de]}", "model.languages: found ['de']; input should be a valid dictionary"),
+        ("model: {languages: [de]}", "model.languages: found [de]; expected a mapping"),
         ("optimizer: adma", "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adam, adamw, sgd"),
         ("optimizer: {type: adam, momentum: 0.9}", "optimizer.momentum: no key named 'momentum'. Known: betas, epsilon, learning_rate, type"),
-        ("optimizer: {type: sgd, learning_rate: 1e-3x}", "optimizer.learning_rate: found '1e-3x'; input should be a valid number"),
+        ("optimizer: {type: sgd, learning_rate: 1e-3x}", "optimizer.learning_rate: found '1e-3x'; expected a number"),
         ("text: {steps: [{form: NFC}]}", "text.steps.0: `type` is missing; write a name, or a mapping with `type` and settings"),
         ("learning_rate_schedule: cosin", "learning_rate_schedule.type: no learning rate schedule named 'cosin'. Did you mean 'cosine'?"),
-        ("schedule: with_copie", "with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?"),
+        ("schedule: with_copie", "schedule: with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?"),
         ("schedule: {type: unifrom}", "schedule.type: no schedule named 'unifrom'. Did you mean 'uniform'?"),
-        ("schedule: {copies: 3}", "schedule.copies: found 3; input should be a valid boolean or a valid list"),
+        ("schedule: {copies: 3}", "schedule.copies: found 3; expected true or false or a list"),
         ("schedule: {type: uniform, temperature: 5.0}", "schedule.temperature: no key named 'temperature'. Known: copies, copy_weight, exclude, pairs"),
         ("schedule: {base: 3}", "schedule.base: the name of a schedule is expected, found 3"),
-        ("schedule: [de-en]", "schedule: found ['de-en']; input should be a valid dictionary"),
+        ("schedule: [de-en]", "schedule: found [de-en]; expected a name, or a mapping"),
         ("text: {steps: [lowercse]}", "text.steps.0.type: no type named 'lowercse'. Did you mean 'lowercase'?"),
         ("text: {languages: {xx: [lowercase]}}", "text.languages.xx: no language named 'xx'. Known: de, en, fr"),
-        ("vocabulary: {size: 0}", "vocabulary.size: found 0; input should be greater than"),
-        ("vocabulary: {type: bpee}", "vocabulary.type: found 'bpee'; input should be 'unigram', 'bpe', 'word' or 'char'"),
+        ("vocabulary: {size: 0}", "vocabulary.size: found 0; expected more than"),
+        ("vocabulary: {type: bpee}", "vocabulary.type: found 'bpee'; expected 'unigram', 'bpe', 'word' or 'char'"),
         ("vocabulary: {languages: {xx: {size: 100}}}", "vocabulary.languages.xx: no language named 'xx'"),
         ("validation: {bleu_pairs: [de-xx]}", "validation.bleu_pairs: 'de-xx' matches no pair of the languages en, de, fr"),
         ("validation: {best_by: bleu}", "validation.best_by: 'bleu' needs validation.bleu_pairs"),
         ("search: {n_best: 9}", "search.n_best: 9 hypotheses cannot come from a beam of 5"),
-        ("batching: {by: words}", "batching.by: found 'words'; input should be 'sentences' or 'tokens'"),
-        ("losses: {bridge: {weight: -1}}", "losses.bridge.weight: found -1; input should be greater than or equal to 0"),
-        ("losses: {translation: {weight: 0}}", "losses.translation.weight: found 0; input should be greater than 0"),
+        ("batching: {by: words}", "batching.by: found 'words'; expected 'sentences' or 'tokens'"),
+        ("losses: {bridge: {weight: -1}}", "losses.bridge.weight: found -1; expected at least 0"),
+        ("losses: {translation: {weight: 0}}", "losses.translation.weight: found 0; expected more than 0"),
         ("seeed: 3", "seeed: no key named 'seeed'. Did you mean 'seed'?"),
-        ("seed: one", "seed: found 'one'; input should be a valid integer"),
-        (f"seed: {2**64}", f"seed: found {2**64}; input should be less than"),
+        ("seed: one", "seed: found 'one'; expected a whole number"),
+        (f"seed: {2**64}", f"seed: found {2**64}; expected less than"),
     ],
 )
 def test_what_is_wrong_is_said_where_it_stands(wrong, sentence, problems):
@@ -188,16 +188,16 @@ def test_what_is_wrong_is_said_where_it_stands(wrong, sentence, problems):
     [
         (MINIMAL.replace("[en, de, fr]", "[en, de, en]"), "languages: en named twice"),
         (MINIMAL.replace("[en, de, fr]", "[en, d-e]"), "languages: 'd-e' is no language code; use letters, digits and underscores"),
-        (MINIMAL.replace("[en, de, fr]", "[]"), "languages: found []; list should have at least 1 item"),
+        (MINIMAL.replace("[en, de, fr]", "[]"), "languages: found []; expected at least 1 item"),
         (MINIMAL.replace("[en, de, fr]", "[en]"), "schedule.pairs: '*-*' matches no pair of the languages en"),
         (MINIMAL.replace("languages: [en, de, fr]\n", ""), "languages: missing; it has no default"),
         (MINIMAL.replace("training: {steps: 10}\n", ""), "training: missing; it has no default"),
         (MINIMAL.replace("{steps: 10}", "{}"), "training.steps: missing; it has no default"),
-        (MINIMAL.replace("[{type: text, path: \"train.{language}\"}]", "[]"), "data.train: found []; list should have at least 1 item"),
+        (MINIMAL.replace("[{type: text, path: \"train.{language}\"}]", "[]"), "data.train: found []; expected at least 1 item"),
         (MINIMAL.replace("type: text", "type: txt"), "data.train.0.type: no type named 'txt'. Did you mean 'text'?"),
         (MINIMAL.replace("{language}", "de"), "data.train.0: the path 'train.de' names no {language}; write 'train.{language}.gz'"),
         (MINIMAL.replace("path: \"train.{language}\"", "pairs: {de: [a, b]}"), "data.train.0.pairs: 'de' is no language pair"),
-        (MINIMAL.replace("path: \"train.{language}\"", "pairs: {de-en: [a]}"), "data.train.0.pairs.de-en: found ['a']; list should have at least 2"),
+        (MINIMAL.replace("path: \"train.{language}\"", "pairs: {de-en: [a]}"), "data.train.0.pairs.de-en: found [a]; expected at least 2 items"),
     ],
 )
 def test_what_is_wrong_with_what_every_run_needs(text, sentence, problems):
@@ -417,19 +417,34 @@ def test_a_schedule_of_the_users(load, tmp_path):
     ("override", "sentence"),
     [
         ("training.stepz=5", "training.stepz: no key named 'stepz'. Did you mean 'steps'?"),
-        ("training.steps=many", "training.steps: found 'many'; input should be a valid integer"),
+        ("training.steps=many", "training.steps: found 'many'; expected a whole number"),
         ("training.steps", "'training.steps': an override is written key=value, such as training.steps=1000"),
         ("=5", "'=5': an override is written key=value"),
         ("training.steps.x=5", "'training.steps.x=5': training.steps is 10 and has no keys below it"),
         ("data.train.7.path=x", "'data.train.7.path=x': '7' is no item of a list of 1; they count from 0"),
         ("data.train.first.path=x", "'data.train.first.path=x': 'first' is no item of a list of 1"),
-        ("training.steps=[1", "'[1': no valid YAML"),
+        ("training.steps=[1", "training.steps: '[1': no valid YAML"),
+        ("schedule.base=foo", "schedule.base: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual"),
         ("nonsense.deep.key=1", "nonsense: no key named 'nonsense'."),
     ],
 )
 def test_an_override_that_cannot_be_meant(override, sentence, problems):
     found = problems(MINIMAL, override)
     assert len(found) == 1 and found[0].startswith(sentence), found
+
+
+def test_overrides_and_schedules_that_cannot_be_meant_are_said_with_everything_else(problems, tmp_path):
+    (tmp_path / "broken.yaml").write_text("pairs: [de-en\n")
+    text = MINIMAL.replace("10", "many") + CONTRADICTION.replace("schedule: {pairs: [xx-de]}\n", "seeed: 3\n")
+    others = problems(text)
+    assert len(others) == 5
+    for schedule, said in (("foo", "schedule.base: foo: neither"), (tmp_path / "broken.yaml", "schedule.base: "), ("[x]", "schedule.base: the name")):
+        found = problems(text, f"schedule.base={schedule}", "batching.size=[1", "data.train.7.path=x")
+        assert sorted(found[3:]) == sorted(others) and found[0] == "batching.size: '[1': no valid YAML" and found[2].startswith(said), found
+
+
+def test_what_a_wrong_override_would_have_set_is_not_missed_as_well(problems):
+    assert problems(MINIMAL.replace("steps: 10", "log_every: 1"), "training.steps=[1") == ["training.steps: '[1': no valid YAML"]
 
 
 # YAML as people mean it --------------------------------------------------------------------------------------------------
@@ -485,7 +500,7 @@ def test_what_is_no_yaml_is_refused_with_its_line(text, line, tmp_path):
         read_yaml(tmp_path / "broken.yaml")
 
 
-@pytest.mark.parametrize(("text", "found"), [("", "NoneType"), ("- a\n- b\n", "list"), ("just words\n", "str")])
+@pytest.mark.parametrize(("text", "found"), [("", "nothing"), ("- a\n- b\n", r"\[a, b\]"), ("just words\n", "'just words'")])
 def test_a_file_is_a_mapping(text, found, tmp_path):
     (tmp_path / "odd.yaml").write_text(text)
     with pytest.raises(ConfigError, match=f"odd.yaml: a mapping of keys is expected, found {found}"):
@@ -494,9 +509,20 @@ def test_a_file_is_a_mapping(text, found, tmp_path):
 
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "latin.yaml").write_bytes("run: Köln\n".encode("latin-1"))
-    for path in (tmp_path / "latin.yaml", tmp_path / "none.yaml", tmp_path):
-        with pytest.raises(ConfigError, match="cannot be read"):
-            read_yaml(path)
+    (tmp_path / "zero.yaml").write_text("seed: \0\n")
+    (tmp_path / "deep.yaml").write_text("a: " + "[" * 5000)
+    for path, sentence in (
+        ("latin.yaml", "latin.yaml: line 1: not UTF-8 (invalid start byte 0xf6); write the file in UTF-8"),
+        ("none.yaml", "none.yaml: cannot be read: No such file or directory"),
+        (".", ": cannot be read: Is a directory"),
+        ("zero.yaml", "zero.yaml: no valid YAML: the character U+0000 is not allowed"),
+        ("deep.yaml", "deep.yaml: no valid YAML: nested too deeply"),
+    ):
+        with pytest.raises(ConfigError, match=f"{re.escape(sentence)}$"):
+            read_yaml(tmp_path / path)
+    with pytest.raises(ConfigError, match="no valid YAML") as error:
+        parse_value("[" * 5000)
+    assert len(str(error.value)) < 100
 
 
 def test_parts_can_be_shared_by_anchors(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -222,9 +223,9 @@ def test_which_checkpoint(run, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"beam": 0}, "beam: found 0; input should be greater than or equal to 1"),
+        ({"beam": 0}, "beam: found 0; expected at least 1"),
         ({"bem": 3}, "bem: no key named 'bem'. Did you mean 'beam'?"),
-        ({"beam": "5"}, "beam: found '5'; input should be a valid integer"),
+        ({"beam": "5"}, "beam: found '5'; expected a whole number"),
         ({"length_penalty": -1.0}, "length_penalty: found -1.0"),
         ({"beam": 2, "n_best": 3}, "n_best: 3 hypotheses cannot come from a beam of 2"),
     ],
@@ -255,7 +256,28 @@ def test_one_string_is_no_list(translator):
             call()
 
 
+def test_sentences_may_come_one_after_the_other(translator):
+    sentences, targets = [*text("de-en"), ""], [*text("en-de"), "a"]
+    for kind in (iter, tuple, lambda own: (one for one in own), lambda own: dict.fromkeys(own).keys()):
+        whole = list(kind(sentences))
+        assert translator.translate(kind(sentences), **of("de-en")) == translator.translate(whole, **of("de-en"))
+    assert len(translator.hypotheses(iter(sentences), **of("de-en"))) == len(sentences)
+    assert translator.score(iter(sentences), iter(targets), **of("de-en")) == translator.score(sentences, targets, **of("de-en"))
+    assert translator.translate(iter([]), **of("de-en")) == []
+
+
+@pytest.mark.parametrize("found", [None, 3, len])
+def test_what_is_no_list_is_a_sentence(found, translator):
+    message = re.escape(f"de: a list of sentences is expected, found {found!r}")
+    with pytest.raises(DataError, match=message):
+        translator.translate(found, **of("de-en"))
+    with pytest.raises(DataError, match=message):
+        translator.score(found, ["a"], **of("de-en"))
+
+
 def test_what_is_no_text_is_named(translator):
+    with pytest.raises(DataError, match="de: sentence 2 holds half a character"):
+        translator.translate(["ein Hund", "ein \ud800"], **of("de-en"))
     with pytest.raises(DataError, match="de: sentence 2 should be a string, found None"):
         translator.translate(["ein Hund", None], **of("de-en"))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import multiprocessing
 import shutil
 
@@ -12,6 +14,7 @@ from polyglot.config import check_config
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.inference import Translator
 from polyglot.run import Run, replace_file
+from polyglot.yaml_file import read_yaml, write_yaml
 from tests.runs import tiny_run, tiny_settings, train
 
 
@@ -53,7 +56,7 @@ def test_where_nothing_can_be_written(tmp_path):
 
 def test_no_run_there(tmp_path):
     for path in (tmp_path, tmp_path / "none"):
-        with pytest.raises(ConfigError, match="no run directory: it has no config.yaml"):
+        with pytest.raises(ConfigError, match="no run directory: (it has no config.yaml|there is nothing)"):
             Run.open(path)
 
 
@@ -160,23 +163,57 @@ def test_a_start_that_fails_does_not_stand_in_the_way_of_the_next(error, tmp_pat
     train(tiny_run(tmp_path))
 
 
-def test_the_fingerprint_is_of_all_that_components_are_built_from(tmp_path):
+def test_a_checkpoint_agrees_with_all_that_components_are_built_from(tmp_path):
     run = tiny_run(tmp_path)
     train(run)
+    known = json.loads(json.dumps(run.built_from))
 
-    def fingerprint(**sections):
-        return Run(run.path, check_config(tiny_settings(tmp_path, **sections), where="tiny")).fingerprint
+    def differences(**sections):
+        return Run(run.path, check_config(tiny_settings(tmp_path, **sections), where="tiny")).differences(known)
 
-    assert fingerprint() == run.fingerprint
+    assert differences() == []
     for same in ({"training": {"steps": 9}}, {"optimizer": {"type": "sgd"}}, {"schedule": {"copy_weight": 2.0}}, {"seed": 5}, {"search": {"beam": 9}}):
-        assert fingerprint(**same) == run.fingerprint
-    texts = {"text": {"steps": ["lowercase"]}}, {"text": {"languages": {"de": ["lowercase"]}}}, {"text": {"steps": [{"type": "unicode", "form": "NFKC"}]}}
-    models = {"model": {"bridge": {"heads": 2}}}, {"schedule": {"pairs": ["de-en"]}}, {"model": {"languages": {"de": {"encoder": "gru"}}}}
-    for other in (*models, *texts):
-        assert fingerprint(**other) != run.fingerprint
-    vocabulary = run.vocabulary_file("de")
-    shutil.copy(run.vocabulary_file("fr"), vocabulary)
-    assert fingerprint() != run.fingerprint
+        assert differences(**same) == []
+    for steps in ({"steps": ["lowercase"]}, {"languages": {"de": ["lowercase"]}}, {"steps": [{"type": "unicode", "form": "NFKC"}]}):
+        assert "vocabularies.de" in differences(text=steps)
+    assert differences(model={"bridge": {"heads": 2}}) == ["model.bridge.heads"]
+    assert differences(schedule={"pairs": ["de-en"]}) == ["pairs"]
+    assert differences(model={"languages": {"de": {"encoder": "gru"}}})
+    shutil.copy(run.vocabulary_file("fr"), run.vocabulary_file("de"))
+    assert differences() == ["vocabularies.de"]
+
+
+def test_settings_that_are_newer_than_a_checkpoint_are_at_their_defaults(tmp_path):
+    """As long as the run has them there, too; a setting that is gone is another configuration."""
+    run = tiny_run(tmp_path, model={"embedding": {"dropout": 0.5}})
+    train(run)
+    older = json.loads(json.dumps(run.built_from))
+    del older["model"]["embedding"]["scale"], older["model"]["decoder"]["input_feeding"]
+    assert run.differences(older) == []
+    feeding = check_config(tiny_settings(tmp_path, model={"embedding": {"dropout": 0.5}, "decoder": {"input_feeding": True}}), where="tiny")
+    assert Run(run.path, feeding).differences(older) == ["model.decoder.input_feeding"]
+    del older["model"]["embedding"]["dropout"]
+    assert run.differences(older) == ["model.embedding.dropout"]
+    known = json.loads(json.dumps(run.built_from))
+    known["model"]["encoder"]["gone"] = 3
+    assert run.differences(known) == ["model.encoder.gone"]
+    for nonsense in (None, [], 3, {}, {"model": 3}):
+        assert run.differences(nonsense)
+
+
+def test_a_hash_of_it_all_as_first_checkpoints_have_it(tmp_path):
+    """Of the settings that there were: those that `config.yaml` names."""
+    run = tiny_run(tmp_path)
+    train(run)
+    values = read_yaml(run.path / "config.yaml")
+    del values["model"]["embedding"]["scale"]
+    (run.path / "config.yaml").write_text(write_yaml(values))
+    built = {**run.built_from, "model": values["model"]}
+    stored = hashlib.sha256(json.dumps(built, sort_keys=True).encode()).hexdigest()
+    assert Run.open(run.path).differences(stored) == [] and Run.open(run.path).differences("abc") == ["model, pairs or vocabularies"]
+    values["model"]["bridge"]["heads"] += 1
+    (run.path / "config.yaml").write_text(write_yaml(values))
+    assert Run.open(run.path).differences(stored)
 
 
 def test_another_vocabulary_is_noticed(tmp_path):

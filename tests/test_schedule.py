@@ -80,6 +80,14 @@ class TestEverySchedule:
         same = sum(one.at(step) == other.at(step) for step in range(200))
         assert same == 200 if name == "round_robin" else same < 150
 
+    def test_tasks_that_no_phase_leaves_a_step_to(self, name):
+        phases = [{"until_step": 10, "copies": True}, {"from_step": 10, "until_step": 20, "pairs": ["de-en"]}]
+        schedule = build(name, copies=True, phases=phases)
+        others = [task.name for task in schedule.tasks if not task.pair.is_copy]
+        assert names(schedule.never(steps=10)) == others
+        assert names(schedule.never(steps=11)) == names(schedule.never(steps=20)) == [one for one in others if one != "de-en"]
+        assert schedule.never(steps=21) == [] and build(name).never(steps=1) == []
+
     def test_phases(self, name):
         phases = [{"until_step": 10, "copies": True}, {"from_step": 5, "until_step": 20, "pairs": ["de-en"]}, {"from_step": 30, "pairs": ["en-*"]}]
         schedule = build(name, copies=True, phases=phases)
@@ -160,8 +168,8 @@ def test_a_pair_that_is_named_twice_is_one_task():
         ("phases=[{pairs: [xx-de]}]", "schedule.phases.0.pairs: 'xx-de' matches no pair"),
         ("phases=[{until_step: 5}]", "schedule.phases.0: names neither pairs nor copies"),
         ("phases=[{from_step: 5, until_step: 5, pairs: [en-de]}]", "schedule.phases.0: until_step 5 is not after from_step 5"),
-        ("tasks_per_update=0", "schedule.tasks_per_update: found 0; input should be greater than or equal to 1"),
-        ("copy_weight=0", "schedule.copy_weight: found 0; input should be greater than 0"),
+        ("tasks_per_update=0", "schedule.tasks_per_update: found 0; expected at least 1"),
+        ("copy_weight=0", "schedule.copy_weight: found 0; expected more than 0"),
         ("exclude=[en-*, '*-en']", "schedule: no task is left to train"),
     ],
 )
@@ -177,9 +185,9 @@ def test_what_cannot_be_meant_is_a_sentence(kind, override, sentence, tmp_path):
     [
         ("{de-fr: 2.0}", "schedule.weights: de-fr is not among the pairs and copies of the schedule: en-de, en-fr"),
         ("{de: 2.0}", "schedule.weights: de is not among the pairs and copies of the schedule"),
-        ("{de-en: 0}", "schedule.weights.de-en: found 0; input should be greater than 0"),
-        ("{de-en: -1.0}", "schedule.weights.de-en: found -1.0; input should be greater than 0"),
-        ("{de-en: much}", "schedule.weights.de-en: found 'much'; input should be a valid number"),
+        ("{de-en: 0}", "schedule.weights.de-en: found 0; expected more than 0"),
+        ("{de-en: -1.0}", "schedule.weights.de-en: found -1.0; expected more than 0"),
+        ("{de-en: much}", "schedule.weights.de-en: found 'much'; expected a number"),
     ],
 )
 def test_weights_that_cannot_be_meant(weights, sentence, tmp_path):

@@ -218,7 +218,10 @@ def work_of_a_target_token(run: Path) -> float:
         for name, own in build_model(config, opened.vocabularies, seed=None).component_parameters().items()
     }
     sources, targets = dataset.source_lengths.sum(), (dataset.target_lengths + 1).sum()
-    return 6 * ((matrices["encoder.en"] + matrices["bridge"]) * sources / targets + matrices["decoder.de"])
+    # Two matrices meet the bridge's rows instead of the target's positions: that of `general` attention and half of the combining one.
+    on_rows = 2 * config.model.decoder.size * config.model.memory_size
+    rows = config.model.bridge.heads * len(dataset.target_lengths) / targets
+    return 6 * ((matrices["encoder.en"] + matrices["bridge"]) * sources / targets + matrices["decoder.de"] - on_rows * (1 - rows))
 
 
 def decoding_loop(run: Path, text: Path) -> dict[str, float]:
@@ -234,21 +237,28 @@ def decoding_loop(run: Path, text: Path) -> dict[str, float]:
     sentences = text.read_text().splitlines()
     decoder = model.model.decoders["de"]
     matrices = sum(one.numel() for key, one in decoder.named_parameters() if one.dim() == 2 and "embedding" not in key)
-    rows, step = 0, decoder.step
+    of_words = decoder.body.recurrence.weight_ih_l0.numel()  # meets each different word of a step once
+    of_memory = decoder.body.attention.query.weight.numel() + decoder.body.combine.weight.numel() // 2  # each row of the bridge, once
+    work, step, start = 0, decoder.step, decoder.start
 
     def counted(tokens, state, memory):  # noqa: ANN001, ANN202
-        nonlocal rows
-        rows += len(tokens)
+        nonlocal work
+        work += 2 * (len(tokens) * (matrices - of_words - of_memory) + len(tokens.unique()) * of_words)
         return step(tokens, state, memory)
 
-    decoder.step = counted
+    def started(memory):  # noqa: ANN001, ANN202
+        nonlocal work
+        work += 2 * memory.states.shape[0] * memory.states.shape[1] * of_memory
+        return start(memory)
+
+    decoder.step, decoder.start = counted, started
     shares, seconds = [], []
     for _ in range(3):
-        limit, rows = matrix_product_limit(), 0
+        limit, work = matrix_product_limit(), 0
         began = time.perf_counter()
         model.translate(sentences, source="en", target="de", beam=5, length_penalty=0.0)
         seconds.append(time.perf_counter() - began)
-        shares.append(2 * matrices * rows / seconds[-1] / limit)
+        shares.append(work / seconds[-1] / limit)
     return {
         "share_of_matrix_product_limit": statistics.median(shares),
         "sentences_per_second_loaded": len(sentences) / statistics.median(seconds),

@@ -2,13 +2,18 @@
 
 They are `datasets.Dataset`s in the cache folder of `datasets` (HF_DATASETS_CACHE), made without its builders: those take a tenth
 of a second each to find what they have cached, and their text reader has its own idea of a line.
+
+All of them together stay below a bound: what was used longest ago goes first. Whoever has such a table open keeps what it reads: its
+memory map outlives the name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +22,12 @@ from polyglot.errors import DataError
 if TYPE_CHECKING:
     import pyarrow
     from datasets import Dataset
+    from datasets.table import MemoryMappedTable
+
+BOUND = 50.0
+"""GiB of all tables together, unless POLYGLOT_CACHE_GIB says otherwise."""
+RECENT = 3600
+"""Seconds in which what was used is not removed, whatever the bound: another process may be about to open it."""
 
 
 def fingerprint(*parts: object) -> str:
@@ -36,24 +47,64 @@ def cached(name: str, tables: Callable[[], Iterable[pyarrow.Table]]) -> Dataset:
     Written to a file of this process and renamed when complete: who is stopped half-way, or comes second, does no harm.
     """
     from datasets import Dataset, config
-    from datasets.table import MemoryMappedTable
 
+    bound = _bound()
     path = Path(config.HF_DATASETS_CACHE) / "polyglot" / f"{name}.arrow"
     try:
         if not _is_complete(path):
             _write(path, tables())
-        return Dataset(MemoryMappedTable.from_file(str(path)), fingerprint=name)
+            _prune(path.parent, bound)
+        return Dataset(_opened(path, tables), fingerprint=name)
     except OSError as error:
         raise DataError(f"{path}: the cache cannot be used: {error.strerror or error}; HF_DATASETS_CACHE may name another folder") from None
 
 
+def _opened(path: Path, tables: Callable[[], Iterable[pyarrow.Table]]) -> MemoryMappedTable:
+    """The table, marked as used just now; written once more if another process has just removed it."""
+    from datasets.table import MemoryMappedTable
+
+    try:
+        with suppress(PermissionError):  # somebody else's file in a shared cache
+            os.utime(path)
+        return MemoryMappedTable.from_file(str(path))
+    except FileNotFoundError:
+        _write(path, tables())
+        return MemoryMappedTable.from_file(str(path))
+
+
+def _prune(folder: Path, bound: int) -> None:
+    """Remove what was used longest ago until all is within the bound, and what killed processes left half-written with it."""
+    files = []
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # removed by another process meanwhile
+            status = path.stat()
+            files.append((status.st_mtime, status.st_size, path))
+    size = sum(own for _, own, _ in files)
+    for used, own, path in sorted(files):
+        if size <= bound or used > time.time() - RECENT:
+            return
+        with suppress(PermissionError):
+            path.unlink(missing_ok=True)
+            size -= own
+
+
+def _bound() -> int:
+    """Bytes. Raises DataError for what is no number."""
+    text = os.environ.get("POLYGLOT_CACHE_GIB", str(BOUND))
+    try:
+        return int(float(text) * 2**30)
+    except (ValueError, OverflowError):
+        raise DataError(f"POLYGLOT_CACHE_GIB: found {text!r}; expected a number of GiB, such as {BOUND:g}") from None
+
+
 def _is_complete(path: Path) -> bool:
     """A stream of Arrow ends with eight bytes of its own; a file without them was cut off, by a full disk or a power cut."""
-    if not path.is_file():
+    try:
+        with path.open("rb") as file:
+            file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            return file.read() == b"\xff\xff\xff\xff\0\0\0\0"
+    except FileNotFoundError:
         return False
-    with path.open("rb") as file:
-        file.seek(-min(8, path.stat().st_size), os.SEEK_END)
-        return file.read() == b"\xff\xff\xff\xff\0\0\0\0"
 
 
 def _write(path: Path, tables: Iterable[pyarrow.Table]) -> None:

@@ -22,10 +22,14 @@ LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def file_problem(path: Path) -> str | None:
-    """What is wrong with a file, as far as can be said without reading it."""
+    """What is wrong with a file that should hold some text, as far as can be said without reading it."""
+    return _unreadable(path) or (None if path.stat().st_size else f"{path}: the file is empty")
+
+
+def _unreadable(path: Path) -> str | None:
     try:
-        with path.open("rb") as file:
-            return None if file.read(1) else f"{path}: the file is empty"
+        with path.open("rb"):
+            return None
     except FileNotFoundError:
         return f"{path}: no such file"
     except IsADirectoryError:
@@ -34,15 +38,18 @@ def file_problem(path: Path) -> str | None:
         return f"{path}: cannot be read: {error.strerror}"
 
 
-def line_blocks(path: Path) -> Iterator[list[str]]:
-    """The lines of a file, a block of it at a time. Raises DataError with the line number for what is no UTF-8."""
-    if problem := file_problem(path):
+def line_blocks(path: Path, *, empty: bool = False) -> Iterator[list[str]]:
+    """The lines of a file, a block of it at a time. Raises DataError with the line number for what is no UTF-8.
+
+    empty: whether no line at all is fine, too.
+    """
+    if problem := _unreadable(path):
         raise DataError(problem)
     done = 0
     for lines in _decoded(_byte_blocks(path), place=str(path)):
         done += len(lines)
         yield lines
-    if not done:
+    if not done and not empty:
         raise DataError(f"{path}: the file is empty")
 
 

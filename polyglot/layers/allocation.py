@@ -1,8 +1,11 @@
-"""Where tensors get their memory from on a CPU."""
+"""How the process handles its memory."""
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import gc
+import os
 import platform
 
 MMAP_MAX, TRIM_THRESHOLD = -4, -1  # mallopt(3)
@@ -10,12 +13,24 @@ NEVER = 2**31 - 1
 
 
 def keep_freed_memory() -> None:
-    """Let the process keep the memory of freed tensors for the next ones.
+    """Let the process keep the memory of freed tensors for the next ones, and take it in large pages. Before PyTorch is loaded.
 
     glibc hands large blocks back to the system at once, and every step of training faults tens of thousands of fresh pages in
-    again: a tenth of its time. Other C libraries have no such switch and are left alone.
+    again: a tenth of its time. Other C libraries have no such switch and are left alone. Large pages (2 MiB) are PyTorch's own
+    setting; where the system has none, nothing changes.
     """
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     if platform.libc_ver()[0] == "glibc":
         library = ctypes.CDLL(None)
         library.mallopt(MMAP_MAX, 0)
         library.mallopt(TRIM_THRESHOLD, NEVER)
+
+
+def collect_rarely() -> None:
+    """Look for unreachable circles of objects after 100 000 new objects instead of 700, and not at all when the process ends.
+
+    Loading PyTorch makes half a million objects that all stay; looking through them again and again takes a fifth of a second,
+    and once more at the end another third.
+    """
+    gc.set_threshold(100_000, *gc.get_threshold()[1:])
+    atexit.register(gc.freeze)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from polyglot.layers.linear import Linear, linear
 from polyglot.layers.masks import masked_softmax
 
 KINDS = ("dot", "general", "mlp")
@@ -24,23 +24,23 @@ class Attention(nn.Module):
         assert kind != "dot" or query_size == memory_size, "dot attention needs equal sizes"
         self.kind = kind
         if kind == "general":
-            self.query = nn.Linear(query_size, memory_size, bias=False)
+            self.query = Linear(query_size, memory_size, bias=False)
         elif kind == "mlp":
-            self.query = nn.Linear(query_size, memory_size, bias=False)
-            self.key = nn.Linear(memory_size, memory_size)
-            self.energy = nn.Linear(memory_size, 1, bias=False)
+            self.query = Linear(query_size, memory_size, bias=False)
+            self.key = Linear(memory_size, memory_size)
+            self.energy = Linear(memory_size, 1, bias=False)
 
     def keys(self, memory: Tensor) -> Tensor:
         """What queries are compared with, computed once a sentence. memory (B, K, D) -> (B, K, Q), or (B, K, D) for `mlp`"""
         if self.kind == "mlp":
             return self.key(memory)
-        return functional.linear(memory, self.query.weight.t()) if self.kind == "general" else memory
+        return linear(memory, self.query.weight.t()) if self.kind == "general" else memory
 
-    def forward(self, queries: Tensor, keys: Tensor, memory: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """queries (B, T, Q), keys of the memory, memory (B, K, D), mask (B, K) or None -> contexts (B, T, D), weights (B, T, K)"""
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """queries (B, T, Q), keys and values (B, K, ·) of the memory, mask (B, K) or None -> contexts (B, T, ·), weights (B, T, K)"""
         if self.kind == "mlp":
             scores = self.energy(torch.tanh(self.query(queries).unsqueeze(2) + keys.unsqueeze(1))).squeeze(-1)
         else:
             scores = queries @ keys.transpose(1, 2)
         weights = masked_softmax(scores, None if mask is None else mask.unsqueeze(1))
-        return weights @ memory, weights
+        return weights @ values, weights

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from polyglot.layers.linear import product
+
 SLICE_BYTES = {"cpu": 32 * 2**20, "cuda": 512 * 2**20}  # cpu: a usual batch in one slice, so that products are large; both bound the memory
 
 
@@ -28,7 +30,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         rows = max(1, SLICE_BYTES.get(states.device.type, SLICE_BYTES["cuda"]) // (4 * len(weight)))
         for start in range(0, len(states), rows):
             part, wanted = states[start : start + rows], targets[start : start + rows].unsqueeze(1)
-            scores = torch.addmm(bias.to(states.dtype), part, projection.t()).float()
+            scores = product(part, projection, bias.to(states.dtype)).float()
             largest, chosen = scores.amax(dim=1), scores.gather(1, wanted).squeeze(1)
             mean = scores.mean(dim=1) if smoothing else 0.0
             gradient = torch.softmax(scores, dim=1, out=scores)
@@ -40,7 +42,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                 gradient.scatter_add_(1, wanted, gradient.new_full(wanted.shape, smoothing - 1))
                 grad_bias += gradient.sum(dim=0)
                 gradient = gradient.to(states.dtype)
-                torch.mm(gradient, projection, out=grad_states[start : start + rows])
+                grad_states[start : start + rows] = product(gradient, projection.t())
                 grad_weight.addmm_(gradient.t(), part, beta=float(start > 0))  # 0 for the first slice: what was there does not count
         if needed:
             ctx.save_for_backward(grad_states, grad_weight.to(weight.dtype), grad_bias.to(bias.dtype))

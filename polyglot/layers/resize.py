@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from torch import nn
 
+from polyglot.layers.linear import Linear
+
 
 def resize(size: int, wanted: int) -> nn.Module:
     """From states of one size to those of another."""
-    return nn.Identity() if size == wanted else nn.Linear(size, wanted)
+    return nn.Identity() if size == wanted else Linear(size, wanted)

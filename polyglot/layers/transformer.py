@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from polyglot.layers.cache import Cache
 from polyglot.layers.dropout import Dropout
+from polyglot.layers.linear import Linear
 from polyglot.layers.masks import fused_attention, masked_softmax
 from polyglot.layers.positions import rotated
 from polyglot.registry import ComponentConfig
@@ -73,8 +74,8 @@ class SelfAttention(nn.Module):
     def __init__(self, size: int, config: BlockConfig, *, rotary: bool = False) -> None:
         super().__init__()
         self.heads, self.rotary, self.share = config.heads, rotary, config.attention_dropout
-        self.inputs = nn.Linear(size, 3 * size)  # queries, keys and values in one product
-        self.output = nn.Linear(size, size)
+        self.inputs = Linear(size, 3 * size)  # queries, keys and values in one product
+        self.output = Linear(size, size)
 
     def forward(self, states: Tensor, mask: Tensor | None, *, causal: bool = False) -> Tensor:
         """states (B, S, D), mask (B, S) or None -> (B, S, D); causal: no position sees what follows it"""
@@ -105,9 +106,9 @@ class CrossAttention(nn.Module):
     def __init__(self, size: int, config: BlockConfig, *, memory_size: int) -> None:
         super().__init__()
         self.heads, self.share = config.heads, config.attention_dropout
-        self.queries = nn.Linear(size, size)
-        self.memory = nn.Linear(memory_size, 2 * size)  # keys and values in one product
-        self.output = nn.Linear(size, size)
+        self.queries = Linear(size, size)
+        self.memory = Linear(memory_size, 2 * size)  # keys and values in one product
+        self.output = Linear(size, size)
 
     def forward(self, states: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
         """states (B, T, D), memory (B, K, M), mask (B, K) or None -> (B, T, D)"""
@@ -150,9 +151,9 @@ class FeedForward(nn.Module):
     def __init__(self, size: int, config: BlockConfig) -> None:
         super().__init__()
         self.gated, self.activation = config.activation == "swiglu", config.activation
-        self.hidden = nn.Linear(size, config.feed_forward * (2 if self.gated else 1))
+        self.hidden = Linear(size, config.feed_forward * (2 if self.gated else 1))
         self.dropout = Dropout(config.activation_dropout)
-        self.output = nn.Linear(config.feed_forward, size)
+        self.output = Linear(config.feed_forward, size)
 
     def forward(self, states: Tensor) -> Tensor:
         """(..., D) -> (..., D)"""
@@ -161,7 +162,7 @@ class FeedForward(nn.Module):
             gate, hidden = hidden.chunk(2, dim=-1)
             hidden = functional.silu(gate) * hidden
         else:
-            hidden = functional.gelu(hidden) if self.activation == "gelu" else hidden.relu_()  # in place: nobody needs it from before
+            hidden = functional.gelu(hidden) if self.activation == "gelu" else hidden.relu()
         return self.output(self.dropout(hidden))
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from polyglot.batch import BOS, PAD
+from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import Dropout
+from polyglot.layers.linear import Linear
 from polyglot.layers.resize import resize
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
@@ -79,6 +82,15 @@ class LanguageEncoder(nn.Module):
         return states * mask.unsqueeze(-1)
 
 
+class DecodingState(NamedTuple):
+    """Where a translation stands."""
+
+    body: Any
+    """what the decoder keeps"""
+    output: DeferredLinear
+    """the output layer, laid out once for many steps"""
+
+
 class LanguageDecoder(nn.Module):
     """Target words of one language from any memory."""
 
@@ -97,7 +109,7 @@ class LanguageDecoder(nn.Module):
         super().__init__()
         self.embedding = Embedding(embedding, table, tag=tag)
         self.body = like.body if like else DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
-        self.output = like.output if like and same_words else nn.Linear(self.body.size, table.num_embeddings)
+        self.output = like.output if like and same_words else Linear(self.body.size, table.num_embeddings)
         if embedding.tie_output:
             self.output.weight = table.weight
         self.same_words = same_words
@@ -110,18 +122,32 @@ class LanguageDecoder(nn.Module):
         """target_in and target_mask (B, T) -> states (B, T, D), still to be projected"""
         return self.body(self.embedding(target_in), target_mask, memory)
 
-    def start(self, memory: Memory) -> Any:
+    def start(self, memory: Memory) -> DecodingState:
         """The decoding state before the first word, one row a sentence of the memory (B, K, D)."""
-        return self.body.start(memory)
+        return DecodingState(self.body.start(memory), DeferredLinear(self.output.weight, self.output.bias))
 
-    def step(self, tokens: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
+    def step(self, tokens: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
         """tokens (N,) -> scores (N, V) of the next word, before the softmax, and the state after it"""
-        states, state = self.body.step(self.embedding(tokens), state, memory)
-        return self.output(states), state
+        different, rows = tokens.unique(return_inverse=True)
+        words = self.body.read(self.embedding(different), state.body).index_select(0, rows)
+        states, body = self.body.step(words, state.body, memory)
+        return state.output(states), state._replace(body=body)
 
-    def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:
+    def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
         """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
-        return self.body.reorder(state, rows, sentences)
+        return state._replace(body=self.body.reorder(state.body, rows, sentences))
+
+
+class Unfilled(TorchFunctionMode):
+    """Inside, modules do not draw the first values of their parameters: they come from `initialize` or a checkpoint."""
+
+    DRAWS = {Tensor.uniform_, Tensor.normal_, nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_, nn.init.xavier_uniform_}
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+        kwargs = kwargs or {}
+        if function in self.DRAWS:
+            return kwargs["tensor"] if "tensor" in kwargs else args[0]
+        return function(*args, **kwargs)
 
 
 def initialize(module: nn.Module, *, initial_range: float | None, seed: str, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from polyglot.batch import Batch
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
-from polyglot.model.language import EmbeddingConfig, LanguageDecoder, LanguageEncoder, embedding_table, initialize
+from polyglot.model.language import EmbeddingConfig, LanguageDecoder, LanguageEncoder, Unfilled, embedding_table, initialize
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig, spelt_out
 from polyglot.sharing import SharingConfig
@@ -137,8 +137,15 @@ class TranslationModel(nn.Module):
         sharing: the languages that have a component in common.
         """
         super().__init__()
-        pairs = list(pairs)
         self.sharing = sharing
+        with Unfilled():
+            self._build(config, vocabulary_sizes, list(pairs))
+        if seed is not None:
+            for name, component in self.components().items():
+                initialize(component, initial_range=config.initial_range, seed=str(seed), name=name)
+
+    def _build(self, config: ModelConfig, vocabulary_sizes: Mapping[str, int], pairs: Sequence[LanguagePair]) -> None:
+        sharing = self.sharing
         self.embeddings = nn.ModuleDict()  # for both sides of a language, and those that languages share, by group
         self.source_embeddings, self.target_embeddings = nn.ModuleDict(), nn.ModuleDict()
         self.encoders, self.decoders = nn.ModuleDict(), nn.ModuleDict()
@@ -174,9 +181,6 @@ class TranslationModel(nn.Module):
                 like=companion("decoder", language, self.decoders),
                 same_words=sharing.same_words(language, tied=own.embedding.tie_output),
             )
-        if seed is not None:
-            for name, component in self.components().items():
-                initialize(component, initial_range=config.initial_range, seed=str(seed), name=name)
 
     def forward(self, batch: Batch) -> Output:
         memory = self.encode(batch.task.source, batch.source, batch.source_mask)

@@ -19,7 +19,7 @@ from polyglot.run import Run
 from polyglot.sharing import components_of
 from polyglot.task import LanguagePair, match_pairs
 from polyglot.training.initial import Initial, freeze
-from polyglot.training.start import build_datasets, build_model, check_machine, corpora_of, initial_vocabularies
+from polyglot.training.start import build_datasets, build_model, build_schedule, check_machine, check_test_text, corpora_of, directions, initial_vocabularies
 
 MEBIBYTE = 2**20
 
@@ -37,10 +37,23 @@ class Plan:
     def memory(self) -> dict[str, int]:
         """Bytes by purpose; the activations are an estimate for the widest batch of the first epoch of the longest task."""
         config, total = self.config, sum(self.parameters.values())
-        kept = {"sgd": 1 if getattr(config.optimizer, "momentum", 0) else 0}.get(config.optimizer.type, 2)
         own = lambda pair: sum(self.parameters.get(name, 0) for name in components_of(pair, config.sharing))  # noqa: E731
         gradients = max(own(task.pair) for task in config.tasks) * config.schedule.tasks_per_update
-        return {"parameters": 4 * total, "optimizer": 4 * kept * total, "gradients": 4 * gradients, "activations": self._activations()}
+        return {"parameters": 4 * total, "optimizer": 4 * self._kept() * total, "gradients": 4 * gradients, "activations": self._activations()}
+
+    def memory_in_words(self) -> dict[str, str]:
+        """What that is, by purpose."""
+        kept, batches = self._kept(), self.config.schedule.tasks_per_update
+        return {
+            "parameters": "4 bytes each",
+            "optimizer": f"{kept} numbers of {self.config.optimizer.type} for each parameter" if kept else f"nothing: {self.config.optimizer.type} keeps none",
+            "gradients": f"of the components that {'one task trains' if batches == 1 else f'{batches} tasks train'} in an update",
+            "activations": "of the widest batch",
+        }
+
+    def _kept(self) -> int:
+        """Numbers that the optimizer keeps for each parameter."""
+        return {"sgd": 1 if getattr(self.config.optimizer, "momentum", 0) else 0}.get(self.config.optimizer.type, 2)
 
     def _activations(self) -> int:
         """Numbers kept for the way back: about 16 states for each layer and position, as many bytes each as a float has."""
@@ -71,9 +84,12 @@ class Plan:
         components.add_section()
         components.add_row("all", f"{sum(self.parameters.values()):,}")
         yield components
-        memory = Table("memory for", "MiB", title="Memory of training, estimated")
-        for purpose, size in self.memory().items():
-            memory.add_row(purpose, f"{size / MEBIBYTE:,.0f}")
+        memory = Table("memory for", "MiB", "which is", title="Memory of training, estimated")
+        sizes, made_of = self.memory(), self.memory_in_words()
+        for purpose, size in sizes.items():
+            memory.add_row(purpose, f"{size / MEBIBYTE:,.0f}", made_of[purpose])
+        memory.add_section()
+        memory.add_row("all", f"{sum(sizes.values()) / MEBIBYTE:,.0f}", "besides the program itself, about 500 MiB")
         yield memory
 
 
@@ -84,12 +100,13 @@ def plan(config: Config) -> Plan:
     _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":
         _check_held_out(config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages))
-    directions = [LanguagePair(one.source, other.target) for one in config.pairs for other in config.pairs]
-    _check_held_out(config, config.data.test, list(dict.fromkeys(directions)))
+    check_test_text(config)
+    _check_held_out(config, config.data.test, directions(config))
     normalisers = Run(config.run, config).normalisers
     initial = Initial(config) if config.initialize else None
     vocabularies = initial_vocabularies(config, corpora, normalisers, initial, languages=config.languages)
     datasets = build_datasets(config, corpora, vocabularies, normalisers)
+    build_schedule(config, datasets)
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
     if initial:

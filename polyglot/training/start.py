@@ -22,7 +22,8 @@ from polyglot.model.model import TranslationModel
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
-from polyglot.schedule import SCHEDULES
+from polyglot.schedule import SCHEDULES, Schedule
+from polyglot.task import LanguagePair
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.initial import Initial, freeze
@@ -38,7 +39,29 @@ def corpora_of(config: Config, corpora: Sequence[ComponentConfig]) -> Corpora:
     problems = result.check()
     if problems:
         raise DataError("\n".join(problems))
+    for sentence in result.left_aside():
+        logger.info(sentence)
     return result
+
+
+def check_test_text(config: Config) -> None:
+    """What `evaluate` will read, looked at without reading it; languages that have none are said.
+
+    Raises DataError for files that cannot be used, or when there is no text for any direction.
+    """
+    if not config.data.test:
+        return
+    text = Corpora(config.data.test, folder=Path(config.data.folder), languages=config.languages)
+    if problems := text.problems():
+        raise DataError("\n".join(f"data.test: {problem}" for problem in problems))
+    text.check_any(directions(config))
+    for sentence in text.lacking():
+        logger.warning(f"data.test: {sentence}; directions with that language will have no score")
+
+
+def directions(config: Config) -> list[LanguagePair]:
+    """From every language with an encoder into every one with a decoder."""
+    return list(dict.fromkeys(LanguagePair(one.source, other.target) for one in config.pairs for other in config.pairs))
 
 
 def build_vocabularies(
@@ -71,6 +94,18 @@ def build_datasets(config: Config, corpora: Corpora, vocabularies: Mapping[str, 
     return {task.name: TaskDataset(task, corpora, vocabularies, normalisers, **given) for task in config.tasks}
 
 
+def build_schedule(config: Config, datasets: Mapping[str, TaskDataset]) -> Schedule:
+    """The schedule of a run; tasks that its phases leave no step to are said."""
+    sizes = {task.pair: len(datasets[task.name]) for task in config.tasks}
+    schedule = SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, sizes=sizes, seed=config.seed)
+    if never := schedule.never(steps=config.training.steps):
+        logger.warning(
+            f"schedule.phases: {', '.join(task.name for task in never)} will not train at all, because no phase has them before training.steps, "
+            f"{config.training.steps}; train longer, or change the phases (schedule.phases=[] leaves them out)"
+        )
+    return schedule
+
+
 def build_model(config: Config, vocabularies: Mapping[str, Vocabulary], *, seed: int | None) -> TranslationModel:
     """The model of a run; on the meta device it costs nothing and can still be counted."""
     sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
@@ -100,6 +135,7 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     if config.training.trackers:
         accelerator.init_trackers("polyglot", init_kwargs={})
     corpora = corpora_of(config, config.data.train)
+    check_test_text(config)
     missing = [language for language in config.languages if language not in run.vocabularies]
     if missing and checkpoints.steps(run.checkpoints):
         raise CheckpointError(f"{run.vocabulary_file(missing[0])}: no such file, but the checkpoints were trained with it; put it back")
@@ -117,13 +153,12 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
         initial.check(run.vocabularies)
         initial.load_into(model)
     freeze(model, config.freeze, config.tasks)
-    sizes = {task.pair: len(datasets[task.name]) for task in config.tasks}
     trainer = Trainer(
         run,
         model=model,
         optimizer=OPTIMIZERS.build(config.optimizer, parameters=[one for one in model.parameters() if one.requires_grad]),
         learning_rate=LEARNING_RATES.build(config.learning_rate_schedule, steps=config.training.steps),
-        schedule=SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, sizes=sizes, seed=config.seed),
+        schedule=build_schedule(config, datasets),
         streams={name: BatchStream(dataset, config.batching, seed=config.seed) for name, dataset in datasets.items()},
         criterion=Criterion(config.losses),
         accelerator=accelerator,

@@ -71,7 +71,8 @@ class Trainer:
         self.pending: list[Trained] = []
         self.norms: list[tuple[int, Tensor]] = []
         self.saved: int | None = None
-        self.interrupted = False
+        self.interrupted = 0
+        """The signal that asked for an end, if one did."""
 
     def train(self) -> None:
         """Go on until the last step, an early stop, or an interruption; every end leaves a checkpoint."""
@@ -132,7 +133,7 @@ class Trainer:
                 "optimizer": self.run.config.optimizer.type,
                 "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(),
             },
-            configuration=self.run.fingerprint,
+            configuration=self.run.built_from,
         )
         self.saved = self.progress.step
         if self.progress.best and self.progress.best["step"] == self.progress.step:
@@ -142,8 +143,7 @@ class Trainer:
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Go on exactly where a checkpoint was written."""
-        if checkpoint.manifest["configuration"] != self.run.fingerprint:
-            raise CheckpointError(f"{checkpoint.path}: comes from another configuration than {self.run.path / 'config.yaml'}")
+        self.run.check_same(checkpoint)
         state, optimizer = checkpoint.training_state(), self.run.config.optimizer.type
         if "progress" not in state:
             raise CheckpointError(f"{checkpoint.path}: was taken out of another run and cannot be continued; begin a new run with `initialize`")
@@ -267,7 +267,7 @@ class Trainer:
         """Ctrl-C and a polite end finish the step and leave a checkpoint; a second Ctrl-C does not wait."""
 
         def stop(number: int, frame: Any) -> None:
-            self.interrupted = True
+            self.interrupted = number
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
         if threading.current_thread() is not threading.main_thread():

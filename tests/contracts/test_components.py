@@ -139,6 +139,10 @@ class TestBridges:
             assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in bridge.parameters())
 
 
+def step(decoder, embedded, state, memory):
+    return decoder.step(decoder.read(embedded, state), state, memory)
+
+
 @pytest.mark.parametrize("name", [there(name) for name in DECODERS.names()])
 class TestDecoders:
     @pytest.fixture
@@ -154,7 +158,7 @@ class TestDecoders:
         for decoder in self.variants(name):
             whole, state = decoder(embedded, mask, memory), decoder.start(memory)
             for position in range(5):
-                states, state = decoder.step(embedded[:, position], state, memory)
+                states, state = step(decoder, embedded[:, position], state, memory)
                 assert close(states, whole[:, position])
 
     def test_no_position_sees_what_follows(self, name, memory):
@@ -169,13 +173,13 @@ class TestDecoders:
         embedded, _ = sentences([2] * 6, 2)
         for decoder in self.variants(name):
             state = decoder.reorder(decoder.start(memory), torch.tensor([0, 0, 1, 1, 2, 2]), None)
-            first, state = decoder.step(embedded[:, 0], state, memory)
+            first, state = step(decoder, embedded[:, 0], state, memory)
             kept, left = torch.tensor([1, 0, 5, 4]), torch.tensor([0, 2])
-            second, _ = decoder.step(embedded[kept, 1], decoder.reorder(state, kept, left), memory.select(left))
+            second, _ = step(decoder, embedded[kept, 1], decoder.reorder(state, kept, left), memory.select(left))
             for row, old in enumerate(kept.tolist()):
                 own = memory.select(torch.tensor([old // 2]))
-                one, state_one = decoder.step(embedded[old : old + 1, 0], decoder.start(own), own)
-                two, _ = decoder.step(embedded[old : old + 1, 1], state_one, own)
+                one, state_one = step(decoder, embedded[old : old + 1, 0], decoder.start(own), own)
+                two, _ = step(decoder, embedded[old : old + 1, 1], state_one, own)
                 assert close(first[old], one[0]) and close(second[row], two[0])
 
     def test_masked_rows_of_the_memory_are_invisible(self, name, memory):
@@ -203,6 +207,14 @@ class TestCombinations:
             optimizer.step()
             optimizer.zero_grad()
         assert losses[2] < losses[0]
+
+    def test_every_parameter_gets_its_first_value(self, encoder, bridge, decoder):
+        torch.use_deterministic_algorithms(True)  # then memory that nothing has been written to is NaN
+        try:
+            model = tiny_model(tiny_config(encoder, bridge, decoder))
+        finally:
+            torch.use_deterministic_algorithms(False)
+        assert [name for name, parameter in model.named_parameters() if not parameter.isfinite().all()] == []
 
     def test_gradients_touch_only_what_the_task_uses(self, encoder, bridge, decoder):
         model = tiny_model(tiny_config(encoder, bridge, decoder), ["de-en", "en-de", "fr-fr"])

@@ -291,9 +291,29 @@ def test_a_pattern_without_any_file_is_one_problem(tmp_path):
 def test_columns_that_are_not_there_are_named_with_those_that_are(tmp_path):
     write(tmp_path / "a.jsonl", [json.dumps({"german": "x", "meta": {"fr": "y"}})])
     corpus = corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": {"de": "german", "en": "english"}}, languages=("de", "en"))
-    assert corpus.check() == [f"{tmp_path}/a.jsonl: no column english; it has german, meta, meta.fr"]
+    assert corpus.check() == [f"{tmp_path}/a.jsonl, line 1: no column english; it has german, meta, meta.fr"]
     [problem] = corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": "meta.{language}"}, languages=("fr", "en")).check()
-    assert problem == f"{tmp_path}/a.jsonl: no column for en; there are columns for fr"
+    assert problem == f"{tmp_path}/a.jsonl, line 1: no column for en; there are columns for fr"
+
+
+def test_columns_of_a_parquet_file_stand_in_no_line(tmp_path):
+    corpus = corpora(tmp_path, as_parquet(tmp_path) | {"columns": {"de": "german", "en": "anglais"}}, languages=("de", "en"))
+    assert corpus.check() == [f"{tmp_path}/a.parquet: no column anglais; it has german, x, english"]
+
+
+@pytest.mark.parametrize("kind", [as_files_of_a_pair, as_tsv, as_jsonl, as_parquet])
+def test_text_of_a_language_that_the_run_lacks_is_left_aside_and_said(kind, tmp_path):
+    config = configured(kind(tmp_path))
+    assert Corpora([config], folder=tmp_path, languages=("de", "en")).left_aside() == []
+    without = Corpora([config], folder=tmp_path, languages=("de",))
+    [sentence] = without.left_aside()
+    assert str(tmp_path / "a.") in sentence or "text files of de-en" in sentence
+    assert sentence.endswith(": en left aside; `languages` does not name it")
+
+
+@pytest.mark.parametrize("kind", [as_text, as_tsv_with_header, as_parquet_with_translation])
+def test_a_pattern_names_no_language_of_its_own(kind, tmp_path):
+    assert Corpora([configured(kind(tmp_path))], folder=tmp_path, languages=("de",)).left_aside() == []
 
 
 def test_a_file_that_may_not_be_read(folder, monkeypatch):
@@ -380,7 +400,7 @@ def test_tsv_rows_that_are_too_short(tmp_path):
     with pytest.raises(DataError, match="a.tsv, line 3: 1 column"):
         corpora(tmp_path, {"name": "tsv", "path": "a.tsv", "columns": "{language}", "header": True}).parallel(pair("de-en"))
     corpus = corpora(tmp_path, {"name": "tsv", "path": "a.tsv", "columns": {"de": 1, "en": 3}}, languages=("de", "en"))
-    assert corpus.check() == [f"{tmp_path}/a.tsv: no column 3; it has 1, 2"]
+    assert corpus.check() == [f"{tmp_path}/a.tsv, line 1: no column 3; it has 1, 2"]
 
 
 def test_parquet_files_that_are_none(tmp_path):

@@ -61,7 +61,7 @@ def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
     assert text.startswith(f"{path}: 7 problems")
     assert "metrics: no metric named 'chfr'. Did you mean 'chrf'? Known: bleu, chrf" in text
     assert "lowercased: no key named 'lowercased'. Did you mean 'lowercase'?" in text
-    assert "sentences: found 0; input should be greater than or equal to 1" in text
+    assert "sentences: found 0; expected at least 1" in text
     assert "search.beem: no key named 'beem'. Did you mean 'beam'?" in text
     assert "reference: no reference named 'attention_brige_bilingual'. Did you mean 'attention_bridge_bilingual'?" in text
     assert "tokenizer: no tokenizer named '13b'. Did you mean '13a'?" in text

@@ -8,17 +8,17 @@ import weakref
 import pytest
 import torch
 
-from polyglot.layers.deferred import DeferredLinear, turned
+from polyglot.layers.deferred import DeferredLinear
 
 
 def leaves(dtype=torch.double):
     torch.manual_seed(0)
-    return [torch.randn(*shape, dtype=dtype, requires_grad=True) for shape in [(5, 3), (5,), (3, 4), (3, 4)]]
+    return [torch.randn(*shape, dtype=dtype, requires_grad=True) for shape in [(5, 3), (5,), (4, 3), (4, 3)]]
 
 
 def steps(weight, bias, one, other):
     linear = DeferredLinear(weight, bias)
-    return linear(one) + linear(linear(other)[:3].tanh()) * linear(one)
+    return linear(one) + linear(linear(other)[:, :3].tanh()) * linear(one)
 
 
 @pytest.mark.parametrize("biased", [True, False])
@@ -27,7 +27,7 @@ def test_values_and_gradients_are_those_of_the_plain_products(biased):
     given = (weight, bias, one, other) if biased else (weight, one, other)
     whole = steps if biased else lambda weight, one, other: steps(weight, None, one, other)
     assert torch.autograd.gradcheck(whole, given)
-    first = weight @ one + (bias.unsqueeze(1) if biased else 0)
+    first = one @ weight.t() + (bias if biased else 0)
     assert torch.allclose(DeferredLinear(weight, bias if biased else None)(one), first)
 
 
@@ -65,9 +65,3 @@ def test_a_way_back_that_never_comes_to_the_matrix_leaves_nothing():
     (expected,) = torch.autograd.grad(outputs, weight, retain_graph=True)
     torch.autograd.grad(outputs, one, retain_graph=True)
     assert torch.allclose(torch.autograd.grad(outputs, weight)[0], expected)
-
-
-def test_turned_is_the_transpose_and_contiguous_both_ways():
-    states = torch.randn(3, 4, dtype=torch.double, requires_grad=True)
-    assert torch.equal(turned(states), states.t()) and turned(states).is_contiguous()
-    assert torch.autograd.gradcheck(turned, states)

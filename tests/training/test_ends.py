@@ -336,7 +336,7 @@ def test_a_second_one_does_not_wait(tmp_path):
 
 
 def test_ctrl_c_of_the_program(tmp_path):
-    """A process of its own: it leaves a checkpoint, ends well, says how to go on; and goes on."""
+    """A process of its own: it leaves a checkpoint, ends as shells expect, says how to go on; and goes on."""
     config = write_config(tmp_path, training={"steps": 1_000_000, "log_every": 1}, validation={"every": 10**6})
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
@@ -353,7 +353,7 @@ def test_ctrl_c_of_the_program(tmp_path):
         output, errors = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 0, errors
+    assert process.returncode == 130, errors
     assert output == "" and "Traceback" not in errors
     assert f"polyglot train {tmp_path / 'run'} --resume" in " ".join(errors.split())
     run = Run.open(tmp_path / "run")

@@ -84,7 +84,7 @@ def test_what_is_frozen_stays_and_the_rest_learns(source):
     ("sections", "kind", "sentence"),
     [
         ({"freeze": ["*"]}, ConfigError, "freeze: nothing is left to train in the task en-de; leave one of its components free"),
-        ({"initialize": {"bridge": "no/run"}}, ConfigError, "no/run: no run directory: it has no config.yaml"),
+        ({"initialize": {"bridge": "no/run"}}, ConfigError, "no/run: no run directory: there is nothing"),
         (
             {"initialize": {"encoder.de": {"run": "{source}", "component": "encoder.it"}}},
             CheckpointError,

@@ -48,7 +48,20 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
     for component in ("encoder.en", "bridge", "decoder.fr"):
         assert f"{planned.parameters[component]:,}" in shown
     assert str(LINES) in shown and f"{sum(planned.parameters.values()):,}" in shown
-    assert all(size > 0 for size in planned.memory().values())
+    memory = planned.memory()
+    assert all(size > 0 for size in memory.values()) and memory.keys() == planned.memory_in_words().keys()
+    assert f"{sum(memory.values()) / 2**20:,.0f}" in shown.split("Memory of training")[1].split("│ all ")[1].splitlines()[0]
+    assert all(words in shown for words in planned.memory_in_words().values())
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "kept", "words"),
+    [("adam", 2, "2 numbers of adam"), ("sgd", 0, "nothing: sgd"), ({"type": "sgd", "momentum": 0.5}, 1, "1 numbers of sgd")],
+)
+def test_memory_of_optimizers(optimizer, kept, words, tmp_path):
+    planned = plan(load_config(write_config(tmp_path, optimizer=optimizer)))
+    assert planned.memory()["optimizer"] == 4 * kept * sum(planned.parameters.values())
+    assert planned.memory_in_words()["optimizer"].startswith(words)
 
 
 def test_it_leaves_no_run_behind(tmp_path):

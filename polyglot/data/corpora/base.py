@@ -47,6 +47,10 @@ class Corpus(ABC):
     def lacking(self) -> dict[str, str]:
         """Languages of the run without text here, and what is missing; a problem when no other corpus has them."""
 
+    def left_aside(self) -> list[str]:
+        """Languages that its settings name and the run does not have."""
+        return []
+
     @abstractmethod
     def pairs(self) -> set[LanguagePair]:
         """What it can serve, copies included."""

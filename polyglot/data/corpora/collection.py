@@ -38,13 +38,21 @@ class Corpora:
 
     def check(self) -> list[str]:
         """Every problem that can be seen without reading it all; what is left is found when the text is read."""
-        found = [(corpus, corpus.problems()) for corpus in self._corpora]
-        problems = [problem for _, own in found for problem in own]
-        have = {pair.source for corpus, own in found if not own for pair in corpus.pairs()}
-        for language in self.languages:
-            if language not in have:
-                problems += [lacking[language] for corpus in self._corpora if language in (lacking := corpus.lacking())]
-        return list(dict.fromkeys(problems))
+        return list(dict.fromkeys(self.problems() + self.lacking()))
+
+    def problems(self) -> list[str]:
+        """What is wrong with what there is."""
+        return [problem for corpus in self._corpora for problem in corpus.problems()]
+
+    def lacking(self) -> list[str]:
+        """What is missing for languages that have no text: a problem in training, though not in held-out text."""
+        have = {pair.source for corpus in self._corpora if not corpus.problems() for pair in corpus.pairs()}
+        without = [language for language in self.languages if language not in have]
+        return [lacking[language] for language in without for corpus in self._corpora if language in (lacking := corpus.lacking())]
+
+    def left_aside(self) -> list[str]:
+        """A sentence for each corpus with text in languages that the run does not have."""
+        return [f"{corpus.name}: {few(own)} left aside; `languages` does not name it" for corpus in self._corpora if (own := corpus.left_aside())]
 
     def check_any(self, wanted: Collection[LanguagePair]) -> None:
         """Raises DataError when there is text for none of the pairs: held-out text may lack some."""

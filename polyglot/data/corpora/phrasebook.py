@@ -47,6 +47,9 @@ class PhrasebookCorpus(TableCorpus):
     def _wanted(self) -> dict[str, str]:
         return {language: language for language in self.languages}
 
+    def left_aside(self) -> list[str]:
+        return []
+
     def problems(self) -> list[str]:
         return [] if self.columns() else [f"{self.name}: has none of {few(self.languages)}; it knows {few(self.available())}"]
 

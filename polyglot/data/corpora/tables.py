@@ -43,6 +43,14 @@ class TableCorpus(Corpus):
     def _read(self) -> Dataset:
         """All wanted columns, each under the name of its language."""
 
+    @property
+    def heading(self) -> str:
+        """Where the columns have their names from, for messages."""
+        return self.name
+
+    def left_aside(self) -> list[str]:
+        return [] if isinstance(self.config.columns, str) else [language for language in self.config.columns if language not in self.languages]
+
     def columns(self) -> dict[str, str]:
         """The column of each language that has one."""
         return self._present()
@@ -61,7 +69,7 @@ class TableCorpus(Corpus):
         try:
             absent = [column for language, column in self._wanted().items() if language not in self.columns()]
             if absent and (not isinstance(self.config.columns, str) or not self.columns()):
-                return [f"{self.name}: no column {few(absent)}; it has {few(self.available())}"]
+                return [f"{self.heading}: no column {few(absent)}; it has {few(self.available())}"]
         except DataError as error:
             return [str(error)]
         return []
@@ -70,7 +78,7 @@ class TableCorpus(Corpus):
         if self.problems():
             return {}
         return {
-            language: f"{self.name}: no column for {language}; there are columns for {few(self.columns())}"
+            language: f"{self.heading}: no column for {language}; there are columns for {few(self.columns())}"
             for language in self.languages
             if language not in self.columns()
         }
@@ -102,6 +110,10 @@ class TableFile(TableCorpus):
     @property
     def name(self) -> str:
         return str(self.path)
+
+    @property
+    def heading(self) -> str:
+        return f"{self.path}, line 1"
 
     def available(self) -> Sequence[str]:
         if problem := file_problem(self.path):
@@ -169,6 +181,10 @@ class JsonlCorpus(TableFile):
 @CORPORA.register("parquet")
 class ParquetCorpus(TableFile):
     """A Parquet file; a row without text in some language is an empty sentence there."""
+
+    @property
+    def heading(self) -> str:
+        return self.name
 
     def _names(self) -> Sequence[str]:
         return schema_names(self._open().schema_arrow)

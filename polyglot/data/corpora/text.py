@@ -71,6 +71,10 @@ class TextCorpus(Corpus):
             self._own = {language: list(paths) for language, paths in own.items()}
             self._missing = {}
 
+    def left_aside(self) -> list[str]:
+        named = dict.fromkeys(language for pair in self.config.pairs or () for language in pair.split("-"))
+        return [language for language in named if language not in self.languages]
+
     @property
     def name(self) -> str:
         return str(self.folder / self.config.path) if self.config.path else f"the text files of {few(self.config.pairs)}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
+from polyglot.layers.linear import Linear
 from polyglot.layers.masks import masked_softmax
 from polyglot.model.bridges.base import BRIDGES, Bridge
 from polyglot.model.memory import Memory
@@ -27,8 +28,8 @@ class AttentionBridge(Bridge):
 
     def __init__(self, config: Config, *, size: int) -> None:
         super().__init__()
-        self.hidden = nn.Linear(size, config.hidden_size, bias=False)
-        self.heads = nn.Linear(config.hidden_size, config.heads, bias=False)
+        self.hidden = Linear(size, config.hidden_size, bias=False)
+        self.heads = Linear(config.hidden_size, config.heads, bias=False)
 
     def forward(self, states: Tensor, mask: Tensor) -> Memory:
         scores = self.heads(self.hidden(states).relu()).transpose(1, 2)  # (B, K, S)

@@ -36,8 +36,12 @@ class Decoder(nn.Module):
         """The state before the first word, one row a sentence."""
         raise NotImplementedError
 
-    def step(self, embedded: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
-        """embedded (N, E) -> states (N, D) of the next word, and the state after it"""
+    def read(self, embedded: Tensor, state: Any) -> Tensor:
+        """What a step takes in of each word, whatever came before it: computed once where many hypotheses end alike. (U, E) -> (U, ·)"""
+        return embedded
+
+    def step(self, words: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
+        """words (N, ·) as they were read -> states (N, D) of the next word, and the state after it"""
         raise NotImplementedError
 
     def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:

@@ -65,8 +65,8 @@ class OpenNmtRnnDecoder(Decoder):
         stacked = initial.expand(self.layer_count, -1, -1).contiguous()
         return RnnState((stacked,) * (2 if self.lstm else 1), initial.new_zeros(1, *initial.shape))
 
-    def step(self, embedded: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
-        states, state = self._run(embedded.unsqueeze(1), state, memory)
+    def step(self, words: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
+        states, state = self._run(words.unsqueeze(1), state, memory)
         return states.squeeze(1), state
 
     def reorder(self, state: RnnState, rows: Tensor, sentences: Tensor | None) -> RnnState:
@@ -128,11 +128,15 @@ class OpenNmtTransformerDecoder(Decoder):
     def start(self, memory: Memory) -> TransformerState:
         return TransformerState([], 0)
 
-    def step(self, embedded: Tensor, state: TransformerState, memory: Memory) -> tuple[Tensor, TransformerState]:
+    def read(self, embedded: Tensor, state: TransformerState) -> Tensor:
+        """(U, E) -> (U, D), where the words stand now"""
+        return self.positions(self.inputs(embedded).unsqueeze(1), state.length).squeeze(1)
+
+    def step(self, words: Tensor, state: TransformerState, memory: Memory) -> tuple[Tensor, TransformerState]:
         for layer, caches in zip(self.theirs.transformer_layers, state.caches):
             for name, cache in caches.items():
                 getattr(layer, name).layer_cache = True, dict(cache)
-        states = self._run(self.positions(self.inputs(embedded).unsqueeze(1), state.length), memory, step=state.length)
+        states = self._run(words.unsqueeze(1), memory, step=state.length)
         after = [{name: getattr(layer, name).layer_cache[1] for name in ("self_attn", "context_attn")} for layer in self.theirs.transformer_layers]
         return states.squeeze(1), TransformerState(after, state.length + 1)
 

@@ -9,25 +9,27 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.layers.attention import Attention
-from polyglot.layers.deferred import DeferredLinear, turned
+from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import Dropout
-from polyglot.layers.recurrent import KINDS, Columns, Stepper, run, start_state
+from polyglot.layers.linear import Linear, linear
+from polyglot.layers.recurrent import KINDS, LayerStates, Stepper, run, start_state, tanh
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig
 
 
 class DecodingState(NamedTuple):
-    """Where N hypotheses stand; they are columns here."""
+    """Where N hypotheses stand."""
 
     stepper: Stepper
     combine: DeferredLinear
     """the matrices of a step, laid out once for many"""
     keys: Tensor
-    """of the attention, (B, K, ·), computed once a sentence"""
-    recurrence: Columns
-    feed: Tensor | None
-    """(D, N): the last output, when it is fed back"""
+    values: Tensor
+    """of the attention, each (B, K, ·), computed once a sentence"""
+    recurrence: LayerStates
+    feed: Tensor
+    """(N, D): the last output where it is fed back, else (N, 0)"""
 
 
 class RecurrentDecoder(Decoder):
@@ -53,6 +55,7 @@ class RecurrentDecoder(Decoder):
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
         self.size, self.layer_count, self.input_feeding = config.size, config.layers, config.input_feeding
+        self.input_size = input_size
         self.recurrence = KINDS[self.kind](
             input_size + (config.size if config.input_feeding else 0),
             config.size,
@@ -60,48 +63,59 @@ class RecurrentDecoder(Decoder):
             batch_first=True,
             dropout=config.dropout if config.layers > 1 else 0.0,
         )
-        self.initial = nn.Identity() if memory_size == config.size else nn.Linear(memory_size, config.size)
+        self.initial = nn.Identity() if memory_size == config.size else Linear(memory_size, config.size)
         self.attention = Attention(config.attention, query_size=config.size, memory_size=memory_size)
-        self.combine = nn.Linear(memory_size + config.size, config.size, bias=False)
+        self.combine = Linear(memory_size + config.size, config.size, bias=False)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         if not self.input_feeding:
             outputs = run(self.recurrence, embedded, start_state(self.kind, self.initial(memory.mean()), self.layer_count))
-            contexts, _ = self.attention(outputs, self.attention.keys(memory.states), memory.states, memory.mask)
-            return self.dropout(torch.tanh(self.combine(torch.cat([contexts, outputs], dim=-1))))
+            contexts, _ = self.attention(outputs, self.attention.keys(memory.states), self._values(memory), memory.mask)
+            return self.dropout(tanh(contexts + linear(outputs, self._combine_outputs)))
         state, states = self.start(memory), []
-        for column in embedded.permute(1, 2, 0).contiguous().unbind():  # each step reads the output before it: no fused call exists
-            output, state = self._step(column, state, memory)
+        for words in self.read(embedded.transpose(0, 1), state).unbind():  # each step needs the output before it: no fused call exists
+            output, state = self.step(words, state, memory)
             states.append(output)
-        return torch.stack(states).permute(2, 0, 1)
+        return torch.stack(states, dim=1)
 
     def start(self, memory: Memory) -> DecodingState:
-        stepper, combine = Stepper(self.recurrence), DeferredLinear(self.combine.weight)
         initial = self.initial(memory.mean())
-        feed = initial.new_zeros(initial.shape[::-1]) if self.input_feeding else None
-        return DecodingState(stepper, combine, self.attention.keys(memory.states), stepper.start(initial), feed)
+        stepper = Stepper(self.recurrence, word_size=self.input_size)
+        return DecodingState(
+            stepper,
+            combine=DeferredLinear(self._combine_outputs),
+            keys=self.attention.keys(memory.states),
+            values=self._values(memory),
+            recurrence=stepper.start(initial),
+            feed=torch.zeros_like(initial) if self.input_feeding else initial[:, :0],
+        )
 
-    def step(self, embedded: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
-        output, state = self._step(turned(embedded), state, memory)
-        return output.t(), state
+    def read(self, embedded: Tensor, state: DecodingState) -> Tensor:
+        return state.stepper.read(embedded)
 
-    def _step(self, embedded: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
-        """embedded (E, N) -> output (D, N) and the state after it"""
-        inputs = torch.cat([embedded, state.feed]) if self.input_feeding else embedded
-        outputs, recurrence = state.stepper(inputs, state.recurrence)
+    def step(self, words: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
+        outputs, recurrence = state.stepper(words, state.feed, state.recurrence)
         # The hypotheses of a sentence are so many queries to its one memory.
-        queries = turned(outputs).unflatten(0, (len(memory.states), -1))
-        contexts, _ = self.attention(queries, state.keys, memory.states, memory.mask)
-        output = state.combine(torch.cat([turned(contexts.flatten(0, 1)), outputs]))
-        output = self.dropout(torch.tanh(output))
-        return output, state._replace(recurrence=recurrence, feed=output if self.input_feeding else None)
+        queries = outputs.unflatten(0, (len(state.keys), -1))
+        contexts, _ = self.attention(queries, state.keys, state.values, memory.mask)
+        output = self.dropout(tanh(contexts.flatten(0, 1) + state.combine(outputs)))
+        return output, state._replace(recurrence=recurrence, feed=output if self.input_feeding else output[:, :0])
 
     def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
-        recurrence = tuple(tuple(part.index_select(1, rows) for part in layer) for layer in state.recurrence)
-        feed = None if state.feed is None else state.feed.index_select(1, rows)
-        keys = state.keys if sentences is None else state.keys.index_select(0, sentences)
-        return state._replace(keys=keys, recurrence=recurrence, feed=feed)
+        recurrence = tuple(tuple(part.index_select(0, rows) for part in layer) for layer in state.recurrence)
+        if sentences is not None:
+            state = state._replace(keys=state.keys.index_select(0, sentences), values=state.values.index_select(0, sentences))
+        return state._replace(recurrence=recurrence, feed=state.feed.index_select(0, rows))
+
+    def _values(self, memory: Memory) -> Tensor:
+        """W_c m of every memory row, (B, K, D): with W = [W_c W_s], W [c; s] is W_c c + W_s s, and a mixture of rows can be mixed after W_c."""
+        return linear(memory.states, self.combine.weight[:, : memory.states.shape[-1]])
+
+    @property
+    def _combine_outputs(self) -> Tensor:
+        """W_s (D, D)"""
+        return self.combine.weight[:, -self.size :]
 
 
 @DECODERS.register("lstm")

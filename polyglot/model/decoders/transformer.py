@@ -48,9 +48,13 @@ class TransformerDecoder(Decoder):
     def start(self, memory: Memory) -> DecodingState:
         return DecodingState((None,) * len(self.layers), tuple(layer.cross.prepare(memory.states) for layer in self.layers))
 
-    def step(self, embedded: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
+    def read(self, embedded: Tensor, state: DecodingState) -> Tensor:
+        """(U, E) -> (U, D), where the words stand now"""
         written = state.caches[0].length if state.caches[0] else 0
-        states = self.positions(self.inputs(embedded).unsqueeze(1), written).squeeze(1)
+        return self.positions(self.inputs(embedded).unsqueeze(1), written).squeeze(1)
+
+    def step(self, words: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
+        states = words
         caches = []
         for layer, cache, prepared in zip(self.layers, state.caches, state.memories):
             states, cache = layer.step(states, cache, prepared, memory.mask)

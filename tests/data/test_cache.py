@@ -1,0 +1,103 @@
+"""Tables on disk stay within a bound, and nobody loses what is in use."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import datasets
+import pyarrow
+import pytest
+
+from polyglot.data import cache
+from polyglot.errors import DataError
+
+ROWS = 1000
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path))
+    return tmp_path / "polyglot"
+
+
+def table(number):
+    """A cached table of its own; every row says which."""
+    dataset = cache.cached(f"table{number}", lambda: [pyarrow.table({"text": [f"{number} and some text"] * ROWS})])
+    assert dataset["text"][:] == [f"{number} and some text"] * ROWS
+    return dataset
+
+
+def names(folder):
+    return sorted(path.stem for path in folder.glob("*.arrow"))
+
+
+def age(folder, *hours):
+    """The tables of these numbers were used so many hours ago."""
+    for number, ago in enumerate(hours):
+        os.utime(folder / f"table{number}.arrow", times=(time.time() - ago * 3600,) * 2)
+
+
+def bound(monkeypatch, folder, tables):
+    """So many of them fit."""
+    monkeypatch.setenv("POLYGLOT_CACHE_GIB", str((tables + 0.5) * (folder / "table0.arrow").stat().st_size / 2**30))
+
+
+def test_what_was_used_longest_ago_goes_first(folder, monkeypatch):
+    for number in range(4):
+        table(number)
+    assert names(folder) == ["table0", "table1", "table2", "table3"]
+    age(folder, 5, 9, 7, 3)
+    table(1)  # used again
+    bound(monkeypatch, folder, 3)
+    table(4)
+    assert names(folder) == ["table1", "table3", "table4"]
+
+
+def test_what_was_used_in_the_last_hour_stays_whatever_the_bound(folder, monkeypatch):
+    for number in range(3):
+        table(number)
+    age(folder, 0.5, 2, 0.9)
+    bound(monkeypatch, folder, 0)
+    table(3)
+    assert names(folder) == ["table0", "table2", "table3"]
+
+
+def test_what_a_killed_process_left_goes_too(folder, monkeypatch):
+    table(0)
+    (folder / "table9.12345").write_bytes(b"x" * 10**5)
+    os.utime(folder / "table9.12345", times=(0, 0))
+    bound(monkeypatch, folder, 2)
+    table(1)
+    assert {path.name for path in folder.iterdir()} == {"table0.arrow", "table1.arrow"}
+
+
+def test_a_table_that_is_open_can_be_read_after_it_was_removed(folder, monkeypatch):
+    opened = table(0)
+    age(folder, 2)
+    bound(monkeypatch, folder, 0)
+    table(1)
+    assert names(folder) == ["table1"]
+    assert opened["text"][:] == ["0 and some text"] * ROWS
+    assert table(0)["text"][:] == opened["text"][:]  # and it can be had again
+
+
+def test_a_table_that_another_process_removes_at_that_moment_is_written_again(folder, monkeypatch):
+    table(0)
+    complete = cache._is_complete
+
+    def removed(path):
+        found = complete(path)
+        path.unlink()
+        return found
+
+    monkeypatch.setattr(cache, "_is_complete", removed)
+    table(0)
+    assert names(folder) == ["table0"]
+
+
+@pytest.mark.parametrize("text", ["much", "inf", "nan", ""])
+def test_a_bound_that_is_none(text, monkeypatch):
+    monkeypatch.setenv("POLYGLOT_CACHE_GIB", text)
+    with pytest.raises(DataError, match=f"POLYGLOT_CACHE_GIB: found '{text}'; expected a number of GiB, such as 50"):
+        table(0)
