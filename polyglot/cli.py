@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from polyglot.console import LogLines, aside
 from polyglot.errors import PolyglotError
-from polyglot.layers.allocation import collect_rarely, keep_freed_memory
+from polyglot.process import collect_rarely, keep_freed_memory
 from polyglot.version import VERSION
 
 

@@ -48,7 +48,7 @@ def tiny_component(registry: Registry, name: str | dict) -> dict[str, object]:
     return {"type": name, **{key: value for key, value in TINY.items() if key in registry.get(name).Config.model_fields}}
 
 
-def tiny_model(config: ModelConfig, pairs: Sequence[str] = ("de-en", "en-de"), *, seed: int = 1) -> TranslationModel:
+def tiny_model(config: ModelConfig, pairs: Sequence[str] = ("de-en", "en-de"), *, seed: int | None = 1) -> TranslationModel:
     parsed = [LanguagePair.parse(pair) for pair in pairs]
     languages = {language for pair in parsed for language in (pair.source, pair.target)}
     return TranslationModel(config, vocabulary_sizes=dict.fromkeys(languages, VOCABULARY), pairs=parsed, seed=seed)

@@ -14,7 +14,7 @@ import polyglot
 
 PACKAGE = Path(polyglot.__file__).parent
 FLOORS = [
-    {"errors", "registry", "task", "shipped", "yaml_file", "problems", "version", "console", "sharing"},
+    {"errors", "registry", "task", "shipped", "yaml_file", "problems", "version", "console", "process", "sharing"},
     {"text", "layers", "batch"},
     {"model", "data", "schedule", "optim"},
     {"decoding"},  # below `config`, which holds its settings

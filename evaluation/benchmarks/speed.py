@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 THREADS = 2
@@ -67,14 +68,18 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--steps", type=int, default=80, help="training steps of each repetition; the first windows are left out")
     parser.add_argument("--translation-steps", type=int, default=1000, help="training steps of the models that translate")
-    parser.add_argument("--only", choices=["start", "training", "languages", "translation"], action="append")
+    parser.add_argument("--only", choices=["start", "products", "training", "languages", "translation"], action="append")
     options = parser.parse_args()
     options.data, options.work = options.data.resolve(), options.work.resolve()
     options.work.mkdir(parents=True, exist_ok=True)
     if options.peer:
         options.peer = options.peer.resolve()
         prepare_peer(options)
-    parts = {"start": start, "training": training, "languages": languages, "translation": translation}
+    from polyglot.process import collect_rarely, keep_freed_memory
+
+    keep_freed_memory()  # what is measured in this process has what the command has: the loop of decoding, and the limit
+    collect_rarely()
+    parts = {"start": start, "products": products, "training": training, "languages": languages, "translation": translation}
     figures = {"machine": machine(), "threads": THREADS, "repetitions": options.repetitions}
     for name in options.only or parts:
         figures[name] = parts[name](options)
@@ -95,6 +100,30 @@ def start(options: argparse.Namespace) -> dict[str, float]:
     run = ours(options, "start", steps=1)
     first = log(run)[0]["time"]
     return {"help_seconds": statistics.median(helps), "second_start_to_first_step_seconds": first - began}
+
+
+def products(options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """GFLOP/s of the products of one step, for a few rows and for many: PyTorch's own, ours, and ours with the matrix laid out."""
+    import torch
+    from torch.nn import functional
+
+    from polyglot.layers.linear import LaidOut, product
+
+    torch.set_num_threads(THREADS)
+    figures = {}
+    with torch.inference_mode():
+        for width, height in ((1024, 2048), (512, 8000)):
+            weight, bias = torch.randn(height, width), torch.randn(height)
+            for rows in (5, 64, 1024):
+                inputs, laid_out = torch.randn(rows, width), LaidOut(weight, bias)
+                ways = {
+                    "PyTorch": lambda: functional.linear(inputs, weight, bias),
+                    "ours": lambda: product(inputs, weight, bias),
+                    "laid out": lambda: laid_out(inputs),
+                }
+                work = 2 * rows * width * height
+                figures[f"{rows} rows by {height} x {width}"] = {name: work / median_seconds(way) / 1e9 for name, way in ways.items()}
+    return figures
 
 
 def training(options: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -229,10 +258,7 @@ def decoding_loop(run: Path, text: Path) -> dict[str, float]:
     import torch
 
     import polyglot
-    from polyglot.layers.allocation import keep_freed_memory
-
     torch.set_num_threads(THREADS)
-    keep_freed_memory()  # as the command does
     model = polyglot.load(run)
     sentences = text.read_text().splitlines()
     decoder = model.model.decoders["de"]
@@ -342,12 +368,17 @@ def matrix_product_limit() -> float:
 
     torch.set_num_threads(THREADS)
     one, other = torch.randn(2048, 2048), torch.randn(2048, 2048)
+    return 2 * 2048**3 / median_seconds(lambda: one @ other)
+
+
+def median_seconds(work: Callable[[], object]) -> float:
+    """Of ten calls, after two to warm up."""
     seconds = []
     for _ in range(12):
         began = time.perf_counter()
-        one @ other
+        work()
         seconds.append(time.perf_counter() - began)
-    return 2 * 2048**3 / statistics.median(seconds[2:])
+    return statistics.median(seconds[2:])
 
 
 def mean_words(path: Path) -> float:

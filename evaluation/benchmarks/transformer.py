@@ -175,7 +175,7 @@ def profile(options: argparse.Namespace) -> dict[str, float]:
     from torch.profiler import profile as record
 
     import polyglot
-    from polyglot.layers.allocation import keep_freed_memory
+    from polyglot.process import keep_freed_memory
 
     keep_freed_memory()
     torch.set_num_threads(1)
@@ -244,7 +244,7 @@ def work(run: Path, text: Path, number: int, beam: int, like: str | None, barrie
     import torch
 
     import polyglot
-    from polyglot.layers.allocation import keep_freed_memory
+    from polyglot.process import keep_freed_memory
 
     keep_freed_memory()
     torch.set_num_threads(1)

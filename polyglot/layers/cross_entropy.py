@@ -57,4 +57,5 @@ class ProjectedCrossEntropy(torch.autograd.Function):
 
 def projected_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
     """The summed loss of N tokens; equals `F.cross_entropy(W h + b, y, reduction="sum", label_smoothing=smoothing)`."""
-    return ProjectedCrossEntropy.apply(states, weight, bias, targets, smoothing, torch.is_grad_enabled())
+    with torch.autocast(states.device.type, enabled=False):  # the states' type is the type of the product
+        return ProjectedCrossEntropy.apply(states, weight, bias, targets, smoothing, torch.is_grad_enabled())

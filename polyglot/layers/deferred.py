@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from polyglot.layers.linear import LaidOut
 
@@ -64,6 +65,7 @@ class _Step(torch.autograd.Function):
         return matrix.product(inputs)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, None]:  # noqa: ANN001
         ctx.matrix.keep(*ctx.saved_tensors, gradient)
         return ctx.matrix.back(gradient), gradient.new_zeros(()), None
@@ -76,6 +78,7 @@ class _Collect(torch.autograd.Function):
         return weight.new_zeros(())
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
         inputs, gradients = ctx.matrix.collect()
         bias = None if ctx.bias_dtype is None else gradients.sum(dim=0, dtype=ctx.bias_dtype)

@@ -1,22 +1,24 @@
 """Matrix products over rows of states, by oneDNN where that is fastest: float32 on a CPU.
 
-For such products PyTorch calls the BLAS it was built with. Its oneDNN kernels take a tenth less time for a thousand rows, a fifth
-less for sixty, and with the matrix laid out in advance a small part of it for the few rows of a decoding step.
+For such products PyTorch calls the BLAS it was built with. Its oneDNN kernels are faster, the fewer the rows the more, and most of
+all with the matrix laid out in advance; `evaluation/benchmarks/speed.py --only products` shows by how much on a machine.
 """
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+KERNELS = ("_linear_pointwise", "_reorder_linear_weight")  # what torch.compile uses; PyTorch has had them since 2.0
+ONEDNN = torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, kernel) for kernel in KERNELS)
 ROWS = 256
-"""Rows that a matrix is laid out for; it can be multiplied by any number."""
+"""Rows that a matrix is laid out for: a hint that has to be given; other numbers are multiplied as fast."""
 
 
 class Linear(nn.Linear):
-    """`nn.Linear` with `linear` inside: the same parameters, the same numbers up to rounding."""
+    """`nn.Linear` with `linear` inside: the same parameters, the same numbers and gradients up to rounding."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         """inputs (..., I) -> (..., O)"""
@@ -24,7 +26,7 @@ class Linear(nn.Linear):
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x -> W x + b. inputs (..., I), weight (O, I), bias (O) -> (..., O)"""
+    """x -> W x + b, differentiable once. inputs (..., I), weight (O, I), bias (O) -> (..., O)"""
     if not _fits(inputs, weight) or torch.is_autocast_enabled("cpu"):
         return functional.linear(inputs, weight, bias)
     return _Linear.apply(inputs, weight, bias)
@@ -50,13 +52,14 @@ class LaidOut:
 
 
 def _fits(inputs: Tensor, weight: Tensor) -> bool:
-    """Whether oneDNN is the faster one for this product, and can do it."""
+    """Whether oneDNN is the faster one for this product, and can do it: not with nothing in the rows, or no rows."""
     return ONEDNN and inputs.device.type == "cpu" and inputs.dtype == weight.dtype == torch.float32 and inputs.numel() > 0
 
 
 def _multiply(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if not weight.is_mkldnn and not weight.t().is_contiguous():
         weight = weight.contiguous()  # a slice of a matrix would be multiplied number by number
+    bias = None if bias is None else bias.contiguous()  # its strides would be overlooked
     return torch.ops.mkldnn._linear_pointwise(inputs.contiguous(), weight, bias, "none", [], "")
 
 
@@ -67,12 +70,13 @@ class _Linear(torch.autograd.Function):
         return _multiply(inputs, weight, bias)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
         inputs, weight = ctx.saved_tensors
         for_inputs, for_weight, for_bias = ctx.needs_input_grad
-        rows = gradient.flatten(0, -2)
+        rows = gradient.reshape(-1, gradient.shape[-1])
         return (
             product(gradient, weight.t()) if for_inputs else None,
-            rows.t() @ inputs.flatten(0, -2) if for_weight else None,  # few rows and many columns: there the BLAS is faster
+            rows.t() @ inputs.reshape(-1, inputs.shape[-1]) if for_weight else None,  # a sum over many rows: here the BLAS is faster
             rows.sum(dim=0) if for_bias else None,
         )

@@ -23,7 +23,8 @@ class Positions(nn.Module):
         super().__init__()
         self.kind, self.size = kind, size
         if kind == "learned":
-            self.embedding = nn.Parameter(torch.randn(longest, size) * size**-0.5)
+            self.embedding = nn.Parameter(torch.empty(longest, size))
+            nn.init.normal_(self.embedding, std=size**-0.5)
 
     def forward(self, states: Tensor, first: int = 0) -> Tensor:
         """states (B, S, D), whose first word stands at place `first` -> (B, S, D)"""

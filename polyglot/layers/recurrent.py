@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import dropout
-from polyglot.layers.linear import linear
 from polyglot.layers.masks import flip_sentences
 
 KINDS = {"lstm": nn.LSTM, "gru": nn.GRU}
@@ -75,7 +74,7 @@ class Stepper:
         self.lstm = isinstance(recurrence, nn.LSTM)
         self.dropout = recurrence.dropout if recurrence.training else 0.0
         (input_weight, *others), *above = recurrence.all_weights
-        self.word_weight = input_weight[:, :word_size]
+        self.words = DeferredLinear(input_weight[:, :word_size])
         self.layers = [self._layer(input_weight[:, word_size:], *others), *(self._layer(*weights) for weights in above)]
 
     def _layer(self, input_weight: Tensor, state_weight: Tensor, input_bias: Tensor, state_bias: Tensor) -> tuple[DeferredLinear, ...]:
@@ -89,7 +88,7 @@ class Stepper:
 
     def read(self, words: Tensor) -> Tensor:
         """What the gates of the first layer take from words. words (..., E) -> (..., 4·D), or 3·D of a GRU"""
-        return linear(words, self.word_weight)
+        return self.words(words.flatten(0, -2)).unflatten(0, words.shape[:-1])
 
     def __call__(self, read: Tensor, others: Tensor, state: LayerStates) -> tuple[Tensor, LayerStates]:
         """read (N, ·) of one word each, others (N, I - E) -> outputs (N, D) and the next state"""
@@ -120,7 +119,7 @@ def _sum(gates: Tensor, read: Tensor | None) -> Tensor:
 
 
 def tanh(states: Tensor) -> Tensor:
-    """The hyperbolic tangent as 2σ(2x) - 1: on a CPU PyTorch's σ is five times as fast. Any shape; rounded at 1e-7.
+    """The hyperbolic tangent as 2σ(2x) - 1: on a CPU PyTorch's σ is several times as fast. Any shape; rounded at 1e-7.
 
     Half precisions would lose what is near 0 in the subtraction and keep the function itself.
     """

@@ -82,13 +82,13 @@ class LanguageEncoder(nn.Module):
         return states * mask.unsqueeze(-1)
 
 
-class DecodingState(NamedTuple):
-    """Where a translation stands."""
+class LanguageState(NamedTuple):
+    """Where N hypotheses in one language stand."""
 
     body: Any
-    """what the decoder keeps"""
+    """what the decoder keeps of them"""
     output: DeferredLinear
-    """the output layer, laid out once for many steps"""
+    """(V, D): the output layer, laid out once for many steps"""
 
 
 class LanguageDecoder(nn.Module):
@@ -122,26 +122,29 @@ class LanguageDecoder(nn.Module):
         """target_in and target_mask (B, T) -> states (B, T, D), still to be projected"""
         return self.body(self.embedding(target_in), target_mask, memory)
 
-    def start(self, memory: Memory) -> DecodingState:
+    def start(self, memory: Memory) -> LanguageState:
         """The decoding state before the first word, one row a sentence of the memory (B, K, D)."""
-        return DecodingState(self.body.start(memory), DeferredLinear(self.output.weight, self.output.bias))
+        return LanguageState(self.body.start(memory), DeferredLinear(self.output.weight, self.output.bias))
 
-    def step(self, tokens: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
+    def step(self, tokens: Tensor, state: LanguageState, memory: Memory) -> tuple[Tensor, LanguageState]:
         """tokens (N,) -> scores (N, V) of the next word, before the softmax, and the state after it"""
         different, rows = tokens.unique(return_inverse=True)
         words = self.body.read(self.embedding(different), state.body).index_select(0, rows)
         states, body = self.body.step(words, state.body, memory)
         return state.output(states), state._replace(body=body)
 
-    def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
+    def reorder(self, state: LanguageState, rows: Tensor, sentences: Tensor | None) -> LanguageState:
         """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
         return state._replace(body=self.body.reorder(state.body, rows, sentences))
 
 
 class Unfilled(TorchFunctionMode):
-    """Inside, modules do not draw the first values of their parameters: they come from `initialize` or a checkpoint."""
+    """Inside, modules do not draw the first values of their parameters: they come from `initialize` or a checkpoint.
 
-    DRAWS = {Tensor.uniform_, Tensor.normal_, nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_, nn.init.xavier_uniform_}
+    What is drawn through `torch.nn.init` is named itself, since the mode is off inside its own handler.
+    """
+
+    DRAWS = {Tensor.uniform_, Tensor.normal_, nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_}
 
     def __torch_function__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
         kwargs = kwargs or {}

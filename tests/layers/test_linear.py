@@ -6,15 +6,28 @@ import pytest
 import torch
 from torch.nn import functional
 
+from polyglot.layers import linear as room
 from polyglot.layers.linear import LaidOut, linear, product
 from tests.models import close
 
-SHAPES = [(1, 4), (7, 4), (2, 3, 4), (0, 4)]
+SHAPES = [(4,), (1, 4), (7, 4), (2, 3, 4), (0, 4), (3, 0)]
+
+
+@pytest.fixture(params=[True, False], ids=["oneDNN", "BLAS"], autouse=True)
+def onednn(request, monkeypatch):
+    """Both ways, wherever there are both."""
+    if request.param and not torch.backends.mkldnn.is_available():
+        pytest.skip("this PyTorch has no oneDNN")
+    called = []
+    multiply = room._multiply
+    monkeypatch.setattr(room, "ONEDNN", request.param and room.ONEDNN)
+    monkeypatch.setattr(room, "_multiply", lambda *given: called.append(given) or multiply(*given))
+    return request.param, called
 
 
 def operands(*shape: int, dtype=torch.float32):
     torch.manual_seed(0)
-    return [torch.randn(*each, dtype=dtype, requires_grad=True) for each in (shape, (5, 4), (5,))]
+    return [torch.randn(*each, dtype=dtype, requires_grad=True) for each in (shape, (5, shape[-1]), (5,))]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -41,6 +54,44 @@ def test_gradients_are_those_of_the_plain_product(shape, biased):
 
     for one, other in zip(gradients(linear), gradients(functional.linear)):
         assert close(one, other)
+
+
+def test_float32_on_a_cpu_goes_through_onednn_where_there_is_one(onednn):
+    wanted, called = onednn
+    inputs, weight, bias = (each.detach() for each in operands(3, 4))
+    for way in (linear, product, lambda *given: LaidOut(*given[1:])(inputs)):
+        called.clear()
+        way(inputs, weight, bias)
+        assert len(called) == wanted
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_second_derivative_is_refused_and_never_wrong(onednn):
+    if not onednn[0]:
+        pytest.skip("the plain product has second derivatives")
+    inputs, weight, bias = operands(3, 4)
+    (first,) = torch.autograd.grad(linear(inputs, weight, bias).square().sum(), inputs, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+
+
+def test_strides_change_nothing():
+    inputs, weight, bias = (each.detach() for each in operands(7, 4))
+    inputs, bias = torch.randn(7, 8)[:, ::2], torch.randn(10)[::2]
+    for strided, other in ((inputs, bias), (torch.randn(4, 7).t(), bias), (inputs, torch.randn(1).expand(5))):
+        expected = functional.linear(strided, weight, other)
+        assert close(linear(strided, weight, other), expected)
+        assert close(LaidOut(weight, other)(strided), expected)
+
+
+def test_gradients_of_strided_operands():
+    def gradients(function):
+        torch.manual_seed(0)
+        inputs, weight, bias = torch.randn(4, 7, requires_grad=True), torch.randn(5, 9, requires_grad=True), torch.randn(10, requires_grad=True)
+        function(inputs.t(), weight[:, 3:7], bias[::2]).square().sum().backward()
+        return inputs.grad, weight.grad, bias.grad
+
+    assert all(close(one, other) for one, other in zip(gradients(linear), gradients(functional.linear)))
 
 
 def test_a_slice_of_a_matrix_and_a_transposed_matrix_are_matrices():

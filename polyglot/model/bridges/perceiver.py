@@ -28,7 +28,8 @@ class PerceiverBridge(Bridge):
 
     def __init__(self, config: Config, *, size: int) -> None:
         super().__init__()
-        self.queries = nn.Parameter(torch.randn(config.rows, size) * size**-0.5)
+        self.queries = nn.Parameter(torch.empty(config.rows, size))
+        nn.init.normal_(self.queries, std=size**-0.5)
         self.layers = nn.ModuleList(CrossAttentionLayer(size, config, memory_size=size) for _ in range(config.layers))
         self.norm = final_norm(size, config)
 

@@ -22,8 +22,9 @@ class DecodingState(NamedTuple):
     """Where N hypotheses stand."""
 
     stepper: Stepper
+    """the recurrence, with its matrices laid out once for many steps"""
     combine: DeferredLinear
-    """the matrices of a step, laid out once for many"""
+    """(D, D): the half of the combining matrix that meets the outputs"""
     keys: Tensor
     values: Tensor
     """of the attention, each (B, K, ·), computed once a sentence"""

@@ -15,8 +15,8 @@ NEVER = 2**31 - 1
 def keep_freed_memory() -> None:
     """Let the process keep the memory of freed tensors for the next ones, and take it in large pages. Before PyTorch is loaded.
 
-    glibc hands large blocks back to the system at once, and every step of training faults tens of thousands of fresh pages in
-    again: a tenth of its time. Other C libraries have no such switch and are left alone. Large pages (2 MiB) are PyTorch's own
+    glibc hands large blocks back to the system at once, and every step of training would fault tens of thousands of fresh pages in
+    again. Other C libraries have no such switch and are left alone. Large pages (2 MiB) are PyTorch's own
     setting; where the system has none, nothing changes.
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
@@ -27,10 +27,10 @@ def keep_freed_memory() -> None:
 
 
 def collect_rarely() -> None:
-    """Look for unreachable circles of objects after 100 000 new objects instead of 700, and not at all when the process ends.
+    """Look for unreachable circles of objects after 100 000 new ones, and not at all when the process ends.
 
-    Loading PyTorch makes half a million objects that all stay; looking through them again and again takes a fifth of a second,
-    and once more at the end another third.
+    Loading PyTorch makes hundreds of thousands of objects that all stay; by Python's default they are looked through again and again,
+    and once more at the end, which together is a good part of the time of a short command.
     """
     gc.set_threshold(100_000, *gc.get_threshold()[1:])
     atexit.register(gc.freeze)
