@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import pickle
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -73,7 +73,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             raise ValueError("it lacks the model, its vocabularies or its options")
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
-    except (pickle.UnpicklingError, RuntimeError, ValueError, AttributeError, EOFError) as error:
+    except (UnpicklingError, RuntimeError, ValueError, AttributeError, EOFError) as error:
         raise CheckpointError(f"{path}: no checkpoint of OpenNMT-py 3: {str(error).splitlines()[0]}") from None
     return found
 
