@@ -1,10 +1,11 @@
 # make quickstart   train the embedded example and draw its translation matrix
 # make test         the tests
+# make test-opennmt those of OpenNMT-py's components, which are skipped where it is not installed
 PYTHON ?= python3
 VENV ?= .venv
 polyglot := $(VENV)/bin/polyglot
 
-.PHONY: quickstart test install
+.PHONY: quickstart test test-opennmt install
 .DELETE_ON_ERROR:
 
 install: $(VENV)/.installed
@@ -22,3 +23,10 @@ quickstart: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(VENV)/bin/python -m pytest
+
+$(VENV)/.opennmt: $(VENV)/.installed
+	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c .ci/constraints.txt -e ".[test,opennmt]"
+	touch $@
+
+test-opennmt: $(VENV)/.opennmt
+	$(VENV)/bin/python -m pytest tests/model/test_opennmt.py tests/test_convert.py tests/contracts -k "nmt or convert"

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,20 @@ class Checkpoint:
     def step(self) -> int:
         return self.manifest["step"]
 
+    def has(self, name: str) -> bool:
+        """Whether it holds a component of that name."""
+        return f"{name}.safetensors" in self.manifest["files"]
+
+    @property
+    def components(self) -> list[str]:
+        """The names of all it holds."""
+        files = (file.removesuffix(".safetensors") for file in self.manifest["files"] if file.endswith(".safetensors") and file != TRAINING)
+        return sorted(files)
+
     def component(self, name: str) -> dict[str, Tensor]:
         """The parameters of one component. Raises CheckpointError when it is missing or damaged."""
-        if f"{name}.safetensors" not in self.manifest["files"]:
-            known = sorted(file.removesuffix(".safetensors") for file in self.manifest["files"] if file.endswith(".safetensors"))
-            raise CheckpointError(f"{self.path}: has no component {name!r}; it has {', '.join(one for one in known if one != 'training')}")
+        if not self.has(name):
+            raise CheckpointError(f"{self.path}: has no component {name!r}; it has {', '.join(self.components)}")
         return self._tensors(f"{name}.safetensors")
 
     def training_tensors(self) -> dict[str, Tensor]:
@@ -99,7 +108,7 @@ def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.P
             parameter.copy_(tensors[key])
 
 
-def check_same(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter], *, where: str) -> None:
+def check_same(tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str) -> None:
     """Raises CheckpointError unless names and shapes are the same."""
     if tensors.keys() != parameters.keys():
         different = sorted(tensors.keys() ^ parameters.keys())
@@ -267,14 +276,21 @@ def choose(folder: Path, which: str | int) -> list[Checkpoint]:
 def load_average(checkpoints: Iterable[Checkpoint], components: Mapping[str, Mapping[str, nn.Parameter]]) -> None:
     """The mean of some checkpoints' parameters into a model; of one, exactly its parameters."""
     checkpoints = list(checkpoints)
-    if len(checkpoints) == 1:
-        return checkpoints[0].load_into(components)
     for name, parameters in components.items():
-        parts = [checkpoint.component(name) for checkpoint in checkpoints]
-        for checkpoint, part in zip(checkpoints, parts):
-            check_same(part, parameters, where=f"{checkpoint.path}: {name}")
-        mean = {key: torch.stack([part[key].double() for part in parts]).mean(dim=0) for key in parts[0]}
-        copy_parameters(mean, parameters, where=f"{checkpoints[-1].path}: {name}")
+        copy_parameters(average(checkpoints, name), parameters, where=f"{checkpoints[-1].path}: {name}")
+
+
+def average(checkpoints: Sequence[Checkpoint], name: str) -> dict[str, Tensor]:
+    """The mean of one component's parameters over some checkpoints; of one, exactly its parameters.
+
+    Raises CheckpointError when names or shapes differ between them.
+    """
+    parts = [checkpoint.component(name) for checkpoint in checkpoints]
+    if len(parts) == 1:
+        return parts[0]
+    for checkpoint, part in zip(checkpoints, parts):
+        check_same(part, parts[-1], where=f"{checkpoint.path}: {name}")
+    return {key: torch.stack([part[key].double() for part in parts]).mean(dim=0).to(one.dtype) for key, one in parts[-1].items()}
 
 
 def _list(there: list[int]) -> str:

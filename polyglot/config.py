@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from polyglot import shipped
 from polyglot.data.batching import BatchingConfig
@@ -20,6 +22,7 @@ from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.problems import sentences
 from polyglot.registry import ComponentConfig
 from polyglot.schedule import SCHEDULES, tasks_of
+from polyglot.sharing import Sharing, SharingConfig
 from polyglot.task import LANGUAGE_CODE, LanguagePair, Task, match_pairs
 from polyglot.text.normalisation import STEPS
 from polyglot.text.vocabulary import VocabularyConfig
@@ -116,6 +119,17 @@ class ValidationConfig(ComponentConfig):
     """Stop after this many validations without a better one; null never stops early."""
 
 
+class InitialConfig(ComponentConfig):
+    """Where components start from."""
+
+    run: str
+    """A run directory, or one that `polyglot export` wrote."""
+    checkpoint: str | int = "best"
+    """`best`, `last`, a step, or `average:N`."""
+    component: str | None = None
+    """Its name there, where it is another."""
+
+
 class Config(ComponentConfig):
     """One run."""
 
@@ -135,6 +149,15 @@ class Config(ComponentConfig):
     """Who trains with whom, and when; a name stands for a file of `schedules/`."""
     model: ModelConfig = ModelConfig()
     """Encoders, bridge and decoders."""
+    sharing: Sharing = SharingConfig()
+    """Languages that share components; `all` shares everything among all, told apart by a vector for each target language."""
+    freeze: list[str] = []
+    """Components that stay as they are, such as `bridge` or `"encoder.*"`."""
+    initialize: dict[str, Annotated[InitialConfig, BeforeValidator(lambda value: {"run": value} if isinstance(value, str) else value)]] = {}
+    """Components that start from other runs, such as `{encoder.de: runs/a, "decoder.*": runs/b}`; the first that fits counts. A pattern
+    takes what the run has; vocabularies come along."""
+    trained_before: list[str] = []
+    """Pairs that the runs of `initialize` were trained on: their components are part of this run, and evaluations count them as trained."""
     losses: LossesConfig = LossesConfig()
     """What is minimised."""
     batching: BatchingConfig = BatchingConfig()
@@ -157,8 +180,13 @@ class Config(ComponentConfig):
 
     @property
     def pairs(self) -> list[LanguagePair]:
-        """The trained pairs, copies included."""
-        return [task.pair for task in self.tasks]
+        """The trained pairs, copies included: those of the tasks, and those that were trained before."""
+        return list(dict.fromkeys([*(task.pair for task in self.tasks), *map(LanguagePair.parse, self.trained_before)]))
+
+    @property
+    def components(self) -> list[str]:
+        """The names of all components."""
+        return self.model.components(self.pairs, self.sharing)
 
     def to_yaml(self) -> str:
         """The configuration with every default filled in."""
@@ -171,7 +199,15 @@ def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
     Raises ConfigError with every problem: place, what was found, what would be right.
     """
     path = shipped.find("configs", str(name))
-    values = read_yaml(path)
+    run = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
+    return configure(read_yaml(path), overrides, run=run, where=str(name))
+
+
+def configure(values: dict[str, Any], overrides: Sequence[str], *, run: str, where: str) -> Config:
+    """Values to a configuration, with `key.path=value` overrides laid over them; `run` is its place unless they name one.
+
+    Raises ConfigError with every problem; `where` names the file in it.
+    """
     problems: dict[str, str] = {}
     for override in overrides:
         try:
@@ -184,8 +220,8 @@ def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
         problems["schedule"] = str(error)
         del values["schedule"]
     if values.get("run") is None:
-        values["run"] = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
-    return check_config(values, where=str(name), problems=problems)
+        values["run"] = run
+    return check_config(values, where=where, problems=problems)
 
 
 def check_config(values: dict[str, Any], *, where: str, problems: Mapping[str, str] = {}) -> Config:
@@ -244,18 +280,27 @@ def _contradictions(config: Config) -> Iterator[str]:
         for language in languages:
             if language not in config.languages:
                 yield f"{place}.{language}: {unknown_name('language', language, config.languages)}"
+    yield from config.sharing.problems(config.languages)
+    yield from _unlike(config)
     pairs, scored = None, []
     try:
-        pairs = config.pairs
+        if not config.tasks:
+            yield "schedule: no task is left to train"
     except ConfigError as error:
         yield str(error)
-    if pairs == []:
-        yield "schedule: no task is left to train"
+    else:
+        yield from (f"trained_before: {problem}" for problem in _unknown_pairs(config.trained_before, config.languages))
+        with suppress(ConfigError):
+            pairs = config.pairs
     try:
         scored = match_pairs(config.validation.bleu_pairs, config.languages)
     except ConfigError as error:
         yield f"validation.bleu_pairs: {error}"
     if pairs:
+        known = config.model.components(pairs, config.sharing)
+        for place, pattern in [*(("freeze", one) for one in config.freeze), *(("initialize", one) for one in config.initialize)]:
+            if not any(fnmatchcase(name, pattern) for name in known):
+                yield f"{place}: {unknown_name('component', pattern, known)}"
         sources, targets = {pair.source for pair in pairs}, {pair.target for pair in pairs}
         for pair in scored:
             if pair.source not in sources or pair.target not in targets:
@@ -268,6 +313,37 @@ def _contradictions(config: Config) -> Iterator[str]:
                 yield f"validation.{key}: needs held-out text, and data.valid names no corpus"
     if config.search.n_best > config.search.beam:
         yield f"search.n_best: {config.search.n_best} hypotheses cannot come from a beam of {config.search.beam}"
+
+
+def _unknown_pairs(pairs: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
+    for text in pairs:
+        try:
+            pair = LanguagePair.parse(text)
+            yield from (unknown_name("language", one, languages) for one in (pair.source, pair.target) if one not in languages)
+        except ConfigError as error:
+            yield str(error)
+
+
+def _unlike(config: Config) -> Iterator[str]:
+    """Languages that are to share what is set differently for them."""
+    for part, place, setting in (
+        ("vocabulary", "vocabulary", config.vocabulary.of),
+        ("embeddings", "model.embedding", lambda language: config.model.of(language).embedding),
+        ("encoder", "model.encoder", lambda language: config.model.of(language).encoder),
+        ("encoder", "model.embedding.size", lambda language: config.model.of(language).embedding.size),
+        ("decoder", "model.decoder", lambda language: config.model.of(language).decoder),
+        ("decoder", "model.embedding.size", lambda language: config.model.of(language).embedding.size),
+    ):
+        for language in config.languages:
+            first = config.sharing.members(part, language, config.languages)[0]
+            if _common(setting(first)) != _common(setting(language)):
+                yield f"sharing.{part}: {first} and {language} cannot share while {place} differs between them"
+                break
+
+
+def _common(settings: Any) -> Any:
+    """Settings as a mapping, so that those of all and those of one language compare."""
+    return {key: getattr(settings, key) for key in VocabularyConfig.model_fields} if isinstance(settings, VocabularyConfig) else settings
 
 
 def _override(values: dict[str, Any], override: str) -> None:

@@ -74,10 +74,11 @@ class Translator(SentenceEncoder):
             _check_direction(pair.source, pair.target, sources={one.source for one in trained}, targets={one.target for one in trained})
         place = _device(device)
         sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
-        chosen = checkpoints.choose(run.checkpoints, checkpoint)
-        for one in chosen:
-            run.check_same(one)
-        model = TranslationModel(run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None)
+        chosen = run.choose(checkpoint)
+        for language in dict.fromkeys(language for pair in pairs or trained for language in (pair.source, pair.target)):
+            if language not in sizes:
+                raise CheckpointError(f"{run.vocabulary_file(language)}: no such file, so nothing can be translated from or into {language}")
+        model = TranslationModel(run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None, sharing=run.config.sharing)
         checkpoints.load_average(chosen, model.component_parameters())
         return cls(
             model.to(place).eval(),

@@ -11,19 +11,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
+from polyglot import checkpoint as checkpoints
+from polyglot.checkpoint import Checkpoint
 from polyglot.config import Config, check_config, load_config
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.model.model import ModelConfig
+from polyglot.sharing import SharingConfig
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
+from polyglot.text.word_list import WordList, load_vocabulary
 from polyglot.yaml_file import read_yaml
-
-if TYPE_CHECKING:
-    from polyglot.checkpoint import Checkpoint
 
 SHOWN = 4  # differences named in a message before "…"
 
@@ -67,7 +68,7 @@ class Run:
         before, run = cls.open(path), cls(path, load_config(Path(path) / "config.yaml", overrides))
         if run.config.run != before.config.run:
             raise ConfigError(f"run: {run.config.run!r}; the run stays where it is, in {path}; leave run=… out, or begin a new one without --resume")
-        changed = [key for key in ("languages", "text", "vocabulary", "model") if getattr(run.config, key) != getattr(before.config, key)]
+        changed = [key for key in ("languages", "text", "vocabulary", "model", "sharing") if getattr(run.config, key) != getattr(before.config, key)]
         changed += ["schedule"] if set(run.config.pairs) != set(before.config.pairs) else []
         if changed and before.vocabularies:
             raise ConfigError(f"{path}: the run was built from another {' and '.join(changed)}; what it has cannot change, choose a new run=…")
@@ -108,13 +109,21 @@ class Run:
             yield
 
     def vocabulary_file(self, language: str) -> Path:
-        return self.path / "vocabulary" / f"{language}.model"
+        """Languages that share a vocabulary have one file."""
+        return self.path / "vocabulary" / f"{self.config.sharing.group('vocabulary', language)}.model"
 
     @cached_property
-    def vocabularies(self) -> dict[str, Vocabulary]:
+    def vocabularies(self) -> dict[str, Vocabulary | WordList]:
         """The vocabulary of every language that has one."""
         files = {language: self.vocabulary_file(language) for language in self.config.languages}
-        return {language: Vocabulary.load(file) for language, file in files.items() if file.is_file()}
+        return {language: load_vocabulary(file) for language, file in files.items() if file.is_file()}
+
+    def choose(self, which: str | int) -> list[Checkpoint]:
+        """The checkpoints that `best`, `last`, a step or `average:N` mean. Raises CheckpointError when they are not of this configuration."""
+        chosen = checkpoints.choose(self.checkpoints, which)
+        for one in chosen:
+            self.check_same(one)
+        return chosen
 
     @cached_property
     def normalisers(self) -> dict[str, Normaliser]:
@@ -125,7 +134,10 @@ class Run:
     def built_from(self) -> dict[str, Any]:
         """All that the components are built from, and how text becomes the pieces they know: what a checkpoint must agree with."""
         vocabularies = {language: one.sha256 + self.normalisers[language].fingerprint for language, one in sorted(self.vocabularies.items())}
-        return {"model": self.config.model.model_dump(), "pairs": sorted(map(str, self.config.pairs)), "vocabularies": vocabularies}
+        built_from = {"model": self.config.model.model_dump(), "pairs": sorted(map(str, self.config.pairs)), "vocabularies": vocabularies}
+        if self.config.sharing != SharingConfig():  # nobody shares in checkpoints that are older than the setting
+            built_from["sharing"] = self.config.sharing.model_dump()
+        return built_from
 
     def check_same(self, checkpoint: Checkpoint) -> None:
         """Raises CheckpointError unless a checkpoint was built from what this run is."""

@@ -8,23 +8,44 @@ import numpy
 import torch
 
 from polyglot.batch import Batch
+from polyglot.model.bridges import BRIDGES
+from polyglot.model.decoders import DECODERS
+from polyglot.model.encoders import ENCODERS
 from polyglot.model.model import ModelConfig, TranslationModel
+from polyglot.registry import Registry
 from polyglot.task import LanguagePair, Task
 
 VOCABULARY = 40
+TINY = {
+    "size": 16,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "heads": 4,
+    "hidden_size": 8,
+    "feed_forward": 24,
+    "layers": 2,
+    "bridges": [{"type": "transformer", "heads": 4, "feed_forward": 24, "dropout": 0.0}, {"type": "attention", "heads": 4, "hidden_size": 8}],
+}
 
 
-def tiny_config(encoder: str = "lstm", bridge: str = "attention", decoder: str | dict = "lstm", **settings: object) -> ModelConfig:
+def tiny_config(encoder: str | dict = "lstm", bridge: str | dict = "attention", decoder: str | dict = "lstm", **settings: object) -> ModelConfig:
     """A model of a few thousand parameters without dropout."""
     values = {
         "embedding": {"size": 12, "dropout": 0.0},
-        "encoder": {"type": encoder, "size": 16, "dropout": 0.0},
-        "bridge": {"type": bridge, **({"heads": 4, "hidden_size": 8} if bridge == "attention" else {})},
-        "decoder": decoder if isinstance(decoder, dict) else {"type": decoder, "size": 16, "dropout": 0.0},
+        "encoder": tiny_component(ENCODERS, encoder),
+        "bridge": tiny_component(BRIDGES, bridge),
+        "decoder": tiny_component(DECODERS, decoder),
     }
     for key, value in settings.items():
         values[key] = {**values[key], **value} if isinstance(value, dict) and key in values else value
     return ModelConfig.model_validate(values)
+
+
+def tiny_component(registry: Registry, name: str | dict) -> dict[str, object]:
+    """The component of that name with as many of the tiny settings as it has; one that is spelt out stays as it is."""
+    if isinstance(name, dict):
+        return name
+    return {"type": name, **{key: value for key, value in TINY.items() if key in registry.get(name).Config.model_fields}}
 
 
 def tiny_model(config: ModelConfig, pairs: Sequence[str] = ("de-en", "en-de"), *, seed: int | None = 1) -> TranslationModel:

@@ -101,7 +101,9 @@ def test_nothing_in_it_can_run_code(tmp_path):
             json.loads(content[8 : 8 + header])
             load_file(written.path / file)
     package = Path(checkpoints.__file__).parent
-    unsafe = [path.name for path in package.rglob("*.py") if any(word in path.read_text() for word in ("import pickle", "torch.load(", "torch.save("))]
+    safe = "torch.load(path, weights_only=True, "  # of another program's file, in convert.py
+    texts = {path.name: path.read_text().replace(safe, "") for path in package.rglob("*.py")}
+    unsafe = [name for name, text in texts.items() if any(word in text for word in ("import pickle", "torch.load(", "torch.save("))]
     assert unsafe == []
 
 

@@ -36,7 +36,9 @@ from polyglot.version import VERSION
 from polyglot.yaml_file import parse_value
 from tests.command_line import CONFIG, TEXT, Program, Result, write_text
 
-VERBS = ("train", "translate", "embed", "similar", "evaluate", "analyse", "fetch", "show")
+VERBS = (
+    "train", "translate", "embed", "similar", "evaluate", "analyse", "add-language", "average", "export", "match", "convert", "fetch", "show",
+)
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
@@ -291,7 +293,7 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
     [
         (["model.encodr=lstm"], ["model.encodr: no key named 'encodr'. Did you mean 'encoder'?"]),
         (["training.steps=many"], ["training.steps: found 'many'; expected a whole number"]),
-        (["model.encoder=lsmt"], ["model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm"]),
+        (["model.encoder=lsmt"], ["model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, "]),
         (["schedule.pairs=[de-xx]"], ["schedule.pairs: 'de-xx' matches no pair of the languages en, de, fr"]),
         (["schedule=with_copys"], ["no schedule named 'with_copys'. Did you mean 'with_copies'?"]),
         (["vocabulary={languages: {xx: {size: 9}}}"], ["vocabulary.languages.xx: no language named 'xx'"]),
@@ -779,7 +781,7 @@ def test_a_mistake_ends_with_status_2_and_no_traceback(folder):
     with start("train", "mine.yaml", "model.encoder=lsmt") as process:
         output, said = process.communicate(timeout=60)
     assert (process.returncode, output) == (2, b"")
-    assert said.decode() == "error: mine.yaml: 1 problem\n  model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm\n"
+    assert said.decode() == "error: mine.yaml: 1 problem\n  model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, embedding, gru, lstm, onmt_rnn, onmt_transformer, transformer\n"
 
 
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["control-c", "kill"])
@@ -853,3 +855,48 @@ def test_every_verb_has_a_sentence_of_help():
 
 def test_the_configuration_of_the_tests_is_one():
     assert parse_value(CONFIG)["languages"] == list(TEXT)
+
+
+# Runs made of runs ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_language_is_added_to_a_run_and_its_old_directions_stay(folder, polyglot):
+    write_text(folder, {"it": ["un cane dorme", "due gatti vedono un uccello", "il bambino legge un libro", "piove", "un uccello vede due gatti e un cane"]})
+    before = polyglot("translate", "runs/mine", "train.en", "--from", "en", "--to", "fr").output
+    shown = polyglot("add-language", "runs/mine", "it", "data.folder=.", "--with", "en", "--dry-run").output
+    assert "encoder.it" in shown and not (folder / "runs" / "mine-it").exists()
+    result = polyglot("add-language", "runs/mine", "it", "data.folder=.", "--with", "en", "training.steps=2")
+    assert result.status == 0 and "runs/mine-it: 2 of 2 steps" in result.errors
+    assert polyglot("translate", "runs/mine-it", "train.en", "--from", "en", "--to", "fr").output == before
+    assert polyglot("translate", "runs/mine-it", "train.it", "--from", "it", "--to", "fr").output.count("\n") == 5
+    assert "runs/mine: has de already" in polyglot.refuses("add-language", "runs/mine", "de")
+
+
+def test_the_mean_of_checkpoints_is_written(folder, polyglot):
+    result = polyglot("average", "runs/mine", "--last", "2")
+    assert "written to runs/mine-average: the mean of steps 2, 4" in result.errors
+    given = ("train.en", "--from", "en", "--to", "fr")
+    assert polyglot("translate", "runs/mine-average", *given).output == polyglot("translate", "runs/mine", *given, "--checkpoint", "average:2").output
+    assert "runs/mine-average: exists" in polyglot.refuses("average", "runs/mine")
+
+
+def test_components_are_taken_out(folder, polyglot):
+    result = polyglot("export", "runs/mine", "--component", "*.de", "--to", "german")
+    assert "written to german: decoder.de, encoder.de" in result.errors
+    assert [path.name for path in (folder / "german" / "vocabulary").iterdir()] == ["de.model"]
+    assert "no component named 'encoder.dd'" in polyglot.refuses("export", "runs/mine", "--component", "encoder.dd", "--to", "other")
+
+
+def test_a_matched_configuration_can_be_trained(folder, polyglot):
+    found = polyglot("match", "mine.yaml", "--parameters-of", "12_000")
+    assert "parameters for 12,000: " in found.errors
+    shown = polyglot("train", "mine.yaml", *found.output.split(), "run=runs/matched", "--dry-run").output
+    total = int(next(line for line in shown.splitlines() if "│ all " in line).split("│")[2].replace(",", ""))
+    assert total == pytest.approx(12_000, rel=0.01)
+    assert polyglot("match", "mine.yaml", "--parameters-of", "runs/mine").output == "\n"  # as large already
+    assert "no width has 7 parameters" in polyglot.refuses("match", "mine.yaml", "--parameters-of", "7")
+
+
+def test_a_file_that_is_no_model_is_not_taken_over(folder, polyglot):
+    assert "mine.yaml: no checkpoint of OpenNMT-py 3: " in polyglot.refuses("convert", "mine.yaml", "new", "--from", "en", "--to", "de")
+    assert not (folder / "new").exists()

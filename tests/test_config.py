@@ -136,7 +136,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
     ("wrong", "sentence"),
     [
         ("model: {encodr: lstm}", "model.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: bridge, decoder, embedding, encoder"),
-        ("model: {encoder: lsmt}", "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm"),
+        ("model: {encoder: lsmt}", "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, "),
         ("model: {encoder: {type: lsmt, size: 8}}", "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'?"),
         ("model: {bridge: atention}", "model.bridge.type: no bridge named 'atention'. Did you mean 'attention'?"),
         ("model: {decoder: {type: lstm, layer: 2}}", "model.decoder.layer: no key named 'layer'. Did you mean 'layers'? Known: attention, dropout"),

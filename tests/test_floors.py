@@ -14,13 +14,13 @@ import polyglot
 
 PACKAGE = Path(polyglot.__file__).parent
 FLOORS = [
-    {"errors", "registry", "task", "shipped", "yaml_file", "problems", "version", "console", "process"},
+    {"errors", "registry", "task", "shipped", "yaml_file", "problems", "version", "console", "process", "sharing"},
     {"text", "layers", "batch"},
     {"model", "data", "schedule", "optim"},
     {"decoding", "embedding"},  # below `config`, which holds the settings of the search
     {"config"},
     {"checkpoint", "run"},
-    {"inference", "validation", "sentence_transformer"},
+    {"inference", "validation", "sentence_transformer", "derive", "convert"},
     {"training", "evaluate", "analysis", "report"},
     {"cli", "__init__", "__main__"},
 ]

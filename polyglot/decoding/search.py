@@ -10,6 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from polyglot.batch import BOS, EOS, PAD
+from polyglot.decoding.opennmt import opennmt_search
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig
 
@@ -33,6 +34,8 @@ class SearchConfig(ComponentConfig):
     """… and this many more."""
     n_best: int = Field(1, ge=1)
     """Hypotheses returned for each sentence, at most `beam`."""
+    like: Literal["opennmt"] | None = None
+    """Search as another program does, for the same translations to the letter; for models that were taken over from it."""
 
     def penalty(self, length: int) -> float:
         """What a hypothesis of that many pieces, eos included, is divided by."""
@@ -89,6 +92,9 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
     memory (B, K, D), source_lengths (B,) in pieces. Sentences that are done leave the batch at once, and what happens to a
     sentence does not depend on the others.
     """
+    if config.like == "opennmt":
+        found = opennmt_search(decoder, memory, source_lengths, config)
+        return [[Hypothesis(*one) for one in hypotheses[: config.n_best]] for hypotheses in found]
     device, beam = memory.states.device, config.beam
     finished = [Finished(config) for _ in source_lengths]
     alive = torch.arange(len(source_lengths))  # which sentence each group of rows is

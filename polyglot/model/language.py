@@ -10,10 +10,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from polyglot.batch import PAD
+from polyglot.batch import BOS, PAD
 from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
+from polyglot.layers.resize import resize
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
@@ -38,15 +39,20 @@ class EmbeddingConfig(ComponentConfig):
 class Embedding(nn.Module):
     """Token ids to embedded words, around a table that others may share."""
 
-    def __init__(self, config: EmbeddingConfig, table: nn.Embedding) -> None:
+    def __init__(self, config: EmbeddingConfig, table: nn.Embedding, *, tag: bool = False) -> None:
+        """tag: the language has a vector of its own in the place of bos, by which a decoder of several knows what to write."""
         super().__init__()
         self.table = table
+        self.language = nn.Parameter(torch.zeros(1, config.size)) if tag else None
         self.scale = config.size**0.5 if config.scale else 1.0
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """tokens (...) -> (..., E)"""
-        return self.dropout(self.table(tokens) * self.scale)
+        words = self.table(tokens)
+        if self.language is not None:
+            words = torch.where((tokens == BOS).unsqueeze(-1), self.language.to(words.dtype), words)
+        return self.dropout(words * self.scale)
 
 
 def embedding_table(vocabulary_size: int, size: int) -> nn.Embedding:
@@ -58,12 +64,17 @@ class LanguageEncoder(nn.Module):
     """Token ids of one language to states of the size that the bridge takes."""
 
     def __init__(
-        self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, states_size: int
+        self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, states_size: int, like: LanguageEncoder | None = None
     ) -> None:
+        """like: the encoder of another language, to share all but the embeddings with."""
         super().__init__()
         self.embedding = Embedding(embedding, table)
-        self.body = ENCODERS.build(config, input_size=embedding.size)
-        self.projection = nn.Identity() if self.body.size == states_size else Linear(self.body.size, states_size)
+        self.body = like.body if like else ENCODERS.build(config, input_size=embedding.size)
+        self.projection = like.projection if like else resize(self.body.size, states_size)
+
+    def shared(self) -> nn.ModuleDict:
+        """What others of its group have, too."""
+        return nn.ModuleDict({"body": self.body, "projection": self.projection})
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """tokens and mask (B, S) -> states (B, S, D), 0 on padding"""
@@ -84,14 +95,28 @@ class LanguageDecoder(nn.Module):
     """Target words of one language from any memory."""
 
     def __init__(
-        self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, memory_size: int
+        self,
+        config: ComponentConfig,
+        embedding: EmbeddingConfig,
+        *,
+        table: nn.Embedding,
+        memory_size: int,
+        tag: bool = False,
+        like: LanguageDecoder | None = None,
+        same_words: bool = False,
     ) -> None:
+        """tag: see Embedding. like: the decoder of another language to share the body with. same_words: and the output layer, too."""
         super().__init__()
-        self.embedding = Embedding(embedding, table)
-        self.body = DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
-        self.output = Linear(self.body.size, table.num_embeddings)
+        self.embedding = Embedding(embedding, table, tag=tag)
+        self.body = like.body if like else DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
+        self.output = like.output if like and same_words else Linear(self.body.size, table.num_embeddings)
         if embedding.tie_output:
             self.output.weight = table.weight
+        self.same_words = same_words
+
+    def shared(self) -> nn.ModuleDict:
+        """What others of its group have, too."""
+        return nn.ModuleDict({"body": self.body, **({"output": self.output} if self.same_words else {})})
 
     def forward(self, target_in: Tensor, target_mask: Tensor, memory: Memory) -> Tensor:
         """target_in and target_mask (B, T) -> states (B, T, D), still to be projected"""
@@ -135,10 +160,15 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
     nothing to do with the words of the same number elsewhere, so embeddings and output layers start differently.
 
     Uniform in ±initial_range as the paper's program does, or, when None, Glorot for matrices, orthogonal for recurrence,
-    1/√E for embeddings, 0 for biases but 1 for the forget gate (Jozefowicz et al. 2015).
+    1/√E for embeddings, 0 for biases but 1 for the forget gate (Jozefowicz et al. 2015). Layer norms always start as what they are
+    without parameters.
     """
     role = name.partition(".")[0]
+    norms = {id(parameter) for child in module.modules() if isinstance(child, nn.LayerNorm) for parameter in child.parameters()}
     for key, parameter in module.named_parameters():
+        if id(parameter) in norms:
+            nn.init.constant_(parameter, 1.0 if key.endswith("weight") else 0.0)
+            continue
         owner = role if key.startswith("body.") else name
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{owner}/{key}".encode()))
         if initial_range is not None:

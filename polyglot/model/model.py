@@ -17,6 +17,7 @@ from polyglot.model.encoders import ENCODERS
 from polyglot.model.language import EmbeddingConfig, LanguageDecoder, LanguageEncoder, Unfilled, embedding_table, initialize
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig, spelt_out
+from polyglot.sharing import SharingConfig
 from polyglot.task import LanguagePair
 
 
@@ -68,6 +69,8 @@ class ModelConfig(LanguageConfig):
                     f"{place}decoder.attention 'dot' needs decoder.size ({one.decoder.size}) equal to the size of the states "
                     f"({self.memory_size}); make them equal or use 'general'"
                 )
+        if problem := self.bridge.misfit(self.memory_size):
+            raise ValueError(f"bridge, on states of {self.memory_size}: {problem}")
         return self
 
     @property
@@ -78,6 +81,20 @@ class ModelConfig(LanguageConfig):
     def of(self, language: str) -> LanguageConfig:
         """The settings of one language."""
         return self.languages.get(language, self)
+
+    def components(self, pairs: Iterable[LanguagePair], sharing: SharingConfig) -> list[str]:
+        """The names of the components that these directions need, without building them; `bridge` even where it has no parameters."""
+        names = {"bridge": None}
+        for pair in pairs:
+            for part, side, language in (("encoder", "source_embedding", pair.source), ("decoder", "target_embedding", pair.target)):
+                tied, same_table = self.of(language).embedding.tie_sides, sharing.shared("embeddings", language)
+                if tied or same_table:
+                    names[f"{'embedding' if tied else side}.{sharing.group('embeddings', language)}"] = None
+                if sharing.shared(part, language):
+                    names[f"{part}.{sharing.group(part, language)}"] = None
+                if part == "decoder" or not sharing.shared(part, language) or not (tied or same_table):  # a shared decoder leaves the tag
+                    names[f"{part}.{language}"] = None
+        return list(names)
 
 
 def _merge(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,12 +122,22 @@ class Output:
 class TranslationModel(nn.Module):
     """Encoders and decoders by language around one bridge (Vázquez et al., section 2)."""
 
-    def __init__(self, config: ModelConfig, *, vocabulary_sizes: Mapping[str, int], pairs: Iterable[LanguagePair], seed: int | None) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        vocabulary_sizes: Mapping[str, int],
+        pairs: Iterable[LanguagePair],
+        seed: int | None,
+        sharing: SharingConfig = SharingConfig(),
+    ) -> None:
         """Only what the pairs need is built.
 
         seed: where the first parameters come from; None leaves them for a checkpoint to fill. Adding a language changes no other.
+        sharing: the languages that have a component in common.
         """
         super().__init__()
+        self.sharing = sharing
         with Unfilled():
             self._build(config, vocabulary_sizes, list(pairs))
         if seed is not None:
@@ -118,29 +145,41 @@ class TranslationModel(nn.Module):
                 initialize(component, initial_range=config.initial_range, seed=str(seed), name=name)
 
     def _build(self, config: ModelConfig, vocabulary_sizes: Mapping[str, int], pairs: Sequence[LanguagePair]) -> None:
-        sources = list(dict.fromkeys(pair.source for pair in pairs))
-        targets = list(dict.fromkeys(pair.target for pair in pairs))
-        tied = [language for language in dict.fromkeys(sources + targets) if config.of(language).embedding.tie_sides]
+        sharing = self.sharing
+        self.embeddings = nn.ModuleDict()  # for both sides of a language, and those that languages share, by group
+        self.source_embeddings, self.target_embeddings = nn.ModuleDict(), nn.ModuleDict()
+        self.encoders, self.decoders = nn.ModuleDict(), nn.ModuleDict()
 
-        def table(language: str) -> nn.Embedding:
-            if language in self.embeddings:
-                return self.embeddings[language]
-            return embedding_table(vocabulary_sizes[language], config.of(language).embedding.size)
+        def table(language: str, side: nn.ModuleDict) -> nn.Embedding:
+            own, group = config.of(language).embedding, sharing.group("embeddings", language)
+            room = self.embeddings if own.tie_sides else side if sharing.shared("embeddings", language) else {}
+            if group not in room:
+                room[group] = embedding_table(vocabulary_sizes[language], own.size)
+            return room[group]
 
-        self.embeddings = nn.ModuleDict()
-        self.embeddings.update({language: table(language) for language in tied})
-        self.encoders = nn.ModuleDict()
-        for language in sources:
+        def companion(part: str, language: str, built: nn.ModuleDict) -> nn.Module | None:
+            return next((built[one] for one in sharing.members(part, language, list(built))), None)
+
+        for language in dict.fromkeys(pair.source for pair in pairs):
             own = config.of(language)
             self.encoders[language] = LanguageEncoder(
-                own.encoder, own.embedding, table=table(language), states_size=config.memory_size
+                own.encoder,
+                own.embedding,
+                table=table(language, self.source_embeddings),
+                states_size=config.memory_size,
+                like=companion("encoder", language, self.encoders),
             )
         self.bridge = BRIDGES.build(config.bridge, size=config.memory_size)
-        self.decoders = nn.ModuleDict()
-        for language in targets:
+        for language in dict.fromkeys(pair.target for pair in pairs):
             own = config.of(language)
             self.decoders[language] = LanguageDecoder(
-                own.decoder, own.embedding, table=table(language), memory_size=config.memory_size
+                own.decoder,
+                own.embedding,
+                table=table(language, self.target_embeddings),
+                memory_size=config.memory_size,
+                tag=sharing.shared("decoder", language),
+                like=companion("decoder", language, self.decoders),
+                same_words=sharing.same_words(language, tied=own.embedding.tie_output),
             )
 
     def forward(self, batch: Batch) -> Output:
@@ -153,8 +192,17 @@ class TranslationModel(nn.Module):
         return self.bridge(self.encoders[language](tokens, mask), mask)
 
     def components(self) -> dict[str, nn.Module]:
-        """Every component by its name in checkpoints: `encoder.de`, `decoder.de`, `bridge`, and `embedding.de` when sides are tied."""
-        named = {f"embedding.{language}": table for language, table in self.embeddings.items()}
+        """Every component by its name in checkpoints: `encoder.de`, `decoder.de`, `bridge`; before them what they share.
+
+        That is `embedding.de` when sides are tied, and by the name of a group `embedding.west`, or `source_embedding.west` and
+        `target_embedding.west`, `encoder.west`, `decoder.west`: then `encoder.de` is what the language still has for itself.
+        """
+        named = {f"embedding.{group}": table for group, table in self.embeddings.items()}
+        named |= {f"source_embedding.{group}": table for group, table in self.source_embeddings.items()}
+        named |= {f"target_embedding.{group}": table for group, table in self.target_embeddings.items()}
+        for part, own in (("encoder", self.encoders), ("decoder", self.decoders)):
+            groups = {self.sharing.group(part, language): one for language, one in own.items() if self.sharing.shared(part, language)}
+            named |= {f"{part}.{group}": one.shared() for group, one in groups.items()}
         named |= {f"encoder.{language}": encoder for language, encoder in self.encoders.items()}
         named |= {"bridge": self.bridge}
         return named | {f"decoder.{language}": decoder for language, decoder in self.decoders.items()}
@@ -169,9 +217,3 @@ class TranslationModel(nn.Module):
             if own:
                 result[name] = own
         return result
-
-
-def components_of(pair: LanguagePair) -> tuple[str, ...]:
-    """The names of the components a direction may use."""
-    languages = dict.fromkeys((pair.source, pair.target))
-    return (*(f"embedding.{language}" for language in languages), f"encoder.{pair.source}", "bridge", f"decoder.{pair.target}")

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from polyglot.batch import Batch
-from polyglot.model.model import components_of
+from polyglot.sharing import SharingConfig, components_of
 
 
-def tokens_by_component(batches: Iterable[Batch], components: Iterable[str]) -> dict[str, int]:
+def tokens_by_component(batches: Iterable[Batch], components: Iterable[str], sharing: SharingConfig) -> dict[str, int]:
     """How many target tokens train each component; what nobody trains is absent."""
     tokens: Counter[str] = Counter()
     for batch in batches:
-        tokens.update(dict.fromkeys(components_of(batch.task.pair), batch.target_tokens))
+        tokens.update(dict.fromkeys(components_of(batch.task.pair, sharing), batch.target_tokens))
     return {name: tokens[name] for name in components if name in tokens}
 
 

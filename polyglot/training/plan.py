@@ -14,11 +14,12 @@ from polyglot.config import Config
 from polyglot.data.batching import epoch_batches
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
-from polyglot.model.model import components_of
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
+from polyglot.sharing import components_of
 from polyglot.task import LanguagePair, match_pairs
-from polyglot.training.start import build_datasets, build_model, build_schedule, build_vocabularies, check_machine, check_test_text, corpora_of, directions
+from polyglot.training.initial import Initial, freeze
+from polyglot.training.start import build_datasets, build_model, build_schedule, check_machine, check_test_text, corpora_of, directions, initial_vocabularies
 
 MEBIBYTE = 2**20
 
@@ -36,8 +37,8 @@ class Plan:
     def memory(self) -> dict[str, int]:
         """Bytes by purpose; the activations are an estimate for the widest batch of the first epoch of the longest task."""
         config, total = self.config, sum(self.parameters.values())
-        own = lambda pair: sum(self.parameters.get(name, 0) for name in components_of(pair))  # noqa: E731
-        gradients = max(own(pair) for pair in config.pairs) * config.schedule.tasks_per_update
+        own = lambda pair: sum(self.parameters.get(name, 0) for name in components_of(pair, config.sharing))  # noqa: E731
+        gradients = max(own(task.pair) for task in config.tasks) * config.schedule.tasks_per_update
         return {"parameters": 4 * total, "optimizer": 4 * self._kept() * total, "gradients": 4 * gradients, "activations": self._activations()}
 
     def memory_in_words(self) -> dict[str, str]:
@@ -96,17 +97,21 @@ def plan(config: Config) -> Plan:
     """Check a configuration with its data and this machine; nothing is written but the cache of the text."""
     check_machine(config)
     corpora = corpora_of(config, config.data.train)
-    _check_held_out(config, config.data.valid, config.pairs)
+    _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":
         _check_held_out(config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages))
     check_test_text(config)
     _check_held_out(config, config.data.test, directions(config))
     normalisers = Run(config.run, config).normalisers
-    vocabularies = build_vocabularies(config, corpora, normalisers, languages=config.languages)
+    initial = Initial(config) if config.initialize else None
+    vocabularies = initial_vocabularies(config, corpora, normalisers, initial, languages=config.languages)
     datasets = build_datasets(config, corpora, vocabularies, normalisers)
     build_schedule(config, datasets)
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
+    if initial:
+        initial.check_shapes(model)
+    freeze(model, config.freeze, config.tasks)
     parameters = {name: sum(each.numel() for each in own.values()) for name, own in model.component_parameters().items()}
     return Plan(config, {language: len(each) for language, each in vocabularies.items()}, datasets, parameters)
 

@@ -26,6 +26,7 @@ from polyglot.schedule import SCHEDULES, Schedule
 from polyglot.task import LanguagePair
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
+from polyglot.training.initial import Initial, freeze
 from polyglot.training.trainer import Trainer
 from polyglot.validation import Validation
 
@@ -66,14 +67,25 @@ def directions(config: Config) -> list[LanguagePair]:
 def build_vocabularies(
     config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], *, languages: Sequence[str]
 ) -> dict[str, Vocabulary]:
-    """Learn the vocabulary of each of these languages from its training text."""
-    vocabularies = {}
+    """Learn the vocabulary of each of these languages from its training text, or that of all who share it."""
+    learnt: dict[str, Vocabulary] = {}
     for language in languages:
-        own, steps = config.vocabulary.of(language), normalisers[language]
-        texts = (steps.apply(sentence) for sentence in corpora.sentences(language))
-        vocabularies[language] = Vocabulary.train(texts, own, language=language, seed=config.seed)
-        logger.info(f"vocabulary of {language}: {len(vocabularies[language])} pieces")
-    return vocabularies
+        group = config.sharing.group("vocabulary", language)
+        if group not in learnt:
+            members = config.sharing.members("vocabulary", language, config.languages)
+            texts = (normalisers[one].apply(sentence) for one in members for sentence in corpora.sentences(one))
+            learnt[group] = Vocabulary.train(texts, config.vocabulary.of(language), language=group, seed=config.seed)
+            logger.info(f"vocabulary of {group}: {len(learnt[group])} pieces")
+    return {language: learnt[config.sharing.group("vocabulary", language)] for language in languages}
+
+
+def initial_vocabularies(
+    config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], initial: Initial | None, *, languages: Sequence[str]
+) -> dict[str, Vocabulary]:
+    """The vocabularies of these languages: those that components of other runs come with, and the rest learnt."""
+    given = initial.vocabularies() if initial else {}
+    learnt = build_vocabularies(config, corpora, normalisers, languages=[language for language in languages if language not in given])
+    return {language: given[language] if language in given else learnt[language] for language in languages}
 
 
 def build_datasets(config: Config, corpora: Corpora, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser]) -> dict[str, TaskDataset]:
@@ -97,7 +109,7 @@ def build_schedule(config: Config, datasets: Mapping[str, TaskDataset]) -> Sched
 def build_model(config: Config, vocabularies: Mapping[str, Vocabulary], *, seed: int | None) -> TranslationModel:
     """The model of a run; on the meta device it costs nothing and can still be counted."""
     sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
-    return TranslationModel(config.model, vocabulary_sizes=sizes, pairs=config.pairs, seed=seed)
+    return TranslationModel(config.model, vocabulary_sizes=sizes, pairs=config.pairs, seed=seed, sharing=config.sharing)
 
 
 def check_machine(config: Config) -> None:
@@ -127,7 +139,9 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     missing = [language for language in config.languages if language not in run.vocabularies]
     if missing and checkpoints.steps(run.checkpoints):
         raise CheckpointError(f"{run.vocabulary_file(missing[0])}: no such file, but the checkpoints were trained with it; put it back")
-    learnt = build_vocabularies(config, corpora, run.normalisers, languages=missing)
+    fresh = not checkpoints.steps(run.checkpoints)
+    initial = Initial(config) if fresh and config.initialize else None
+    learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
     vocabularies = {**run.vocabularies, **learnt}
     run.vocabularies = {language: vocabularies[language] for language in config.languages}
     datasets = build_datasets(config, corpora, run.vocabularies, run.normalisers)
@@ -135,10 +149,14 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
         dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
         logger.info(f"task {name}: {len(dataset)} sentences" + (f", left out: {dropped}" if dropped else ""))
     model = build_model(config, run.vocabularies, seed=config.seed)
+    if initial:
+        initial.check(run.vocabularies)
+        initial.load_into(model)
+    freeze(model, config.freeze, config.tasks)
     trainer = Trainer(
         run,
         model=model,
-        optimizer=OPTIMIZERS.build(config.optimizer, parameters=model.parameters()),
+        optimizer=OPTIMIZERS.build(config.optimizer, parameters=[one for one in model.parameters() if one.requires_grad]),
         learning_rate=LEARNING_RATES.build(config.learning_rate_schedule, steps=config.training.steps),
         schedule=build_schedule(config, datasets),
         streams={name: BatchStream(dataset, config.batching, seed=config.seed) for name, dataset in datasets.items()},

@@ -100,7 +100,7 @@ class Trainer:
         self._set_learning_rate(step)
         place = {"process": self.accelerator.process_index, "processes": self.accelerator.num_processes}
         batches = [self._next_batch(task.name) for task in self.schedule.at(step, **place)]
-        tokens = tokens_by_component(batches, self.parameters)
+        tokens = tokens_by_component(batches, self.parameters, self.run.config.sharing)
         total = sum(batch.target_tokens for batch in batches)
         self.model.train()
         for batch in batches:
@@ -145,6 +145,8 @@ class Trainer:
         """Go on exactly where a checkpoint was written."""
         self.run.check_same(checkpoint)
         state, optimizer = checkpoint.training_state(), self.run.config.optimizer.type
+        if "progress" not in state:
+            raise CheckpointError(f"{checkpoint.path}: was taken out of another run and cannot be continued; begin a new run with `initialize`")
         if state.get("optimizer", optimizer) != optimizer:
             raise CheckpointError(
                 f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}"

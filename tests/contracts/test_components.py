@@ -3,25 +3,51 @@
 from __future__ import annotations
 
 import itertools
+import typing
 
 import pytest
 import torch
 
+from polyglot.decoding.search import SearchConfig, search
+from polyglot.layers.opennmt import available
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.model.memory import Memory
-from tests.models import VOCABULARY, close, random_batch, tiny_config, tiny_model
+from tests.models import VOCABULARY, close, random_batch, tiny_component, tiny_config, tiny_model
 
 SIZE, INPUT = 16, 12
-COMBINATIONS = list(itertools.product(ENCODERS.names(), BRIDGES.names(), DECODERS.names()))
 
 
-def built(registry, name, **given):
-    settings = {"size": SIZE} if "size" in registry.get(name).Config.model_fields else {}
+def there(*names):
+    """Names of components, skipped where one of them is another program's that is not installed."""
+    mark = pytest.mark.skipif(not available(), reason="OpenNMT-py is not installed")
+    return pytest.param(*names, marks=mark if any(name.startswith("onmt_") for name in names) else ())
+
+
+COMBINATIONS = [there(*names) for names in itertools.product(ENCODERS.names(), BRIDGES.names(), DECODERS.names())]
+
+
+def built(registry, name, settings={}, **given):
+    own = tiny_component(registry, name)
     torch.manual_seed(0)
-    return registry.build(registry.configure(name, **settings), **given).eval()
+    return registry.build(registry.configure(own.pop("type"), **(own | settings)), **given).eval()
+
+
+def choices(annotation):
+    """What may stand in a field that names its alternatives; of others nothing is varied."""
+    if annotation is bool:
+        return [True, False]
+    return list(typing.get_args(annotation)) if typing.get_origin(annotation) is typing.Literal else []
+
+
+def variants(registry, name, **given):
+    """A component in every combination of the alternatives that its settings name."""
+    fields = {key: choices(field.annotation) for key, field in registry.get(name).Config.model_fields.items() if key != "type"}
+    fields = {key: values for key, values in fields.items() if values}
+    for chosen in itertools.product(*fields.values()):
+        yield built(registry, name, dict(zip(fields, chosen)), **given)
 
 
 def sentences(lengths, width):
@@ -30,33 +56,34 @@ def sentences(lengths, width):
     return torch.randn(len(lengths), width, INPUT) * mask.unsqueeze(-1), mask
 
 
-@pytest.mark.parametrize("name", ENCODERS.names())
+@pytest.mark.parametrize("name", [there(name) for name in ENCODERS.names()])
 class TestEncoders:
     def test_shape_and_zeros_on_padding(self, name):
         embedded, mask = sentences([5, 1, 3], 5)
-        states = built(ENCODERS, name, input_size=INPUT)(embedded, mask)
-        assert states.shape == (3, 5, SIZE)
-        assert (states[~mask] == 0).all() and (states[mask] != 0).any()
+        for encoder in variants(ENCODERS, name, input_size=INPUT):
+            states = encoder(embedded, mask)
+            assert states.shape == (3, 5, SIZE)
+            assert (states[~mask] == 0).all() and (states[mask] != 0).any()
 
     def test_padding_changes_nothing(self, name):
-        encoder = built(ENCODERS, name, input_size=INPUT)
         embedded, mask = sentences([5, 2], 5)
         wide = torch.cat([embedded, torch.full((2, 4, INPUT), 7.0)], dim=1)
         wide_mask = torch.cat([mask, torch.zeros(2, 4, dtype=torch.bool)], dim=1)
-        assert close(encoder(embedded, mask), encoder(wide, wide_mask)[:, :5])
+        for encoder in variants(ENCODERS, name, input_size=INPUT):
+            assert close(encoder(embedded, mask), encoder(wide, wide_mask)[:, :5])
 
     def test_a_sentence_never_sees_its_neighbours(self, name):
-        encoder = built(ENCODERS, name, input_size=INPUT)
         embedded, mask = sentences([4, 6, 1], 6)
-        together = encoder(embedded, mask)
-        for row, length in enumerate([4, 6, 1]):
-            alone = encoder(embedded[row : row + 1, :length], mask[row : row + 1, :length])
-            assert close(alone[0], together[row, :length])
+        for encoder in variants(ENCODERS, name, input_size=INPUT):
+            together = encoder(embedded, mask)
+            for row, length in enumerate([4, 6, 1]):
+                alone = encoder(embedded[row : row + 1, :length], mask[row : row + 1, :length])
+                assert close(alone[0], together[row, :length])
 
     def test_gradients_reach_every_parameter(self, name):
-        encoder = built(ENCODERS, name, input_size=INPUT)
-        encoder(*sentences([4, 2], 4)).square().sum().backward()
-        assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in encoder.parameters())
+        for encoder in variants(ENCODERS, name, input_size=INPUT):
+            encoder(*sentences([4, 2], 4)).pow(3).sum().backward()  # of squares the sum after a layer norm is the same for all states
+            assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in encoder.parameters())
 
     def test_half_precision(self, name):
         encoder = built(ENCODERS, name, input_size=INPUT)
@@ -104,27 +131,27 @@ class TestBridges:
         assert close(weights.sum(-1), torch.ones(weights.shape[:2]))
         assert (weights * ~mask.unsqueeze(1) == 0).all()
 
+    def test_gradients_reach_every_parameter(self, name):
+        for bridge in variants(BRIDGES, name, size=SIZE):
+            states, mask = self.states([4, 2], 4)
+            bridge(states.requires_grad_(), mask).states.pow(3).sum().backward()
+            assert states.grad.abs().sum() > 0
+            assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in bridge.parameters())
+
 
 def step(decoder, embedded, state, memory):
     return decoder.step(decoder.read(embedded, state), state, memory)
 
 
-@pytest.mark.parametrize("name", DECODERS.names())
+@pytest.mark.parametrize("name", [there(name) for name in DECODERS.names()])
 class TestDecoders:
     @pytest.fixture
     def memory(self):
         torch.manual_seed(2)
         return Memory(torch.randn(3, 4, SIZE), mask=torch.tensor([[True] * 4, [True, True, False, False], [True, False, False, False]]))
 
-    def decoder(self, name, **settings):
-        torch.manual_seed(0)
-        return DECODERS.build(DECODERS.configure(name, size=SIZE, **settings), input_size=INPUT, memory_size=SIZE).eval()
-
     def variants(self, name):
-        fields = DECODERS.get(name).Config.model_fields
-        feeding = [{"input_feeding": True}, {"input_feeding": False}] if "input_feeding" in fields else [{}]
-        attention = [{"attention": kind} for kind in ("dot", "general", "mlp")] if "attention" in fields else [{}]
-        return [self.decoder(name, **one, **other) for one, other in itertools.product(feeding, attention)]
+        return variants(DECODERS, name, input_size=INPUT, memory_size=SIZE)
 
     def test_steps_equal_the_whole_pass(self, name, memory):
         embedded, mask = sentences([5, 3, 1], 5)
@@ -163,7 +190,7 @@ class TestDecoders:
 
     def test_gradients_reach_every_parameter(self, name, memory):
         for decoder in self.variants(name):
-            decoder(*sentences([4, 2, 1], 4), memory).square().sum().backward()
+            decoder(*sentences([4, 2, 1], 4), memory).pow(3).sum().backward()
             assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in decoder.parameters())
 
 
@@ -212,6 +239,21 @@ class TestCombinations:
             alone = model.decoders["en"](batch.target_in[row : row + 1, : target + 1], batch.target_mask[row : row + 1, : target + 1], memory)
             assert close(alone[0], whole[row, : target + 1])
 
+    def test_translates(self, encoder, bridge, decoder):
+        """In search, too, a sentence is translated as it would be alone."""
+        model = tiny_model(tiny_config(encoder, bridge, decoder)).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(2.0)  # decided enough for distinct hypotheses
+        lengths = [5, 1, 4]
+        batch, config = random_batch(lengths=[(length, 1) for length in lengths]), SearchConfig(beam=2, n_best=2, max_length_extra=4)
+        together = search(model.decoders["en"], model.encode("de", batch.source, batch.source_mask), batch.source_mask.sum(1), config)
+        for row, length in enumerate(lengths):
+            memory = model.encode("de", batch.source[row : row + 1, :length], batch.source_mask[row : row + 1, :length])
+            alone = search(model.decoders["en"], memory, torch.tensor([length]), config)[0]
+            assert [one.tokens for one in alone] == [one.tokens for one in together[row]]
+            assert [one.score for one in alone] == pytest.approx([one.score for one in together[row]], abs=1e-4)
+
     def test_half_precision_trains(self, encoder, bridge, decoder):
         model, batch = tiny_model(tiny_config(encoder, bridge, decoder)), random_batch()
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -223,7 +265,7 @@ class TestCombinations:
         assert all(gradient.isfinite().all() for gradient in gradients)
 
     def test_a_language_of_its_own_size_gets_a_projection(self, encoder, bridge, decoder):
-        model = tiny_model(tiny_config(encoder, bridge, decoder, languages={"de": {"encoder": {"size": 8}, "decoder": {"size": 10}}}))
+        model = tiny_model(tiny_config(encoder, bridge, decoder, languages={"de": {"encoder": {"size": 8}, "decoder": {"size": 12}}}))
         assert isinstance(model.encoders["de"].projection, torch.nn.Linear)
         assert isinstance(model.encoders["en"].projection, torch.nn.Identity)
         for pair in ("de-en", "en-de"):

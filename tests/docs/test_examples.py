@@ -169,7 +169,7 @@ def test_the_encoder_of_the_page_keeps_the_contract(monkeypatch):
     monkeypatch.setattr(ENCODERS, "_classes", dict(ENCODERS._classes))
     block, = (block for block in blocks("python") if "ENCODERS.register" in block.text)
     exec(compile(block.text, str(block), "exec", flags=0, dont_inherit=True), {"__name__": "example"})  # noqa: S102
-    encoder = ENCODERS.build(ENCODERS.configure("cnn", size=6), input_size=4)
+    encoder = ENCODERS.build(ENCODERS.configure("window", size=6), input_size=4)
     words, mask = torch.randn(1, 3, 4), torch.ones(1, 5, dtype=torch.bool)
     mask[:, 3:] = False
     padded = torch.cat([words, torch.randn(1, 2, 4)], dim=1)

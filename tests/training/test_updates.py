@@ -11,8 +11,8 @@ import torch
 from polyglot import checkpoint as checkpoints
 from polyglot.batch import Batch
 from polyglot.model.losses import Criterion, LossesConfig
-from polyglot.model.model import components_of
 from polyglot.run import Run
+from polyglot.sharing import components_of
 from polyglot.training.gradients import clip, to_means, tokens_by_component
 from polyglot.training.start import build_model
 from polyglot.validation import Validation
@@ -72,7 +72,7 @@ def test_the_parts_of_a_batch_are_the_batch():
     model.zero_grad(set_to_none=True)
     for part in parts:
         (criterion(model(part), part).total * (part.target_tokens / whole.target_tokens)).backward()
-    to_means(model.component_parameters(), tokens_by_component(parts, model.component_parameters()), total=whole.target_tokens)
+    to_means(model.component_parameters(), tokens_by_component(parts, model.component_parameters(), model.sharing), total=whole.target_tokens)
     for name, gradient in expected.items():
         assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-6), name
 

@@ -9,7 +9,6 @@ from polyglot.layers.linear import Linear
 from polyglot.layers.masks import masked_softmax
 from polyglot.model.bridges.base import BRIDGES, Bridge
 from polyglot.model.memory import Memory
-from polyglot.registry import ComponentConfig
 
 
 @BRIDGES.register("attention")
@@ -21,7 +20,7 @@ class AttentionBridge(Bridge):
 
     fixed_size = True
 
-    class Config(ComponentConfig):
+    class Config(Bridge.Config):
         heads: int = Field(10, ge=1)
         """K, the rows of the bridge matrix."""
         hidden_size: int = Field(1024, ge=1)

@@ -19,6 +19,10 @@ class Bridge(nn.Module):
     class Config(ComponentConfig):
         """Settings every bridge has."""
 
+        def misfit(self, size: int) -> str | None:
+            """The sentence for settings that cannot work on states of that size, known when the YAML is read."""
+            return None
+
     def forward(self, states: Tensor, mask: Tensor) -> Memory:
         """states (B, S, D), mask (B, S) -> memory of (B, K, D)"""
         raise NotImplementedError

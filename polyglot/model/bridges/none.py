@@ -6,7 +6,6 @@ from torch import Tensor
 
 from polyglot.model.bridges.base import BRIDGES, Bridge
 from polyglot.model.memory import Memory
-from polyglot.registry import ComponentConfig
 
 
 @BRIDGES.register("none")
@@ -15,7 +14,7 @@ class NoBridge(Bridge):
 
     fixed_size = False
 
-    class Config(ComponentConfig):
+    class Config(Bridge.Config):
         pass
 
     def __init__(self, config: Config, *, size: int) -> None:

@@ -1,6 +1,8 @@
 """Decoders by name. A new one is one file and one line here."""
 
 from polyglot.model.decoders.base import DECODERS, Decoder
+from polyglot.model.decoders.opennmt import OpenNmtRnnDecoder, OpenNmtTransformerDecoder
 from polyglot.model.decoders.recurrent import GruDecoder, LstmDecoder
+from polyglot.model.decoders.transformer import TransformerDecoder
 
-__all__ = ["DECODERS", "Decoder", "GruDecoder", "LstmDecoder"]
+__all__ = ["DECODERS", "Decoder", "GruDecoder", "LstmDecoder", "OpenNmtRnnDecoder", "OpenNmtTransformerDecoder", "TransformerDecoder"]

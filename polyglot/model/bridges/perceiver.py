@@ -1,0 +1,40 @@
+"""Learned queries that read any sentence into the same number of rows."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from polyglot.layers.transformer import BlockConfig, CrossAttentionLayer, final_norm, heads_problem
+from polyglot.model.bridges.base import BRIDGES, Bridge
+from polyglot.model.memory import Memory
+
+
+@BRIDGES.register("perceiver")
+class PerceiverBridge(Bridge):
+    """K learned rows attend to each other and to the states, layer by layer (Jaegle et al. 2021, section 3; Alayrac et al. 2022, section 2.1)."""
+
+    fixed_size = True
+
+    class Config(BlockConfig, Bridge.Config):
+        rows: int = Field(10, ge=1)
+        """K, the rows that come out."""
+        layers: int = Field(1, ge=1)
+        """How many layers are stacked."""
+
+        def misfit(self, size: int) -> str | None:
+            return heads_problem(size, self.heads)
+
+    def __init__(self, config: Config, *, size: int) -> None:
+        super().__init__()
+        self.queries = nn.Parameter(torch.empty(config.rows, size))
+        nn.init.normal_(self.queries, std=size**-0.5)
+        self.layers = nn.ModuleList(CrossAttentionLayer(size, config, memory_size=size) for _ in range(config.layers))
+        self.norm = final_norm(size, config)
+
+    def forward(self, states: Tensor, mask: Tensor) -> Memory:
+        rows = self.queries.expand(len(states), -1, -1)
+        for layer in self.layers:
+            rows = layer(rows, states, mask, causal=False)
+        return Memory(self.norm(rows))

@@ -1,0 +1,34 @@
+"""Transformer layers that all languages share."""
+
+from __future__ import annotations
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from polyglot.layers.transformer import BlockConfig, SelfAttentionLayer, final_norm, heads_problem
+from polyglot.model.bridges.base import BRIDGES, Bridge
+from polyglot.model.memory import Memory
+
+
+@BRIDGES.register("transformer")
+class TransformerBridge(Bridge):
+    """Self-attention and feed-forward networks over the states, whatever encoder they come from: one row a position."""
+
+    fixed_size = False
+
+    class Config(BlockConfig, Bridge.Config):
+        layers: int = Field(1, ge=1)
+        """How many layers are stacked."""
+
+        def misfit(self, size: int) -> str | None:
+            return heads_problem(size, self.heads)
+
+    def __init__(self, config: Config, *, size: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(SelfAttentionLayer(size, config) for _ in range(config.layers))
+        self.norm = final_norm(size, config)
+
+    def forward(self, states: Tensor, mask: Tensor) -> Memory:
+        for layer in self.layers:
+            states = layer(states, mask)
+        return Memory(self.norm(states) * mask.unsqueeze(-1), mask=mask)

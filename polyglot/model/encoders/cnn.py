@@ -1,0 +1,60 @@
+"""Gated convolutions over windows of words."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn import functional
+
+from polyglot.layers.dropout import Dropout
+from polyglot.layers.positions import Positions
+from polyglot.layers.resize import resize
+from polyglot.model.encoders.base import ENCODERS, Encoder
+from polyglot.registry import ComponentConfig
+
+
+@ENCODERS.register("cnn")
+class CnnEncoder(Encoder):
+    """h ↦ (h + GLU(convolution of h)) · √½ on embeddings with positions (Gehring et al. 2017, section 3.2).
+
+    One layer that sees five words is the encoder of Bastings et al.; layers add width − 1 words each.
+    """
+
+    class Config(ComponentConfig):
+        size: int = Field(512, ge=1)
+        """State size D."""
+        layers: int = Field(1, ge=1)
+        """How many layers are stacked."""
+        width: int = Field(5, ge=1)
+        """Words that one convolution sees; odd, so that as many come before as after."""
+        positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+        """How a word knows its place."""
+        longest: int = Field(512, ge=1)
+        """Places that `learned` positions tell apart; later ones count as the last."""
+        dropout: float = Field(0.3, ge=0, lt=1)
+        """Dropout on what each layer sees."""
+
+        @model_validator(mode="after")
+        def _odd(self) -> CnnEncoder.Config:
+            if self.width % 2 == 0:
+                raise ValueError(f"width {self.width} has no middle word; use an odd number")
+            return self
+
+    def __init__(self, config: Config, *, input_size: int) -> None:
+        super().__init__()
+        self.size = config.size
+        self.inputs = resize(input_size, config.size)
+        self.positions = Positions(config.positions, size=config.size, longest=config.longest)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(config.size, 2 * config.size, config.width, padding=config.width // 2) for _ in range(config.layers)
+        )
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
+        real = mask.unsqueeze(1)
+        states = self.positions(self.inputs(embedded)).transpose(1, 2) * real  # (B, D, S)
+        for convolution in self.convolutions:
+            states = (states + functional.glu(convolution(self.dropout(states)), dim=1)) * 0.5**0.5 * real
+        return states.transpose(1, 2)
