@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,13 @@ class Checkpoint:
                 f"choose another checkpoint, or remove {self.path}"
             )
         return content
+
+
+def digest(chosen: Sequence[Checkpoint]) -> str:
+    """A hash of the parameters of one checkpoint or of several: the same parameters have the same."""
+    training = (TRAINING, STATE)
+    files = [sorted((name, sha256) for name, sha256 in one.manifest["files"].items() if name not in training) for one in chosen]
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest()
 
 
 def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter], *, where: str) -> None:

@@ -184,31 +184,42 @@ def translate(
             bar.update(row, completed=number)
 
 
-@app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --protocol quick --checkpoint last")
+@app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --pivot en --protocol quick --checkpoint last")
 def evaluate(
-    run: RunPath,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, such as runs/phrasebook; several are compared.")],
     protocol: Annotated[str, typer.Option(help="A YAML file or the name of a shipped protocol.")] = "default",
     checkpoint: Checkpoint = "best",
+    pivot: Annotated[Optional[str], typer.Option(metavar="LANGUAGE", help="Also translate in two hops through it. Default: the protocol's.")] = None,
 ) -> None:
-    """Score every direction into a matrix: a table here, JSON, CSV, Markdown and pictures in the run directory."""
+    """Score every direction into a matrix: tables here, JSON, CSV, Markdown and pictures in the run directory.
+
+    What has been scored before with the same checkpoint, text and settings is not done again.
+    """
+    from polyglot.evaluate.comparison import compare
     from polyglot.evaluate.evaluation import evaluate as evaluate_run
     from polyglot.evaluate.protocol import Protocol
-    from polyglot.evaluate.views import table
+    from polyglot.evaluate.views import tables
     from polyglot.inference import Translator
     from polyglot.run import Run
 
-    opened = Run.open(run)
     settings = Protocol.load(protocol)
-    translator = Translator.load(opened, checkpoint=checkpoint)
-    folder = opened.evaluation / Path(protocol).stem
-    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
-        row = bar.add_task("directions")
-        advance = lambda cell, done, of: bar.update(row, completed=done, total=of, description=str(cell.pair))  # noqa: E731
-        matrix = evaluate_run(opened, translator, settings, folder=folder, progress=advance)
-    matrix.save(folder)
-    for metric in matrix.metrics:
-        screen.print(table(matrix, metric))
-    logger.info(f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each metric, hypotheses/")
+    settings = settings.model_copy(update={"pivot": pivot} if pivot else {})
+    matrices = {}
+    for opened in map(Run.open, runs):
+        translator = Translator.load(opened, checkpoint=checkpoint)
+        for test_set in settings.test_sets:
+            folder = opened.evaluation / Path(protocol).stem / test_set
+            with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
+                row = bar.add_task("directions")
+                advance = lambda cell, done, of: bar.update(row, completed=done, total=of, description=cell.name)  # noqa: E731
+                matrix = evaluate_run(opened, translator, settings, test_set=test_set, folder=folder, progress=advance)
+            matrix.save(folder)
+            matrices.setdefault(test_set, {})[str(opened.path)] = matrix
+            screen.print(*tables(matrix), sep="\n")
+            logger.info(f"written to {folder}: matrix.json, matrix.csv, matrix.md, pictures, hypotheses/, text/")
+    if len(runs) > 1:
+        for each in matrices.values():
+            screen.print(compare(each).table())
 
 
 @app.command(epilog="polyglot fetch multi30k data/multi30k")

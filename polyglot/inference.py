@@ -83,7 +83,12 @@ class Translator:
             vocabularies=run.vocabularies,
             normalisers=run.normalisers,
             search_config=run.config.search,
-            description={"run": run.path.name, "checkpoint": checkpoint, "steps": [one.step for one in chosen]},
+            description={
+                "run": run.path.name,
+                "checkpoint": checkpoint,
+                "steps": [one.step for one in chosen],
+                "sha256": checkpoints.digest(chosen),
+            },
         )
 
     @property
