@@ -15,7 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from typer.core import TyperGroup
 
 from polyglot.console import LogLines, aside
-from polyglot.errors import PolyglotError
+from polyglot.errors import ConfigError, PolyglotError
 from polyglot.layers.allocation import collect_rarely, keep_freed_memory
 from polyglot.version import VERSION
 
@@ -220,6 +220,23 @@ def evaluate(
     if len(runs) > 1:
         for each in matrices.values():
             screen.print(compare(each).table())
+
+
+@app.command(epilog="polyglot report runs/phrasebook --sentence de='Der alte Bauer schläft.'")
+def report(
+    run: RunPath,
+    sentence: Annotated[Optional[list[str]], typer.Option(metavar="LANGUAGE=TEXT", help="Show the bridge's attention on it; may be repeated.")] = None,
+) -> None:
+    """Write a run as one web page: scores, curves, examples, attention, text and settings. It needs no network."""
+    from polyglot import report as reports
+    from polyglot.run import Run
+
+    sentences = [tuple(each.split("=", 1)) for each in sentence or ()]
+    for each in sentences:
+        if len(each) != 2 or not each[1].strip():
+            raise ConfigError(f"--sentence: found {'='.join(each)!r}; write language and text, such as de='Ein Hund rennt.'")
+    path = reports.write(Run.open(run), sentences=sentences)
+    logger.info(f"written to {path}: one file that any browser shows")
 
 
 @app.command(epilog="polyglot fetch multi30k data/multi30k")

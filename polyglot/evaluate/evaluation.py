@@ -193,8 +193,9 @@ class _Work:
 
 def in_words(corpus: ComponentConfig) -> str:
     """A corpus by its kind and what was set of it: `text test_2016_flickr.{language}.gz`; of an absolute path only its end."""
-    settings = map(str, corpus.model_dump(exclude_defaults=True, exclude={"type", "weight"}).values())
-    return " ".join([corpus.type, *(Path(one).name if Path(one).is_absolute() else one for one in settings)])
+    settings = corpus.model_dump(exclude_defaults=True, exclude={"type", "weight"})
+    words = [(Path(one).name if Path(one).is_absolute() else one) if isinstance(one, str) else f"{name} {one}" for name, one in settings.items()]
+    return " ".join([corpus.type, *words])
 
 
 def machine(device: torch.device) -> str:
