@@ -210,7 +210,7 @@ def evaluate(
     matrices = {}
     for opened in map(Run.open, runs):
         translator = Translator.load(opened, checkpoint=checkpoint)
-        for test_set in settings.test_sets:
+        for test_set in settings.corpora:
             folder = opened.evaluation / Path(protocol).stem / test_set
             with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
                 row = bar.add_task("directions")

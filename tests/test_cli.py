@@ -36,7 +36,7 @@ from polyglot.version import VERSION
 from polyglot.yaml_file import parse_value
 from tests.command_line import CONFIG, TEXT, Program, Result, write_text
 
-VERBS = ("train", "translate", "evaluate", "fetch", "show")
+VERBS = ("train", "translate", "evaluate", "compare", "experiment", "report", "fetch", "show")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
@@ -671,7 +671,7 @@ def test_evaluate_prints_tables_and_writes_files(folder, polyglot):
     for part in ("BLEU · mine, best checkpoint", "chrF2 · mine", "supervised", "zero-shot†", "(copy)", "BLEU|nrefs:1|case:mixed"):
         assert part in result.output
     there = {path.name for path in Path("runs/mine/evaluation/default").iterdir()}
-    assert there == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses"}
+    assert there == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses", "text", "cells"}
     assert len(list(Path("runs/mine/evaluation/default/hypotheses").iterdir())) == 9
 
 

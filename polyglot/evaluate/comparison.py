@@ -119,4 +119,7 @@ def _test(measure: Measure, cells: Sequence[Cell], matrices: Mapping[str, Matrix
     references = scorer.prepare(first.texts[cells[0].reference_text])
     signatures, results = PairedTest(systems, {measure.metric: scorer.metric}, [references], TESTS[test], n_samples=samples)()
     (title, signature), = signatures.items()
-    return [float(result.p_value) for result in results[title][1:]], f"{title}|{signature}"
+    # sacreBLEU's bootstrap finds the smallest p of all for a system beside itself, since no difference of 0 exceeds 0.
+    same = [lines == systems[0][1] for _, lines in systems[1:]]
+    ps = [1.0 if equal else float(result.p_value) for equal, result in zip(same, results[title][1:])]
+    return ps, f"{title}|{signature}"

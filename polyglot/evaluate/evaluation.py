@@ -51,8 +51,8 @@ def evaluate(
     """
     pairs = protocol.pairs_of(translator, run.config.languages, run.config.pairs)
     protocol.check_pivot(translator)
-    test_set = next(iter(protocol.test_sets)) if test_set is None else test_set
-    corpora = protocol.test_sets[test_set] or run.config.data.test
+    test_set = next(iter(protocol.corpora)) if test_set is None else test_set
+    corpora = protocol.corpora[test_set] or run.config.data.test
     if not corpora:
         raise ConfigError(f"{run.path}: data.test names no corpus; name one there, or `test` in the protocol")
     text = HeldOut(run, corpora, sentences=protocol.sentences)

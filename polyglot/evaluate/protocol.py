@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from polyglot import shipped
 from polyglot.config import CorpusList, check_settings
@@ -25,12 +26,13 @@ WORDS = {"all": ("supervised", "zero-shot"), "supervised": ("supervised",), "zer
 class Protocol(ComponentConfig):
     """How a run is evaluated."""
 
-    test: CorpusList | dict[str, CorpusList] = []
-    """Corpora that are translated, their relative paths below the run's `data.folder`; by default the run's `data.test`. A mapping
-    from names to corpora is several test sets, each with a matrix of its own."""
-    pairs: Literal["all", "supervised", "zero_shot"] | list[str] = "all"
-    """Directions: a word, or a list of patterns such as `*-en` or `de-fr`, which may hold the words, too; `all` is every
-    direction that the run has an encoder and a decoder for."""
+    test: CorpusList = []
+    """Corpora that are translated, their relative paths below the run's `data.folder`; by default the run's `data.test`."""
+    test_sets: dict[str, CorpusList] = {}
+    """In its place several test sets by name, each with a matrix of its own."""
+    pairs: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = Field(["all"], min_length=1)
+    """Directions: `all`, every one that the run has an encoder and a decoder for; `supervised`; `zero_shot`; patterns such as `*-en` or
+    `de-fr`; or a list of these."""
     copies: bool = True
     """Whether each language is also translated into itself, if the directions both read and write it."""
     pivot: str | None = None
@@ -53,13 +55,13 @@ class Protocol(ComponentConfig):
     reference: str | None = None
     """A table of `evaluation/references/` to be shown beside ours."""
 
-    @field_validator("test")
+    @field_validator("test_sets")
     @classmethod
-    def _test_sets_can_be_folders(cls, test: Any) -> Any:
-        for name in test if isinstance(test, dict) else ():
-            if not name or not all(letter.isalnum() or letter in "_-." for letter in name) or name.startswith("."):
+    def _test_sets_can_be_folders(cls, test_sets: dict[str, Any]) -> dict[str, Any]:
+        for name in test_sets:
+            if not re.fullmatch(r"\w[\w.-]*", name):
                 raise ValueError(f"{name!r} will be the name of a folder; use letters, digits, underscores, hyphens and dots")
-        return test
+        return test_sets
 
     @field_validator("metrics")
     @classmethod
@@ -87,7 +89,9 @@ class Protocol(ComponentConfig):
         return reference
 
     @model_validator(mode="after")
-    def _comet_has_a_model(self) -> Protocol:
+    def _nothing_contradicts(self) -> Protocol:
+        if self.test and self.test_sets:
+            raise ValueError("test_sets: `test` is set, too; one of them says what is translated")
         if "comet" in self.metrics and self.comet is None:
             raise ValueError("comet: missing; the metric 'comet' needs the file of a model")
         return self
@@ -105,9 +109,9 @@ class Protocol(ComponentConfig):
         ] + [Measure("comet") for metric in self.metrics if metric == "comet" and "cased" not in self.conditions]
 
     @property
-    def test_sets(self) -> dict[str, CorpusList]:
-        """Corpora by the name of their test set; one without a name where there is only one."""
-        return self.test if isinstance(self.test, dict) else {"": self.test}
+    def corpora(self) -> dict[str, CorpusList]:
+        """By the name of their test set; one without a name where `test_sets` has none."""
+        return self.test_sets or {"": self.test}
 
     def search_of(self, config: SearchConfig) -> SearchConfig:
         """The run's search with what differs laid over it; one hypothesis a sentence is enough for scores."""
@@ -115,9 +119,8 @@ class Protocol(ComponentConfig):
 
     def pairs_of(self, translator: Translator, languages: Sequence[str], trained: Sequence[LanguagePair]) -> list[LanguagePair]:
         """The directions, in the order of the languages. Raises ConfigError for one that the run has no components for."""
-        given = [self.pairs] if isinstance(self.pairs, str) else self.pairs
-        patterns = [pattern for pattern in given if pattern not in WORDS]
-        kinds = {kind for word in given if word in WORDS for kind in WORDS[word]}
+        patterns = [pattern for pattern in self.pairs if pattern not in WORDS]
+        kinds = {kind for word in self.pairs if word in WORDS for kind in WORDS[word]}
         for pattern in patterns:
             if "*" not in pattern:
                 pair = LanguagePair.parse(pattern)
@@ -126,10 +129,10 @@ class Protocol(ComponentConfig):
         wanted = set(match_pairs(patterns, languages)) | {pair for pair in every if kind_of(pair, trained) in kinds}
         if self.copies:
             both = {pair.source for pair in wanted} & {pair.target for pair in wanted}
-            wanted |= {LanguagePair(language, language) for language in (languages if self.pairs == "all" else both)}
+            wanted |= {LanguagePair(language, language) for language in (languages if "all" in self.pairs else both)}
         pairs = [pair for pair in every if pair in wanted and pair.source in translator.sources and pair.target in translator.targets]
         if not pairs:
-            raise ConfigError(f"pairs: the run has components for none of {', '.join(given)}")
+            raise ConfigError(f"pairs: the run has components for none of {', '.join(self.pairs)}")
         return pairs
 
     def check_pivot(self, translator: Translator) -> None:

@@ -129,8 +129,8 @@ def carry_out(
     Everything is checked before anything is trained; raises ConfigError and the errors of training and evaluation.
     """
     protocol, members = experiment.protocol_settings, list(members_of(experiment, folder))
-    if len(protocol.test_sets) > 1:
-        raise ConfigError("protocol.test: an experiment has one test set; name one")
+    if protocol.test_sets:
+        raise ConfigError("protocol.test_sets: an experiment has one test set; name it in `test`")
     missing = [member for member in members if not is_complete(member)]
     for number, member in enumerate(missing, start=1):
         tell(f"training {member.name} ({number} of {len(missing)}) in {member.path}")
