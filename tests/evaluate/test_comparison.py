@@ -47,7 +47,7 @@ def test_what_is_significant_is_marked() -> None:
     assert row["some"].is_significant and not row["same"].is_significant
     screen = Console(file=io.StringIO(), width=120)
     screen.print(found.table())
-    text = screen.file.getvalue()
+    text = " ".join(screen.file.getvalue().split())
     assert "80.0*" in text and "10.0*" not in text and "* differs from bad with p < 0.05 (paired bootstrap, BLEU|" in text
 
 

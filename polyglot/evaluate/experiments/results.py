@@ -124,7 +124,7 @@ class Results:
         """Each direction that some systems lack: its zero-shot score there, and the spread of the systems that were trained on it."""
         for name, cell in self.directions.items():
             kinds = {system.name: system.directions[name].kind for system in self.systems if name in system.directions}
-            scores = {system.name: system.spread(name, self.measure).mean for system in self.systems if name in kinds}
+            scores = {system.name: system.spread(name, self.measure).mean for system in self.systems if system.name in kinds}
             unseen, seen = ([scores[one] for one, kind in kinds.items() if kind == wanted] for wanted in ("zero-shot", "supervised"))
             if unseen:
                 yield cell.pair, mean(unseen), Spread.of(seen) if seen else None

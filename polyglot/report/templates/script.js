@@ -193,7 +193,9 @@ function startExamples() {
   }
 
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", (event) => { count = PAGE; if (event.target === evaluation) pairs(); draw(); });
+  const update = (event) => { count = PAGE; if (event.target === evaluation) pairs(); draw(); };
+  form.addEventListener("change", update);
+  search.addEventListener("input", update);
   more.addEventListener("click", () => { count += PAGE; draw(); });
   showExamples = (name, direction) => {
     if (!data.examples.evaluations[name] || !data.examples.evaluations[name].routes[direction]) return;
