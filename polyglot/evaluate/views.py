@@ -124,12 +124,12 @@ def shares_of_kinds(matrix: Matrix) -> dict[str, dict[str, str]]:
 
 
 def shown_shares(values: Mapping[str, float | None]) -> dict[str, str]:
-    """`0.4 % (0.1 %)`, what the references have of the same in brackets; a ratio stays one."""
+    """`0.4 (0.1) %`, what the references have of the same in brackets; a ratio stays one."""
     shown = {}
     for name in SHARES:
         value, expected = values.get(name), values.get(f"{name}_references")
-        text = "–" if value is None else f"{value:.2f}" if name == "length_ratio" else f"{100 * value:.1f} %"
-        shown[name] = text + ("" if expected is None else f" ({100 * expected:.1f} %)")
+        beside = "" if expected is None else f" ({100 * expected:.1f})"
+        shown[name] = "–" if value is None else f"{value:.2f}" if name == "length_ratio" else f"{100 * value:.1f}{beside} %"
     return shown
 
 

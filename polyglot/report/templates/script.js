@@ -139,15 +139,16 @@ function startMatrix() {
 let showExamples = null;
 const PAGE = 10;
 
-// Words that both have, in order (longest common subsequence); the others are marked in each.
+// Words that both have, in order and whatever their capitals (longest common subsequence); the others are marked in each.
 function differences(left, right) {
   const one = left.split(/(\s+)/).filter((word) => word.trim()), other = right.split(/(\s+)/).filter((word) => word.trim());
+  const same = (i, j) => one[i].toLocaleLowerCase() === other[j].toLocaleLowerCase();
   const lengths = Array.from({ length: one.length + 1 }, () => new Uint16Array(other.length + 1));
   for (let i = one.length - 1; i >= 0; i--) for (let j = other.length - 1; j >= 0; j--)
-    lengths[i][j] = one[i] === other[j] ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
+    lengths[i][j] = same(i, j) ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
   const marked = [];
   for (let i = 0, j = 0; i < one.length;) {
-    if (j < other.length && one[i] === other[j]) { marked.push([one[i++], false]); j++; }
+    if (j < other.length && same(i, j)) { marked.push([one[i++], false]); j++; }
     else if (j < other.length && lengths[i][j + 1] >= lengths[i + 1][j]) j++;
     else marked.push([one[i++], true]);
   }
@@ -188,7 +189,7 @@ function startExamples() {
         make("dt", {}, (via ? "through " + via : "direct") + ", chrF2 " + value.toFixed(1)),
         make("dd", { lang: tag(target) }, ...(text ? marked("del", text, row.reference) : [make("em", {}, "nothing")]))])))));
     find("examples-count").textContent = shown.length + " of " + rows.length +
-      " sentences of " + pair.value + ", the worst and the best among them. Underlined: words of the output that the reference lacks; dotted: words of the reference that the first output lacks.";
+      " sentences of " + pair.value + ", the worst and the best among them. Underlined: words of the output that the reference lacks; dotted: words of the reference that the first output lacks; capitals do not count.";
     more.hidden = shown.length === rows.length;
   }
 
