@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from polyglot.config import Config
 from polyglot.data.corpora import CORPORA
+from polyglot.evaluate.experiments.experiment import Experiment, SystemConfig
 from polyglot.evaluate.protocol import Protocol
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
@@ -85,6 +86,7 @@ def page() -> str:
     for title, (registry, places) in REGISTRIES.items():
         parts += list(_registry(title, registry, places))
     parts += ["## Evaluation protocols", "A file of its own, for `polyglot evaluate RUN --protocol FILE`.", _table(Protocol, "")]
+    parts += ["## Experiments", "A file of its own, for `polyglot experiment FILE`.", _table(Experiment, ""), "Below `systems`, by name:", _table(SystemConfig, "")]
     return "\n\n".join(parts) + "\n"
 
 

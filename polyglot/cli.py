@@ -223,6 +223,7 @@ def evaluate(
     if len(runs) > 1:
         for each in matrices.values():
             screen.print(compare(each).table())
+    logger.info(f"next: polyglot report {runs[0]}")
 
 
 @app.command(epilog="polyglot compare runs/phrasebook runs/phrasebook-without-copies --test randomisation")
@@ -263,7 +264,6 @@ def experiment(
     settings = Experiment.load(file)
     folder = folder or Path("experiments") / Path(file).stem
     if dry_run:
-        settings.protocol_settings
         for member in list(members_of(settings, folder)):
             state = "as it is" if member.config is None else "complete" if is_complete(member) else shlex.join(["polyglot", "train", *member.arguments])
             screen.print(f"{member.name}: {state}", highlight=False, markup=False, soft_wrap=True)
@@ -291,6 +291,8 @@ def _train_in_a_process(arguments: Sequence[str]) -> None:
         except KeyboardInterrupt:  # which the training has heard, too: it finishes its step and leaves a checkpoint
             process.wait()
             raise
+    if status in (130, 143):  # it was stopped, and has said so
+        raise KeyboardInterrupt
     if status != 0:
         raise TrainingError(f"polyglot train {shlex.join(arguments)}: ended with status {status}; what was wrong is said above")
 

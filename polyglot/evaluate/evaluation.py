@@ -184,7 +184,7 @@ class _Work:
         parameters = self.translator.description.get("sha256")
         if parameters is None:
             return {"translated": "", "scored": ""}
-        made_of: list[Any] = [VERSION, self.run.fingerprint, parameters, self.search, str(pair), via, sources]
+        made_of: list[Any] = [VERSION, self.run.built_from, parameters, self.search, str(pair), via, sources]
         translated = digest(made_of)
         measures = list(map(str, self.protocol.measures))
         how: list[Any] = [sacrebleu.__version__, measures, self.protocol.tokenizer, self.protocol.comet, self.protocol.resamples]

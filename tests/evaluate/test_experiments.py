@@ -109,6 +109,7 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
         ("systems: {a: {config: mine.yaml, reference: nobody}}", "no reference named 'nobody'"),
         ("systems: {a: {config: mine.yaml}}\nprotocol: quik", "no evaluation protocol named 'quik'"),
         ("systems: {a: {config: mine.yaml}}\nprotocol: {test_sets: {one: [phrasebook]}}", "an experiment has one test set"),
+        ("systems: {a: {config: mine.yaml}}\nprotocol: {pivt: en}", "protocol.pivt: no key named 'pivt'. Did you mean 'pivot'?"),
         ("systems: {}", "systems: found {}"),
     ],
 )
@@ -122,7 +123,7 @@ def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: 
 @pytest.mark.parametrize("name", shipped.names("evaluation/experiments"))
 def test_every_shipped_experiment_can_be_begun(name: str, tmp_path: Path) -> None:
     experiment = Experiment.load(name)
-    assert experiment.protocol_settings.measures
+    assert experiment.protocol.measures
     members = list(members_of(experiment, tmp_path))
     assert len(members) == sum(len(system.seeds or experiment.seeds) for system in experiment.systems.values())
 

@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from polyglot import shipped
 from polyglot.config import Config, check_settings, load_config
@@ -37,7 +37,7 @@ class SystemConfig(ComponentConfig):
     """Settings that differ, as on the command line: `schedule.base=english_centric`."""
     seeds: list[int] | None = Field(None, min_length=1)
     """Seeds; by default those of the experiment."""
-    run: str | list[str] | None = None
+    run: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = []
     """Run directories that exist, to be taken as they are, in the place of a configuration; several are several seeds."""
     reference: str | None = None
     """A table of `evaluation/references/` to be shown beside it."""
@@ -51,9 +51,9 @@ class SystemConfig(ComponentConfig):
 
     @model_validator(mode="after")
     def _either(self) -> SystemConfig:
-        if (self.config is None) == (self.run is None):
+        if (self.config is None) == (not self.run):
             raise ValueError("either `config` or `run` says where its parameters come from")
-        if self.run is not None and (self.set or self.seeds):
+        if self.run and (self.set or self.seeds):
             raise ValueError("`set` and `seeds` are for a `config`; a `run` is taken as it is")
         return self
 
@@ -65,8 +65,8 @@ class Experiment(ComponentConfig):
     """The heading of the result page."""
     question: str = ""
     """What is asked, in a sentence or two below it."""
-    protocol: str | Protocol = "default"
-    """How every run is evaluated: a name, or the keys of a protocol."""
+    protocol: Annotated[Protocol, BeforeValidator(lambda value: Protocol.load(value) if isinstance(value, str) else value)] = Protocol()
+    """How every run is evaluated: the name of a protocol, or its keys; by default as `default` says."""
     checkpoint: str = "best"
     """`best`, `last`, a step or `average:N`, of every run."""
     seeds: list[int] = Field([1], min_length=1)
@@ -90,10 +90,6 @@ class Experiment(ComponentConfig):
     def load(cls, name: str) -> Experiment:
         """From a file or a shipped name. Raises ConfigError with every problem."""
         return check_settings(cls, read_yaml(shipped.find("evaluation/experiments", name)), where=name)
-
-    @property
-    def protocol_settings(self) -> Protocol:
-        return Protocol.load(self.protocol) if isinstance(self.protocol, str) else self.protocol
 
 
 def slug(name: str) -> str:
@@ -128,7 +124,7 @@ def carry_out(
     Called again it continues: complete runs are not trained again, and directions that were scored are not translated again.
     Everything is checked before anything is trained; raises ConfigError and the errors of training and evaluation.
     """
-    protocol, members = experiment.protocol_settings, list(members_of(experiment, folder))
+    protocol, members = experiment.protocol, list(members_of(experiment, folder))
     if protocol.test_sets:
         raise ConfigError("protocol.test_sets: an experiment has one test set; name it in `test`")
     missing = [member for member in members if not is_complete(member)]
@@ -161,7 +157,7 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
     """Every run. Raises ConfigError with every problem of their configurations, and for a run that is not there."""
     problems = []
     for name, system in experiment.systems.items():
-        for path in [system.run] if isinstance(system.run, str) else system.run or ():
+        for path in system.run:
             try:
                 Run.open(path)
             except PolyglotError as error:
