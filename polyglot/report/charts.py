@@ -40,6 +40,8 @@ def draw(chart: Chart) -> Markup:
     if not everything:
         return Markup("")
     (left, right), (low, high) = ((min(axis), max(axis)) for axis in zip(*everything))
+    if low == high:  # a line that never moves is seen best from zero
+        low, high = min(low, 0.0), max(high, 0.0) or 1.0
     verticals = ticks(low, high)
     low, high = min(low, verticals[0]), max(high, verticals[-1])
 

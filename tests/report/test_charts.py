@@ -34,5 +34,10 @@ def test_a_curve_is_drawn_where_its_numbers_are() -> None:
     assert '<th scope="row">100</th><td>10</td>' in html and 'data-curve="x"' not in html
 
 
+def test_a_constant_curve_stands_above_zero() -> None:
+    html = draw(Chart("rate", "Rate", "rate", {"rate": [(0, 0.5), (100, 0.5)]}))
+    assert 'd="M48.0 10.0L508.0 10.0"' in html and ">0<" in html and ">0.5<" in html
+
+
 def test_no_numbers_are_no_picture() -> None:
     assert draw(Chart("loss", "Loss", "nats", {"en-de": [(1, math.inf)]})) == ""

@@ -65,8 +65,10 @@ class Experiment(ComponentConfig):
     """The heading of the result page."""
     question: str = ""
     """What is asked, in a sentence or two below it."""
-    protocol: Annotated[Protocol, BeforeValidator(lambda value: Protocol.load(value) if isinstance(value, str) else value)] = Protocol()
-    """How every run is evaluated: the name of a protocol, or its keys; by default as `default` says."""
+    protocol: Annotated[Protocol, BeforeValidator(lambda value: Protocol.load(value) if isinstance(value, str) else value)] = Field(
+        "default", validate_default=True
+    )
+    """How every run is evaluated: the name of a protocol, or its keys."""
     checkpoint: str = "best"
     """`best`, `last`, a step or `average:N`, of every run."""
     seeds: list[int] = Field([1], min_length=1)
