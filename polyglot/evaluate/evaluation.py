@@ -17,7 +17,7 @@ from polyglot.errors import ConfigError
 from polyglot.evaluate.comet import Comet
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.heldout import HeldOut
-from polyglot.evaluate.matrix import Cell, Matrix, by_pair, cell_from_dict, cell_to_dict
+from polyglot.evaluate.matrix import Cell, Matrix, by_pair, cell_from_dict, cell_name, cell_to_dict
 from polyglot.evaluate.outputs import look_at
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.evaluate.scores import Score, Scorer
@@ -108,12 +108,12 @@ class _Work:
 
     def begin(self, wanted: Sequence[tuple[LanguagePair, str | None]]) -> None:
         """Keep what the folder has of the same, remove the rest, and write the texts."""
-        names = [Cell(pair, "", via=via).name for pair, via in wanted if self.text.missing(pair) is None]
         kept = []
-        for name, (pair, via) in zip(names, ((pair, via) for pair, via in wanted if self.text.missing(pair) is None)):
-            sources, references = self._lines(pair)
-            if self.store.recall(name, self._keys(pair, via, sources, references))[0] is not None:
-                kept.append(name)
+        for pair, via in wanted:
+            if self.text.missing(pair) is None:
+                name, (sources, references) = cell_name(pair, via), self._lines(pair)
+                if self.store.recall(name, self._keys(pair, via, sources, references)):
+                    kept.append(name)
         self.store.clear(keep=kept)
         for name, lines in self.texts.items():
             self.store.put_text(name, lines)
@@ -123,16 +123,15 @@ class _Work:
         kind = "pivot" if via else kind_of(pair, self.run.config.pairs)
         if reason := self.text.missing(pair):
             return Cell(pair, kind, reason=reason, via=via)
-        name = Cell(pair, kind, via=via).name
-        sources, references = self._lines(pair)
+        name, (sources, references) = cell_name(pair, via), self._lines(pair)
         keys = self._keys(pair, via, sources, references)
-        lines, known = self.store.recall(name, keys)
-        if known is not None:
-            cell = cell_from_dict(known)
-            self._remember(pair, via, sources, lines, cell.seconds)
+        kept = self.store.recall(name, keys)
+        lines, seconds = (kept.lines, kept.seconds) if kept else self._translate(sources, pair, via)
+        if via is None:
+            self._translated[text_name(pair.source, sources), pair.target] = lines, seconds
+        if kept and kept.cell:
+            cell = cell_from_dict(kept.cell)
         else:
-            lines, seconds = (lines, 0.0) if lines is not None else self._translate(sources, pair, via)
-            self._remember(pair, via, sources, lines, seconds)
             self.store.put_hypotheses(name, lines)
             cell = Cell(
                 pair,
@@ -169,10 +168,6 @@ class _Work:
             sources, spent = done[0], spent + done[1]
         return sources, spent
 
-    def _remember(self, pair: LanguagePair, via: str | None, sources: list[str], lines: list[str], seconds: float) -> None:
-        if via is None:
-            self._translated[text_name(pair.source, sources), pair.target] = lines, seconds
-
     def _scores(self, pair: LanguagePair, lines: list[str], sources: list[str], references: list[str]) -> dict[str, Score]:
         scores = {
             measure: scorer.score(lines, references, resamples=self.protocol.resamples) for measure, scorer in self.scorers[pair.target].items()
@@ -185,9 +180,8 @@ class _Work:
         if parameters is None:
             return {"translated": "", "scored": ""}
         made_of: list[Any] = [VERSION, self.run.built_from, parameters, self.search, str(pair), via, sources]
-        translated = digest(made_of)
-        measures = list(map(str, self.protocol.measures))
-        how: list[Any] = [sacrebleu.__version__, measures, self.protocol.tokenizer, self.protocol.comet, self.protocol.resamples]
+        translated, protocol = digest(made_of), self.protocol
+        how: list[Any] = [sacrebleu.__version__, list(map(str, protocol.measures)), protocol.tokenizer, protocol.comet, protocol.resamples]
         return {"translated": translated, "scored": digest([translated, how, references, self.run.config.languages])}
 
 

@@ -47,8 +47,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What its file is called: `de-fr`, or `de-en-fr` through English."""
-        return "-".join(filter(None, (self.pair.source, self.via, self.pair.target)))
+        return cell_name(self.pair, self.via)
 
 
 @dataclass(frozen=True)
@@ -167,6 +166,11 @@ class Matrix:
             hypotheses=hypotheses,
             texts=texts,
         )
+
+
+def cell_name(pair: LanguagePair, via: str | None) -> str:
+    """What the files of a direction are called: `de-fr`, or `de-en-fr` through English."""
+    return "-".join(filter(None, (pair.source, via, pair.target)))
 
 
 def cell_to_dict(cell: Cell) -> dict[str, Any]:

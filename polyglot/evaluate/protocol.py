@@ -92,6 +92,8 @@ class Protocol(ComponentConfig):
     def _nothing_contradicts(self) -> Protocol:
         if self.test and self.test_sets:
             raise ValueError("test_sets: `test` is set, too; one of them says what is translated")
+        if self.reference and self.test_sets:
+            raise ValueError("reference: a paper's table is of one test set; name that in `test`")
         if "comet" in self.metrics and self.comet is None:
             raise ValueError("comet: missing; the metric 'comet' needs the file of a model")
         return self

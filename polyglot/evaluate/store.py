@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,17 @@ def text_name(language: str, lines: Sequence[str]) -> str:
 def digest(values: Any) -> str:
     """SHA-256 of what JSON can hold."""
     return hashlib.sha256(json.dumps(values, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A direction that need not be translated again."""
+
+    lines: list[str]
+    seconds: float
+    """that translating took"""
+    cell: Mapping[str, Any] | None
+    """None where it was scored in another way"""
 
 
 class Store:
@@ -63,21 +75,18 @@ class Store:
             values = {**keys, "hypotheses": digest(list(lines)), "cell": cell}
             replace_file(self.folder / "cells" / f"{name}.json", json.dumps(values, indent=1, ensure_ascii=False))
 
-    def recall(self, name: str, keys: Mapping[str, str]) -> tuple[list[str] | None, dict[str, Any] | None]:
-        """Hypotheses made of the same, and the cell when it was scored in the same way; None for what has to be made.
-
-        What is damaged or was changed by hand counts as not there.
-        """
+    def recall(self, name: str, keys: Mapping[str, str]) -> Kept | None:
+        """What was made of the same; what is damaged or was changed by hand counts as not there."""
         if self.folder is None or not keys["translated"]:
-            return None, None
+            return None
         try:
             known = json.loads((self.folder / "cells" / f"{name}.json").read_text(encoding="utf-8"))
             lines = _lines(self.folder / "hypotheses" / f"{name}.txt")
             if known["translated"] != keys["translated"] or known["hypotheses"] != digest(lines):
-                return None, None
-            return lines, known["cell"] if known["scored"] == keys["scored"] else None
+                return None
+            return Kept(lines, known["cell"]["seconds"], known["cell"] if known["scored"] == keys["scored"] else None)
         except (OSError, ValueError, KeyError, TypeError):
-            return None, None
+            return None
 
     def hypotheses(self) -> dict[str, list[str]]:
         """All that are there, by the name of their cell."""

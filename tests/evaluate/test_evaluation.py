@@ -198,6 +198,7 @@ def test_another_metric_scores_but_does_not_translate(run: Run, tmp_path: Path) 
     after, asked = evaluated(run, tmp_path / "out", metrics=["ter"])
     assert asked == [] and set(after.cells[LanguagePair("de", "fr")].scores) == {"ter"}
     assert after.hypotheses == before.hypotheses
+    assert [cell.seconds for cell in after.all_cells] == [cell.seconds for cell in before.all_cells]
 
 
 @pytest.mark.parametrize("change", ["parameters", "search", "sentences", "hypotheses", "damage", "unknown parameters"])

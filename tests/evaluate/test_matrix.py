@@ -161,3 +161,55 @@ def test_a_matrix_without_any_score_can_be_shown(tmp_path: Path) -> None:
     bare.save(tmp_path)
     assert bare.means("bleu") == {} and Matrix.load(tmp_path).cells[LanguagePair("fi", "de")].scores == {}
     Console(file=io.StringIO()).print(views.table(bare, "bleu"))
+
+
+# Two hops, intervals, outputs ---------------------------------------------------------------------------------------------
+
+
+def test_saved_and_loaded_with_pivots_it_is_the_same(tmp_path: Path) -> None:
+    matrix(pivot=True).save(tmp_path)
+    assert Matrix.load(tmp_path) == matrix(pivot=True)
+
+
+def test_markdown_has_direct_beside_two_hops() -> None:
+    text = pages.markdown(matrix(pivot=True))
+    assert "### Direct and through en" in text and "| de-fr | 10.00† | 35.00‡ | -25.00 |" in text
+    assert "| fr-de | 21.00† | 20.00‡ | +1.00 |" in text and "| pivot | 27.50‡ | 2 |" in text
+    assert "| de-en-fr | pivot | 34.75 ± 1.50 | – |" in text
+
+
+def test_markdown_has_the_means_out_of_a_language_and_into_it() -> None:
+    lines = pages.markdown(matrix(pivot=True)).splitlines()
+    head = cells(next(line for line in lines if line.startswith("| language |")))
+    row = dict(zip(head, cells(next(line for line in lines if line.startswith("| **de** | 40.00")))))
+    assert row["supervised out of it"] == "40.00" and row["supervised into it"] == "30.00"
+    assert row["zero-shot out of it"] == "10.00†" and row["zero-shot into it"] == "21.00†"
+    assert row["pivot out of it"] == "35.00‡" and row["pivot into it"] == "20.00‡"
+
+
+def test_what_is_wrong_with_the_outputs_stands_beside_the_references() -> None:
+    text = pages.markdown(matrix())
+    assert "| de-fr | zero-shot | 25.0 (1.0) % | 50.0 (0.0) % | 0.0 % | 12.5 (0.0) % | 1.25 | 3 fr, 1 en |" in text
+    rows = list(csv.DictReader(io.StringIO(pages.csv(matrix(pivot=True)))))
+    assert [(row["via"], row["off_target"]) for row in rows if row["kind"] == "pivot"] == [("en", "0.25")] * 2
+
+
+def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() -> None:
+    screen = Console(file=io.StringIO(), width=100)
+    screen.print(*views.tables(matrix(pivot=True, conditions=["cased", "paper"])))
+    text = " ".join(screen.file.getvalue().split())
+    order = ["BLEU · phrasebook", "chrF2 · phrasebook", "Under every condition", "BLEU, direct and through en", "What is wrong with the outputs"]
+    assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
+    assert "pivot‡ 27.5 (2 cells)" in text and "-25.0" in text and "25.0 (1.0) %" in text
+
+
+@pytest.mark.parametrize(
+    ("conditions", "measure"), [(["cased", "paper"], "bleu-paper"), (["cased", "lowercased", "tokenised"], "bleu-tokenised"), (["cased"], "bleu")]
+)
+def test_a_paper_stands_beside_the_nearest_condition(conditions: list[str], measure: str) -> None:
+    assert str(views.beside_paper(matrix(reference=REFERENCE, conditions=conditions))) == measure
+
+
+def test_of_errors_the_fewest_are_the_darkest() -> None:
+    grid = views.grid_of(matrix(metrics=["ter"]), "ter")
+    assert grid.lower_is_better and not views.grid_of(matrix(), "bleu").lower_is_better

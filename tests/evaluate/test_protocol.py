@@ -127,6 +127,7 @@ def test_every_metric_is_measured_under_every_condition() -> None:
         ("metrics: [comet]", "comet: missing; the metric 'comet' needs the file of a model"),
         ("conditions: [papr]", "conditions: no condition named 'papr'. Did you mean 'paper'?"),
         ("test_sets: {../x: []}", "'../x' will be the name of a folder"),
+        ("reference: attention_bridge_bilingual\ntest_sets: {a: [phrasebook]}", "reference: a paper's table is of one test set"),
         ("test: [phrasebook]\ntest_sets: {a: [phrasebook]}", "test_sets: `test` is set, too"),
     ],
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from polyglot.evaluate.experiments.results import Results, Spread, SystemResult
 from polyglot.evaluate.heat_map import DOTS, INK, LINE, PAPER
+from polyglot.evaluate.matrix import cell_name
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6a51a3", "#5c6370")  # Okabe and Ito, and two more
 
@@ -38,7 +39,7 @@ def _systems(results: Results) -> tuple[list[str], list[Series]]:
     for number, system in enumerate(results.systems):
         pivot = system.matrices[0].protocol.pivot
         for via in ("", pivot) if pivot else ("",):
-            names = ["-".join(filter(None, (pair.source, via, pair.target))) for pair in pairs]
+            names = [cell_name(pair, via) for pair in pairs]
             spreads = [system.spread(name, results.measure) if name in system.directions else None for name in names]
             if any(spreads):
                 series.append(Series(f"{system.name}, through {via}" if via else system.name, number, bool(via), spreads))
