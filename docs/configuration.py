@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from polyglot.config import Config
 from polyglot.data.corpora import CORPORA
 from polyglot.evaluate.embeddings.settings import AnalysisSettings, LabelledText, SimilarityTest
+from polyglot.evaluate.experiments.experiment import Experiment, SystemConfig
 from polyglot.evaluate.protocol import Protocol
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
@@ -88,6 +89,7 @@ def page() -> str:
     parts += ["## Evaluation protocols", "A file of its own, for `polyglot evaluate RUN --protocol FILE`.", _table(Protocol, "")]
     parts += ["## Analysis of embeddings", "A file of its own, for `polyglot analyse RUN --settings FILE`.", _table(AnalysisSettings, "")]
     parts += ["### `similarity`", _table(SimilarityTest, ""), "### `labelled`", _table(LabelledText, "")]
+    parts += ["## Experiments", "A file of its own, for `polyglot experiment FILE`.", _table(Experiment, ""), "Below `systems`, by name:", _table(SystemConfig, "")]
     return "\n\n".join(parts) + "\n"
 
 

@@ -100,6 +100,13 @@ class Checkpoint:
         return content
 
 
+def digest(chosen: Sequence[Checkpoint]) -> str:
+    """A hash of the parameters of one checkpoint or of several: the same parameters have the same."""
+    training = (TRAINING, STATE)
+    files = [sorted((name, sha256) for name, sha256 in one.manifest["files"].items() if name not in training) for one in chosen]
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest()
+
+
 def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter], *, where: str) -> None:
     """Tensors into parameters of the same names and shapes. Raises CheckpointError when they are not the same."""
     check_same(tensors, parameters, where=where)

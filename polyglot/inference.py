@@ -85,7 +85,12 @@ class Translator(SentenceEncoder):
             vocabularies=run.vocabularies,
             normalisers=run.normalisers,
             search_config=run.config.search,
-            description={"run": run.path.name, "checkpoint": checkpoint, "steps": [one.step for one in chosen]},
+            description={
+                "run": run.path.name,
+                "checkpoint": checkpoint,
+                "steps": [one.step for one in chosen],
+                "sha256": checkpoints.digest(chosen),
+            },
         )
 
     @property

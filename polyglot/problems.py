@@ -58,7 +58,7 @@ def _sentence(location: Sequence[Any], parents: Sequence[Any], problem: Mapping[
         return f"{place}: ", unknown_name("key", str(location[-1]), _fields(parents))
     if kind == "missing":
         return f"{place}: ", "missing; it has no default"
-    if kind == "invalid_key" or problem["loc"][-1] == "[key]":
+    if kind == "invalid_key" or problem["loc"][-1:] == ("[key]",):
         return f"{place}: ", f"the key {as_written(problem['input'])} is no text; put it in quotes"
     if kind == "union_tag_invalid":
         known = [tag.strip("'") for tag in context["expected_tags"].split(", ")]

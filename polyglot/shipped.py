@@ -1,4 +1,4 @@
-"""The YAML files that come with the program: configurations, schedules and evaluation protocols.
+"""The YAML files that come with the program: configurations, schedules, evaluation protocols and experiments.
 
 In a clone they stand at the top level; in an installed wheel they lie inside the package.
 """
@@ -9,11 +9,17 @@ from pathlib import Path
 
 from polyglot.errors import ConfigError, unknown_name
 
-ROOMS = ("configs", "schedules", "evaluation")
+ROOMS = {
+    "configs": "configuration",
+    "schedules": "schedule",
+    "evaluation": "evaluation protocol",
+    "evaluation/experiments": "experiment",
+}
+"""Folders, and what a file in each is called."""
 
 
 def folder(room: str) -> Path:
-    """Where the shipped files of a room are: `configs`, `schedules` or `evaluation`."""
+    """Where the shipped files of a room are: such as `configs`."""
     assert room in ROOMS, room
     package = Path(__file__).parent
     inside = package / "shipped" / room
@@ -38,5 +44,4 @@ def find(room: str, name: str) -> Path:
         return shipped
     if path.is_dir():
         raise ConfigError(f"{name}: a folder; a YAML file is expected here, or the name of a shipped one: {', '.join(names(room))}")
-    kind = {"configs": "configuration", "schedules": "schedule", "evaluation": "evaluation protocol"}[room]
-    raise ConfigError(f"{name}: neither a file nor shipped with Polyglot: {unknown_name(kind, name, names(room))}")
+    raise ConfigError(f"{name}: neither a file nor shipped with Polyglot: {unknown_name(ROOMS[room], name, names(room))}")

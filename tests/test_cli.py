@@ -35,9 +35,11 @@ from polyglot.training.trainer import Trainer
 from polyglot.version import VERSION
 from polyglot.yaml_file import parse_value
 from tests.command_line import CONFIG, TEXT, Program, Result, write_text
+from tests.conftest import ROOT
 
 VERBS = (
-    "train", "translate", "embed", "similar", "evaluate", "analyse", "add-language", "average", "export", "match", "convert", "fetch", "show",
+    *("train", "translate", "embed", "similar", "evaluate", "compare", "experiment", "report", "analyse"),
+    *("add-language", "average", "export", "match", "convert", "fetch", "show"),
 )
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -673,7 +675,7 @@ def test_evaluate_prints_tables_and_writes_files(folder, polyglot):
     for part in ("BLEU · mine, best checkpoint", "chrF2 · mine", "supervised", "zero-shot†", "(copy)", "BLEU|nrefs:1|case:mixed"):
         assert part in result.output
     there = {path.name for path in Path("runs/mine/evaluation/default").iterdir()}
-    assert there == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses"}
+    assert there == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses", "text", "cells"}
     assert len(list(Path("runs/mine/evaluation/default/hypotheses").iterdir())) == 9
 
 
@@ -715,6 +717,72 @@ def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
     monkeypatch.setattr(Translator, "translate", interrupted)
     assert polyglot("evaluate", "runs/mine").status == 130
     assert {path.name for path in Path("runs/mine/evaluation/default/hypotheses").iterdir()} == set(seen[:3])
+
+
+def test_evaluate_with_a_pivot_several_runs_and_nothing_twice(folder, polyglot, monkeypatch):
+    shutil.copytree("runs/mine", "runs/twin")
+    result = polyglot("evaluate", "runs/mine", "runs/twin", "--pivot", "en")
+    assert result.status == 0 and "BLEU, direct and through en" in result.output and "BLEU of 2 runs" in result.output
+    assert "de-en-fr" in result.output and "What is wrong with the outputs" in result.output
+    monkeypatch.setattr(Translator, "translate", lambda *given, **other: pytest.fail("translated again"))
+    assert polyglot("evaluate", "runs/mine", "runs/twin", "--pivot", "en").output == result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--pivot", "xx"), "pivot: target language: no decoder named 'xx'"),
+        (("--protocol", "uneven.yaml"), "has 5 lines, but"),
+        (("--protocol", "comet.yaml"), "comet: none.ckpt: no such file"),
+    ],
+)
+def test_what_an_evaluation_cannot_do_is_a_sentence(arguments, sentence, folder, polyglot):
+    Path("uneven.de").write_text("es regnet\n")
+    Path("uneven.en").write_text("".join(f"{line}\n" for line in TEXT["en"]))
+    Path("uneven.yaml").write_text(f'test: [{{type: text, path: "{folder}/uneven.{{language}}"}}]\npairs: [en-de]\n')
+    Path("comet.yaml").write_text("metrics: [comet]\ncomet: none.ckpt\n")
+    assert sentence in polyglot.refuses("evaluate", "runs/mine", *arguments)
+
+
+# compare, experiment, report ---------------------------------------------------------------------------------------------
+
+
+def test_compare_reads_what_is_there(folder, polyglot):
+    shutil.copytree("runs/mine", "runs/twin")
+    assert "has the run been evaluated?" in polyglot.refuses("compare", "runs/mine", "runs/twin")
+    assert polyglot("evaluate", "runs/mine", "runs/twin").status == 0
+    result = polyglot("compare", "runs/mine", "runs/twin", "--measure", "chrf", "--test", "bootstrap")
+    assert result.status == 0 and "chrF2 of 2 runs" in result.output and "paired bootstrap, chrF2|nrefs:1|bs:1000" in " ".join(result.output.split())
+    assert "no measure named 'ter'" in polyglot.refuses("compare", "runs/mine", "runs/twin", "--measure", "ter")
+    assert "no test named 'boot'" in polyglot.refuses("compare", "runs/mine", "--test", "boot")
+
+
+def test_an_experiment_trains_in_processes_of_their_own_and_goes_on(folder, polyglot, monkeypatch):
+    text = "title: Mine\nprotocol: {pairs: [de-fr], resamples: 20}\nsystems: {taken: {run: runs/mine}, made: {config: mine.yaml, set: [training.steps=2]}}\n"
+    Path("both.yaml").write_text(text)
+    planned = polyglot("experiment", "both.yaml", "--dry-run")
+    assert planned.status == 0 and "taken-mine: as it is" in planned.output and "polyglot train mine.yaml training.steps=2 seed=1" in planned.output
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = polyglot("experiment", "both.yaml")
+    assert result.status == 0 and "BLEU of 2 runs" in result.output, result.errors
+    assert {path.name for path in Path("experiments/both").iterdir()} == {"runs", "evaluation", "result.md", "result.json", "result.png"}
+    monkeypatch.setattr(subprocess, "Popen", lambda *given, **other: pytest.fail("trained again"))
+    assert polyglot("experiment", "both.yaml").status == 0
+    assert "made-seed1: complete" in polyglot("experiment", "both.yaml", "--dry-run").output
+
+
+def test_an_experiment_whose_training_fails_says_which(folder, polyglot, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    Path("one.yaml").write_text("title: One\nsystems: {made: {config: mine.yaml, set: [data.folder=nowhere]}}\n")
+    assert "polyglot train mine.yaml" in polyglot.refuses("experiment", "one.yaml")
+    assert "no experiment named 'phrasebok'. Did you mean 'phrasebook'?" in polyglot.refuses("experiment", "phrasebok")
+
+
+def test_report_writes_one_page(folder, polyglot):
+    assert polyglot("report", "runs/mine", "--sentence", "de=es regnet").status == 0
+    assert "es regnet" in Path("runs/mine/report.html").read_text(encoding="utf-8")
+    assert "--sentence: found 'es regnet'" in polyglot.refuses("report", "runs/mine", "--sentence", "es regnet")
+    assert "no encoder named 'xx'" in polyglot.refuses("report", "runs/mine", "--sentence", "xx=a")
 
 
 # fetch -------------------------------------------------------------------------------------------------------------------

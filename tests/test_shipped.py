@@ -19,7 +19,8 @@ def test_every_shipped_name_is_found_and_readable(room):
 
 @pytest.mark.parametrize("room", shipped.ROOMS)
 def test_no_shipped_file_is_missed(room):
-    folder, others = shipped.folder(room), {"references", "embeddings"}  # tables of papers; settings of what was recorded, which stay in the clone
+    folder = shipped.folder(room)
+    others = {"references", "embeddings", "experiments"}  # tables of papers; settings of what was recorded, which stay in the clone; a room of its own
     files = [path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml") and not others & set(path.relative_to(folder).parts)]
     assert len(files) == len(shipped.names(room))
 
@@ -33,7 +34,7 @@ def test_a_file_of_the_users_comes_first(tmp_path, monkeypatch):
     assert shipped.find("configs", "phrasebook").name == "phrasebook.yaml"
 
 
-@pytest.mark.parametrize(("room", "kind"), [("configs", "configuration"), ("schedules", "schedule"), ("evaluation", "evaluation protocol")])
+@pytest.mark.parametrize(("room", "kind"), shipped.ROOMS.items())
 def test_an_unknown_name_lists_near_and_known_ones(room, kind):
     name = shipped.names(room)[0]
     with pytest.raises(ConfigError) as error:

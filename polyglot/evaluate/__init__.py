@@ -1,10 +1,13 @@
 """How good a run is, direction by direction.
 
-- `scores`: sacreBLEU's metrics, each score with its signature
+- `conditions`: on what text a score is made, and what a measure is
+- `scores`: sacreBLEU's metrics, each score with its signature; `comet`: COMET, where its package is
+- `outputs`: what is wrong with outputs beside their scores, such as another language
 - `protocol`: what is scored and how, one YAML file each; the papers' tables beside it
 - `evaluation`: all directions of a run with one load of the model
-- `matrix`: what that gives, written to the run directory and read again
-- `views`: the matrix as a table in the terminal, Markdown and CSV; `heat_map`: as a picture
+- `matrix`: what that gives, written to the run directory and read again; `store`: its folder, and what is used again
+- `views`: the matrix as tables in the terminal; `pages`: as Markdown and CSV; `heat_map`: as a picture
+- `comparison`: runs beside each other, and what is significant; `experiments`: several runs that answer one question
 - `validation`: held-out text during training
 - `heldout`: the text itself, for validation and matrix alike
 """

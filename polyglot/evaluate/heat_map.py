@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyglot.evaluate.scores import TITLES
+from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.views import Grid, grid_of, heading, reference_grid, signature_lines
 
 if TYPE_CHECKING:
@@ -20,16 +20,16 @@ HEAD, FOOT, LEFT, RIGHT = 1.3, 0.9, 0.85, 0.35  # inches around a panel
 DOTS = 160  # per inch
 
 
-def heat_map(matrix: Matrix, metric: str, path: Path) -> None:
-    """The picture of one metric as a PNG file."""
-    path.write_bytes(heat_map_png(matrix, metric))
+def heat_map(matrix: Matrix, measure: Measure | str, path: Path) -> None:
+    """The picture of one measure as a PNG file."""
+    path.write_bytes(heat_map_png(matrix, measure))
 
 
-def heat_map_png(matrix: Matrix, metric: str) -> bytes:
+def heat_map_png(matrix: Matrix, measure: Measure | str) -> bytes:
     """The bytes of that file; the paper's table is a second panel in the same shades."""
     from matplotlib.figure import Figure
 
-    grids = [grid for grid in (grid_of(matrix, metric), reference_grid(matrix, metric)) if grid is not None]
+    grids = [grid for grid in (grid_of(matrix, measure), reference_grid(matrix, measure)) if grid is not None]
     top = max((value for grid in grids for pair, value in grid.values.items() if grid.kinds[pair] != "copy"), default=0.0) or 1.0
     count = max(len(grid.languages) for grid in grids)
     cell = min(1.2, max(0.42, 4 / count))  # inches: large enough for a number
@@ -42,8 +42,8 @@ def heat_map_png(matrix: Matrix, metric: str) -> bytes:
         size = _fitting(text, inches=width - 2 * RIGHT, size=size)
         figure.text(RIGHT / width, 1 - down / height, text, size=size, color=INK, va="center", parse_math=False, **style)
 
-    write(f"{TITLES[metric]} · {heading(matrix)}", down=0.33, size=14, weight="bold")
-    for number, line in enumerate(signature_lines(matrix, metric)[:2]):
+    write(f"{Measure.parse(str(measure)).title} · {heading(matrix)}", down=0.33, size=14, weight="bold")
+    for number, line in enumerate(signature_lines(matrix, measure)[:2]):
         write(line, down=0.58 + 0.15 * number, size=8)
     for number, grid in enumerate(grids):
         left = number * (LEFT + side + RIGHT) + LEFT
@@ -72,7 +72,8 @@ def _panel(axes: Axes, grid: Grid, *, top: float, points: float) -> None:
     for pair, kind in grid.kinds.items():
         column, row = grid.languages.index(pair.target), grid.languages.index(pair.source)
         value = grid.values.get(pair)
-        face = GREY if kind == "copy" else PAPER if value is None else to_hex(_shade(value / top))
+        good = None if value is None else 1 - min(1.0, value / top) if grid.lower_is_better else value / top
+        face = GREY if kind == "copy" else PAPER if good is None else to_hex(_shade(good))
         given = {"hatch": "////", "edgecolor": LINE} if kind == "copy" else {"edgecolor": LINE if value is None else face}
         axes.add_patch(Rectangle((column + 0.02, row + 0.02), 0.96, 0.96, facecolor=face, linewidth=0.6, **given))
         if kind == "zero-shot":

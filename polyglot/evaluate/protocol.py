@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from polyglot import shipped
 from polyglot.config import CorpusList, check_settings
 from polyglot.decoding.search import SearchConfig
 from polyglot.errors import ConfigError, unknown_name
-from polyglot.evaluate.scores import METRICS, TOKENIZERS
+from polyglot.evaluate.conditions import CONDITIONS, TITLES, Measure
+from polyglot.evaluate.scores import TOKENIZERS
 from polyglot.inference import Translator
 from polyglot.registry import ComponentConfig
 from polyglot.task import LanguagePair, kind_of, match_pairs
 from polyglot.yaml_file import read_yaml
+
+WORDS = {"all": ("supervised", "zero-shot"), "supervised": ("supervised",), "zero_shot": ("zero-shot",)}
+"""What `pairs` says in a word: kinds of pairs that are no copies."""
 
 
 class Protocol(ComponentConfig):
@@ -23,30 +28,50 @@ class Protocol(ComponentConfig):
 
     test: CorpusList = []
     """Corpora that are translated, their relative paths below the run's `data.folder`; by default the run's `data.test`."""
-    pairs: list[str] = []
-    """Directions, as patterns such as `*-en` or `de-fr`; by default all that the run has an encoder and a decoder for."""
+    test_sets: dict[str, CorpusList] = {}
+    """In its place several test sets by name, each with a matrix of its own."""
+    pairs: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = Field(["all"], min_length=1)
+    """Directions: `all`, every one that the run has an encoder and a decoder for; `supervised`; `zero_shot`; patterns such as `*-en` or
+    `de-fr`; or a list of these."""
     copies: bool = True
     """Whether each language is also translated into itself, if the directions both read and write it."""
+    pivot: str | None = None
+    """A language through which every direction without it is also translated, in two hops, to be shown beside the direct one."""
     search: SearchConfig = SearchConfig()
     """How translations are searched for, where it differs from the run's `search`."""
     metrics: list[str] = Field(["bleu", "chrf"], min_length=1)
-    """sacreBLEU's metrics: `bleu` and `chrf` (chrF2)."""
-    lowercase: bool = False
-    """Whether capitals are ignored."""
+    """sacreBLEU's `bleu`, `chrf` (chrF2), `chrf++` and `ter`, and `comet`; the first is shown first."""
+    conditions: list[str] = Field(["cased"], min_length=1)
+    """On what text: `cased` as people read it; `lowercased` without capitals; `tokenised` by Moses and lower-cased; `paper` lower-cased,
+    punctuation normalised and tokenised by Moses, as in the attention bridge paper. Each metric is shown under each."""
     tokenizer: str | None = None
     """sacreBLEU's tokenizer for BLEU; by default 13a, or what the target language needs instead, such as zh."""
+    comet: str | None = None
+    """The file of a COMET model, which the metric `comet` needs."""
+    resamples: int = Field(1000, ge=0)
+    """Bootstrap resamples for the confidence interval of each score; 0 for none."""
     sentences: int | None = Field(None, ge=1)
     """How many of each direction are translated, from the first on; null for all."""
     reference: str | None = None
     """A table of `evaluation/references/` to be shown beside ours."""
 
+    @field_validator("test_sets")
+    @classmethod
+    def _test_sets_can_be_folders(cls, test_sets: dict[str, Any]) -> dict[str, Any]:
+        for name in test_sets:
+            if not re.fullmatch(r"\w[\w.-]*", name):
+                raise ValueError(f"{name!r} will be the name of a folder; use letters, digits, underscores, hyphens and dots")
+        return test_sets
+
     @field_validator("metrics")
     @classmethod
     def _metrics_are_known(cls, metrics: list[str]) -> list[str]:
-        for metric in metrics:
-            if metric not in METRICS:
-                raise ValueError(unknown_name("metric", metric, METRICS))
-        return list(dict.fromkeys(metrics))
+        return _known(metrics, "metric", TITLES)
+
+    @field_validator("conditions")
+    @classmethod
+    def _conditions_are_known(cls, conditions: list[str]) -> list[str]:
+        return _known(conditions, "condition", CONDITIONS)
 
     @field_validator("tokenizer")
     @classmethod
@@ -63,33 +88,71 @@ class Protocol(ComponentConfig):
             raise ValueError(unknown_name("reference", reference, known))
         return reference
 
+    @model_validator(mode="after")
+    def _nothing_contradicts(self) -> Protocol:
+        if self.test and self.test_sets:
+            raise ValueError("test_sets: `test` is set, too; one of them says what is translated")
+        if self.reference and self.test_sets:
+            raise ValueError("reference: a paper's table is of one test set; name that in `test`")
+        if "comet" in self.metrics and self.comet is None:
+            raise ValueError("comet: missing; the metric 'comet' needs the file of a model")
+        return self
+
     @classmethod
     def load(cls, name: str) -> Protocol:
         """A protocol from a file or a shipped name. Raises ConfigError with every problem."""
         return check_settings(cls, read_yaml(shipped.find("evaluation", name)), where=name)
 
+    @property
+    def measures(self) -> list[Measure]:
+        """Every metric under every condition; COMET was trained on text as it is."""
+        return [
+            Measure(metric, condition) for condition in self.conditions for metric in self.metrics if metric != "comet" or condition == "cased"
+        ] + [Measure("comet") for metric in self.metrics if metric == "comet" and "cased" not in self.conditions]
+
+    @property
+    def corpora(self) -> dict[str, CorpusList]:
+        """By the name of their test set; one without a name where `test_sets` has none."""
+        return self.test_sets or {"": self.test}
+
     def search_of(self, config: SearchConfig) -> SearchConfig:
         """The run's search with what differs laid over it; one hypothesis a sentence is enough for scores."""
         return config.model_copy(update={**self.search.model_dump(exclude_unset=True), "n_best": 1})
 
-    def pairs_of(self, translator: Translator, languages: Sequence[str]) -> list[LanguagePair]:
+    def pairs_of(self, translator: Translator, languages: Sequence[str], trained: Sequence[LanguagePair]) -> list[LanguagePair]:
         """The directions, in the order of the languages. Raises ConfigError for one that the run has no components for."""
-        for pattern in self.pairs:
+        patterns = [pattern for pattern in self.pairs if pattern not in WORDS]
+        kinds = {kind for word in self.pairs if word in WORDS for kind in WORDS[word]}
+        for pattern in patterns:
             if "*" not in pattern:
                 pair = LanguagePair.parse(pattern)
                 translator.check(pair.source, pair.target)
-        if self.pairs:
-            wanted = set(match_pairs(self.pairs, languages))
-        else:
-            wanted = {LanguagePair(one, other) for one in languages for other in languages if one != other or self.copies}
-        read, written = {pair.source for pair in wanted}, {pair.target for pair in wanted}
+        every = [LanguagePair(one, other) for one in languages for other in languages]
+        wanted = set(match_pairs(patterns, languages)) | {pair for pair in every if kind_of(pair, trained) in kinds}
         if self.copies:
-            wanted |= {LanguagePair(language, language) for language in read & written}
-        every = (LanguagePair(one, other) for one in languages for other in languages)
+            both = {pair.source for pair in wanted} & {pair.target for pair in wanted}
+            wanted |= {LanguagePair(language, language) for language in (languages if "all" in self.pairs else both)}
         pairs = [pair for pair in every if pair in wanted and pair.source in translator.sources and pair.target in translator.targets]
         if not pairs:
-            raise ConfigError(f"pairs: the run has components for none of {', '.join(self.pairs or ['*-*'])}")
+            raise ConfigError(f"pairs: the run has components for none of {', '.join(self.pairs)}")
         return pairs
+
+    def check_pivot(self, translator: Translator) -> None:
+        """Raises ConfigError for a pivot that the run cannot both write and read."""
+        if self.pivot is not None:
+            for source, target in ((translator.sources[0], self.pivot), (self.pivot, translator.targets[0])):
+                try:
+                    translator.check(source, target)
+                except ConfigError as error:
+                    raise ConfigError(f"pivot: {error}") from None
+
+
+def _known(names: list[str], kind: str, known: Mapping[str, Any]) -> list[str]:
+    """Each once. Raises ValueError for one that is not known."""
+    for name in names:
+        if name not in known:
+            raise ValueError(unknown_name(kind, name, known))
+    return list(dict.fromkeys(names))
 
 
 class Reference(ComponentConfig):

@@ -1,24 +1,24 @@
-"""sacreBLEU's scores, never without their signature (Post 2018)."""
+"""sacreBLEU's scores, never without their signature (Post 2018), with sacreBLEU's bootstrap intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 
 from polyglot.errors import ConfigError
+from polyglot.evaluate.conditions import CONDITIONS, Measure
 
 METRICS: dict[str, Callable[..., Metric]] = {
     # force: only silences the warning about tokenised text, which is no mistake here
     "bleu": lambda *, lowercase, tokenizer: BLEU(lowercase=lowercase, tokenize=tokenizer, force=True),
     "chrf": lambda *, lowercase, tokenizer: CHRF(lowercase=lowercase),  # characters need no tokenizer
+    "chrf++": lambda *, lowercase, tokenizer: CHRF(lowercase=lowercase, word_order=2),
+    "ter": lambda *, lowercase, tokenizer: TER(case_sensitive=not lowercase),  # sacreBLEU's default is small letters, ours what was asked
 }
-"""Two names in a dict; both are the settings of the `sacrebleu` command line."""
-
-TITLES = {"bleu": "BLEU", "chrf": "chrF2", "p@1": "P@1", "mrr": "MRR", "xsim": "xSIM error"}
-"""How sacreBLEU calls them, and what retrieval is scored with."""
+"""Four names in a dict; each is what the `sacrebleu` command line makes with the same settings."""
 
 TOKENIZERS = frozenset(BLEU.TOKENIZERS)
 
@@ -37,30 +37,47 @@ class Score:
 
     value: float
     signature: str
+    mean: float | None = None
+    """of the bootstrap resamples; None where there were none"""
+    interval: float | None = None
+    """half the width of the 95 % confidence interval around that mean (Koehn 2004, as sacreBLEU does it)"""
 
 
 class Scorer:
-    """One metric for one target language."""
+    """One measure for one target language."""
 
-    def __init__(self, metric: str, *, target: str, lowercase: bool = False, tokenizer: str | None = None) -> None:
-        """tokenizer: of BLEU; by default the one for the target language. Raises ConfigError when it is not installed."""
-        tokenizer = tokenizer or tokenizer_of(target)
+    def __init__(self, measure: Measure, *, target: str, tokenizer: str | None = None) -> None:
+        """tokenizer: of BLEU; by default the one for condition and target. Raises ConfigError when it is not installed."""
+        self.measure, condition = measure, CONDITIONS[measure.condition]
+        tokenizer = tokenizer or (condition.tokenizer if condition.tokenizer and has_spaces(target) else tokenizer_of(target))
+        self.prepare = condition.preparation(target)
         try:
-            self._metric = METRICS[metric](lowercase=lowercase, tokenizer=tokenizer)
+            self.metric = METRICS[measure.metric](lowercase=condition.lowercase, tokenizer=tokenizer)
         except (RuntimeError, ImportError, OSError) as error:  # each tokenizer lacks its package, or its download, in its own way
             reason = " ".join(str(error).split()) or type(error).__name__
             raise ConfigError(
-                f"{metric} into {target}: the tokenizer {tokenizer!r} cannot be used: {reason}; or set another, such as tokenizer: char"
+                f"{measure.metric} into {target}: the tokenizer {tokenizer!r} cannot be used: {reason}; or set another, such as tokenizer: char"
             ) from None
 
-    def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-        """The score of a whole text, sentence by sentence against one reference each."""
+    def score(self, hypotheses: Sequence[str], references: Sequence[str], *, resamples: int = 0) -> Score:
+        """The score of a whole text, sentence by sentence against one reference each, with an interval from so many resamples.
+
+        Both texts are as people read them; what the condition does to them is done here.
+        """
         assert len(hypotheses) == len(references) > 0, (len(hypotheses), len(references))
-        value = self._metric.corpus_score(list(hypotheses), [list(references)]).score
-        return Score(value, str(self._metric.get_signature()))
+        lines, wanted = self.prepare(hypotheses), self.prepare(references)
+        found = self.metric.corpus_score(lines, [wanted], n_bootstrap=max(1, resamples))
+        self.metric.n_bootstrap = self.metric.seed = None  # the signature is that of the number, whether it has an interval or not
+        interval = (float(found._mean), float(found._ci)) if resamples > 1 else (None, None)
+        return Score(found.score, str(self.metric.get_signature()), *interval)
 
 
 def tokenizer_of(target: str) -> str:
     """sacreBLEU's tokenizer for a language: `13a` wherever spaces stand between words."""
     code = target.split("_")[0].lower()
     return next((tokenizer for tokenizer, codes in UNSPACED.items() if code in codes), BLEU.TOKENIZER_DEFAULT)
+
+
+def has_spaces(target: str) -> bool:
+    """Whether spaces stand between the words of a language."""
+    return tokenizer_of(target) == BLEU.TOKENIZER_DEFAULT

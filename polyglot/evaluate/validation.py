@@ -9,6 +9,7 @@ import torch
 
 from polyglot.data.batching import ordered_batches
 from polyglot.data.dataset import TaskDataset
+from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.heldout import HeldOut
 from polyglot.evaluate.scores import Scorer
 from polyglot.inference import Translator
@@ -78,4 +79,5 @@ class Validator:
         translator = Translator(model, vocabularies=run.vocabularies, normalisers=run.normalisers, search_config=run.config.search)
         hypotheses = translator.translate(sources, source=pair.source, target=pair.target, beam=1, n_best=1)
         lowercase = any(step.type == "lowercase" for step in run.config.text.of(pair.target))
-        return Scorer("bleu", target=pair.target, lowercase=lowercase).score(hypotheses, references).value
+        measure = Measure("bleu", "lowercased" if lowercase else "cased")
+        return Scorer(measure, target=pair.target).score(hypotheses, references).value

@@ -1,32 +1,31 @@
-"""The matrix as text: in the terminal, as Markdown and CSV. Zero-shot cells and copies are marked in each."""
+"""The matrix as tables: what each holds, and how the terminal shows it. Zero-shot cells, copies and pivots are marked in each."""
 
 from __future__ import annotations
 
-import csv as csv_file
-import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from polyglot.evaluate.scores import TITLES
+from polyglot.evaluate.conditions import TITLES, Measure
 from polyglot.task import LanguagePair
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from polyglot.evaluate.matrix import Matrix
+    from polyglot.evaluate.matrix import Cell, Matrix
 
-SIGNS = {"supervised": "{}", "zero-shot": "{}†", "copy": "({})"}
+SIGNS = {"supervised": "{}", "zero-shot": "{}†", "pivot": "{}‡", "copy": "({})"}
 """How a score of each kind is written, so that nobody needs colours to tell them apart."""
 
-STYLES = {"supervised": "", "zero-shot": "bold magenta", "copy": "dim"}
+STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy": "dim"}
 KEY = "† zero-shot: never trained · ( ) copy: a language into itself · – no score"
+PIVOT_KEY = "‡ pivot: in two hops, through another language"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What every view draws: one metric of a matrix, or a table of a paper."""
+    """What every view draws: one measure of a matrix, or a table of a paper."""
 
     title: str
     languages: Sequence[str]
@@ -34,6 +33,7 @@ class Grid:
     """of every cell that there is"""
     values: Mapping[LanguagePair, float]
     """of every cell that has a score"""
+    lower_is_better: bool = False
 
     def shown(self, pair: LanguagePair, *, digits: int = 1) -> str:
         """A score with the sign of its kind; – for a cell without one, nothing where there is no cell."""
@@ -41,24 +41,45 @@ class Grid:
             return ""
         return SIGNS[self.kinds[pair]].format(f"{self.values[pair]:.{digits}f}") if pair in self.values else "–"
 
-    def means(self) -> Iterator[tuple[str, float, int]]:
-        """Kind, mean and number of cells, of each kind that has scores."""
+    def means(self, *, source: str | None = None, target: str | None = None) -> Iterator[tuple[str, float, int]]:
+        """Kind, mean and number of cells, of each kind that has scores; of all, or of one row or column."""
         for kind in SIGNS:
-            values = [value for pair, value in self.values.items() if self.kinds[pair] == kind]
+            values = [
+                value
+                for pair, value in self.values.items()
+                if self.kinds[pair] == kind and source in (None, pair.source) and target in (None, pair.target)
+            ]
             if values:
                 yield kind, mean(values), len(values)
 
 
-def grid_of(matrix: Matrix, metric: str) -> Grid:
-    kinds = {pair: cell.kind for pair, cell in matrix.cells.items()}
-    values = {pair: cell.scores[metric].value for pair, cell in matrix.cells.items() if metric in cell.scores}
-    return Grid(TITLES[metric], matrix.languages, kinds, values)
+def grid_of(matrix: Matrix, measure: Measure | str) -> Grid:
+    """The directions in one hop."""
+    return _grid(matrix, matrix.cells, measure)
 
 
-def reference_grid(matrix: Matrix, metric: str) -> Grid | None:
-    """The paper's table in our order of languages; papers print BLEU."""
+def pivot_grid(matrix: Matrix, measure: Measure | str) -> Grid:
+    """The directions in two hops; without cells where the protocol has no pivot."""
+    return _grid(matrix, matrix.pivots, measure)
+
+
+def _grid(matrix: Matrix, cells: Mapping[LanguagePair, Cell], measure: Measure | str) -> Grid:
+    measure = Measure.parse(str(measure))
+    kinds = {pair: cell.kind for pair, cell in cells.items()}
+    values = {pair: cell.scores[str(measure)].value for pair, cell in cells.items() if str(measure) in cell.scores}
+    return Grid(measure.title, matrix.languages, kinds, values, measure.lower_is_better)
+
+
+def beside_paper(matrix: Matrix) -> Measure | None:
+    """The measure that a paper's table stands beside: BLEU, as near to the paper's text as there is."""
+    near = [Measure("bleu", condition) for condition in ("paper", "tokenised", "lowercased", "cased")]
+    return next((measure for measure in near if matrix.reference and measure in matrix.measures), None)
+
+
+def reference_grid(matrix: Matrix, measure: Measure | str) -> Grid | None:
+    """The paper's table in our order of languages, for the measure that it stands beside."""
     reference = matrix.reference
-    if reference is None or metric != "bleu":
+    if reference is None or str(measure) != str(beside_paper(matrix)):
         return None
     values = {LanguagePair.parse(pair): score for pair, score in reference.scores.items()}
     languages = [language for language in matrix.languages if language in reference.languages]
@@ -67,125 +88,135 @@ def reference_grid(matrix: Matrix, metric: str) -> Grid | None:
 
 
 def heading(matrix: Matrix) -> str:
-    """Which parameters: `phrasebook, best checkpoint (step 4000)`."""
+    """Which parameters, on what: `phrasebook, best checkpoint (step 4000)`."""
     where = matrix.checkpoint
     steps = where.get("steps") or []
     name = f"{where['checkpoint']} checkpoint" if "checkpoint" in where else ""
     step = f" ({'step' if len(steps) == 1 else 'steps'} {', '.join(map(str, steps))})" if steps else ""
-    return ", ".join(filter(None, [str(where.get("run", "")), name + step]))
+    return ", ".join(filter(None, [str(where.get("run", "")), name + step, matrix.test_set]))
+
+
+def signature_lines(matrix: Matrix, measure: Measure | str) -> list[str]:
+    """`BLEU|nrefs:1|…`, and for which targets where there are several."""
+    signatures, title = matrix.signatures(measure), TITLES[Measure.parse(str(measure)).metric]
+    return [
+        f"{title}|{signature}" + (f" (into {', '.join(targets)})" if len(signatures) > 1 else "") for signature, targets in signatures.items()
+    ]
+
+
+def pivot_name(matrix: Matrix) -> str:
+    return f"through {matrix.protocol.pivot}"
+
+
+SHARES = {"off_target": "off-target", "copies": "copied source", "empty": "empty", "loops": "loops", "length_ratio": "length ratio"}
+"""Of `Outputs`, with their headings."""
+
+
+def shares_of_kinds(matrix: Matrix) -> dict[str, dict[str, str]]:
+    """What is wrong with the outputs of each kind of cell: the mean of each share over its cells that have it."""
+    rows: dict[str, dict[str, str]] = {}
+    for kind in SIGNS:
+        found = [asdict(cell.outputs) for cell in matrix.all_cells if cell.kind == kind and cell.outputs]
+        if found:
+            numbers = {name: [each[name] for each in found if each[name] is not None] for name, value in found[0].items() if name != "found"}
+            rows[kind] = shown_shares({name: mean(values) for name, values in numbers.items() if values})
+    return rows
+
+
+def shown_shares(values: Mapping[str, float | None]) -> dict[str, str]:
+    """`0.4 (0.1) %`, what the references have of the same in brackets; a ratio stays one."""
+    shown = {}
+    for name in SHARES:
+        value, expected = values.get(name), values.get(f"{name}_references")
+        beside = "" if expected is None else f" ({100 * expected:.1f})"
+        shown[name] = "–" if value is None else f"{value:.2f}" if name == "length_ratio" else f"{100 * value:.1f}{beside} %"
+    return shown
 
 
 # In the terminal ---------------------------------------------------------------------------------------------------------
 
 
-def table(matrix: Matrix, metric: str) -> Table:
-    """One metric as a table for rich, with the mean of each kind below and the signature it was scored with."""
-    from rich import box
-    from rich.table import Table
+def tables(matrix: Matrix) -> Iterator[Table]:
+    """What `evaluate` prints: every metric under the first condition in full, and the rest as means."""
+    first = matrix.measures[0].condition
+    for measure in matrix.measures:
+        if measure.condition == first:
+            yield table(matrix, measure)
+    if len({measure.condition for measure in matrix.measures}) > 1:
+        yield conditions_table(matrix)
+    if any(grid.values for grid in (pivot_grid(matrix, measure) for measure in matrix.measures)):
+        yield pivot_table(matrix, matrix.measures[0])
+    if any(cell.outputs for cell in matrix.all_cells):
+        yield outputs_table(matrix)
+
+
+def table(matrix: Matrix, measure: Measure | str) -> Table:
+    """One measure as a table for rich, with the mean of each kind below and the signature it was scored with."""
     from rich.text import Text
 
-    grid = grid_of(matrix, metric)
-    scores = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    scores.add_column("from ↓ into →", style="bold")
-    for language in grid.languages:
-        scores.add_column(language, justify="right")
+    grid = grid_of(matrix, measure)
+    scores = plain_table("from ↓ into →", *grid.languages)
     for source in grid.languages:
         pairs = [LanguagePair(source, target) for target in grid.languages]
         scores.add_row(source, *(Text(grid.shown(pair), style=STYLES.get(grid.kinds.get(pair, ""), "")) for pair in pairs))
-    means = [Text(f"{SIGNS[kind].format(kind)} {value:.1f} ({_cells(count)})", style=STYLES[kind]) for kind, value, count in grid.means()]
-    page = Table.grid()  # one column, so that lines below are not wrapped to the width of the scores
-    page.add_row(Text(f"{grid.title} · {heading(matrix)}", style="bold"))
-    page.add_row(scores)
-    page.add_row(Text.assemble("means: ", Text(" · ").join(means)))
-    page.add_row(Text(KEY, style="dim"))
-    for line in signature_lines(matrix, metric):
-        page.add_row(Text(line, style="dim", overflow="fold"))
-    return page
+    means = [
+        Text(f"{SIGNS[kind].format(kind)} {value:.1f} ({_cells(count)})", style=STYLES[kind])
+        for kind, value, count in (*grid.means(), *pivot_grid(matrix, measure).means())
+    ]
+    key = KEY + (f" · {PIVOT_KEY}" if matrix.pivots else "")
+    return page(f"{grid.title} · {heading(matrix)}", scores, Text.assemble("means: ", Text(" · ").join(means)), key, *signature_lines(matrix, measure))
+
+
+def conditions_table(matrix: Matrix) -> Table:
+    """The mean of each kind under every condition."""
+    kinds = [kind for kind in SIGNS if any(cell.kind == kind and cell.scores for cell in matrix.all_cells)]
+    rows = plain_table("means", *(SIGNS[kind].format(kind) for kind in kinds))
+    for measure in matrix.measures:
+        means = matrix.means(measure) | {kind: value for kind, value, _ in pivot_grid(matrix, measure).means()}
+        rows.add_row(measure.title, *(f"{means[kind]:.1f}" if kind in means else "–" for kind in kinds))
+    return page("Under every condition", rows)
+
+
+def pivot_table(matrix: Matrix, measure: Measure | str) -> Table:
+    """Direct and in two hops, pair by pair."""
+    direct, hops = grid_of(matrix, measure), pivot_grid(matrix, measure)
+    rows = plain_table("pair", "direct", pivot_name(matrix), "difference")
+    for pair, value in hops.values.items():
+        rows.add_row(str(pair), direct.shown(pair), hops.shown(pair), f"{direct.values[pair] - value:+.1f}")
+    return page(f"{direct.title}, direct and {pivot_name(matrix)}", rows)
+
+
+def outputs_table(matrix: Matrix) -> Table:
+    """What is wrong with the outputs, kind by kind."""
+    rows = plain_table("outputs", *SHARES.values())
+    for kind, shares in shares_of_kinds(matrix).items():
+        rows.add_row(SIGNS[kind].format(kind), *shares.values())
+    return page("What is wrong with the outputs; in brackets the same of the references", rows)
+
+
+def plain_table(head: str, *columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    result = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    result.add_column(head, style="bold")
+    for column in columns:
+        result.add_column(column, justify="right")
+    return result
+
+
+def page(title: str, body: Table, *lines: object) -> Table:
+    """One column, so that lines below are not wrapped to the width of the table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    result = Table.grid()
+    result.add_row(Text(title, style="bold"))
+    result.add_row(body)
+    for line in lines:
+        result.add_row(line if isinstance(line, Text) else Text(str(line), style="dim", overflow="fold"))
+    return result
 
 
 def _cells(count: int) -> str:
     return "1 cell" if count == 1 else f"{count} cells"
-
-
-def signature_lines(matrix: Matrix, metric: str) -> list[str]:
-    """`BLEU|nrefs:1|…`, and for which targets where there are several."""
-    signatures = matrix.signatures(metric)
-    return [
-        f"{TITLES[metric]}|{signature}" + (f" (into {', '.join(targets)})" if len(signatures) > 1 else "")
-        for signature, targets in signatures.items()
-    ]
-
-
-# Files -------------------------------------------------------------------------------------------------------------------
-
-
-def csv(matrix: Matrix) -> str:
-    """One row a cell."""
-    file = io.StringIO()
-    writer = csv_file.writer(file, lineterminator="\n")
-    columns = [column for metric in matrix.metrics for column in (metric, f"{metric}_signature")]
-    writer.writerow(["source", "target", "kind", "sentences", "seconds", *columns, "reason"])
-    for pair, cell in matrix.cells.items():
-        scores = [cell.scores.get(metric) for metric in matrix.metrics]
-        values = [value for score in scores for value in ((score.value, score.signature) if score else ("", ""))]
-        writer.writerow([pair.source, pair.target, cell.kind, cell.sentences, cell.seconds, *values, cell.reason or ""])
-    return file.getvalue()
-
-
-def markdown(matrix: Matrix) -> str:
-    """A page: a table for each metric, the paper's beside it, and all that must be known to repeat it."""
-    blocks = [f"# Translation matrix: {heading(matrix)}", f"Rows are sources, columns are targets. {KEY}."]
-    for metric in matrix.metrics:
-        grid, paper = grid_of(matrix, metric), reference_grid(matrix, metric)
-        blocks += [f"## {grid.title}", markdown_grid(grid), markdown_means(grid)]
-        blocks += ["\n".join(f"- signature: `{line}`" for line in signature_lines(matrix, metric))]
-        if paper is not None:
-            reference = matrix.reference
-            blocks += [f"### Beside it: {paper.title}", markdown_grid(paper, digits=2), _beside(grid, paper)]
-            origin = {"from": reference.source, "test set": reference.test_set, "signature": f"`{reference.signature}`"}
-            blocks += [_list({**origin, "condition": reference.condition})]
-    empty = {str(pair): cell.reason for pair, cell in matrix.cells.items() if cell.reason}
-    if empty:
-        blocks += ["## Without a score", _list(empty)]
-    sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
-    settings = {
-        "test text": "; ".join(matrix.test),
-        "sentences of each direction": " to ".join(map(str, dict.fromkeys([*sentences[:1], *sentences[-1:]]))),
-        "trained pairs": ", ".join(map(str, matrix.trained)),
-        "search": ", ".join(f"{name} {value}" for name, value in matrix.search.items()),
-        "versions": ", ".join(f"{name} {version}" for name, version in matrix.versions.items()),
-        "machine": matrix.machine,
-        "time": f"{sum(cell.seconds for cell in matrix.cells.values()):.1f} s of translating",
-    }
-    blocks += ["## Settings", _list(settings)]
-    return "\n\n".join(blocks) + "\n"
-
-
-def _list(items: Mapping[str, str]) -> str:
-    return "\n".join(f"- {name}: {value}" for name, value in items.items())
-
-
-def markdown_grid(grid: Grid, *, digits: int = 1) -> str:
-    head = ["from ↓ into →", *grid.languages]
-    lines = [head, ["---", *["---:"] * len(grid.languages)]]
-    for source in grid.languages:
-        lines.append([f"**{source}**", *(grid.shown(LanguagePair(source, target), digits=digits) for target in grid.languages)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def markdown_means(grid: Grid) -> str:
-    lines = ["| kind | mean | cells |", "|---|---:|---:|"]
-    return "\n".join(lines + [f"| {kind} | {SIGNS[kind].format(f'{value:.2f}')} | {count} |" for kind, value, count in grid.means()])
-
-
-def _beside(grid: Grid, paper: Grid) -> str:
-    """Means of ours and theirs over the pairs that both have; kinds as in our run."""
-    lines = ["| our kind | ours | the paper's | difference | pairs that both have |", "|---|---:|---:|---:|---:|"]
-    for kind in SIGNS:
-        both = [pair for pair in grid.values if pair in paper.values and grid.kinds[pair] == kind]
-        if both:
-            ours, theirs = mean(grid.values[pair] for pair in both), mean(paper.values[pair] for pair in both)
-            other = sum(paper.kinds[pair] != kind for pair in both)
-            note = f" ({other} of them another kind in the paper)" if other else ""
-            lines.append(f"| {kind} | {ours:.2f} | {theirs:.2f} | {ours - theirs:+.2f} | {len(both)}{note} |")
-    return "\n".join(lines) if len(lines) > 2 else "No pair has a score in both."

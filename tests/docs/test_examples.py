@@ -15,6 +15,7 @@ import typer
 from polyglot import cli, shipped
 from polyglot.config import Config, load_config
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
+from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.validation import Validator
 from polyglot.model.encoders import ENCODERS
@@ -120,7 +121,7 @@ def inside(there, monkeypatch) -> Path:
 
 @named(blocks("yaml"))
 def test_a_block_of_yaml_loads(given, tmp_path):
-    """A configuration, some of its sections, a protocol, settings of an analysis or a schedule, told apart by the keys."""
+    """A configuration, some of its sections, a protocol, settings of an analysis, an experiment or a schedule, told apart by the keys."""
     values = parse_value(given.text)
     file = tmp_path / "shown.yaml"
     if values.keys() <= Config.model_fields.keys():
@@ -135,6 +136,9 @@ def test_a_block_of_yaml_loads(given, tmp_path):
     elif values.keys() <= AnalysisSettings.model_fields.keys():
         file.write_text(given.text, encoding="utf-8")
         assert AnalysisSettings.load(file).similarity
+    elif values.keys() <= Experiment.model_fields.keys():
+        file.write_text(given.text, encoding="utf-8")
+        assert Experiment.load(str(file)).systems
     else:
         file.write_text(write_yaml(BASE), encoding="utf-8")
         (tmp_path / "schedule.yaml").write_text(given.text, encoding="utf-8")
@@ -195,6 +199,8 @@ def test_a_command_is_one(given, inside):
         load_config(found["config"], found["overrides"] or ())
     if verb == "show" and found["name"]:
         assert found["name"] in shipped.names("configs") or (inside / found["name"]).is_dir()
+    if verb == "experiment":
+        assert found["file"] in shipped.names("evaluation/experiments")
     if verb == "evaluate":
         Protocol.load(found["protocol"])
 
@@ -203,14 +209,16 @@ def cheap(command: Command) -> bool:
     """On the small run that is there, and nothing that has to be downloaded."""
     verb, *rest = command.arguments
     there = all(not word.startswith("runs/") or word == "runs/phrasebook" for word in rest)
-    return command.block.language == "bash" and verb in ("translate", "embed", "similar", "evaluate", "analyse", "show") and there
+    verbs = ("translate", "embed", "similar", "evaluate", "analyse", "report", "show")
+    return command.block.language == "bash" and verb in verbs and there
 
 
 @named([command for command in COMMANDS if cheap(command) and command.block.page != "README.md"])
 def test_a_cheap_command_works(given, inside, monkeypatch, capsys):
     program = Program(monkeypatch, capsys)
     result = program(*given.arguments, stdin=(inside / given.stdin).read_bytes() if given.stdin else b"")
-    assert result.status == 0 and (result.output or given.arguments[0] == "embed" or "--threshold" in given.arguments), result.errors
+    silent = given.arguments[0] in ("embed", "report") or "--threshold" in given.arguments
+    assert result.status == 0 and (result.output or silent), result.errors
 
 
 def test_the_readme_from_top_to_bottom(there, tmp_path, monkeypatch, capsys):

@@ -13,8 +13,10 @@ from tiny import TEXT, tiny_run, tiny_translator
 from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
 from polyglot.errors import CheckpointError, ConfigError, DataError
 from polyglot.evaluate.evaluation import evaluate, in_words
+from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Protocol
+from polyglot.evaluate.scores import Scorer
 from polyglot.run import Run
 from polyglot.task import LanguagePair
 
@@ -58,7 +60,7 @@ def test_hypotheses_are_those_of_the_translator(run: Run) -> None:
     translator = tiny_translator(run)
     matrix = evaluate(run, translator, protocol(pairs=["de-fr"], search={"beam": 3}, sentences=3))
     expected = translator.translate(TEXT["de"][:3], source="de", target="fr", beam=3)
-    assert list(matrix.hypotheses.values()) == [expected] and matrix.search["beam"] == 3
+    assert matrix.hypotheses == {"de-fr": expected} and matrix.search["beam"] == 3
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
@@ -75,8 +77,8 @@ def test_what_was_translated_before_an_interruption_is_there(error: type[BaseExc
     with pytest.raises(error):
         evaluate(run, tiny_translator(run), protocol(), folder=folder, progress=stop)
     done = list(whole.cells)[:3]
-    texts = {path.name: path.read_text(encoding="utf-8").splitlines() for path in folder.rglob("*") if path.is_file()}
-    assert texts == {f"{pair}.txt": whole.hypotheses[pair] for pair in done}, "and nothing of the earlier matrix, whose scores are of other text"
+    texts = {path.name: path.read_text(encoding="utf-8").splitlines() for path in folder.glob("hypotheses/*")}
+    assert texts == {f"{pair}.txt": whole.hypotheses[str(pair)] for pair in done} and not list(folder.glob("matrix.*")), "and nothing of the earlier matrix, whose scores are of other text"
 
 
 def test_a_folder_that_cannot_be_written_is_said_before_anything_is_translated(run: Run, tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ def test_capitals_count_unless_the_protocol_says_otherwise(run: Run, tmp_path: P
     (tmp_path / "test.en").write_text("".join(f"{line.upper()}\n" for line in TEXT["en"]), encoding="utf-8")
 
     def score(*, lowercase: bool) -> float:
-        return evaluate(run, tiny_translator(run), protocol(lowercase=lowercase, pairs=["de-en"])).means("chrf")["supervised"]
+        return evaluate(run, tiny_translator(run), protocol(conditions=["lowercased" if lowercase else "cased"], pairs=["de-en"])).means("chrf-lowercased" if lowercase else "chrf")["supervised"]
 
     assert score(lowercase=False) == 0 < score(lowercase=True)
 
@@ -133,3 +135,109 @@ def test_capitals_count_unless_the_protocol_says_otherwise(run: Run, tmp_path: P
 def test_corpora_are_named_without_folders() -> None:
     assert in_words(PhrasebookCorpus.Config(split="test")) == "phrasebook test"
     assert in_words(TextCorpus.Config(path="/home/somebody/text.{language}.gz", weight=2.0)) == "text text.{language}.gz"
+
+
+# Two hops ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_pivot_route_is_two_calls_of_translate(run: Run) -> None:
+    translator = tiny_translator(run)
+    matrix = evaluate(run, translator, protocol(pivot="en", search={"beam": 3}))
+    assert {str(pair): (cell.name, cell.kind) for pair, cell in matrix.pivots.items()} == {
+        "de-fr": ("de-en-fr", "pivot"),
+        "fr-de": ("fr-en-de", "pivot"),
+    }
+    between = translator.translate(TEXT["de"], source="de", target="en", beam=3)
+    expected = translator.translate(between, source="en", target="fr", beam=3)
+    assert matrix.hypotheses["de-en-fr"] == expected != matrix.hypotheses["de-fr"]
+    assert matrix.pivots[LanguagePair("de", "fr")].scores["chrf"] == Scorer(Measure("chrf"), target="fr").score(expected, TEXT["fr"], resamples=1000)
+
+
+def test_the_first_hop_is_translated_once(run: Run) -> None:
+    translator, asked = tiny_translator(run), []
+    translate = translator.translate
+    translator.translate = lambda sentences, **given: asked.append((given["source"], given["target"])) or translate(sentences, **given)
+    evaluate(run, translator, protocol(pivot="en", copies=False))
+    assert asked.count(("de", "en")) == 1 and asked.count(("en", "fr")) == 2  # from the test text, and from what the first hop gave
+
+
+def test_a_pivot_that_the_run_does_not_have_is_an_error(run: Run) -> None:
+    with pytest.raises(ConfigError, match="pivot: target language: no decoder named 'xx'"):
+        evaluate(run, tiny_translator(run), protocol(pivot="xx"))
+
+
+# What is there already ---------------------------------------------------------------------------------------------------
+
+
+class Counted:
+    """A translator that counts the directions it is asked for."""
+
+    def __init__(self, run: Run, *, sha256: str | None = "a") -> None:
+        self.translator, self.asked = tiny_translator(run, sha256=sha256), []
+        translate = self.translator.translate
+        self.translator.translate = lambda sentences, **given: self.asked.append(f"{given['source']}-{given['target']}") or translate(sentences, **given)
+
+
+def evaluated(run: Run, folder: Path, *, sha256: str | None = "a", **settings: object) -> tuple[Matrix, list[str]]:
+    counted = Counted(run, sha256=sha256)
+    matrix = evaluate(run, counted.translator, protocol(**{"pivot": "en", **settings}), folder=folder)
+    matrix.save(folder)
+    return matrix, counted.asked
+
+
+def test_what_is_scored_is_not_scored_again(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, asked = evaluated(run, tmp_path / "out")
+    assert len(asked) == 9 + 2
+    monkeypatch.setattr(Scorer, "score", lambda *given, **other: pytest.fail("scored again"))
+    after, asked = evaluated(run, tmp_path / "out")
+    assert (after, asked) == (before, []) and Matrix.load(tmp_path / "out") == before
+
+
+def test_another_metric_scores_but_does_not_translate(run: Run, tmp_path: Path) -> None:
+    before, _ = evaluated(run, tmp_path / "out")
+    after, asked = evaluated(run, tmp_path / "out", metrics=["ter"])
+    assert asked == [] and set(after.cells[LanguagePair("de", "fr")].scores) == {"ter"}
+    assert after.hypotheses == before.hypotheses
+    assert [cell.seconds for cell in after.all_cells] == [cell.seconds for cell in before.all_cells]
+
+
+@pytest.mark.parametrize("change", ["parameters", "search", "sentences", "hypotheses", "damage", "unknown parameters"])
+def test_what_depends_on_something_else_is_translated_again(change: str, run: Run, tmp_path: Path) -> None:
+    evaluated(run, tmp_path / "out", sha256=None if change == "unknown parameters" else "a")
+    settings = {"search": {"search": {"beam": 1}}, "sentences": {"sentences": 2}}.get(change, {})
+    if change == "hypotheses":
+        (tmp_path / "out" / "hypotheses" / "de-fr.txt").write_text("changed by hand\n" * 5)
+    if change == "damage":
+        (tmp_path / "out" / "cells" / "de-fr.json").write_text("{")
+    _, asked = evaluated(run, tmp_path / "out", sha256={"parameters": "b", "unknown parameters": None}.get(change, "a"), **settings)
+    assert asked == ["de-fr"] if change in ("hypotheses", "damage") else len(asked) == 11
+
+
+def test_killed_in_the_middle_it_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
+    whole, _ = evaluated(run, tmp_path / "whole")
+
+    def stop(cell: Cell, done: int, of: int) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(run, tiny_translator(run, sha256="a"), protocol(pivot="en"), folder=tmp_path / "out", progress=stop)
+    matrix, asked = evaluated(run, tmp_path / "out")
+    assert len(asked) == 11 - 4
+    assert {cell.name: cell.scores for cell in matrix.all_cells} == {cell.name: cell.scores for cell in whole.all_cells}
+
+
+def test_each_text_is_kept_once(run: Run, tmp_path: Path) -> None:
+    matrix, _ = evaluated(run, tmp_path / "out")
+    assert sorted(name.partition(".")[0] for name in matrix.texts) == ["de", "en", "fr"]
+    cell = matrix.cells[LanguagePair("de", "fr")]
+    assert (matrix.texts[cell.source_text], matrix.texts[cell.reference_text]) == (TEXT["de"], TEXT["fr"])
+
+
+def test_each_of_several_test_sets_has_its_matrix(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "other.de").write_text("das Kind liest\n", encoding="utf-8")
+    (tmp_path / "other.en").write_text("the child reads\n", encoding="utf-8")
+    sets = {name: [{"type": "text", "path": f"{name}.{{language}}"}] for name in ("test", "other")}
+    given = protocol(test_sets=sets, pairs=["de-en"], copies=False)
+    sizes = {name: evaluate(run, tiny_translator(run), given, test_set=name).cells[LanguagePair("de", "en")].sentences for name in given.corpora}
+    assert sizes == {"test": 5, "other": 1}

@@ -14,7 +14,7 @@ from by_hand import BLEU_SIGNATURE, matrix
 from rich.console import Console
 
 from polyglot.errors import CheckpointError, DataError
-from polyglot.evaluate import views
+from polyglot.evaluate import pages, views
 from polyglot.evaluate.heat_map import _readable_on, contrast, heat_map
 from polyglot.evaluate.matrix import Matrix
 from polyglot.task import LanguagePair
@@ -43,7 +43,7 @@ def test_saved_and_loaded_it_is_the_same(reference: str | None, tmp_path: Path) 
 
 def test_the_folder_holds_every_view(tmp_path: Path) -> None:
     matrix().save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses"}
+    assert {path.name for path in tmp_path.iterdir()} == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses", "text", "cells"}
     assert (tmp_path / "hypotheses" / "de-fr.txt").read_bytes() == "de-fr one\ntwo\u2028still two\x85\n".encode()
 
 
@@ -83,7 +83,7 @@ def test_a_picture_that_cannot_be_drawn_takes_nothing_else_with_it(tmp_path: Pat
     assert (tmp_path / "matrix.csv").is_file() and (tmp_path / "matrix.md").is_file()
 
 
-@pytest.mark.parametrize("content", [None, "{", "[]", "{}", '{"format": 99}', '{"format": 1}'])
+@pytest.mark.parametrize("content", [None, "{", "[]", "{}", '{"format": 99}', '{"format": 2}'])
 def test_what_is_no_matrix_is_said(content: str | None, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "matrix.json").write_text(content)
@@ -94,13 +94,13 @@ def test_what_is_no_matrix_is_said(content: str | None, tmp_path: Path) -> None:
 def test_another_format_is_said(tmp_path: Path) -> None:
     matrix().save(tmp_path)
     path = tmp_path / "matrix.json"
-    path.write_text(path.read_text(encoding="utf-8").replace('"format": 1', '"format": 99'), encoding="utf-8")
-    with pytest.raises(DataError, match="format 99, this version of Polyglot reads 1"):
+    path.write_text(path.read_text(encoding="utf-8").replace('"format": 2', '"format": 99'), encoding="utf-8")
+    with pytest.raises(DataError, match="format 99, this version of Polyglot reads 2"):
         Matrix.load(tmp_path)
 
 
 def test_markdown_marks_zero_shot_and_copies() -> None:
-    lines = views.markdown(matrix()).splitlines()
+    lines = pages.markdown(matrix()).splitlines()
     assert "never trained" in lines[2]
     first = lines.index("## BLEU") + 2
     assert cells(lines[first]) == ["from ↓ into →", "en", "de", "fr", "fi"]
@@ -112,7 +112,7 @@ def test_markdown_marks_zero_shot_and_copies() -> None:
 
 
 def test_markdown_shows_the_paper_beside_ours() -> None:
-    text = views.markdown(matrix(reference=REFERENCE))
+    text = pages.markdown(matrix(reference=REFERENCE))
     assert text.count("### Beside it: Vázquez et al.") == 1  # beside BLEU, not beside chrF
     assert "| **de** | 40.17 |  | 26.46† | 19.50† |" in text  # our languages first, in our order
     assert "| zero-shot | 15.50 | 26.21 | -10.71 | 2 |" in text
@@ -120,7 +120,7 @@ def test_markdown_shows_the_paper_beside_ours() -> None:
 
 
 def test_csv_has_one_row_a_cell() -> None:
-    rows = list(csv.DictReader(io.StringIO(views.csv(matrix()))))
+    rows = list(csv.DictReader(io.StringIO(pages.csv(matrix()))))
     assert len(rows) == 16
     by_pair = {f"{row['source']}-{row['target']}": row for row in rows}
     assert by_pair["de-fr"]["kind"] == "zero-shot" and float(by_pair["de-fr"]["bleu"]) == 10.0
@@ -161,3 +161,55 @@ def test_a_matrix_without_any_score_can_be_shown(tmp_path: Path) -> None:
     bare.save(tmp_path)
     assert bare.means("bleu") == {} and Matrix.load(tmp_path).cells[LanguagePair("fi", "de")].scores == {}
     Console(file=io.StringIO()).print(views.table(bare, "bleu"))
+
+
+# Two hops, intervals, outputs ---------------------------------------------------------------------------------------------
+
+
+def test_saved_and_loaded_with_pivots_it_is_the_same(tmp_path: Path) -> None:
+    matrix(pivot=True).save(tmp_path)
+    assert Matrix.load(tmp_path) == matrix(pivot=True)
+
+
+def test_markdown_has_direct_beside_two_hops() -> None:
+    text = pages.markdown(matrix(pivot=True))
+    assert "### Direct and through en" in text and "| de-fr | 10.00† | 35.00‡ | -25.00 |" in text
+    assert "| fr-de | 21.00† | 20.00‡ | +1.00 |" in text and "| pivot | 27.50‡ | 2 |" in text
+    assert "| de-en-fr | pivot | 34.75 ± 1.50 | – |" in text
+
+
+def test_markdown_has_the_means_out_of_a_language_and_into_it() -> None:
+    lines = pages.markdown(matrix(pivot=True)).splitlines()
+    head = cells(next(line for line in lines if line.startswith("| language |")))
+    row = dict(zip(head, cells(next(line for line in lines if line.startswith("| **de** | 40.00")))))
+    assert row["supervised out of it"] == "40.00" and row["supervised into it"] == "30.00"
+    assert row["zero-shot out of it"] == "10.00†" and row["zero-shot into it"] == "21.00†"
+    assert row["pivot out of it"] == "35.00‡" and row["pivot into it"] == "20.00‡"
+
+
+def test_what_is_wrong_with_the_outputs_stands_beside_the_references() -> None:
+    text = pages.markdown(matrix())
+    assert "| de-fr | zero-shot | 25.0 (1.0) % | 50.0 (0.0) % | 0.0 % | 12.5 (0.0) % | 1.25 | 3 fr, 1 en |" in text
+    rows = list(csv.DictReader(io.StringIO(pages.csv(matrix(pivot=True)))))
+    assert [(row["via"], row["off_target"]) for row in rows if row["kind"] == "pivot"] == [("en", "0.25")] * 2
+
+
+def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() -> None:
+    screen = Console(file=io.StringIO(), width=100)
+    screen.print(*views.tables(matrix(pivot=True, conditions=["cased", "paper"])))
+    text = " ".join(screen.file.getvalue().split())
+    order = ["BLEU · phrasebook", "chrF2 · phrasebook", "Under every condition", "BLEU, direct and through en", "What is wrong with the outputs"]
+    assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
+    assert "pivot‡ 27.5 (2 cells)" in text and "-25.0" in text and "25.0 (1.0) %" in text
+
+
+@pytest.mark.parametrize(
+    ("conditions", "measure"), [(["cased", "paper"], "bleu-paper"), (["cased", "lowercased", "tokenised"], "bleu-tokenised"), (["cased"], "bleu")]
+)
+def test_a_paper_stands_beside_the_nearest_condition(conditions: list[str], measure: str) -> None:
+    assert str(views.beside_paper(matrix(reference=REFERENCE, conditions=conditions))) == measure
+
+
+def test_of_errors_the_fewest_are_the_darkest() -> None:
+    grid = views.grid_of(matrix(metrics=["ter"]), "ter")
+    assert grid.lower_is_better and not views.grid_of(matrix(), "bleu").lower_is_better

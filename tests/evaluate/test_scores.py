@@ -10,45 +10,77 @@ from pathlib import Path
 import pytest
 
 from polyglot.errors import ConfigError
-from polyglot.evaluate.scores import METRICS, TITLES, UNSPACED, Scorer, tokenizer_of
+from polyglot.evaluate.conditions import CONDITIONS, Measure
+from polyglot.evaluate.scores import METRICS, UNSPACED, Scorer, tokenizer_of
 
 REFERENCES = ["Der Hund schläft im Garten .", "Die Katze sieht „zwei“ Vögel\u2028im Baum.", "Drei Kinder lesen, ein Buch!", "Ja.", "Es regnet seit gestern."]
 HYPOTHESES = ["Der Hund schläft im garten .", "Eine Katze sieht zwei Vögel im Baum.", "Drei Kinder lesen ein Buch !  ", "", "Es regnet seit gestern."]
 
 
 @pytest.mark.parametrize(
-    ("metric", "target", "lowercase", "tokenizer", "options"),
+    ("measure", "target", "tokenizer", "options"),
     [
-        ("bleu", "de", False, None, []),
-        ("bleu", "de", True, None, ["-lc"]),
-        ("bleu", "zh_Hans", False, None, ["--tokenize", "zh"]),
-        ("bleu", "th", False, None, ["--tokenize", "char"]),
-        ("bleu", "de", False, "intl", ["--tokenize", "intl"]),
-        ("chrf", "de", False, None, []),
-        ("chrf", "de", True, None, ["--chrf-lowercase"]),
+        ("bleu", "de", None, []),
+        ("bleu-lowercased", "de", None, ["-lc"]),
+        ("bleu", "zh_Hans", None, ["--tokenize", "zh"]),
+        ("bleu", "th", None, ["--tokenize", "char"]),
+        ("bleu", "de", "intl", ["--tokenize", "intl"]),
+        ("bleu-tokenised", "de", None, ["-lc", "--tokenize", "none"]),
+        ("bleu-paper", "de", None, ["-lc"]),
+        ("chrf", "de", None, []),
+        ("chrf-lowercased", "de", None, ["--chrf-lowercase"]),
+        ("chrf++", "de", None, ["--chrf-word-order", "2"]),
+        ("ter", "de", None, ["--ter-case-sensitive"]),
+        ("ter-lowercased", "de", None, []),
     ],
 )
-def test_equal_to_the_sacrebleu_command_line(
-    metric: str, target: str, lowercase: bool, tokenizer: str | None, options: list[str], tmp_path: Path
-) -> None:
-    files = {"references": REFERENCES, "hypotheses": HYPOTHESES}
-    for name, lines in files.items():
-        (tmp_path / name).write_bytes("".join(f"{line}\n" for line in lines).encode())
-    command = [sys.executable, "-m", "sacrebleu", "references", "-i", "hypotheses", "-m", metric, "-w", "14", "-f", "json", *options]
-    theirs = json.loads(subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
-    ours = Scorer(metric, target=target, lowercase=lowercase, tokenizer=tokenizer).score(HYPOTHESES, REFERENCES)
+def test_equal_to_the_sacrebleu_command_line(measure: str, target: str, tokenizer: str | None, options: list[str], tmp_path: Path) -> None:
+    """On the text as the condition has it."""
+    scorer = Scorer(Measure.parse(measure), target=target, tokenizer=tokenizer)
+    metric = measure.partition("-")[0].removesuffix("++")
+    theirs = command_line(tmp_path, scorer.prepare(REFERENCES), scorer.prepare(HYPOTHESES), "-m", metric, *options)
+    ours = scorer.score(HYPOTHESES, REFERENCES)
     assert 0 < ours.value < 100
-    assert round(ours.value, 14) == theirs["score"]
-    assert ours.signature == theirs["signature"]
-    assert TITLES[metric] == theirs["name"]
+    assert (round(ours.value, 14), ours.signature) == (theirs["score"], theirs["signature"])
+    assert Measure.parse(measure).title.partition(" (")[0] == theirs["name"]
+
+
+@pytest.mark.parametrize("metric", ["bleu", "ter"])
+def test_intervals_are_those_of_the_command_line(metric: str, tmp_path: Path) -> None:
+    ours = Scorer(Measure(metric, "lowercased"), target="de").score(HYPOTHESES, REFERENCES, resamples=50)
+    options = ["-m", metric, *(["-lc"] if metric == "bleu" else []), "--confidence", "--confidence-n", "50"]
+    theirs = command_line(tmp_path, REFERENCES, HYPOTHESES, *options)
+    assert (round(ours.value, 14), round(ours.mean, 14), round(ours.interval, 14)) == tuple(
+        theirs[key] for key in ("score", "confidence_mean", "confidence_var")
+    )
+    assert ours.signature == Scorer(Measure(metric, "lowercased"), target="de").score(HYPOTHESES, REFERENCES).signature
+
+
+def command_line(folder: Path, references: list[str], hypotheses: list[str], *options: str) -> dict:
+    for name, lines in {"references": references, "hypotheses": hypotheses}.items():
+        (folder / name).write_bytes("".join(f"{line}\n" for line in lines).encode())
+    command = [sys.executable, "-m", "sacrebleu", "references", "-i", "hypotheses", "-w", "14", "-f", "json", *options]
+    return json.loads(subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout)
+
+
+def test_the_conditions_do_to_text_what_they_say() -> None:
+    text = ["Der Hund schläft „hier“."]
+    assert CONDITIONS["cased"].preparation("de")(text) == CONDITIONS["lowercased"].preparation("de")(text) == text
+    assert CONDITIONS["tokenised"].preparation("de")(text) == ["der hund schläft „ hier “ ."]
+    assert CONDITIONS["paper"].preparation("de")(text) == ['der hund schläft " hier " .']
+
+
+@pytest.mark.parametrize("name", ["bleu", "chrf++", "ter-paper", "bleu-tokenised"])
+def test_a_measure_is_read_as_it_is_written(name: str) -> None:
+    assert str(Measure.parse(name)) == name
 
 
 def test_the_signature_says_how_it_was_scored() -> None:
-    def signature(**settings: object) -> str:
-        return Scorer("bleu", target="zh", **settings).score(["一 只 狗"], ["一只狗"]).signature
+    def signature(condition: str = "cased", tokenizer: str | None = None) -> str:
+        return Scorer(Measure("bleu", condition), target="zh", tokenizer=tokenizer).score(["一 只 狗"], ["一只狗"]).signature
 
     assert "case:mixed" in signature() and "tok:zh" in signature()
-    assert "case:lc" in signature(lowercase=True)
+    assert "case:lc" in signature("lowercased")
     assert "tok:char" in signature(tokenizer="char")
 
 
@@ -64,7 +96,7 @@ def test_a_tokenizer_that_is_not_installed_is_said_in_one_sentence(monkeypatch: 
 
     monkeypatch.setitem(METRICS, "bleu", lacking)
     with pytest.raises(ConfigError) as caught:
-        Scorer("bleu", target="ja")
+        Scorer(Measure("bleu"), target="ja")
     assert str(caught.value) == (
         "bleu into ja: the tokenizer 'ja-mecab' cannot be used: Japanese tokenization requires extra dependencies. "
         "pip install sacrebleu[ja]; or set another, such as tokenizer: char"
@@ -72,7 +104,8 @@ def test_a_tokenizer_that_is_not_installed_is_said_in_one_sentence(monkeypatch: 
 
 
 @pytest.mark.parametrize("metric", sorted(METRICS))
-def test_a_perfect_translation_has_100_and_an_empty_one_0(metric: str) -> None:
-    scorer = Scorer(metric, target="de")
-    assert scorer.score(REFERENCES, REFERENCES).value == pytest.approx(100)
-    assert scorer.score([""] * len(REFERENCES), REFERENCES).value == 0
+def test_a_perfect_translation_has_the_best_score_and_an_empty_one_the_worst(metric: str) -> None:
+    scorer = Scorer(Measure(metric), target="de")
+    best, worst = (0, 100) if Measure(metric).lower_is_better else (100, 0)
+    assert scorer.score(REFERENCES, REFERENCES).value == pytest.approx(best)
+    assert scorer.score([""] * len(REFERENCES), REFERENCES).value == worst

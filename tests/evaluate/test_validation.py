@@ -11,6 +11,7 @@ import torch
 from tiny import TEXT, tiny_model, tiny_run
 
 from polyglot.errors import DataError
+from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.scores import Scorer
 from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
@@ -49,7 +50,7 @@ def test_bleu_is_that_of_greedy_translations_also_zero_shot(tmp_path: Path) -> N
     bleu = Validator(run)(model)().bleu
     hypotheses = translator(run, model).translate(TEXT["de"][:3], source="de", target="fr", beam=1)
     assert set(bleu) == {"de-fr", "fr-en"}
-    assert 0 < bleu["de-fr"] == Scorer("bleu", target="fr").score(hypotheses, TEXT["fr"][:3]).value
+    assert 0 < bleu["de-fr"] == Scorer(Measure("bleu"), target="fr").score(hypotheses, TEXT["fr"][:3]).value
 
 
 def test_capitals_count_only_for_a_run_that_writes_them(tmp_path: Path) -> None:

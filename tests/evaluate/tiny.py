@@ -51,7 +51,8 @@ def tiny_model(run: Run) -> TranslationModel:
     return build_model(run.config, run.vocabularies, seed=1).eval()
 
 
-def tiny_translator(run: Run) -> Translator:
-    description = {"run": run.path.name, "checkpoint": "last", "steps": [7]}
+def tiny_translator(run: Run, *, sha256: str | None = None) -> Translator:
+    """sha256: of its parameters, as one from a checkpoint has it."""
+    description = {"run": run.path.name, "checkpoint": "last", "steps": [7]} | ({"sha256": sha256} if sha256 else {})
     given = {"vocabularies": run.vocabularies, "normalisers": run.normalisers, "search_config": run.config.search}
     return Translator(tiny_model(run), **given, description=description)

@@ -9,11 +9,12 @@ from statistics import mean
 from typing import Any
 
 from polyglot.errors import CheckpointError
+from polyglot.evaluate.conditions import TITLES
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.heat_map import heat_map_png
-from polyglot.evaluate.scores import TITLES
-from polyglot.evaluate.views import KEY, SIGNS, csv, grid_of, heading, markdown_grid, markdown_means, signature_lines
+from polyglot.evaluate.pages import csv, grid_table, means_table
+from polyglot.evaluate.views import KEY, SIGNS, grid_of, heading, signature_lines
 from polyglot.run import replace_file
 
 FORMAT = 1  # of analysis.json: to be raised when an older program could not read it
@@ -96,7 +97,7 @@ def markdown(analysis: Analysis) -> str:
     for metric in METRICS:
         grid = grid_of(matrix, metric)
         signatures = "\n".join(f"- signature: `{line}`" for line in signature_lines(matrix, metric))
-        blocks += [f"### {grid.title}", markdown_grid(grid), markdown_means(grid), signatures]
+        blocks += [f"### {grid.title}", grid_table(grid), means_table(grid), signatures]
     if analysis.heads is not None:
         likeness = analysis.heads.similarity
         others = (likeness.sum() - likeness.trace()) / max(1, likeness.size - len(likeness))

@@ -9,6 +9,7 @@ import numpy
 import torch
 
 from polyglot.embedding.similarity import BLOCK, scored_neighbours, similarity
+from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.scores import Score
 
@@ -22,8 +23,8 @@ class RetrievalMatrix(Matrix):
     representation: str = "bridge.flat"
 
     @property
-    def metrics(self) -> list[str]:
-        return list(METRICS)
+    def measures(self) -> list[Measure]:
+        return [Measure(metric) for metric in METRICS]
 
 
 def retrieval(sources: numpy.ndarray, targets: numpy.ndarray, texts: Sequence[str], *, k: int = 4, signature: str = "") -> dict[str, Score]:

@@ -1,0 +1,125 @@
+"""Runs beside each other: differences from the first one, and which of them are significant by sacreBLEU's paired tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import TYPE_CHECKING, Literal
+
+from sacrebleu.significance import PairedTest
+
+from polyglot.errors import DataError
+from polyglot.evaluate.conditions import Measure
+from polyglot.evaluate.matrix import Cell, Matrix
+from polyglot.evaluate.scores import Scorer
+from polyglot.evaluate.views import SIGNS, page, plain_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LEVEL = 0.05  # of p below which a difference is marked
+TESTS = {"bootstrap": "bs", "randomisation": "ar"}
+"""Paired bootstrap (Koehn 2004) and paired approximate randomisation (Riezler and Maxwell 2005)."""
+
+Test = Literal["bootstrap", "randomisation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One direction of one run."""
+
+    value: float
+    p: float | None = None
+    """of its difference from the baseline; None for the baseline itself, and without a test"""
+
+    @property
+    def is_significant(self) -> bool:
+        return self.p is not None and self.p < LEVEL
+
+    def shown(self, digits: int = 1) -> str:
+        return f"{self.value:.{digits}f}{'*' if self.is_significant else ''}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every direction that all of some runs have."""
+
+    measure: Measure
+    test: str
+    signature: str
+    """of the test, as sacreBLEU writes it; empty where no direction could be tested"""
+    names: Sequence[str]
+    """the runs; the first is the baseline"""
+    rows: Mapping[str, Mapping[str, Entry]]
+    """by direction, then by run"""
+    kinds: Mapping[str, Sequence[str]]
+    """of each direction, in each run: what is zero-shot in one may be supervised in another"""
+
+    def means(self) -> dict[str, dict[str, float]]:
+        """By kind, then by run: over the directions that are of this kind in each run."""
+        result: dict[str, dict[str, float]] = {}
+        for kind in SIGNS:
+            for place, name in enumerate(self.names):
+                values = [entries[name].value for direction, entries in self.rows.items() if self.kinds[direction][place] == kind]
+                if values:
+                    result.setdefault(kind, {})[name] = mean(values)
+        return result
+
+    @property
+    def note(self) -> str:
+        """What the mark means."""
+        tested = f"paired {'bootstrap' if self.test == 'bootstrap' else 'approximate randomisation'}, {self.signature}"
+        return f"* differs from {self.names[0]} with p < {LEVEL} ({tested})" if self.signature else "no test"
+
+    def table(self) -> Table:
+        """For rich: a row for each direction, the kinds' means below."""
+        rows = plain_table("direction", *self.names)
+        for direction, entries in self.rows.items():
+            signs = [SIGNS[kind] for kind in self.kinds[direction]]
+            rows.add_row(direction, *(sign.format(entries[name].shown()) for sign, name in zip(signs, self.names)))
+        rows.add_section()
+        for kind, means in self.means().items():
+            rows.add_row(SIGNS[kind].format(kind), *(f"{means[name]:.1f}" if name in means else "–" for name in self.names))
+        return page(f"{self.measure.title} of {len(self.names)} runs", rows, self.note)
+
+
+def compare(matrices: Mapping[str, Matrix], *, measure: Measure | None = None, test: Test = "bootstrap", samples: int = 0) -> Comparison:
+    """The first run is the baseline. A direction is tested where all runs translated the same text.
+
+    samples: resamples of the bootstrap or trials of the randomisation; 0 for sacreBLEU's 1000 and 10000.
+    Raises DataError when no direction was scored by all.
+    """
+    names, (first, *_) = list(matrices), matrices.values()
+    measure = measure or first.measures[0]
+    cells = {name: {cell.name: cell for cell in matrix.all_cells if str(measure) in cell.scores} for name, matrix in matrices.items()}
+    shared = [direction for direction in cells[names[0]] if all(direction in cells[name] for name in names)]
+    if not shared:
+        raise DataError(f"{', '.join(names)}: no direction has {measure.title} in all of them; evaluate them with one protocol")
+    rows, signature = {}, ""
+    for direction in shared:
+        same = [cells[name][direction] for name in names]
+        rows[direction] = {name: Entry(cell.scores[str(measure)].value) for name, cell in zip(names, same)}
+        if len(names) > 1 and measure.metric != "comet" and _same_text(same):
+            ps, signature = _test(measure, same, matrices, test, samples)
+            rows[direction] |= {name: Entry(rows[direction][name].value, p) for name, p in zip(names[1:], ps)}
+    kinds = {direction: [cells[name][direction].kind for name in names] for direction in shared}
+    return Comparison(measure, test, signature, names, rows, kinds)
+
+
+def _same_text(cells: Sequence[Cell]) -> bool:
+    return len({(cell.source_text, cell.reference_text) for cell in cells}) == 1
+
+
+def _test(measure: Measure, cells: Sequence[Cell], matrices: Mapping[str, Matrix], test: Test, samples: int) -> tuple[list[float], str]:
+    """p of each run but the first, and the signature of the test."""
+    first = next(iter(matrices.values()))
+    scorer = Scorer(measure, target=cells[0].pair.target, tokenizer=first.protocol.tokenizer)
+    systems = [(name, scorer.prepare(matrix.hypotheses[cell.name])) for (name, matrix), cell in zip(matrices.items(), cells)]
+    references = scorer.prepare(first.texts[cells[0].reference_text])
+    signatures, results = PairedTest(systems, {measure.metric: scorer.metric}, [references], TESTS[test], n_samples=samples)()
+    (title, signature), = signatures.items()
+    # sacreBLEU's bootstrap finds the smallest p of all for a system beside itself, since no difference of 0 exceeds 0.
+    same = [lines == systems[0][1] for _, lines in systems[1:]]
+    ps = [1.0 if equal else float(result.p_value) for equal, result in zip(same, results[title][1:])]
+    return ps, f"{title}|{signature}"

@@ -1,0 +1,116 @@
+"""The result page of an experiment: what it found, the paper beside it, and how to repeat it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from polyglot.evaluate.experiments.figure import figure_png
+from polyglot.evaluate.experiments.results import Results, SystemResult
+from polyglot.evaluate.pages import settings, table
+from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
+from polyglot.run import replace_file
+
+
+def save(results: Results, folder: Path) -> None:
+    """`result.md`, `result.json` and `result.png`. Raises CheckpointError when they cannot be written."""
+    replace_file(folder / "result.json", json.dumps(results.to_dict(), indent=1, ensure_ascii=False))
+    replace_file(folder / "result.png", figure_png(results))
+    replace_file(folder / "result.md", "\n\n".join(_blocks(results)) + "\n")
+
+
+def _blocks(results: Results) -> Iterator[str]:
+    systems = results.systems
+    yield f"# {results.title}"
+    if results.question:
+        yield results.question
+    yield f"{results.measure.title} if nothing else is said. {KEY} · {PIVOT_KEY}."
+    yield "![Scores of every system](result.png)"
+    yield "## Means"
+    yield _means(results)
+    yield "## Every direction"
+    yield _directions(results)
+    notes = ["A number over several seeds is mean ± standard deviation."] if any(len(system.matrices) > 1 for system in systems) else []
+    if results.comparison and results.comparison.signature:
+        notes.append(results.comparison.note.replace("*", "\\*", 1) + ("; of the first seed of each" if notes else ""))
+    yield "\n".join(f"- {note}." for note in [*notes, *_origins(results)])
+    if any(system.reference for system in systems):
+        yield "## Beside the paper"
+        yield _beside(results)
+    yield "## Under every condition"
+    rows = ([f"{system.name}, {kind}", *(_shown(system, each, kind) for each in results.measures)] for system in systems for kind in system.kinds(results.measure))
+    yield table(["", *(measure.title for measure in results.measures)], rows)
+    yield "## What is wrong with the outputs"
+    yield "In brackets the same of the references."
+    rows = ([f"{system.name}, {kind}", *shares.values()] for system in systems for kind, shares in shares_of_kinds(system.matrices[0]).items())
+    yield table(["", *SHARES.values()], rows)
+    empty = {cell.name: cell.reason for system in systems for cell in system.matrices[0].all_cells if cell.reason}
+    if empty:
+        yield "## Without a score"
+        yield "\n".join(f"- {name}: {reason}" for name, reason in empty.items())
+    yield "## How it was made"
+    for system in systems:
+        yield f"### {system.name}"
+        yield "```\n" + "\n".join(system.commands) + "\n```"
+        yield _made(system)
+
+
+def _means(results: Results) -> str:
+    kinds = [kind for kind in SIGNS if any(kind in system.kinds(results.measure) for system in results.systems)]
+    rows = []
+    for system in results.systems:
+        rows.append([system.name, *(_shown(system, results.measure, kind) for kind in kinds)])
+        if system.reference:
+            theirs = system.paper_kinds(results.measure)
+            rows.append([f"{system.name}, the paper", *(f"{theirs[kind][0]:.2f}" if kind in theirs else "–" for kind in kinds)])
+    return table(["system", *(SIGNS[kind].format(kind) for kind in kinds)], rows)
+
+
+def _shown(system: SystemResult, measure: object, kind: str) -> str:
+    found = system.kinds(measure)
+    return found[kind].shown() if kind in found else "–"
+
+
+def _directions(results: Results) -> str:
+    head = ["direction"]
+    for system in results.systems:
+        head += [system.name, *(["the paper"] if system.reference else [])]
+    rows = []
+    for name in results.directions:
+        row = [name]
+        for system in results.systems:
+            cell = system.directions.get(name)
+            mark = "\\*" if results.is_significant(name, system) else ""
+            row.append(SIGNS[cell.kind].format(system.spread(name, results.measure).shown() + mark) if cell else "–")
+            if system.reference:
+                theirs = system.paper(name)
+                row.append("" if theirs is None else f"{theirs:.2f}")
+        rows.append(row)
+    return table(head, rows)
+
+
+def _beside(results: Results) -> str:
+    rows = [
+        [f"{system.name}, {kind}", f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}", count]
+        for system in results.systems
+        for kind, (theirs, ours, count) in system.paper_kinds(results.measure).items()
+    ]
+    return table(["", "ours", "the paper's", "difference", "directions that both have"], rows)
+
+
+def _origins(results: Results) -> Iterator[str]:
+    for system in results.systems:
+        if system.reference:
+            yield f"{system.name} stands beside {system.reference.source}: `{system.reference.signature}`, {system.reference.test_set}; {system.reference.condition}"
+    for matrix in {line: system.matrices[0] for system in results.systems for line in signature_lines(system.matrices[0], results.measure)}:
+        yield f"ours: `{matrix}`"
+
+
+def _made(system: SystemResult) -> str:
+    lines = []
+    for matrix, seconds in zip(system.matrices, system.seconds):
+        steps = ", ".join(map(str, matrix.checkpoint.get("steps", ())))
+        spent = "" if seconds is None else f", {seconds:,.0f} s of training"
+        lines.append(f"- {matrix.checkpoint.get('run')}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}")
+    return "\n".join([*lines, settings(system.matrices[0])])

@@ -1,0 +1,162 @@
+"""What an experiment found: each system over its seeds, beside the paper, and which differences are significant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from statistics import mean, stdev
+from typing import Any
+
+from polyglot.evaluate.comparison import Comparison, compare
+from polyglot.evaluate.conditions import Measure
+from polyglot.evaluate.matrix import Cell, Matrix
+from polyglot.evaluate.protocol import Reference
+from polyglot.evaluate.views import SIGNS
+from polyglot.task import LanguagePair
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A number over seeds."""
+
+    mean: float
+    deviation: float | None
+    """the standard deviation of the sample; None of a single run"""
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        return cls(mean(values), stdev(values) if len(values) > 1 else None, len(values))
+
+    def shown(self, digits: int = 2) -> str:
+        """`31.4 ± 0.2`."""
+        return f"{self.mean:.{digits}f}" + ("" if self.deviation is None else f" ± {self.deviation:.{digits}f}")
+
+
+@dataclass(frozen=True)
+class SystemResult:
+    """One system: a matrix of each of its runs."""
+
+    name: str
+    matrices: Sequence[Matrix]
+    reference: Reference | None
+    commands: Sequence[str]
+    """how each run was trained"""
+    seconds: Sequence[float | None]
+    """of training"""
+
+    @property
+    def directions(self) -> dict[str, Cell]:
+        """By name: those that have scores in every run, as they are in the first."""
+        every = [{cell.name: cell for cell in matrix.all_cells if cell.scores} for matrix in self.matrices]
+        return {name: cell for name, cell in every[0].items() if all(name in cells for cells in every)}
+
+    def spread(self, direction: str, measure: Measure) -> Spread:
+        """One direction over the runs."""
+        cells = [{cell.name: cell for cell in matrix.all_cells}[direction] for matrix in self.matrices]
+        return Spread.of([cell.scores[str(measure)].value for cell in cells])
+
+    def kinds(self, measure: Measure) -> dict[str, Spread]:
+        """The mean of each kind over the runs: the spread is that of the runs' means."""
+        found = {}
+        for kind in SIGNS:
+            names = [name for name, cell in self.directions.items() if cell.kind == kind and str(measure) in cell.scores]
+            if names:
+                found[kind] = Spread.of(
+                    [mean({cell.name: cell for cell in matrix.all_cells}[name].scores[str(measure)].value for name in names) for matrix in self.matrices]
+                )
+        return found
+
+    def paper(self, direction: str) -> float | None:
+        """What the paper's table has for a direction in one hop."""
+        return self.reference.scores.get(direction) if self.reference else None
+
+    def paper_kinds(self, measure: Measure) -> dict[str, tuple[float, float, int]]:
+        """Of each kind the paper's mean, ours and their number, over the directions that both have."""
+        found = {}
+        for kind in SIGNS:
+            both = [name for name, cell in self.directions.items() if cell.kind == kind and self.paper(name) is not None]
+            if both:
+                ours = mean(self.spread(name, measure).mean for name in both)
+                found[kind] = mean(self.paper(name) for name in both), ours, len(both)
+        return found
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that the page shows."""
+
+    title: str
+    question: str
+    figure: str
+    systems: Sequence[SystemResult]
+
+    @property
+    def measures(self) -> list[Measure]:
+        return self.systems[0].matrices[0].measures
+
+    @property
+    def measure(self) -> Measure:
+        """The one that is compared with the paper: BLEU, as near to the paper's text as there is; the first one without BLEU."""
+        near = [Measure("bleu", condition) for condition in ("paper", "tokenised", "lowercased", "cased")]
+        return next((measure for measure in near if measure in self.measures), self.measures[0])
+
+    @property
+    def directions(self) -> dict[str, Cell]:
+        """Of any system, in the order of the languages, one hop before two."""
+        found: dict[str, Cell] = {}
+        for system in self.systems:
+            found |= {name: cell for name, cell in system.directions.items() if name not in found}
+        return dict(sorted(found.items(), key=lambda item: item[1].via is not None))
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """The first run of each system against that of the first system; None for a single system or nothing in common."""
+        if len(self.systems) < 2 or not set.intersection(*(set(system.directions) for system in self.systems)):
+            return None
+        return compare({system.name: system.matrices[0] for system in self.systems}, measure=self.measure)
+
+    def is_significant(self, direction: str, system: SystemResult) -> bool:
+        return bool(self.comparison and direction in self.comparison.rows and self.comparison.rows[direction][system.name].is_significant)
+
+    def left_out(self) -> Iterator[tuple[LanguagePair, float, Spread | None]]:
+        """Each direction that some systems lack: its zero-shot score there, and the spread of the systems that were trained on it."""
+        for name, cell in self.directions.items():
+            kinds = {system.name: system.directions[name].kind for system in self.systems if name in system.directions}
+            scores = {system.name: system.spread(name, self.measure).mean for system in self.systems if system.name in kinds}
+            unseen, seen = ([scores[one] for one, kind in kinds.items() if kind == wanted] for wanted in ("zero-shot", "supervised"))
+            if unseen:
+                yield cell.pair, mean(unseen), Spread.of(seen) if seen else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers, as JSON has it."""
+        return {
+            "title": self.title,
+            "measure": str(self.measure),
+            "test": self.comparison.note if self.comparison else None,
+            "systems": {
+                system.name: {
+                    "commands": list(system.commands),
+                    "seconds": list(system.seconds),
+                    "checkpoints": [dict(matrix.checkpoint) for matrix in system.matrices],
+                    "reference": system.reference and system.reference.title,
+                    "kinds": {str(each): {kind: asdict(spread) for kind, spread in system.kinds(each).items()} for each in self.measures},
+                    "directions": {
+                        name: {
+                            "kind": cell.kind,
+                            "scores": {str(each): asdict(system.spread(name, each)) for each in self.measures if str(each) in cell.scores},
+                            "paper": system.paper(name),
+                            "p": self.comparison.rows[name][system.name].p if self.comparison and name in self.comparison.rows else None,
+                            "outputs": cell.outputs and asdict(cell.outputs),
+                        }
+                        for name, cell in system.directions.items()
+                    },
+                    "signatures": system.matrices[0].to_dict()["signatures"],
+                    "empty": {cell.name: cell.reason for cell in system.matrices[0].all_cells if cell.reason},
+                    "versions": dict(system.matrices[0].versions),
+                    "machine": system.matrices[0].machine,
+                }
+                for system in self.systems
+            },
+        }

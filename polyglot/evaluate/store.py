@@ -1,0 +1,105 @@
+"""The folder of a matrix: each direction is there as soon as it is ready, and is used again when nothing that it depends on has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polyglot.errors import CheckpointError
+from polyglot.run import replace_file
+
+
+def text_name(language: str, lines: Sequence[str]) -> str:
+    """Of a text among the texts of a matrix: a text that several directions share is there once."""
+    return f"{language}.{digest(lines)[:8]}"
+
+
+def digest(values: Any) -> str:
+    """SHA-256 of what JSON can hold."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A direction that need not be translated again."""
+
+    lines: list[str]
+    seconds: float
+    """that translating took"""
+    cell: Mapping[str, Any] | None
+    """None where it was scored in another way"""
+
+
+class Store:
+    """`hypotheses/de-fr.txt`, `text/de.1f3a9c02.txt` and `cells/de-fr.json`, which says what the first was made of."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """folder: None remembers nothing."""
+        self.folder = folder
+
+    def clear(self, *, keep: Collection[str] = ()) -> None:
+        """Make the folder, without what an earlier matrix left there but the directions to keep.
+
+        Raises CheckpointError when it cannot be written.
+        """
+        if self.folder is None:
+            return
+        try:
+            for room in ("hypotheses", "text", "cells"):
+                (self.folder / room).mkdir(parents=True, exist_ok=True)
+            for path in [*self.folder.glob("matrix.*"), *self.folder.glob("*.png"), *self.folder.glob("text/*.txt")]:
+                path.unlink()
+            for path in [*self.folder.glob("hypotheses/*.txt"), *self.folder.glob("cells/*.json")]:
+                if path.stem not in keep:
+                    path.unlink()
+        except OSError as error:
+            raise CheckpointError(f"{self.folder}: the matrix cannot be written: {error.strerror or error}") from None
+
+    def put_text(self, name: str, lines: Sequence[str]) -> None:
+        """Sources or references, one line each."""
+        if self.folder is not None:
+            _put_lines(self.folder / "text" / f"{name}.txt", lines)
+
+    def put_hypotheses(self, name: str, lines: Sequence[str]) -> None:
+        """The translations of one direction, one line each."""
+        if self.folder is not None:
+            _put_lines(self.folder / "hypotheses" / f"{name}.txt", lines)
+
+    def put_cell(self, name: str, *, keys: Mapping[str, str], lines: Sequence[str], cell: Mapping[str, Any]) -> None:
+        """What is known of a direction, beside hashes of all that it was made of; the hypotheses are there before."""
+        if self.folder is not None:
+            values = {**keys, "hypotheses": digest(list(lines)), "cell": cell}
+            replace_file(self.folder / "cells" / f"{name}.json", json.dumps(values, indent=1, ensure_ascii=False))
+
+    def recall(self, name: str, keys: Mapping[str, str]) -> Kept | None:
+        """What was made of the same; what is damaged or was changed by hand counts as not there."""
+        if self.folder is None or not keys["translated"]:
+            return None
+        try:
+            known = json.loads((self.folder / "cells" / f"{name}.json").read_text(encoding="utf-8"))
+            lines = _lines(self.folder / "hypotheses" / f"{name}.txt")
+            if known["translated"] != keys["translated"] or known["hypotheses"] != digest(lines):
+                return None
+            return Kept(lines, known["cell"]["seconds"], known["cell"] if known["scored"] == keys["scored"] else None)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def hypotheses(self) -> dict[str, list[str]]:
+        """All that are there, by the name of their cell."""
+        return {path.stem: _lines(path) for path in self.folder.glob("hypotheses/*.txt")}
+
+    def texts(self) -> dict[str, list[str]]:
+        """All that are there, by name."""
+        return {path.stem: _lines(path) for path in self.folder.glob("text/*.txt")}
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_bytes().decode().split("\n")[:-1]  # a line ends here and nowhere else, whatever Unicode thinks
+
+
+def _put_lines(path: Path, lines: Sequence[str]) -> None:
+    replace_file(path, "".join(f"{line}\n" for line in lines))

@@ -1,0 +1,175 @@
+"""Experiments: shipped ones are right, what is missing is trained, what is there is kept, and the page says what was found."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from polyglot import shipped
+from polyglot.errors import ConfigError, TrainingError
+from polyglot.evaluate.conditions import Measure
+from polyglot.evaluate.experiments import Experiment, carry_out
+from polyglot.evaluate.experiments.experiment import members_of
+from polyglot.evaluate.experiments.figure import figure_png
+from polyglot.evaluate.experiments.page import save
+from polyglot.evaluate.experiments.results import Results, Spread, SystemResult
+from polyglot.evaluate.matrix import Cell, Matrix
+from polyglot.evaluate.scores import Score
+from polyglot.inference import Translator
+from polyglot.task import LanguagePair
+from polyglot.yaml_file import write_yaml
+from tests.command_line import CONFIG, PHRASEBOOK, SMALL, Program, write_text
+from by_hand import matrix
+
+MINE = {
+    "title": "With and without <copies>",
+    "question": "What are they worth?",
+    "protocol": {"metrics": ["bleu"], "pivot": "en", "search": {"beam": 1}, "resamples": 20},
+    "seeds": [1, 2],
+    "systems": {
+        "with copies": {"config": "phrasebook", "set": [*SMALL, *PHRASEBOOK], "reference": "attention_bridge_english_centric_with_copies"},
+        "without copies": {"config": "phrasebook", "set": [*SMALL, *PHRASEBOOK, "schedule.base=english_centric"], "seeds": [1]},
+    },
+}
+"""The English-centric experiment on very little of the phrasebook, with models of a few thousand parameters."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_text(tmp_path)
+    (tmp_path / "mine.yaml").write_text(CONFIG)
+    (tmp_path / "experiment.yaml").write_text(write_yaml(MINE))
+    return tmp_path
+
+
+class Training:
+    """`polyglot train` in this process, and what it was called with."""
+
+    def __init__(self, program: Program, *, fails_at: int = 0) -> None:
+        self.program, self.fails_at, self.calls = program, fails_at, []
+
+    def __call__(self, arguments: Sequence[str]) -> None:
+        self.calls.append(list(arguments))
+        if len(self.calls) == self.fails_at:
+            self.program("train", *arguments, "training.steps=2")  # half of it, as an interruption leaves it
+            raise TrainingError("interrupted")
+        result = self.program("train", *arguments)
+        assert result.status == 0, result.errors
+
+
+def test_from_the_file_to_the_page_and_on_after_an_interruption(folder, monkeypatch, capsys) -> None:
+    program, experiment = Program(monkeypatch, capsys), Experiment.load("experiment.yaml")
+    first = Training(program, fails_at=2)
+    with pytest.raises(TrainingError):
+        carry_out(experiment, folder / "out", train=first)
+    halved = folder / "out" / "runs" / "with-copies-seed2" / "config.yaml"
+    halved.write_text(halved.read_text(encoding="utf-8").replace("  steps: 2\n", "  steps: 4\n"), encoding="utf-8")
+    second = Training(program)
+    save(carry_out(experiment, folder / "out", train=second), folder / "out")
+    resumed, begun = second.calls
+    assert resumed == [str(folder / "out" / "runs" / "with-copies-seed2"), "--resume"]
+    assert begun[0] == "phrasebook" and {"schedule.base=english_centric", "seed=1"} <= set(begun)
+
+    page = (folder / "out" / "result.md").read_text(encoding="utf-8")
+    for part in ("# With and without <copies>", "What are they worth?", "| without copies |", "de-en-fr", "the paper", "Table 2, lower part", "schedule.base=english_centric"):
+        assert part in page, part
+    values = json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))
+    de_fr = values["systems"]["with copies"]["directions"]["de-fr"]
+    assert (de_fr["kind"], de_fr["paper"], de_fr["scores"]["bleu"]["count"]) == ("zero-shot", 26.46, 2)
+    assert (folder / "out" / "result.png").read_bytes().startswith(b"\x89PNG")
+
+    third = Training(program)
+    monkeypatch.setattr(Translator, "translate", lambda *given, **other: pytest.fail("translated again"))
+    save(carry_out(experiment, folder / "out", train=third), folder / "out")
+    assert third.calls == [] and (folder / "out" / "result.md").read_text(encoding="utf-8") == page
+
+    with pytest.raises(ConfigError, match="with-copies-seed1: was begun with other settings than the experiment has now"):
+        changed = experiment.model_copy(update={"systems": {"with copies": experiment.systems["without copies"]}})
+        carry_out(changed, folder / "out", train=third)
+
+
+def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
+    program = Program(monkeypatch, capsys)
+    assert program("train", "mine.yaml").status == 0
+    experiment = Experiment.model_validate({"title": "Taken", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0}})
+    before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
+    results = carry_out(experiment, folder / "out", train=lambda arguments: pytest.fail("trained"))
+    assert list(results.systems[0].directions) == ["de-fr"] and results.comparison is None
+    assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")} == before
+    save(results, folder / "out")
+    assert "taken as it is: mine" in (folder / "out" / "result.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("systems: {a: {config: mine.yaml, run: runs/x}}", "systems.a: either `config` or `run`"),
+        ("systems: {a: {run: runs/x}}", "systems.a.run: runs/x: no run directory"),
+        ("systems: {a: {config: mine.yaml, set: [model.encodr=1]}}", "model.encodr: no key named 'encodr'"),
+        ("systems: {a b: {config: mine.yaml}, a-b: {config: mine.yaml}}", "makes no folder name of its own"),
+        ("systems: {a: {config: mine.yaml, reference: nobody}}", "no reference named 'nobody'"),
+        ("systems: {a: {config: mine.yaml}}\nprotocol: quik", "no evaluation protocol named 'quik'"),
+        ("systems: {a: {config: mine.yaml}}\nprotocol: {test_sets: {one: [phrasebook]}}", "an experiment has one test set"),
+        ("systems: {a: {config: mine.yaml}}\nprotocol: {pivt: en}", "protocol.pivt: no key named 'pivt'. Did you mean 'pivot'?"),
+        ("systems: {}", "systems: found {}"),
+    ],
+)
+def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: str, folder: Path) -> None:
+    (folder / "wrong.yaml").write_text(f"title: Wrong\n{text}\n")
+    with pytest.raises(ConfigError) as caught:
+        carry_out(Experiment.load("wrong.yaml"), folder / "out", train=lambda arguments: pytest.fail("trained"))
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("name", shipped.names("evaluation/experiments"))
+def test_every_shipped_experiment_can_be_begun(name: str, tmp_path: Path) -> None:
+    experiment = Experiment.load(name)
+    assert experiment.protocol.measures
+    members = list(members_of(experiment, tmp_path))
+    assert len(members) == sum(len(system.seeds or experiment.seeds) for system in experiment.systems.values())
+
+
+def test_leaving_one_pair_out_leaves_out_each_pair_once(tmp_path: Path) -> None:
+    left_out = []
+    for member in members_of(Experiment.load("multi30k_leave_one_pair_out"), tmp_path):
+        trained = set(member.config.pairs)
+        every = {LanguagePair(one, other) for one in member.config.languages for other in member.config.languages if one != other}
+        left_out += sorted(map(str, every - trained))
+    assert len(left_out) == len(set(left_out)) == 12
+
+
+# By hand -----------------------------------------------------------------------------------------------------------------
+
+
+def system(name: str, *runs: dict[str, tuple[str, float]]) -> SystemResult:
+    """A system with a matrix for each run, of the directions' kinds and scores."""
+
+    def matrix_of(scores: dict[str, tuple[str, float]]) -> Matrix:
+        cells = {LanguagePair.parse(pair): Cell(LanguagePair.parse(pair), kind, {"bleu": Score(value, "s")}, sentences=1) for pair, (kind, value) in scores.items()}
+        texts = {"": ["a"]}
+        return dataclasses.replace(matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=texts)
+
+    return SystemResult(name, [matrix_of(run) for run in runs], None, ["polyglot train mine"] * len(runs), [1.0] * len(runs))
+
+
+def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it() -> None:
+    one = system("without de-fr", {"de-fr": ("zero-shot", 10.0), "fr-de": ("supervised", 30.0)})
+    other = system("without fr-de", {"de-fr": ("supervised", 20.0), "fr-de": ("zero-shot", 12.0)})
+    third = system("all", {"de-fr": ("supervised", 22.0), "fr-de": ("supervised", 32.0)})
+    results = Results("Left out", "", "left_out", [one, other, third])
+    assert list(results.left_out()) == [
+        (LanguagePair("de", "fr"), 10.0, Spread(21.0, pytest.approx(2**0.5), 2)),
+        (LanguagePair("fr", "de"), 12.0, Spread(31.0, pytest.approx(2**0.5), 2)),
+    ]
+    assert figure_png(results).startswith(b"\x89PNG")
+
+
+def test_the_spread_of_seeds_is_that_of_their_means() -> None:
+    two = system("two", {"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)}, {"de-fr": ("zero-shot", 12.0), "fr-de": ("zero-shot", 30.0)})
+    assert two.spread("de-fr", Measure("bleu")).shown() == "11.00 ± 1.41"
+    assert two.kinds(Measure("bleu")) == {"zero-shot": Spread(18.0, pytest.approx(18**0.5), 2)}

@@ -1,0 +1,141 @@
+"""The page in a real browser: no errors, no connections, switches that work. Screenshots stay in tests/artefacts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pages import NASTY, nasty_run
+
+from polyglot.report import write
+from tests.conftest import ROOT
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
+
+ARTEFACTS = ROOT / "tests" / "artefacts"
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium with chromedriver on this machine (Debian: chromium, chromium-driver)")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1200,1000"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    path = write(nasty_run(tmp_path_factory.mktemp("report")), sentences=[("de", NASTY), ("en", "one dog sings")])
+    driver.get(path.as_uri())
+    yield driver
+    driver.quit()
+
+
+def shown(browser: webdriver.Chrome, selector: str) -> list[str]:
+    return [each.text for each in browser.find_elements(By.CSS_SELECTOR, selector)]
+
+
+def test_it_opens_without_errors_and_connects_to_nothing(browser: webdriver.Chrome) -> None:
+    assert browser.title == "run · Polyglot"  # which a script of the corpus would have changed
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_the_matrix_switches_measures_routes_and_kinds(browser: webdriver.Chrome) -> None:
+    form = browser.find_element(By.ID, "matrix-controls")
+    cells = "#matrix-shown td button"
+    before = shown(browser, cells)
+    assert len(before) == 9 and sum("†" in each for each in before) == 2
+    measure, view = (Select(form.find_element(By.NAME, name)) for name in ("measure", "view"))
+    measure.select_by_visible_text("TER")
+    ter = shown(browser, cells)
+    assert ter != before and "lower is better" in browser.find_element(By.CSS_SELECTOR, "#matrix-shown caption").text
+    measure.select_by_value("bleu-paper")
+    view.select_by_value("pivot")
+    assert [each for each in shown(browser, cells) if each.endswith("‡")] == shown(browser, cells) and len(shown(browser, cells)) == 2
+    view.select_by_value("paper")
+    assert "0.8†" in shown(browser, cells)  # de-fr without copies: 0.83
+    view.select_by_value("direct")
+    measure.select_by_value("bleu")
+    box, = form.find_elements(By.CSS_SELECTOR, "input[value='zero-shot']")
+    box.click()
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#matrix-shown td.faded")) == 2
+    box.click()
+    assert shown(browser, cells) == before
+
+
+def test_the_keyboard_reaches_a_cell_and_its_sentences(browser: webdriver.Chrome) -> None:
+    cell, = browser.find_elements(By.XPATH, "//*[@id='matrix-shown']//tr[th='de']/td[3]/button")  # into French
+    browser.execute_script("arguments[0].focus()", cell)
+    detail = browser.find_element(By.ID, "matrix-detail").text
+    assert detail.startswith("de → fr · zero-shot · BLEU") and "95 % interval" in detail and "off-target" in detail
+    cell.send_keys(Keys.ENTER)
+    assert browser.find_element(By.CSS_SELECTOR, "#examples-controls select[name='pair']").get_property("value") == "de-fr"
+
+
+def test_examples_are_text_in_the_order_that_is_asked_for(browser: webdriver.Chrome) -> None:
+    form = browser.find_element(By.ID, "examples-controls")
+    Select(form.find_element(By.NAME, "pair")).select_by_value("de-fr")
+    order = Select(form.find_element(By.NAME, "order"))
+    order.select_by_value("text")
+    items = shown(browser, "#examples-shown li")
+    assert len(items) == 4 and NASTY in items[0] and NASTY in items[3] and "through en" in items[0]
+    assert browser.find_elements(By.CSS_SELECTOR, "#examples-shown script") == []
+    order.select_by_value("best")
+    best = shown(browser, "#examples-shown li")
+    order.select_by_value("worst")
+    assert sorted(best) == sorted(items) and shown(browser, "#examples-shown li") != best
+    search = form.find_element(By.NAME, "search")
+    search.send_keys("quoted")
+    assert len(shown(browser, "#examples-shown li")) == 2
+    search.clear()
+    search.send_keys(Keys.SPACE, Keys.BACKSPACE)
+    assert browser.find_elements(By.CSS_SELECTOR, "#examples-shown del")
+
+
+def test_curves_and_sentences_of_the_bridge_can_be_chosen(browser: webdriver.Chrome) -> None:
+    box, = browser.find_elements(By.CSS_SELECTOR, "#chart-loss .legend input[data-curve='en-de']")
+    curve, = browser.find_elements(By.CSS_SELECTOR, "#chart-loss g[data-curve='en-de']")
+    assert curve.is_displayed()
+    box.click()
+    assert not curve.is_displayed()
+    heads = browser.find_elements(By.CSS_SELECTOR, ".heads")
+    assert [each.is_displayed() for each in heads] == [True, False]
+    Select(browser.find_element(By.CSS_SELECTOR, "#attention-controls select")).select_by_index(1)
+    assert [each.is_displayed() for each in heads] == [False, True]
+
+
+@pytest.mark.parametrize(("name", "width", "scheme"), [("light", 1200, "light"), ("dark", 1200, "dark"), ("phone", 390, "light")])
+def test_it_fits_light_and_dark_screens_and_phones(browser: webdriver.Chrome, name: str, width: int, scheme: str) -> None:
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
+    browser.refresh()
+    assert browser.execute_script("return document.documentElement.scrollWidth") == width, "nothing stands out to the right"
+    light = browser.execute_script("return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0] > 127")
+    assert light == (scheme == "light")
+    height = browser.execute_script("return document.documentElement.scrollHeight")
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": min(height, 8000), "deviceScaleFactor": 1, "mobile": width < 500})
+    ARTEFACTS.mkdir(exist_ok=True)
+    assert browser.save_screenshot(str(Path(ARTEFACTS) / f"report-{name}.png"))
+    assert browser.get_log("browser") == []
+
+
+def test_the_button_turns_light_to_dark(browser: webdriver.Chrome) -> None:
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    before = browser.execute_script(colour)
+    browser.find_element(By.ID, "theme").click()
+    assert browser.execute_script(colour) != before
+    browser.find_element(By.ID, "theme").click()
+    assert browser.execute_script(colour) == before
+
+
+def test_it_prints(browser: webdriver.Chrome) -> None:
+    import base64
+
+    content = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+    assert content.startswith(b"%PDF") and len(content) > 10_000
