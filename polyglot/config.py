@@ -178,11 +178,12 @@ def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
             _override(values, override)
         except ConfigError as error:
             problems[override.partition("=")[0]] = str(error)
-    try:
-        values |= {"schedule": _schedule(values["schedule"])} if "schedule" in values else {}
-    except ConfigError as error:
-        problems["schedule"] = str(error)
-        del values["schedule"]
+    if "schedule" in values:
+        try:
+            values["schedule"] = _schedule(values["schedule"])
+        except ConfigError as error:
+            problems["schedule"] = str(error)
+            del values["schedule"]
     if values.get("run") is None:
         values["run"] = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
     return check_config(values, where=str(name), problems=problems)
@@ -303,8 +304,10 @@ def _index(items: list[Any], key: str, override: str) -> int:
 
 
 def _schedule(value: Any) -> Any:
-    """A name or `base: name` to the shipped (or own) schedule with the other keys laid over it. Raises ConfigError naming the key."""
-    key = "schedule" if isinstance(value, str) else "schedule.base"
+    """A name or `base: name` to the shipped (or own) schedule with the other keys laid over it. Raises ConfigError naming the key.
+
+    Behind overrides a name alone stands at `base` too, so what is wrong with a name is said of `schedule`, which everybody wrote.
+    """
     if isinstance(value, str):
         value = {"base": value}
     if not isinstance(value, dict) or "base" not in value:
@@ -314,5 +317,5 @@ def _schedule(value: Any) -> Any:
     try:
         base = read_yaml(shipped.find("schedules", value["base"]))
     except ConfigError as error:
-        raise ConfigError(f"{key}: {error}") from None
+        raise ConfigError(f"schedule: {error}") from None
     return {**base, **{key: own for key, own in value.items() if key != "base"}}

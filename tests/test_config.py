@@ -424,7 +424,7 @@ def test_a_schedule_of_the_users(load, tmp_path):
         ("data.train.7.path=x", "'data.train.7.path=x': '7' is no item of a list of 1; they count from 0"),
         ("data.train.first.path=x", "'data.train.first.path=x': 'first' is no item of a list of 1"),
         ("training.steps=[1", "training.steps: '[1': no valid YAML"),
-        ("schedule.base=foo", "schedule.base: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual"),
+        ("schedule.base=foo", "schedule: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual"),
         ("nonsense.deep.key=1", "nonsense: no key named 'nonsense'."),
     ],
 )
@@ -438,9 +438,16 @@ def test_overrides_and_schedules_that_cannot_be_meant_are_said_with_everything_e
     text = MINIMAL.replace("10", "many") + CONTRADICTION.replace("schedule: {pairs: [xx-de]}\n", "seeed: 3\n")
     others = problems(text)
     assert len(others) == 5
-    for schedule, said in (("foo", "schedule.base: foo: neither"), (tmp_path / "broken.yaml", "schedule.base: "), ("[x]", "schedule.base: the name")):
+    broken = tmp_path / "broken.yaml"
+    for schedule, said in (("foo", "schedule: foo: neither"), (broken, f"schedule: {broken}: line "), ("[x]", "schedule.base: the name")):
         found = problems(text, f"schedule.base={schedule}", "batching.size=[1", "data.train.7.path=x")
         assert sorted(found[3:]) == sorted(others) and found[0] == "batching.size: '[1': no valid YAML" and found[2].startswith(said), found
+
+
+@pytest.mark.parametrize("overrides", [["schedule=nope"], ["schedule=nope", "schedule.pairs=[xx]"], ["schedule={base: nope}"]], ids=str)
+def test_a_schedule_that_is_none_is_said_of_what_the_user_wrote(overrides, problems):
+    [problem] = problems(MINIMAL, *overrides)
+    assert problem.startswith("schedule: nope: neither a file nor shipped with Polyglot: no schedule named 'nope'. Known: bilingual")
 
 
 def test_what_a_wrong_override_would_have_set_is_not_missed_as_well(problems):
