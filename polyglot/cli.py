@@ -104,12 +104,12 @@ def _lines_bar(*, hidden: bool = False) -> Progress:
 
 def _lines_of(file: Path | None) -> tuple[int | None, Iterator[list[str]]]:
     """How many lines there are, where that can be known, and the lines of a file or of standard input."""
-    from polyglot.data.lines import line_blocks, stream_blocks
+    from polyglot.data.lines import line_blocks, pipe_blocks, stream_blocks
 
     if file and not file.is_fifo():  # what comes through a pipe, as `<(zcat …)` does, can be read only once
         total = sum(map(len, line_blocks(file, empty=True)))  # which also finds what is no text before anything is written
         return total, line_blocks(file, empty=True)
-    return None, stream_blocks(file.open("rb") if file else sys.stdin.buffer, name=str(file or "standard input"))
+    return None, pipe_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input")
 
 
 def _reader(run: Path, languages: list[str] | None, *, checkpoint: str) -> Translator:

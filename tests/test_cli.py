@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -597,7 +598,11 @@ def test_a_pipe_is_read_once(folder, polyglot):
     os.mkfifo("pipe")
     writer = threading.Thread(target=lambda: Path("pipe").write_text("es regnet\n\n"), daemon=True)
     writer.start()
-    assert polyglot(*TRANSLATE, "pipe") == polyglot(*TRANSLATE, stdin="es regnet\n\n")
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        result = polyglot(*TRANSLATE, "pipe")
+    assert result == polyglot(*TRANSLATE, stdin="es regnet\n\n")
+    assert not [each for each in warned if each.category is ResourceWarning and "pipe" in str(each.message)], "it is closed"
 
 
 def test_n_best(folder, polyglot):
