@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
@@ -25,7 +25,10 @@ from polyglot.text.normalisation import STEPS
 from polyglot.text.vocabulary import VocabularyConfig
 from polyglot.yaml_file import as_written, parse_value, read_yaml, write_yaml
 
-CorpusList = list[CORPORA.config_type()]
+if TYPE_CHECKING:  # the union of all kinds is only known when they are registered
+    CorpusList = list[ComponentConfig]
+else:
+    CorpusList = list[CORPORA.config_type()]
 Settings = TypeVar("Settings", bound=BaseModel)
 
 
@@ -260,7 +263,8 @@ def _contradictions(config: Config) -> Iterator[str]:
         sources, targets = {pair.source for pair in pairs}, {pair.target for pair in pairs}
         for pair in scored:
             if pair.source not in sources or pair.target not in targets:
-                yield f"validation.bleu_pairs: {pair} needs an encoder of {pair.source} and a decoder of {pair.target}, which no task trains"
+                components = f"an encoder of {pair.source} and a decoder of {pair.target}"
+                yield f"validation.bleu_pairs: {pair} needs {components}, which no task trains"
     if config.validation.best_by == "bleu" and not config.validation.bleu_pairs:
         yield "validation.best_by: 'bleu' needs validation.bleu_pairs"
     if config.data and not config.data.valid:
