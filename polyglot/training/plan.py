@@ -31,7 +31,8 @@ from polyglot.training.start import (
 
 MEBIBYTE = 2**20
 # MiB that a training occupies on a CPU besides what it is about: the largest resident size (`ru_maxrss` of the ended process) of
-# `polyglot train phrasebook` with 60 sentences and states of 8, whose own tensors are less than 2 MiB, was 515 after 4 steps and 550 after 40.
+# `polyglot train phrasebook` with 60 sentences and states of 8, whose own tensors are less than 2 MiB, was 515 after 4 steps and
+# 550 after 40.
 PROGRAM = 500
 
 

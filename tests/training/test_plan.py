@@ -34,7 +34,9 @@ def test_it_counts_the_parameters_of_the_model_that_is_built(sections, tmp_path)
     assert planned.parameters == built
     assert sum(built.values()) == sum(parameter.numel() for parameter in trainer.model.parameters())
     assert planned.memory()["parameters"] == 4 * sum(built.values())
-    assert {name: len(stream.dataset) for name, stream in trainer.streams.items()} == {name: len(each) for name, each in planned.datasets.items()}
+    assert {name: len(stream.dataset) for name, stream in trainer.streams.items()} == {
+        name: len(each) for name, each in planned.datasets.items()
+    }
     assert planned.vocabulary_sizes == {language: len(vocabulary) for language, vocabulary in trainer.run.vocabularies.items()}
 
 
