@@ -10,7 +10,8 @@ polyglot := $(VENV)/bin/polyglot
 
 install: $(VENV)/.installed
 
-# torch first and by exact version: an open range would bring gigabytes of CUDA packages to a machine without a GPU.
+# torch first and by exact version, the one that the tests are made with. Which build of it comes is up to the package index: on Linux the public
+# one has gigabytes of CUDA packages beside it; PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu prefers PyTorch's build for CPUs.
 $(VENV)/.installed: pyproject.toml .ci/constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c .ci/constraints.txt torch

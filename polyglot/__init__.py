@@ -8,18 +8,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from polyglot.version import VERSION
 
 if TYPE_CHECKING:
+    import torch
+
     from polyglot.inference import Translator
+    from polyglot.run import Run
 
 __version__ = VERSION
 __all__ = ["__version__", "load"]
 
 
-def load(run: str | Path, *, checkpoint: str | int = "best", device: Any = None) -> Translator:
+def load(run: str | Path | Run, *, checkpoint: str | int = "best", device: str | torch.device | None = None) -> Translator:
     """The translator of a run directory: `translate`, `hypotheses` and `score` in every direction it has the components for.
 
     checkpoint: `best`, `last`, a step, or `average:N`. Raises ConfigError where there is no run, CheckpointError where its

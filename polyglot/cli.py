@@ -58,11 +58,14 @@ app = typer.Typer(
 )
 screen = Screen()
 OUT_OF_MEMORY = (
-    "lower batching.size (by: tokens bounds the widest batch) or the sizes of the model, or the beam of a search; what training needs, `polyglot train … --dry-run` estimates"
+    "lower batching.size (by: tokens bounds the widest batch) or the sizes of the model, or the beam of a search; "
+    "what training needs, `polyglot train … --dry-run` estimates"
 )
 logger = logging.getLogger("polyglot")
 
-Overrides = Annotated[Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=5000.")]
+Overrides = Annotated[
+    Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=5000.")
+]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, such as runs/phrasebook.")]
 Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.")]
 
@@ -108,12 +111,12 @@ def _lines_bar(*, hidden: bool = False) -> Progress:
 
 def _lines_of(file: Path | None) -> tuple[int | None, Iterator[list[str]]]:
     """How many lines there are, where that can be known, and the lines of a file or of standard input."""
-    from polyglot.data.lines import line_blocks, stream_blocks
+    from polyglot.data.lines import line_blocks, pipe_blocks, stream_blocks
 
     if file and not file.is_fifo():  # what comes through a pipe, as `<(zcat …)` does, can be read only once
         total = sum(map(len, line_blocks(file, empty=True)))  # which also finds what is no text before anything is written
         return total, line_blocks(file, empty=True)
-    return None, stream_blocks(file.open("rb") if file else sys.stdin.buffer, name=str(file or "standard input"))
+    return None, pipe_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input")
 
 
 def _reader(run: Path, languages: list[str] | None, *, checkpoint: str) -> Translator:
@@ -140,7 +143,9 @@ def _options(
 
 @app.command(epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume")
 def train(
-    config: Annotated[str, typer.Argument(metavar="CONFIG|RUN", help="A YAML file, the name of a shipped one, or with --resume a run directory.")],
+    config: Annotated[
+        str, typer.Argument(metavar="CONFIG|RUN", help="A YAML file, the name of a shipped one, or with --resume a run directory.")
+    ],
     overrides: Overrides = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run exactly where its last checkpoint was written.")] = False,
@@ -176,7 +181,9 @@ def _train(run: Run, *, resume: bool = False, reconfigured: bool = False) -> Non
         if reconfigured and resume:
             run.write_config()  # only now that data and checkpoint agree with it
         trainer.train()
-    logger.info(f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training")
+    logger.info(
+        f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training"
+    )
     if trainer.interrupted and trainer.progress.step < run.config.training.steps:
         logger.info(f"interrupted; continue with: polyglot train {run.path} --resume")
         raise typer.Exit(128 + trainer.interrupted)  # as shells say it, so that what should follow a trained model does not
@@ -186,12 +193,16 @@ def _train(run: Run, *, resume: bool = False, reconfigured: bool = False) -> Non
 @app.command(epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de")
 def translate(
     run: RunPath,
-    file: Annotated[Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")] = None,
+    file: Annotated[
+        Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")
+    ] = None,
     source: Annotated[str, typer.Option("--from", help="Language of the sentences.")] = ...,
     target: Annotated[str, typer.Option("--to", help="Language to translate into.")] = ...,
     beam: Annotated[Optional[int], typer.Option(min=1, help="Hypotheses kept for each sentence; 1 is greedy. Default: the run's.")] = None,
     length_penalty: Annotated[Optional[float], typer.Option(min=0, help="α of the length penalty. Default: the run's.")] = None,
-    n_best: Annotated[Optional[int], typer.Option(min=1, help="Print so many for each line: number, score, log-probability, text, between tabs.")] = None,
+    n_best: Annotated[
+        Optional[int], typer.Option(min=1, help="Print so many for each line: number, score, log-probability, text, between tabs.")
+    ] = None,
     checkpoint: Checkpoint = "best",
 ) -> None:
     """Translate a file or standard input, line by line."""
@@ -575,12 +586,15 @@ def fetch(
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
     with Progress(*columns, console=aside, transient=True) as bar:
         rows = {file.name: bar.add_task(file.name, total=file.size) for file in wanted.files}
-        paths = fetch_files(name, folder, progress=lambda file, here, total: bar.update(rows[file], completed=here, total=total), base_url=mirror)
+        advance = lambda file, here, total: bar.update(rows[file], completed=here, total=total)  # noqa: E731
+        paths = fetch_files(name, folder, progress=advance, base_url=mirror)
     logger.info(f"{len(paths)} files in {folder}, checksums verified")
 
 
 @app.command(epilog="polyglot show · polyglot show multi30k/paper · polyglot show runs/phrasebook")
-def show(name: Annotated[Optional[str], typer.Argument(help="A configuration or a run directory; by default, what is shipped.")] = None) -> None:
+def show(
+    name: Annotated[Optional[str], typer.Argument(help="A configuration or a run directory; by default, what is shipped.")] = None,
+) -> None:
     """List what is shipped, or show a configuration with every default filled in."""
     from polyglot import shipped
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
@@ -28,7 +28,10 @@ from polyglot.text.normalisation import STEPS
 from polyglot.text.vocabulary import VocabularyConfig
 from polyglot.yaml_file import as_written, parse_value, read_yaml, write_yaml
 
-CorpusList = list[CORPORA.config_type()]
+if TYPE_CHECKING:  # the union of all kinds is only known when they are registered
+    CorpusList = list[ComponentConfig]
+else:
+    CorpusList = list[CORPORA.config_type()]
 Settings = TypeVar("Settings", bound=BaseModel)
 
 
@@ -214,11 +217,12 @@ def configure(values: dict[str, Any], overrides: Sequence[str], *, run: str, whe
             _override(values, override)
         except ConfigError as error:
             problems[override.partition("=")[0]] = str(error)
-    try:
-        values |= {"schedule": _schedule(values["schedule"])} if "schedule" in values else {}
-    except ConfigError as error:
-        problems["schedule"] = str(error)
-        del values["schedule"]
+    if "schedule" in values:
+        try:
+            values["schedule"] = _schedule(values["schedule"])
+        except ConfigError as error:
+            problems["schedule"] = str(error)
+            del values["schedule"]
     if values.get("run") is None:
         values["run"] = run
     return check_config(values, where=where, problems=problems)
@@ -304,7 +308,8 @@ def _contradictions(config: Config) -> Iterator[str]:
         sources, targets = {pair.source for pair in pairs}, {pair.target for pair in pairs}
         for pair in scored:
             if pair.source not in sources or pair.target not in targets:
-                yield f"validation.bleu_pairs: {pair} needs an encoder of {pair.source} and a decoder of {pair.target}, which no task trains"
+                components = f"an encoder of {pair.source} and a decoder of {pair.target}"
+                yield f"validation.bleu_pairs: {pair} needs {components}, which no task trains"
     if config.validation.best_by == "bleu" and not config.validation.bleu_pairs:
         yield "validation.best_by: 'bleu' needs validation.bleu_pairs"
     if config.data and not config.data.valid:
@@ -379,8 +384,10 @@ def _index(items: list[Any], key: str, override: str) -> int:
 
 
 def _schedule(value: Any) -> Any:
-    """A name or `base: name` to the shipped (or own) schedule with the other keys laid over it. Raises ConfigError naming the key."""
-    key = "schedule" if isinstance(value, str) else "schedule.base"
+    """A name or `base: name` to the shipped (or own) schedule with the other keys laid over it. Raises ConfigError naming the key.
+
+    Behind overrides a name alone stands at `base` too, so what is wrong with a name is said of `schedule`, which everybody wrote.
+    """
     if isinstance(value, str):
         value = {"base": value}
     if not isinstance(value, dict) or "base" not in value:
@@ -390,5 +397,5 @@ def _schedule(value: Any) -> Any:
     try:
         base = read_yaml(shipped.find("schedules", value["base"]))
     except ConfigError as error:
-        raise ConfigError(f"{key}: {error}") from None
+        raise ConfigError(f"schedule: {error}") from None
     return {**base, **{key: own for key, own in value.items() if key != "base"}}

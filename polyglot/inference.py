@@ -104,8 +104,9 @@ class Translator(SentenceEncoder):
         return list(self.model.decoders)
 
     def translate(self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any) -> list[str]:
-        """The best translation of each sentence, in order; an empty sentence stays empty. sentences: a list, or whatever gives one after the other.
+        """The best translation of each sentence, in order; an empty sentence stays empty.
 
+        sentences: a list, or whatever gives one after the other.
         search_settings: `beam`, `length_penalty` and the other fields of SearchConfig, where they differ from the run's.
         """
         return [best.text for best, *_ in self.hypotheses(sentences, source=source, target=target, **search_settings)]
@@ -159,7 +160,9 @@ class Translator(SentenceEncoder):
             if not isinstance(sentence, str):
                 raise DataError(f"{language}: sentence {number} should be a string, found {sentence!r}")
             if LONE_SURROGATE.search(sentence):
-                raise DataError(f"{language}: sentence {number} holds half a character (a lone surrogate), which is no text: {sentence[:40]!r}")
+                raise DataError(
+                    f"{language}: sentence {number} holds half a character (a lone surrogate), which is no text: {sentence[:40]!r}"
+                )
         steps = self.normalisers[language]
         return self.vocabularies[language].encode([steps.apply(sentence) if sentence.strip() else "" for sentence in sentences])
 

@@ -67,11 +67,16 @@ class Run:
         """
         before, run = cls.open(path), cls(path, load_config(Path(path) / "config.yaml", overrides))
         if run.config.run != before.config.run:
-            raise ConfigError(f"run: {run.config.run!r}; the run stays where it is, in {path}; leave run=… out, or begin a new one without --resume")
-        changed = [key for key in ("languages", "text", "vocabulary", "model", "sharing") if getattr(run.config, key) != getattr(before.config, key)]
+            raise ConfigError(
+                f"run: {run.config.run!r}; the run stays where it is, in {path}; leave run=… out, or begin a new one without --resume"
+            )
+        parts = ("languages", "text", "vocabulary", "model", "sharing")
+        changed = [key for key in parts if getattr(run.config, key) != getattr(before.config, key)]
         changed += ["schedule"] if set(run.config.pairs) != set(before.config.pairs) else []
         if changed and before.vocabularies:
-            raise ConfigError(f"{path}: the run was built from another {' and '.join(changed)}; what it has cannot change, choose a new run=…")
+            raise ConfigError(
+                f"{path}: the run was built from another {' and '.join(changed)}; what it has cannot change, choose a new run=…"
+            )
         return run
 
     def write_config(self) -> None:
@@ -133,8 +138,10 @@ class Run:
     @cached_property
     def built_from(self) -> dict[str, Any]:
         """All that the components are built from, and how text becomes the pieces they know: what a checkpoint must agree with."""
-        vocabularies = {language: one.sha256 + self.normalisers[language].fingerprint for language, one in sorted(self.vocabularies.items())}
-        built_from = {"model": self.config.model.model_dump(), "pairs": sorted(map(str, self.config.pairs)), "vocabularies": vocabularies}
+        steps = self.normalisers
+        vocabularies = {language: one.sha256 + steps[language].fingerprint for language, one in sorted(self.vocabularies.items())}
+        pairs = sorted(map(str, self.config.pairs))
+        built_from = {"model": self.config.model.model_dump(), "pairs": pairs, "vocabularies": vocabularies}
         if self.config.sharing != SharingConfig():  # nobody shares in checkpoints that are older than the setting
             built_from["sharing"] = self.config.sharing.model_dump()
         return built_from
@@ -143,7 +150,9 @@ class Run:
         """Raises CheckpointError unless a checkpoint was built from what this run is."""
         if different := self.differences(checkpoint.manifest.get("configuration")):
             named = ", ".join(different[:SHOWN]) + (", …" if len(different) > SHOWN else "")
-            raise CheckpointError(f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; different: {named}")
+            raise CheckpointError(
+                f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; different: {named}"
+            )
 
     def differences(self, built_from: Any) -> list[str]:
         """What is not the same in a checkpoint, by what that was built from; nothing when it belongs to this run.

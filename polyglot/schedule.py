@@ -56,7 +56,9 @@ class Schedule:
         phases: list[Phase] = []
         """Narrows the tasks for some steps; a step that no phase covers has all of them."""
 
-    def __init__(self, config: Config, *, tasks: Sequence[Task], languages: Sequence[str], sizes: Mapping[LanguagePair, int], seed: int) -> None:
+    def __init__(
+        self, config: Config, *, tasks: Sequence[Task], languages: Sequence[str], sizes: Mapping[LanguagePair, int], seed: int
+    ) -> None:
         """sizes: sentences of each task."""
         self.config, self.tasks, self.seed = config, list(tasks), seed
         self._sizes = sizes
@@ -75,7 +77,8 @@ class Schedule:
 
     def never(self, *, steps: int) -> list[Task]:
         """The tasks that no step before `steps` may train."""
-        turns = {0} | {turn for phase, _ in self._phases for turn in (phase.from_step, phase.until_step) if turn is not None and turn < steps}
+        ends = (end for phase, _ in self._phases for end in (phase.from_step, phase.until_step))
+        turns = {0} | {end for end in ends if end is not None and end < steps}
         trained = {task for step in turns for task in self.active(step)}
         return [task for task in self.tasks if task not in trained]
 
@@ -150,7 +153,9 @@ def tasks_of(config: Schedule.Config, languages: Sequence[str]) -> list[Task]:
             raise ConfigError(f"{place}: not among the pairs and copies of the schedule: {', '.join(extra)}")
     for weighted in getattr(config, "weights", {}):
         if weighted not in map(str, pairs):
-            raise ConfigError(f"schedule.weights: {weighted} is not among the pairs and copies of the schedule: {', '.join(map(str, pairs))}")
+            raise ConfigError(
+                f"schedule.weights: {weighted} is not among the pairs and copies of the schedule: {', '.join(map(str, pairs))}"
+            )
     return [Task(pair, config.copy_weight if pair.is_copy else 1.0) for pair in pairs]
 
 

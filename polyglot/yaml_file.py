@@ -51,7 +51,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: no valid YAML: the character U+{error.character:04X} is not allowed") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}: line {line}: not UTF-8 ({error.reason} 0x{error.object[error.start]:02x}); write the file in UTF-8") from None
+        raise ConfigError(
+            f"{path}: line {line}: not UTF-8 ({error.reason} 0x{error.object[error.start]:02x}); write the file in UTF-8"
+        ) from None
     except RecursionError:
         raise ConfigError(f"{path}: no valid YAML: nested too deeply") from None
     except OSError as error:

@@ -15,7 +15,13 @@ from polyglot import cli
 
 TEXT = {
     "en": ["a dog sleeps", "two cats see a bird", "the child reads a book", "it rains", "a bird sees two cats and a dog"],
-    "de": ["Ein Hund schläft", "zwei Katzen sehen einen Vogel", "das Kind liest ein Buch", "es regnet", "ein Vogel sieht zwei Katzen und einen Hund"],
+    "de": [
+        "Ein Hund schläft",
+        "zwei Katzen sehen einen Vogel",
+        "das Kind liest ein Buch",
+        "es regnet",
+        "ein Vogel sieht zwei Katzen und einen Hund",
+    ],
     "fr": ["un chien dort", "deux chats voient un oiseau", "l' enfant lit un livre", "il pleut", "un oiseau voit deux chats et un chien"],
 }
 """Three languages, line n of each the same sentence."""

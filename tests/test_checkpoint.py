@@ -47,7 +47,9 @@ def write(folder, step=7, seed=0, **given):
 
 
 def same(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[key].nan_to_num(5), other[key].nan_to_num(5)) and one[key].dtype == other[key].dtype for key in one)
+    return one.keys() == other.keys() and all(
+        torch.equal(one[key].nan_to_num(5), other[key].nan_to_num(5)) and one[key].dtype == other[key].dtype for key in one
+    )
 
 
 def files(folder):
@@ -71,7 +73,9 @@ def test_what_is_written_is_read_again_to_the_bit(tmp_path):
 
 def test_a_model_gets_exactly_what_was_written(tmp_path):
     written = write(tmp_path)
-    parameters = {name: {key: nn.Parameter(torch.zeros_like(tensor)) for key, tensor in part.items()} for name, part in components().items()}
+    parameters = {
+        name: {key: nn.Parameter(torch.zeros_like(tensor)) for key, tensor in part.items()} for name, part in components().items()
+    }
     written.load_into(parameters)
     for name, part in components().items():
         assert same(parameters[name], part)
@@ -119,7 +123,9 @@ def read_everything(folder):
         return checkpoint
 
 
-@pytest.mark.parametrize("file", ["bridge.safetensors", "decoder.fr.safetensors", "encoder.de.safetensors", "training.json", "training.safetensors"])
+@pytest.mark.parametrize(
+    "file", ["bridge.safetensors", "decoder.fr.safetensors", "encoder.de.safetensors", "training.json", "training.safetensors"]
+)
 def test_a_flipped_byte_anywhere_in_a_file_is_noticed(file, tmp_path):
     write(tmp_path, step=5)
     written = write(tmp_path)
@@ -174,8 +180,14 @@ def test_a_component_that_was_never_there(tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda own: own.update(weight=nn.Parameter(torch.zeros(4, 9))), r"bridge: comes from another configuration: weight has shape \(2, 3\), this model's has \(4, 9\)"),
-        (lambda own: own.update(extra=nn.Parameter(torch.zeros(1))), r"bridge: comes from another configuration: the parameters differ \(extra"),
+        (
+            lambda own: own.update(weight=nn.Parameter(torch.zeros(4, 9))),
+            r"bridge: comes from another configuration: weight has shape \(2, 3\), this model's has \(4, 9\)",
+        ),
+        (
+            lambda own: own.update(extra=nn.Parameter(torch.zeros(1))),
+            r"bridge: comes from another configuration: the parameters differ \(extra",
+        ),
         (lambda own: own.pop("weight"), r"bridge: comes from another configuration: the parameters differ \(weight"),
     ],
 )
@@ -225,7 +237,9 @@ def test_a_full_disk_leaves_the_last_good_one_and_nothing_else(full_disk, tmp_pa
     write(tmp_path, step=5, seed=5)
     before = files(tmp_path)
     full_disk()
-    with pytest.raises(CheckpointError, match="step-00000007: the checkpoint cannot be written: No space left on device; the last good one is step 5"):
+    with pytest.raises(
+        CheckpointError, match="step-00000007: the checkpoint cannot be written: No space left on device; the last good one is step 5"
+    ):
         write(tmp_path)
     assert checkpoints.steps(tmp_path) == [5] and files(tmp_path) == before
     assert same(checkpoints.choose(tmp_path, "last")[0].component("encoder.de"), components(5)["encoder.de"])

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -183,7 +184,9 @@ def test_a_dry_run_of_a_resumed_run_does_not_train(folder, polyglot):
 def test_tasks_that_never_train_are_said(dry, folder, polyglot):
     phases = "schedule.phases=[{until_step: 2, pairs: ['*-en'], copies: true}]"
     said = polyglot("train", "mine.yaml", "run=other", "training.steps=2", phases, *dry).errors
-    sentence = "schedule.phases: en-de, en-fr will not train at all, because no phase has them before training.steps, 2; train longer, or change"
+    sentence = (
+        "schedule.phases: en-de, en-fr will not train at all, because no phase has them before training.steps, 2; train longer, or change"
+    )
     assert sentence in said
     if dry:
         assert "will not train" not in polyglot("train", "mine.yaml", "run=other", "training.steps=3", phases, *dry).errors
@@ -225,7 +228,8 @@ def test_a_run_directory_that_exists_is_not_touched(dry, folder, polyglot):
 
 
 def test_nothing_to_resume(folder, polyglot):
-    assert "runs/nobody: no run directory: there is nothing; a run is the folder that" in polyglot.refuses("train", "runs/nobody", "--resume")
+    said = polyglot.refuses("train", "runs/nobody", "--resume")
+    assert "runs/nobody: no run directory: there is nothing; a run is the folder that" in said
 
 
 @pytest.mark.parametrize(
@@ -238,7 +242,9 @@ def test_nothing_to_resume(folder, polyglot):
         ("runs", "runs: no run directory: it has no config.yaml; a run is the folder"),
     ],
 )
-@pytest.mark.parametrize("verb", [("train", "--resume"), ("evaluate",), ("translate", "--from", "de", "--to", "fr")], ids=lambda verb: verb[0])
+@pytest.mark.parametrize(
+    "verb", [("train", "--resume"), ("evaluate",), ("translate", "--from", "de", "--to", "fr")], ids=lambda verb: verb[0]
+)
 def test_what_is_no_run_is_said_with_the_run_that_may_be_meant(given, sentence, verb, folder, polyglot):
     assert sentence in polyglot.refuses(*verb, given)
 
@@ -246,7 +252,8 @@ def test_what_is_no_run_is_said_with_the_run_that_may_be_meant(given, sentence, 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
 def test_a_folder_is_no_configuration(dry, folder, polyglot):
     Path("text").mkdir()
-    assert "text: a folder; a YAML file is expected here, or the name of a shipped one: multi30k/paper, " in polyglot.refuses("train", "text", *dry)
+    said = polyglot.refuses("train", "text", *dry)
+    assert "text: a folder; a YAML file is expected here, or the name of a shipped one: multi30k/paper, " in said
     assert "runs/mine: a run directory; continue it with --resume" in polyglot.refuses("train", "runs/mine", *dry)
 
 
@@ -301,7 +308,13 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
         (["vocabulary={languages: {xx: {size: 9}}}"], ["vocabulary.languages.xx: no language named 'xx'"]),
         (
             ["model.encoder=lsmt", "training.steps=0", "seeed=3", "batching.size=big"],
-            ["4 problems", "model.encoder.type: no", "training.steps: found 0", "seeed: no key named 'seeed'", "batching.size: found 'big'"],
+            [
+                "4 problems",
+                "model.encoder.type: no",
+                "training.steps: found 0",
+                "seeed: no key named 'seeed'",
+                "batching.size: found 'big'",
+            ],
         ),
     ],
 )
@@ -470,7 +483,10 @@ DAMAGES = {
     "missing": (lambda: (LAST / "decoder.fr.safetensors").unlink(), "decoder.fr.safetensors: cannot be read: No such file or directory"),
     "manifest": (lambda: (LAST / "manifest.json").write_text("{"), "step-00000004: no complete checkpoint: manifest.json cannot be used"),
     "best": (lambda: Path("runs/mine/checkpoints/best.json").write_text("x"), "best.json: cannot be used; remove it"),
-    "vocabulary": (lambda: Path("runs/mine/vocabulary/fr.model").write_bytes(b"x"), "fr.model: no SentencePiece model; the file is damaged"),
+    "vocabulary": (
+        lambda: Path("runs/mine/vocabulary/fr.model").write_bytes(b"x"),
+        "fr.model: no SentencePiece model; the file is damaged",
+    ),
     "another vocabulary": (
         lambda: shutil.copy("runs/mine/vocabulary/en.model", "runs/mine/vocabulary/fr.model"),
         "step-00000004: comes from another configuration than runs/mine/config.yaml",
@@ -480,7 +496,9 @@ DAMAGES = {
         "step-00000004: comes from another configuration than runs/mine/config.yaml",
     ),
     "text steps": (
-        lambda: Path("runs/mine/config.yaml").write_text(Path("runs/mine/config.yaml").read_text().replace("  steps: []\n", "  steps: [lowercase]\n")),
+        lambda: Path("runs/mine/config.yaml").write_text(
+            Path("runs/mine/config.yaml").read_text().replace("  steps: []\n", "  steps: [lowercase]\n")
+        ),
         "step-00000004: comes from another configuration than runs/mine/config.yaml",
     ),
     "never trained": (lambda: shutil.rmtree("runs/mine/checkpoints"), "runs/mine/checkpoints: no checkpoint; has the run been trained?"),
@@ -601,7 +619,11 @@ def test_a_pipe_is_read_once(folder, polyglot):
     os.mkfifo("pipe")
     writer = threading.Thread(target=lambda: Path("pipe").write_text("es regnet\n\n"), daemon=True)
     writer.start()
-    assert polyglot(*TRANSLATE, "pipe") == polyglot(*TRANSLATE, stdin="es regnet\n\n")
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        result = polyglot(*TRANSLATE, "pipe")
+    assert result == polyglot(*TRANSLATE, stdin="es regnet\n\n")
+    assert not [each for each in warned if each.category is ResourceWarning and "pipe" in str(each.message)], "it is closed"
 
 
 def test_n_best(folder, polyglot):
@@ -833,7 +855,9 @@ def test_what_is_typed_is_answered_and_whoever_leaves_early_is_no_error(folder):
         assert (process.wait(timeout=60), said) == (0, b"")
 
 
-@pytest.mark.parametrize("arguments", [("show",), ("show", "phrasebook"), ("evaluate", "runs/mine"), ("--quiet", *TRANSLATE, "some.txt")], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [("show",), ("show", "phrasebook"), ("evaluate", "runs/mine"), ("--quiet", *TRANSLATE, "some.txt")], ids=" ".join
+)
 def test_whoever_never_reads_is_no_error_either(arguments, folder):
     """Also where all is printed at the end, and with tables."""
     Path("some.txt").write_text("es regnet\n")
@@ -849,7 +873,9 @@ def test_a_mistake_ends_with_status_2_and_no_traceback(folder):
     with start("train", "mine.yaml", "model.encoder=lsmt") as process:
         output, said = process.communicate(timeout=60)
     assert (process.returncode, output) == (2, b"")
-    assert said.decode() == "error: mine.yaml: 1 problem\n  model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, embedding, gru, lstm, onmt_rnn, onmt_transformer, transformer\n"
+    known = "cnn, embedding, gru, lstm, onmt_rnn, onmt_transformer, transformer"
+    sentence = f"model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: {known}"
+    assert said.decode() == f"error: mine.yaml: 1 problem\n  {sentence}\n"
 
 
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["control-c", "kill"])
@@ -875,7 +901,9 @@ def test_a_stop_leaves_a_checkpoint_from_which_training_goes_on(sent, status, fo
     [
         MemoryError(),
         RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB"),
-        RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."
+        ),
     ],
     ids=["python", "gpu", "machine"],
 )

@@ -95,7 +95,9 @@ def settings_of(kind, seen):
 def test_every_setting_says_what_it_is():
     every = settings_of(Config, set())
     assert len(every) > 20
-    silent = [f"{kind.__name__}.{name}" for kind in every for name, field in kind.model_fields.items() if name != "type" and not field.description]
+    silent = [
+        f"{kind.__name__}.{name}" for kind in every for name, field in kind.model_fields.items() if name != "type" and not field.description
+    ]
     assert silent == []
 
 
@@ -135,11 +137,17 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ("model: {encodr: lstm}", "model.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: bridge, decoder, embedding, encoder"),
+        (
+            "model: {encodr: lstm}",
+            "model.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: bridge, decoder, embedding, encoder",
+        ),
         ("model: {encoder: lsmt}", "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, "),
         ("model: {encoder: {type: lsmt, size: 8}}", "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'?"),
         ("model: {bridge: atention}", "model.bridge.type: no bridge named 'atention'. Did you mean 'attention'?"),
-        ("model: {decoder: {type: lstm, layer: 2}}", "model.decoder.layer: no key named 'layer'. Did you mean 'layers'? Known: attention, dropout"),
+        (
+            "model: {decoder: {type: lstm, layer: 2}}",
+            "model.decoder.layer: no key named 'layer'. Did you mean 'layers'? Known: attention, dropout",
+        ),
         ("model: {encoder: {type: lstm, size: large}}", "model.encoder.size: found 'large'; expected a whole number"),
         ("model: {encoder: {type: lstm, size: 8.0}}", "model.encoder.size: found 8.0; expected a whole number"),
         ("model: {encoder: {type: lstm, size: 7}}", "model.encoder: size 7 cannot be shared by two directions; use an even number"),
@@ -148,18 +156,30 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("model: {encoder: 3}", "model.encoder: found 3; expected a name, or a mapping with `type`"),
         ("model: [lstm]", "model: found [lstm]; expected a mapping"),
         ("model: {languages: {dd: {encoder: gru}}}", "model.languages.dd: no language named 'dd'. Known: de, en, fr"),
-        ("model: {languages: {de: {encodr: gru}}}", "model.languages.de.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: decoder"),
+        (
+            "model: {languages: {de: {encodr: gru}}}",
+            "model.languages.de.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: decoder",
+        ),
         ("model: {languages: {de: {encoder: gur}}}", "model.languages.de.encoder.type: no encoder named 'gur'. Did you mean 'gru'?"),
         ("model: {languages: [de]}", "model.languages: found [de]; expected a mapping"),
         ("optimizer: adma", "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adam, adamw, sgd"),
-        ("optimizer: {type: adam, momentum: 0.9}", "optimizer.momentum: no key named 'momentum'. Known: betas, epsilon, learning_rate, type"),
+        (
+            "optimizer: {type: adam, momentum: 0.9}",
+            "optimizer.momentum: no key named 'momentum'. Known: betas, epsilon, learning_rate, type",
+        ),
         ("optimizer: {type: sgd, learning_rate: 1e-3x}", "optimizer.learning_rate: found '1e-3x'; expected a number"),
         ("text: {steps: [{form: NFC}]}", "text.steps.0: `type` is missing; write a name, or a mapping with `type` and settings"),
         ("learning_rate_schedule: cosin", "learning_rate_schedule.type: no learning rate schedule named 'cosin'. Did you mean 'cosine'?"),
-        ("schedule: with_copie", "schedule: with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?"),
+        (
+            "schedule: with_copie",
+            "schedule: with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?",
+        ),
         ("schedule: {type: unifrom}", "schedule.type: no schedule named 'unifrom'. Did you mean 'uniform'?"),
         ("schedule: {copies: 3}", "schedule.copies: found 3; expected true or false or a list"),
-        ("schedule: {type: uniform, temperature: 5.0}", "schedule.temperature: no key named 'temperature'. Known: copies, copy_weight, exclude, pairs"),
+        (
+            "schedule: {type: uniform, temperature: 5.0}",
+            "schedule.temperature: no key named 'temperature'. Known: copies, copy_weight, exclude, pairs",
+        ),
         ("schedule: {base: 3}", "schedule.base: the name of a schedule is expected, found 3"),
         ("schedule: [de-en]", "schedule: found [de-en]; expected a name, or a mapping"),
         ("text: {steps: [lowercse]}", "text.steps.0.type: no type named 'lowercse'. Did you mean 'lowercase'?"),
@@ -193,11 +213,14 @@ def test_what_is_wrong_is_said_where_it_stands(wrong, sentence, problems):
         (MINIMAL.replace("languages: [en, de, fr]\n", ""), "languages: missing; it has no default"),
         (MINIMAL.replace("training: {steps: 10}\n", ""), "training: missing; it has no default"),
         (MINIMAL.replace("{steps: 10}", "{}"), "training.steps: missing; it has no default"),
-        (MINIMAL.replace("[{type: text, path: \"train.{language}\"}]", "[]"), "data.train: found []; expected at least 1 item"),
+        (MINIMAL.replace('[{type: text, path: "train.{language}"}]', "[]"), "data.train: found []; expected at least 1 item"),
         (MINIMAL.replace("type: text", "type: txt"), "data.train.0.type: no type named 'txt'. Did you mean 'text'?"),
         (MINIMAL.replace("{language}", "de"), "data.train.0: the path 'train.de' names no {language}; write 'train.{language}.gz'"),
-        (MINIMAL.replace("path: \"train.{language}\"", "pairs: {de: [a, b]}"), "data.train.0.pairs: 'de' is no language pair"),
-        (MINIMAL.replace("path: \"train.{language}\"", "pairs: {de-en: [a]}"), "data.train.0.pairs.de-en: found [a]; expected at least 2 items"),
+        (MINIMAL.replace('path: "train.{language}"', "pairs: {de: [a, b]}"), "data.train.0.pairs: 'de' is no language pair"),
+        (
+            MINIMAL.replace('path: "train.{language}"', "pairs: {de-en: [a]}"),
+            "data.train.0.pairs.de-en: found [a]; expected at least 2 items",
+        ),
     ],
 )
 def test_what_is_wrong_with_what_every_run_needs(text, sentence, problems):
@@ -206,7 +229,8 @@ def test_what_is_wrong_with_what_every_run_needs(text, sentence, problems):
 
 
 def test_everything_wrong_is_said_at_once(problems, tmp_path):
-    wrong = "seeed: 3\nmodel: {encoder: lsmt, bridge: {type: attention, heads: 0}}\noptimizer: {type: adam, momentum: 0.9}\nbatching: {size: big}\n"
+    wrong = "seeed: 3\nmodel: {encoder: lsmt, bridge: {type: attention, heads: 0}}\n"
+    wrong += "optimizer: {type: adam, momentum: 0.9}\nbatching: {size: big}\n"
     found = problems(MINIMAL + wrong)
     assert {sentence.split(": ")[0] for sentence in found} == {
         "seeed", "model.encoder.type", "model.bridge.heads", "optimizer.momentum", "batching.size"
@@ -220,7 +244,12 @@ def test_everything_wrong_is_said_at_once(problems, tmp_path):
 def test_contradictions_are_said_at_once_too(problems):
     wrong = "schedule: {pairs: [xx-de]}\nvalidation: {bleu_pairs: [de-yy]}\nsearch: {n_best: 7}\nmodel: {languages: {zz: {}}}\n"
     found = problems(MINIMAL + wrong)
-    assert [sentence.split(": ")[0] for sentence in found] == ["model.languages.zz", "schedule.pairs", "validation.bleu_pairs", "search.n_best"]
+    assert [sentence.split(": ")[0] for sentence in found] == [
+        "model.languages.zz",
+        "schedule.pairs",
+        "validation.bleu_pairs",
+        "search.n_best",
+    ]
 
 
 CONTRADICTION = "search: {n_best: 7}\nvalidation: {bleu_pairs: [de-yy]}\nmodel: {languages: {zz: {}}}\nschedule: {pairs: [xx-de]}\n"
@@ -252,7 +281,9 @@ def test_bleu_needs_components_that_some_task_trains(pairs, bleu, problems):
     ]
 
 
-@pytest.mark.parametrize("settings", [{"bleu_pairs": ["de-en"]}, {"patience": 3}, {"bleu_pairs": ["de-en"], "best_by": "bleu", "patience": 3}])
+@pytest.mark.parametrize(
+    "settings", [{"bleu_pairs": ["de-en"]}, {"patience": 3}, {"bleu_pairs": ["de-en"], "best_by": "bleu", "patience": 3}]
+)
 def test_what_is_asked_of_held_out_text_needs_some(settings, problems, load):
     asked = f"validation: {json.dumps(settings)}\n"
     load(MINIMAL + asked)
@@ -277,7 +308,10 @@ def test_bleu_of_a_zero_shot_pair_is_fine(load):
     ("model", "sentence"),
     [
         ("{embedding: {tie_output: true, size: 16}, decoder: {type: lstm, size: 32}}", "model: embedding.tie_output needs equal sizes"),
-        ("{encoder: {type: lstm, size: 16}, decoder: {type: lstm, size: 32, attention: dot}}", "model: decoder.attention 'dot' needs decoder.size (32)"),
+        (
+            "{encoder: {type: lstm, size: 16}, decoder: {type: lstm, size: 32, attention: dot}}",
+            "model: decoder.attention 'dot' needs decoder.size (32)",
+        ),
         ("{languages: {de: {embedding: {tie_output: true, size: 16}}}}", "model: languages.de.embedding.tie_output needs equal sizes"),
     ],
 )
@@ -287,7 +321,10 @@ def test_sizes_that_do_not_fit(model, sentence, problems):
 
 
 def test_no_such_configuration():
-    with pytest.raises(ConfigError, match="phrasebok: neither a file nor shipped with Polyglot: no configuration named 'phrasebok'. Did you mean 'phrasebook'"):
+    with pytest.raises(
+        ConfigError,
+        match="phrasebok: neither a file nor shipped with Polyglot: no configuration named 'phrasebok'. Did you mean 'phrasebook'",
+    ):
         load_config("phrasebok")
 
 
@@ -354,7 +391,9 @@ def test_an_override_lies_on_top(override, path, value, load):
 
 def test_a_name_alone_can_be_overridden_below(load):
     text = MINIMAL + "model: {encoder: gru, languages: {de: {decoder: gru}}}\noptimizer: sgd\nlearning_rate_schedule: linear\n"
-    config = load(text, "model.encoder.size=64", "model.languages.de.decoder.layers=1", "optimizer.momentum=0.5", "learning_rate_schedule.warmup=3")
+    config = load(
+        text, "model.encoder.size=64", "model.languages.de.decoder.layers=1", "optimizer.momentum=0.5", "learning_rate_schedule.warmup=3"
+    )
     assert (config.model.encoder.type, config.model.encoder.size) == ("gru", 64)
     assert (config.model.of("de").decoder.type, config.model.of("de").decoder.layers) == ("gru", 1)
     assert (config.optimizer.type, config.optimizer.momentum, config.learning_rate_schedule.warmup) == ("sgd", 0.5, 3)
@@ -424,7 +463,7 @@ def test_a_schedule_of_the_users(load, tmp_path):
         ("data.train.7.path=x", "'data.train.7.path=x': '7' is no item of a list of 1; they count from 0"),
         ("data.train.first.path=x", "'data.train.first.path=x': 'first' is no item of a list of 1"),
         ("training.steps=[1", "training.steps: '[1': no valid YAML"),
-        ("schedule.base=foo", "schedule.base: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual"),
+        ("schedule.base=foo", "schedule: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual"),
         ("nonsense.deep.key=1", "nonsense: no key named 'nonsense'."),
     ],
 )
@@ -438,9 +477,16 @@ def test_overrides_and_schedules_that_cannot_be_meant_are_said_with_everything_e
     text = MINIMAL.replace("10", "many") + CONTRADICTION.replace("schedule: {pairs: [xx-de]}\n", "seeed: 3\n")
     others = problems(text)
     assert len(others) == 5
-    for schedule, said in (("foo", "schedule.base: foo: neither"), (tmp_path / "broken.yaml", "schedule.base: "), ("[x]", "schedule.base: the name")):
+    broken = tmp_path / "broken.yaml"
+    for schedule, said in (("foo", "schedule: foo: neither"), (broken, f"schedule: {broken}: line "), ("[x]", "schedule.base: the name")):
         found = problems(text, f"schedule.base={schedule}", "batching.size=[1", "data.train.7.path=x")
         assert sorted(found[3:]) == sorted(others) and found[0] == "batching.size: '[1': no valid YAML" and found[2].startswith(said), found
+
+
+@pytest.mark.parametrize("overrides", [["schedule=nope"], ["schedule=nope", "schedule.pairs=[xx]"], ["schedule={base: nope}"]], ids=str)
+def test_a_schedule_that_is_none_is_said_of_what_the_user_wrote(overrides, problems):
+    [problem] = problems(MINIMAL, *overrides)
+    assert problem.startswith("schedule: nope: neither a file nor shipped with Polyglot: no schedule named 'nope'. Known: bilingual")
 
 
 def test_what_a_wrong_override_would_have_set_is_not_missed_as_well(problems):
@@ -475,7 +521,9 @@ def test_scalars(text, value):
     assert found == value and type(found) is type(value)
 
 
-@pytest.mark.parametrize("name", ["1e3", "no", "5", "0x1F", "1_000", "12:30", "null", "~", "2024-01-01", "yes", " a ", "a: b", "#1", "é", "true", ".5"])
+@pytest.mark.parametrize(
+    "name", ["1e3", "no", "5", "0x1F", "1_000", "12:30", "null", "~", "2024-01-01", "yes", " a ", "a: b", "#1", "é", "true", ".5"]
+)
 def test_text_that_looks_like_something_else_survives_writing(name, load, tmp_path):
     config = load(f"{MINIMAL}run: '{name}'\n")
     (tmp_path / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")

@@ -112,7 +112,15 @@ def test_the_front_door(run):
 # Scores ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{"beam": 1}, {"beam": 4, "n_best": 4}, {"beam": 3, "length_penalty": 0.0}, {"beam": 1, "max_length_ratio": 0.0, "max_length_extra": 2}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"beam": 1},
+        {"beam": 4, "n_best": 4},
+        {"beam": 3, "length_penalty": 0.0},
+        {"beam": 1, "max_length_ratio": 0.0, "max_length_extra": 2},
+    ],
+)
 @pytest.mark.parametrize("pair", ["de-en", "de-fr", "en-de"])
 def test_a_translation_has_the_probability_that_score_gives_it(pair, settings, translator):
     """Also one that had to end because it had reached its length."""
@@ -145,7 +153,10 @@ def test_hypotheses_come_best_first_and_differ(translator):
 
 def test_a_wider_beam_finds_nothing_less_likely(translator):
     """Without a length penalty, on the whole: the sum over sentences."""
-    totals = [sum(own[0].log_probability for own in translator.hypotheses(text("de-en", 30), **of("de-en"), beam=beam, length_penalty=0.0)) for beam in (1, 8)]
+    totals = [
+        sum(own[0].log_probability for own in translator.hypotheses(text("de-en", 30), **of("de-en"), beam=beam, length_penalty=0.0))
+        for beam in (1, 8)
+    ]
     assert totals[1] >= totals[0]
 
 
@@ -204,7 +215,9 @@ def test_what_comes_back_has_no_gradient_and_no_randomness(run):
 
 def test_which_checkpoint(run, tmp_path):
     def parameters(checkpoint):
-        return {name: parameter.detach().clone() for name, parameter in Translator.load(run, checkpoint=checkpoint).model.named_parameters()}
+        return {
+            name: parameter.detach().clone() for name, parameter in Translator.load(run, checkpoint=checkpoint).model.named_parameters()
+        }
 
     steps = {step: parameters(str(step)) for step in (20, 40, 60)}
     mean, last = parameters("average:3"), parameters("last")

@@ -44,7 +44,10 @@ class TestEveryOptimizer:
         optimizer = build(name, own, **settings)
         for step, trained in enumerate([[0, 1], [0, 2], [0], [0]]):
             before = [parameter.detach().clone() for parameter in own]
-            kept = [{key: torch.as_tensor(value).clone() for key, value in optimizer.state[own[number]].items() if value is not None} for number in range(3)]
+            kept = [
+                {key: torch.as_tensor(value).clone() for key, value in optimizer.state[own[number]].items() if value is not None}
+                for number in range(3)
+            ]
             update(optimizer, [own[number] for number in trained], seed=step)
             for number in range(3):
                 assert torch.equal(own[number], before[number]) == (number not in trained)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+import polyglot
+from polyglot.inference import Translator
 from polyglot.version import VERSION
 from tests.command_line import PHRASEBOOK
 from tests.conftest import ROOT
@@ -47,6 +50,15 @@ def test_the_wheel_carries_every_shipped_file_and_nothing_else():
 def test_the_package_has_what_it_reads_at_run_time():
     assert WHEEL["packages"] == ["polyglot"]
     assert (ROOT / "polyglot" / "data" / "fetch.yaml").is_file()
+
+
+def test_its_types_are_for_whoever_imports_it():
+    """PEP 561; and what a checker reads of `polyglot.load` is what the translator takes."""
+    assert (ROOT / "polyglot" / "py.typed").is_file()
+    ours, own = (inspect.signature(each).parameters for each in (polyglot.load, Translator.load))
+    assert {name: (one.annotation, one.default) for name, one in ours.items()} == {
+        name: (one.annotation, one.default) for name, one in own.items() if name != "pairs"
+    }
 
 
 def test_the_command_is_named():
@@ -94,7 +106,8 @@ def test_the_wheel_itself(tmp_path):
     wheel, = tmp_path.glob("*.whl")
     assert wheel.name == f"polyglot_nmt-{VERSION}-py3-none-any.whl"
     names = set(zipfile.ZipFile(wheel).namelist())
-    own = {path.relative_to(ROOT).as_posix() for path in (ROOT / "polyglot").rglob("*") if path.is_file() and not set(path.parts) & set(LEFT)}
+    files = [path for path in (ROOT / "polyglot").rglob("*") if path.is_file() and not set(path.parts) & set(LEFT)]
+    own = {path.relative_to(ROOT).as_posix() for path in files}
     assert {name for name in names if ".dist-info/" not in name} == own | wanted()
     assert "polyglot/data/fetch.yaml" in names
     subprocess.run([*pip, "install", "-q", "--no-deps", "--target", str(site), str(wheel)], check=True, cwd=tmp_path)

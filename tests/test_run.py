@@ -31,7 +31,9 @@ def test_a_directory_that_holds_something_is_refused_and_stays(content, tmp_path
         (tmp_path / "run" / content).mkdir()
     else:
         (tmp_path / "run" / content).write_text("mine")
-    with pytest.raises(CheckpointError, match="run: exists; continue it with `polyglot train .*run --resume`, choose another with run=…, or remove it"):
+    with pytest.raises(
+        CheckpointError, match="run: exists; continue it with `polyglot train .*run --resume`, choose another with run=…, or remove it"
+    ):
         tiny_run(tmp_path)
     assert [path.name for path in (tmp_path / "run").iterdir()] == [content.rstrip("/")]
 
@@ -172,7 +174,13 @@ def test_a_checkpoint_agrees_with_all_that_components_are_built_from(tmp_path):
         return Run(run.path, check_config(tiny_settings(tmp_path, **sections), where="tiny")).differences(known)
 
     assert differences() == []
-    for same in ({"training": {"steps": 9}}, {"optimizer": {"type": "sgd"}}, {"schedule": {"copy_weight": 2.0}}, {"seed": 5}, {"search": {"beam": 9}}):
+    for same in (
+        {"training": {"steps": 9}},
+        {"optimizer": {"type": "sgd"}},
+        {"schedule": {"copy_weight": 2.0}},
+        {"seed": 5},
+        {"search": {"beam": 9}},
+    ):
         assert differences(**same) == []
     for steps in ({"steps": ["lowercase"]}, {"languages": {"de": ["lowercase"]}}, {"steps": [{"type": "unicode", "form": "NFKC"}]}):
         assert "vocabularies.de" in differences(text=steps)

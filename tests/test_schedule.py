@@ -89,7 +89,11 @@ class TestEverySchedule:
         assert schedule.never(steps=21) == [] and build(name).never(steps=1) == []
 
     def test_phases(self, name):
-        phases = [{"until_step": 10, "copies": True}, {"from_step": 5, "until_step": 20, "pairs": ["de-en"]}, {"from_step": 30, "pairs": ["en-*"]}]
+        phases = [
+            {"until_step": 10, "copies": True},
+            {"from_step": 5, "until_step": 20, "pairs": ["de-en"]},
+            {"from_step": 30, "pairs": ["en-*"]},
+        ]
         schedule = build(name, copies=True, phases=phases)
         copies = {f"{language}-{language}" for language in LANGUAGES}
         everything = set(names(schedule.tasks))

@@ -89,12 +89,15 @@ def _prune(folder: Path, bound: int) -> None:
 
 
 def _bound() -> int:
-    """Bytes. Raises DataError for what is no number."""
+    """Bytes. Raises DataError for what is no number, is below 0 or has no end."""
     text = os.environ.get("POLYGLOT_CACHE_GIB", str(BOUND))
     try:
-        return int(float(text) * 2**30)
+        bound = int(float(text) * 2**30)  # neither nan nor inf becomes one
     except (ValueError, OverflowError):
-        raise DataError(f"POLYGLOT_CACHE_GIB: found {text!r}; expected a number of GiB, such as {BOUND:g}") from None
+        bound = -1
+    if bound < 0:
+        raise DataError(f"POLYGLOT_CACHE_GIB: found {text!r}; expected a number of GiB, such as {BOUND:g}")
+    return bound
 
 
 def _is_complete(path: Path) -> bool:

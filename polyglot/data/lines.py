@@ -11,6 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -53,9 +54,15 @@ def line_blocks(path: Path, *, empty: bool = False) -> Iterator[list[str]]:
         raise DataError(f"{path}: the file is empty")
 
 
-def stream_blocks(stream: BinaryIO, *, name: str) -> Iterator[list[str]]:
+def stream_blocks(stream: BufferedReader, *, name: str) -> Iterator[list[str]]:
     """The lines of a stream as they arrive, so that what is typed is answered. Raises DataError as `line_blocks` does."""
     return _decoded(_whole_lines(iter(lambda: stream.read1(BLOCK), b"")), place=name)
+
+
+def pipe_blocks(path: Path) -> Iterator[list[str]]:
+    """The lines of a named pipe as they arrive; it is closed behind the last of them."""
+    with path.open("rb") as stream:
+        yield from stream_blocks(stream, name=str(path))
 
 
 def portions(blocks: Iterable[list[str]]) -> Iterator[list[str]]:

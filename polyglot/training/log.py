@@ -55,7 +55,8 @@ class Log(AbstractContextManager):
     def __init__(self, path: Path, *, accelerator: Accelerator, steps: int, start: int, seconds: float) -> None:
         """start, seconds: steps done and time spent training before."""
         self.path, self.accelerator, self.speaks = path, accelerator, accelerator.is_main_process
-        columns = TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"), TimeRemainingColumn()
+        name, state = TextColumn("[bold]{task.description}"), TextColumn("{task.fields[state]}")
+        columns = name, BarColumn(), MofNCompleteColumn(), state, TimeRemainingColumn()
         self.bar = Progress(*columns, console=aside, transient=True, disable=not (self.speaks and aside.is_terminal))
         self.row = self.bar.add_task("training", total=steps, completed=start, state="")
         self.window = Window(seconds)

@@ -88,7 +88,9 @@ def initial_vocabularies(
     return {language: given[language] if language in given else learnt[language] for language in languages}
 
 
-def build_datasets(config: Config, corpora: Corpora, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser]) -> dict[str, TaskDataset]:
+def build_datasets(
+    config: Config, corpora: Corpora, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser]
+) -> dict[str, TaskDataset]:
     """The sentences of every task, by its name."""
     given = {"filters": config.data.filter, "seed": config.seed}
     return {task.name: TaskDataset(task, corpora, vocabularies, normalisers, **given) for task in config.tasks}
@@ -100,8 +102,9 @@ def build_schedule(config: Config, datasets: Mapping[str, TaskDataset]) -> Sched
     schedule = SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, sizes=sizes, seed=config.seed)
     if never := schedule.never(steps=config.training.steps):
         logger.warning(
-            f"schedule.phases: {', '.join(task.name for task in never)} will not train at all, because no phase has them before training.steps, "
-            f"{config.training.steps}; train longer, or change the phases (schedule.phases=[] leaves them out)"
+            f"schedule.phases: {', '.join(task.name for task in never)} will not train at all, "
+            f"because no phase has them before training.steps, {config.training.steps}; "
+            "train longer, or change the phases (schedule.phases=[] leaves them out)"
         )
     return schedule
 

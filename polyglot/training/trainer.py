@@ -152,7 +152,9 @@ class Trainer:
                 f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}"
             )
         if state["progress"]["step"] > self.settings.steps:
-            raise CheckpointError(f"{checkpoint.path}: the run is past training.steps {self.settings.steps} already; name more steps than that")
+            raise CheckpointError(
+                f"{checkpoint.path}: the run is past training.steps {self.settings.steps} already; name more steps than that"
+            )
         checkpoint.load_into(self.parameters)
         named = {f"{component}/{name}": one for component, own in self.parameters.items() for name, one in own.items()}
         for key, value in checkpoint.training_tensors().items():
@@ -172,7 +174,8 @@ class Trainer:
     # The loop's calls, in its order -----------------------------------------------------------------------------------------
 
     def _log(self) -> Log:
-        return Log(self.run.log, accelerator=self.accelerator, steps=self.settings.steps, start=self.progress.step, seconds=self.progress.seconds)
+        start, seconds = self.progress.step, self.progress.seconds
+        return Log(self.run.log, accelerator=self.accelerator, steps=self.settings.steps, start=start, seconds=seconds)
 
     def _due(self, every: int) -> bool:
         return self.progress.step % every == 0 or self.progress.step == self.settings.steps
@@ -247,8 +250,10 @@ class Trainer:
         value = result.value(by)
         better = self.progress.judge(by=by, value=value)
         scores = " ".join(f"{pair} {score:.1f}" for pair, score in result.bleu.items())
-        line = f"step {self.progress.step} · validation · {by} {value:.3f}{' (best so far)' if better else ''}" + (f" · BLEU {scores}" if scores else "")
-        self.log.write(line, step=self.progress.step, kind="validation", value=value, by=by, best=better, losses=dict(result.losses), bleu=dict(result.bleu))
+        line = f"step {self.progress.step} · validation · {by} {value:.3f}{' (best so far)' if better else ''}"
+        line += f" · BLEU {scores}" if scores else ""
+        figures = {"value": value, "by": by, "best": better, "losses": dict(result.losses), "bleu": dict(result.bleu)}
+        self.log.write(line, step=self.progress.step, kind="validation", **figures)
         if better:
             self.save()
 

@@ -67,7 +67,9 @@ def test_the_single_pass_has_every_sentence_once_in_order_of_length(pairs, confi
     order = [index for batch in ordered_batches(dataset, config) for index in batch]
     assert sorted(order) == list(range(len(pairs)))
     # Targets rise; from one target length to the next, sources rise and fall in turns.
-    assert [pairs[index][::-1] for index in order] == sorted((pair[::-1] for pair in pairs), key=lambda pair: (pair[0], pair[1] * (-1) ** (pair[0] + 1)))
+    assert [pairs[index][::-1] for index in order] == sorted(
+        (pair[::-1] for pair in pairs), key=lambda pair: (pair[0], pair[1] * (-1) ** (pair[0] + 1))
+    )
     assert [batch.tolist() for batch in ordered_indices(dataset, config)] == list(ordered_batches(dataset, config))
 
 

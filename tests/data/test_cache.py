@@ -96,7 +96,7 @@ def test_a_table_that_another_process_removes_at_that_moment_is_written_again(fo
     assert names(folder) == ["table0"]
 
 
-@pytest.mark.parametrize("text", ["much", "inf", "nan", ""])
+@pytest.mark.parametrize("text", ["much", "inf", "-inf", "nan", "-5", "1e400", ""])
 def test_a_bound_that_is_none(text, monkeypatch):
     monkeypatch.setenv("POLYGLOT_CACHE_GIB", text)
     with pytest.raises(DataError, match=f"POLYGLOT_CACHE_GIB: found '{text}'; expected a number of GiB, such as 50"):

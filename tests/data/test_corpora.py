@@ -309,6 +309,8 @@ def test_text_of_a_language_that_the_run_lacks_is_left_aside_and_said(kind, tmp_
     [sentence] = without.left_aside()
     assert str(tmp_path / "a.") in sentence or "text files of de-en" in sentence
     assert sentence.endswith(": en left aside; `languages` does not name it")
+    [sentence] = Corpora([config], folder=tmp_path, languages=("fr",)).left_aside()
+    assert sentence.endswith((": de, en left aside; `languages` does not name them", ": en, de left aside; `languages` does not name them"))
 
 
 @pytest.mark.parametrize("kind", [as_text, as_tsv_with_header, as_parquet_with_translation])

@@ -285,7 +285,9 @@ def test_a_folder_without_permission_is_a_sentence(server: Server, tmp_path: Pat
 
 def test_the_table_is_complete() -> None:
     multi30k = data_set("multi30k")
-    splits = [(split, language) for split in ("train", "val", "test_2016_flickr", "test_2017_flickr") for language in ("en", "de", "fr", "cs")]
+    splits = [
+        (split, language) for split in ("train", "val", "test_2016_flickr", "test_2017_flickr") for language in ("en", "de", "fr", "cs")
+    ]
     splits.remove(("test_2017_flickr", "cs"))
     assert [file.name for file in multi30k.files] == [f"{split}.{language}.gz" for split, language in splits]
     assert all(re.fullmatch("[0-9a-f]{64}", file.sha256) and file.size > 0 for file in multi30k.files)

@@ -64,7 +64,9 @@ def test_greedy_takes_the_best_word_every_time(seed):
         assert list(best.tokens) == words
 
 
-@pytest.mark.parametrize("settings", [{"length_penalty": 0.0}, {"length_penalty": 1.0}, {"length_penalty": 0.6, "length_normalisation": "gnmt"}])
+@pytest.mark.parametrize(
+    "settings", [{"length_penalty": 0.0}, {"length_penalty": 1.0}, {"length_penalty": 0.6, "length_normalisation": "gnmt"}]
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_are_those_of_the_sequence(settings, seed):
     decoder, memory = tables(2, seed)

@@ -162,6 +162,12 @@ def test_a_block_of_python_runs(given, inside, monkeypatch):
     exec(compile(given.text, str(given), "exec", flags=0, dont_inherit=True), names)  # noqa: S102
     if "french" in names:
         assert len(names["french"]) == 2
+    if "aligned" in names:
+        shown = [line.split("# ")[1] for line in given.text.splitlines() if "# (" in line]
+        assert shown[0] == str((names["sentence"].text("de"), names["sentence"].text("fi")))
+        for line, values in zip(shown[1:], (names["words"], names["aligned"]), strict=True):
+            first, _, last = line.partition(" … ")
+            assert str(values)[1:-1].startswith(first.rstrip(",")) and str(values)[1:-1].endswith(last)
     if "curve" in names:
         assert names["curve"]
 

@@ -66,7 +66,7 @@ def test_penalty_of_equal_rows(positions):
 
 
 def test_penalty_weighs_against_the_whole_sentence():
-    """As −log p(y given x) does: summed over sentences, and shared among target tokens like the translation loss, however many there are."""
+    """As −log p(y given x) does: summed over sentences, and shared among target tokens like the translation loss, however many."""
     one, other = torch.eye(HEADS, 6).unsqueeze(0), torch.full((1, HEADS, 6), 1 / 6)
     both = torch.cat([one, other])
     assert penalty(both) == pytest.approx(penalty(one) + penalty(other), rel=1e-5)

@@ -100,8 +100,9 @@ def test_trackers_get_every_number_and_are_closed(tmp_path):
     trainer.accelerator.trackers = [tracker]
     trainer.train()
     assert [step for step, _ in tracker.logged] == [2, 4, 4, 4] and tracker.finished == 1
-    assert {"training/loss", "training/learning_rate", "training/tokens_per_second", "training/gradient_norm"} <= tracker.logged[0][1].keys()
-    assert any(name.startswith("training/tasks/") and name.endswith("/translation") for name in tracker.logged[0][1])
+    first = tracker.logged[0][1]
+    assert {"training/loss", "training/learning_rate", "training/tokens_per_second", "training/gradient_norm"} <= first.keys()
+    assert any(name.startswith("training/tasks/") and name.endswith("/translation") for name in first)
     assert all(isinstance(value, float) for _, values in tracker.logged for value in values.values())
     assert tracker.logged[2][1]["validation/losses/de-en"] == 2.0
 
@@ -149,7 +150,12 @@ def test_bleu_is_better_when_higher(tmp_path):
 
 @pytest.mark.parametrize(
     ("values", "patience", "end"),
-    [([5.0, 4.0, 4.5, 4.4, 4.3, 1.0], 3, 10), ([5.0, 4.0, 4.5, 4.4, 3.9, 1.0], 3, 12), ([1.0, 1.0], 1, 4), ([5.0, 4.0, 3.0, 2.0, 1.5, 1.0], 1, 12)],
+    [
+        ([5.0, 4.0, 4.5, 4.4, 4.3, 1.0], 3, 10),
+        ([5.0, 4.0, 4.5, 4.4, 3.9, 1.0], 3, 12),
+        ([1.0, 1.0], 1, 4),
+        ([5.0, 4.0, 3.0, 2.0, 1.5, 1.0], 1, 12),
+    ],
 )
 def test_it_stops_when_patience_is_out(values, patience, end, tmp_path):
     run = tiny_run(tmp_path, training={"steps": 12}, validation={"every": 2, "patience": patience})
@@ -227,13 +233,19 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_p
     with pytest.raises(TrainingError) as error:
         trainer.train()
     sentence = str(error.value)
-    assert re.match(r"step 5, task de-en: the loss is no longer a number \(translation nan, bridge nan\); batch of [48] sentences: ", sentence)
+    assert re.match(
+        r"step 5, task de-en: the loss is no longer a number \(translation nan, bridge nan\); batch of [48] sentences: ", sentence
+    )
     named = re.findall(r"train\.de \+ \S*train\.en, line (\d+)", sentence)
     assert len(named) == 4 and all(1 <= int(number) <= 60 for number in named)
     assert "the last good checkpoint is step 3; try a lower learning rate or a smaller training.clip_norm" in sentence
     assert checkpoints.steps(run.checkpoints) == [3]
     assert Translator.load(run).translate(["ein Hund"], source="de", target="en")
-    assert all(tensor.isfinite().all() for name in trainer.parameters for tensor in checkpoints.choose(run.checkpoints, "last")[0].component(name).values())
+    assert all(
+        tensor.isfinite().all()
+        for name in trainer.parameters
+        for tensor in checkpoints.choose(run.checkpoints, "last")[0].component(name).values()
+    )
     train(Run.open(run.path), stop_after=6)
 
 
@@ -263,7 +275,9 @@ def test_a_gradient_that_is_no_number_stops_before_a_checkpoint_holds_it(tmp_pat
 @pytest.mark.parametrize("rate", [1e38, 1e39])
 def test_a_learning_rate_that_is_far_too_high(rate, tmp_path):
     """Whatever happens, no checkpoint holds anything but numbers."""
-    run = tiny_run(tmp_path, optimizer={"type": "sgd", "learning_rate": rate}, training={"steps": 30, "clip_norm": None, "checkpoint": {"every": 1}})
+    run = tiny_run(
+        tmp_path, optimizer={"type": "sgd", "learning_rate": rate}, training={"steps": 30, "clip_norm": None, "checkpoint": {"every": 1}}
+    )
     with pytest.raises(TrainingError, match="no longer (a number|numbers)"):
         train(run)
     for checkpoint in checkpoints.choose(run.checkpoints, "average:9") if checkpoints.steps(run.checkpoints) else ():
@@ -304,7 +318,9 @@ def test_a_full_disk_ends_training_and_keeps_the_last_good_checkpoint(tmp_path, 
         raise OSError(28, "No space left on device")
 
     at_step(trainer, 5, lambda: monkeypatch.setattr(checkpoints, "_write_synced", full))
-    with pytest.raises(CheckpointError, match="step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 3"):
+    with pytest.raises(
+        CheckpointError, match="step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 3"
+    ):
         trainer.train()
     monkeypatch.undo()
     assert train(Run.open(run.path)).progress.step == 20

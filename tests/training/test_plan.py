@@ -34,7 +34,9 @@ def test_it_counts_the_parameters_of_the_model_that_is_built(sections, tmp_path)
     assert planned.parameters == built
     assert sum(built.values()) == sum(parameter.numel() for parameter in trainer.model.parameters())
     assert planned.memory()["parameters"] == 4 * sum(built.values())
-    assert {name: len(stream.dataset) for name, stream in trainer.streams.items()} == {name: len(each) for name, each in planned.datasets.items()}
+    assert {name: len(stream.dataset) for name, stream in trainer.streams.items()} == {
+        name: len(each) for name, each in planned.datasets.items()
+    }
     assert planned.vocabulary_sizes == {language: len(vocabulary) for language, vocabulary in trainer.run.vocabularies.items()}
 
 
@@ -56,7 +58,7 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
 
 @pytest.mark.parametrize(
     ("optimizer", "kept", "words"),
-    [("adam", 2, "2 numbers of adam"), ("sgd", 0, "nothing: sgd"), ({"type": "sgd", "momentum": 0.5}, 1, "1 numbers of sgd")],
+    [("adam", 2, "2 numbers of adam"), ("sgd", 0, "nothing: sgd"), ({"type": "sgd", "momentum": 0.5}, 1, "1 number of sgd")],
 )
 def test_memory_of_optimizers(optimizer, kept, words, tmp_path):
     planned = plan(load_config(write_config(tmp_path, optimizer=optimizer)))

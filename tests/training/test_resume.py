@@ -33,7 +33,13 @@ SECTIONS = {
     "sgd": {"optimizer": {"type": "sgd", "learning_rate": 0.5}, "learning_rate_schedule": {"type": "step_decay", "start": 4, "every": 3}},
     "adamw": {"optimizer": {"type": "adamw", "weight_decay": 0.1}, "learning_rate_schedule": {"type": "cosine", "warmup": 3}},
     "several tasks": {"schedule": {"copies": True, "tasks_per_update": 3}, "model": {"embedding": {"tie_sides": True}}},
-    "phases": {"schedule": {"type": "temperature", "copies": True, "phases": [{"until_step": 5, "copies": True}, {"from_step": 5, "pairs": ["de-en"]}]}},
+    "phases": {
+        "schedule": {
+            "type": "temperature",
+            "copies": True,
+            "phases": [{"until_step": 5, "copies": True}, {"from_step": 5, "pairs": ["de-en"]}],
+        }
+    },
     "half precision": {"training": {"precision": "bf16"}, "model": {"bridge": "none"}},
     "tokens": {"batching": {"by": "tokens", "size": 60, "pool": 2}, "training": {"clip_norm": 0.1}},
 }
@@ -77,7 +83,11 @@ def tensors_of(run):
     """Everything that is a number in the last checkpoint, by its name."""
     checkpoint = checkpoints.choose(run.checkpoints, "last")[0]
     assert checkpoint.step == STEPS
-    parts = {file: checkpoint.component(file.removesuffix(".safetensors")) for file in checkpoint.manifest["files"] if file.endswith(".safetensors")}
+    parts = {
+        file: checkpoint.component(file.removesuffix(".safetensors"))
+        for file in checkpoint.manifest["files"]
+        if file.endswith(".safetensors")
+    }
     return {f"{file}/{key}": tensor for file, part in parts.items() for key, tensor in part.items()}
 
 
@@ -127,7 +137,9 @@ def scaling(*, init_scale=2.0**16, growth_interval=2000, **given):
 def test_half_precision_goes_on_with_the_scale_it_had_found(tmp_path, monkeypatch):
     """And with its count of steps since the scale last changed."""
     monkeypatch.setattr(start, "Accelerator", partial(scaling, init_scale=8.0, growth_interval=3))
-    never_stopped, stopped = (tiny_run(tmp_path, name, **sections("adam") | {"validation": {"every": 1000}}) for name in ("straight", "stopped"))
+    never_stopped, stopped = (
+        tiny_run(tmp_path, name, **sections("adam") | {"validation": {"every": 1000}}) for name in ("straight", "stopped")
+    )
     scaler = train(never_stopped).accelerator.scaler
     assert scaler.get_scale() == 8.0 * 2 ** (STEPS // 3)
     for stop in (4, 8, None):
@@ -161,7 +173,9 @@ def test_stopped_at_every_step(straight):
 
 def test_a_run_that_died_goes_on_from_its_last_checkpoint(straight):
     folder, never_stopped = straight("dropout")
-    run = tiny_run(folder, "died", **sections("dropout") | {"training": {"steps": STEPS, "checkpoint": {"every": 3}}, "validation": {"every": 1000}})
+    run = tiny_run(
+        folder, "died", **sections("dropout") | {"training": {"steps": STEPS, "checkpoint": {"every": 3}}, "validation": {"every": 1000}}
+    )
     other = tiny_run(folder, "lived", **sections("dropout") | {"validation": {"every": 1000}})
     train(other)
     trainer = trainer_of(run)

@@ -28,7 +28,11 @@ def snapshot(trainer):
 
 def changed(before, trainer):
     """Components of which any parameter is not the same to the bit."""
-    return {name for name, own in trainer.parameters.items() if any(not torch.equal(before[name][key], parameter) for key, parameter in own.items())}
+    return {
+        name
+        for name, own in trainer.parameters.items()
+        if any(not torch.equal(before[name][key], parameter) for key, parameter in own.items())
+    }
 
 
 def gradients_of(trainer, batch):
@@ -40,7 +44,13 @@ def gradients_of(trainer, batch):
 
 @pytest.mark.parametrize(
     ("pairs", "tied"),
-    [(["en-de", "fr-en"], False), (["en-de", "en-fr"], False), (["de-en", "fr-en"], False), (["de-de", "de-fr"], True), (["de-en", "en-de", "fr-en"], True)],
+    [
+        (["en-de", "fr-en"], False),
+        (["en-de", "en-fr"], False),
+        (["de-en", "fr-en"], False),
+        (["de-de", "de-fr"], True),
+        (["de-en", "en-de", "fr-en"], True),
+    ],
 )
 def test_each_component_gets_the_token_weighted_mean_of_who_trained_it(pairs, tied, tmp_path):
     schedule = {"type": "round_robin", "pairs": pairs, "tasks_per_update": len(pairs)}
@@ -77,16 +87,22 @@ def test_the_parts_of_a_batch_are_the_batch():
         assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-6), name
 
 
-@pytest.mark.parametrize("optimizer", [{"type": "adam", "weight_decay": 0.1}, {"type": "adamw"}, {"type": "sgd", "momentum": 0.9, "weight_decay": 0.1}])
+@pytest.mark.parametrize(
+    "optimizer", [{"type": "adam", "weight_decay": 0.1}, {"type": "adamw"}, {"type": "sgd", "momentum": 0.9, "weight_decay": 0.1}]
+)
 @pytest.mark.parametrize("tied", [False, True])
 def test_only_the_components_of_the_tasks_change(optimizer, tied, tmp_path):
     """Also when momentum remembers an earlier update and weight decay would shrink everything; the others have no gradient at all."""
-    run = tiny_run(tmp_path, optimizer=optimizer, model={"embedding": {"tie_sides": tied}}, schedule={"copies": True}, training={"steps": 100})
+    run = tiny_run(
+        tmp_path, optimizer=optimizer, model={"embedding": {"tie_sides": tied}}, schedule={"copies": True}, training={"steps": 100}
+    )
     trainer = trainer_of(run)
     step, gradients = trainer.optimizer.step, []
 
     def looks(*args, **given):
-        gradients.append({name for name, own in trainer.parameters.items() if any(parameter.grad is not None for parameter in own.values())})
+        gradients.append(
+            {name for name, own in trainer.parameters.items() if any(parameter.grad is not None for parameter in own.values())}
+        )
         return step(*args, **given)
 
     trainer.optimizer.step = looks
@@ -119,7 +135,9 @@ def test_gradients_are_clipped_by_the_norm_of_what_was_trained(tmp_path):
     trainer = trainer_of(run)
     before = snapshot(trainer)
     norm = trainer.update()
-    moved = torch.cat([(before[name][key] - parameter).flatten() for name, own in trainer.parameters.items() for key, parameter in own.items()])
+    moved = torch.cat(
+        [(before[name][key] - parameter).flatten() for name, own in trainer.parameters.items() for key, parameter in own.items()]
+    )
     assert norm > 0.01 and moved.norm().item() == pytest.approx(0.01, rel=1e-3)
 
 

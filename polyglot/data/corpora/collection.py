@@ -52,7 +52,10 @@ class Corpora:
 
     def left_aside(self) -> list[str]:
         """A sentence for each corpus with text in languages that the run does not have."""
-        return [f"{corpus.name}: {few(own)} left aside; `languages` does not name it" for corpus in self._corpora if (own := corpus.left_aside())]
+        asides = [(corpus.name, corpus.left_aside()) for corpus in self._corpora]
+        return [
+            f"{name}: {few(own)} left aside; `languages` does not name {'it' if len(own) == 1 else 'them'}" for name, own in asides if own
+        ]
 
     def check_any(self, wanted: Collection[LanguagePair]) -> None:
         """Raises DataError when there is text for none of the pairs: held-out text may lack some."""

@@ -49,7 +49,8 @@ class TableCorpus(Corpus):
         return self.name
 
     def left_aside(self) -> list[str]:
-        return [] if isinstance(self.config.columns, str) else [language for language in self.config.columns if language not in self.languages]
+        columns = self.config.columns
+        return [] if isinstance(columns, str) else [language for language in columns if language not in self.languages]
 
     def columns(self) -> dict[str, str]:
         """The column of each language that has one."""
