@@ -1,0 +1,137 @@
+"""Sentences as vectors: write them, compare them, measure them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+from rich.progress import MofNCompleteColumn, Progress
+
+from polyglot.cli.program import Checkpoint, RunPath, app, lines_bar, lines_of, logger, screen
+from polyglot.console import aside
+
+if TYPE_CHECKING:
+    from polyglot.inference import Translator
+
+
+@app.command(epilog="polyglot embed runs/phrasebook sentences.de --language de --output vectors.npy")
+def embed(
+    run: RunPath,
+    file: Annotated[Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")] = None,
+    output: Annotated[Path, typer.Option(help="Where the vectors go; the ending decides: .npy, .parquet or .jsonl.")] = ...,
+    language: Annotated[Optional[str], typer.Option(help="Language of all sentences.")] = None,
+    language_column: Annotated[Optional[int], typer.Option(min=1, help="Instead: the column, between tabs, that names it.")] = None,
+    text_column: Annotated[int, typer.Option(min=1, help="The column of the sentence, where a column names the language.")] = 2,
+    pooling: Annotated[str, typer.Option(help="flat: all rows side by side; mean or max over them.")] = "flat",
+    layer: Annotated[str, typer.Option(help="bridge, or what comes before it: states, words.")] = "bridge",
+    precision: Annotated[str, typer.Option(help="float32, float16 or int8.")] = "float32",
+    normalize: Annotated[bool, typer.Option("--normalize", help="Vectors of length 1.")] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Sentences computed together, at most.")] = 128,
+    checkpoint: Checkpoint = "best",
+) -> None:
+    """Turn sentences into vectors, line by line: any number of them in constant memory."""
+    from polyglot.embedding.ahead import ahead
+    from polyglot.embedding.files import format_of, vector_file
+    from polyglot.embedding.lines import portions_of, portions_of_columns
+    from polyglot.errors import ConfigError, DataError
+
+    if (language is None) == (language_column is None):
+        raise ConfigError("embed: either --language for all sentences, or --language-column, is needed")
+    if language_column == text_column:
+        raise ConfigError(f"embed: column {text_column} cannot be both the language and the sentence")
+    format_of(output)
+    encoder = _reader(run, [language] if language else None, checkpoint=checkpoint)
+    size = encoder.vector_size(layer=layer, pooling=pooling)
+    place = str(file or "standard input")
+    total, blocks = lines_of(file)
+    if language:
+        portions = portions_of(blocks, language)
+    else:
+        portions = portions_of_columns(blocks, language=language_column, text=text_column, place=place, known=encoder.sources)
+    settings = {"pooling": pooling, "layer": layer, "precision": precision, "normalize_embeddings": normalize, "batch_size": batch_size}
+    found = encoder.encode_portions(portions, **settings)
+    done = blank = 0
+    with lines_bar() as bar, vector_file(output, size=size, precision=precision) as written:
+        row = bar.add_task("lines", total=total)
+        for (sentences, languages), vectors in ahead(found):
+            written.write(vectors.numpy(), sentences=sentences, languages=languages)
+            done += len(sentences)
+            blank += sum(not sentence.strip() for sentence in sentences)
+            bar.update(row, completed=done)
+        if not done:
+            raise DataError(f"{place}: the file is empty")
+    empty = f"; {blank} empty lines have vectors of zeros" if blank else ""
+    logger.info(f"{done} vectors of {size} {precision} numbers written to {output}{empty}")
+
+
+@app.command(epilog="polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en · polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en --mine --threshold 1.05")
+def similar(
+    run: RunPath,
+    one: Annotated[Path, typer.Argument(metavar="A", help="One sentence a line, plain or gzipped.")],
+    other: Annotated[Path, typer.Argument(metavar="B", help="The same in the other language.")],
+    source: Annotated[str, typer.Option("--from", help="Language of A.")] = ...,
+    target: Annotated[str, typer.Option("--to", help="Language of B.")] = ...,
+    mining: Annotated[bool, typer.Option("--mine", help="Bitext: pairs that are each other's best, the best first, no sentence twice.")] = False,
+    threshold: Annotated[Optional[float], typer.Option(help="Only what scores so high.")] = None,
+    margin: Annotated[str, typer.Option(help="ratio: cosine over the mean cosine with the neighbours; or plain cosine.")] = "ratio",
+    neighbours: Annotated[int, typer.Option(min=1, help="k nearest neighbours that are candidates, and that the margin looks at.")] = 4,
+    top: Annotated[int, typer.Option(min=1, help="Print so many for each line of A, at most as many as the neighbours.")] = 1,
+    search: Annotated[str, typer.Option(help="exact, or faiss: an index for millions, not always exact.")] = "exact",
+    pooling: Annotated[str, typer.Option(help="flat: all rows side by side; mean or max over them.")] = "flat",
+    layer: Annotated[str, typer.Option(help="bridge, or what comes before it: states, words.")] = "bridge",
+    checkpoint: Checkpoint = "best",
+) -> None:
+    """Find for each sentence of A the nearest ones of B: score, line in A, line in B and both texts, between tabs."""
+    from polyglot.embedding.between_files import compare
+
+    encoder = _reader(run, [source, target], checkpoint=checkpoint)
+    with lines_bar() as bar:
+        row = bar.add_task("lines", total=None)
+        found = compare(
+            encoder, (one, source), (other, target), pooling=pooling, layer=layer, neighbours=neighbours, margin=margin, search=search,
+            progress=lambda done, total: bar.update(row, completed=done, total=total),
+        )  # fmt: skip
+    lowest = -float("inf") if threshold is None else threshold
+    for pair in found.mined(threshold=lowest) if mining else found.nearest(top=top, threshold=lowest):
+        print(f"{pair.score:.4f}", pair.source + 1, pair.target + 1, found.sources[pair.source], found.targets[pair.target], sep="\t")
+
+
+@app.command(epilog="polyglot analyse runs/phrasebook · polyglot analyse runs/phrasebook --checkpoint last")
+def analyse(
+    run: RunPath,
+    settings: Annotated[Optional[Path], typer.Option(metavar="FILE", help="YAML: test text, similarity tests, labelled text, representations.")] = None,
+    folder: Annotated[Optional[Path], typer.Option(metavar="DIR", help="Where relative paths of text start; by default the run's data.folder.")] = None,
+    checkpoint: Checkpoint = "best",
+) -> None:
+    """Measure the sentence embeddings of a run: retrieval across languages, similarity, probes; a map, and the heads of the bridge."""
+    from rich.markdown import Markdown
+
+    from polyglot.evaluate.embeddings.analysis import analyse as analyse_run
+    from polyglot.evaluate.embeddings.page import markdown, save
+    from polyglot.evaluate.embeddings.settings import AnalysisSettings
+    from polyglot.inference import Translator
+    from polyglot.run import Run
+
+    opened = Run.open(run)
+    wanted = AnalysisSettings.load(settings) if settings else AnalysisSettings()
+    translator = Translator.load(opened, checkpoint=checkpoint)
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
+        row = bar.add_task("representations")
+        advance = lambda name, done, of: bar.update(row, completed=done, total=of, description=name)  # noqa: E731
+        found = analyse_run(opened, translator, wanted, folder=folder, progress=advance)
+    place = opened.path / "analysis" / (settings.stem if settings else "default")
+    save(found, place)
+    screen.print(Markdown(markdown(found)))
+    logger.info(f"written to {place}: analysis.md, analysis.json, retrieval of each representation, map.png, heads.png")
+
+
+def _reader(run: Path, languages: list[str] | None, *, checkpoint: str) -> Translator:
+    """What reads these languages, or all of the run's; a decoder comes along, since none is loaded without."""
+    from polyglot.inference import Translator
+    from polyglot.run import Run
+    from polyglot.task import LanguagePair
+
+    opened = Run.open(run)
+    target = opened.config.pairs[0].target
+    return Translator.load(opened, checkpoint=checkpoint, pairs=languages and [LanguagePair(language, target) for language in languages])

@@ -1,0 +1,144 @@
+"""Score runs, compare them, carry out experiments, and show a run as a page."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich.progress import MofNCompleteColumn, Progress
+
+from polyglot.cli.program import Checkpoint, RunPath, app, logger, screen
+from polyglot.console import aside
+from polyglot.errors import ConfigError, TrainingError, unknown_name
+
+
+@app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --pivot en --protocol quick --checkpoint last")
+def evaluate(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, such as runs/phrasebook; several are compared.")],
+    protocol: Annotated[str, typer.Option(help="A YAML file or the name of a shipped protocol.")] = "default",
+    checkpoint: Checkpoint = "best",
+    pivot: Annotated[Optional[str], typer.Option(metavar="LANGUAGE", help="Also translate in two hops through it. Default: the protocol's.")] = None,
+) -> None:
+    """Score every direction into a matrix: tables here, JSON, CSV, Markdown and pictures in the run directory.
+
+    What has been scored before with the same checkpoint, text and settings is not done again.
+    """
+    from polyglot.evaluate.comparison import compare
+    from polyglot.evaluate.evaluation import evaluate as evaluate_run
+    from polyglot.evaluate.protocol import Protocol
+    from polyglot.evaluate.views import tables
+    from polyglot.inference import Translator
+    from polyglot.run import Run
+
+    settings = Protocol.load(protocol)
+    settings = settings.model_copy(update={"pivot": pivot} if pivot else {})
+    matrices = {}
+    for opened in map(Run.open, runs):
+        translator = Translator.load(opened, checkpoint=checkpoint)
+        for test_set in settings.corpora:
+            folder = opened.evaluation / Path(protocol).stem / test_set
+            with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
+                row = bar.add_task("directions")
+                advance = lambda cell, done, of: bar.update(row, completed=done, total=of, description=cell.name)  # noqa: E731
+                matrix = evaluate_run(opened, translator, settings, test_set=test_set, folder=folder, progress=advance)
+            matrix.save(folder)
+            matrices.setdefault(test_set, {})[str(opened.path)] = matrix
+            screen.print(*tables(matrix), sep="\n")
+            logger.info(f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each measure, hypotheses/, text/")
+    if len(runs) > 1:
+        for each in matrices.values():
+            screen.print(compare(each).table())
+    logger.info(f"next: polyglot report {runs[0]}")
+
+
+@app.command(epilog="polyglot compare runs/phrasebook runs/phrasebook-without-copies --test randomisation")
+def compare(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories that were evaluated; differences are from the first.")],
+    protocol: Annotated[str, typer.Option(help="The protocol that they were evaluated under, and /NAME of a test set where it has several.")] = "default",
+    measure: Annotated[Optional[str], typer.Option(help="Such as bleu, chrf++ or bleu-paper. Default: the first of the protocol.")] = None,
+    test: Annotated[str, typer.Option(help="bootstrap or randomisation, each of sacreBLEU.")] = "bootstrap",
+) -> None:
+    """Put runs beside each other and mark what is significant, from matrices that are there."""
+    from polyglot.evaluate.comparison import TESTS
+    from polyglot.evaluate.comparison import compare as compare_matrices
+    from polyglot.evaluate.conditions import Measure
+    from polyglot.evaluate.matrix import Matrix
+    from polyglot.run import Run
+
+    if test not in TESTS:
+        raise ConfigError(f"--test: {unknown_name('test', test, TESTS)}")
+    name = Path(protocol).with_suffix("") if protocol.endswith(".yaml") else protocol
+    matrices = {str(run): Matrix.load(Run.open(run).evaluation / name) for run in runs}
+    known = [str(each) for each in next(iter(matrices.values())).measures]
+    if measure is not None and measure not in known:
+        raise ConfigError(f"--measure: {unknown_name('measure', measure, known)}")
+    screen.print(compare_matrices(matrices, measure=Measure.parse(measure) if measure else None, test=test).table())
+
+
+@app.command(epilog="polyglot experiment phrasebook · polyglot experiment mine.yaml --folder experiments/second --dry-run")
+def experiment(
+    file: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="A YAML file or the name of a shipped experiment.")],
+    folder: Annotated[Optional[Path], typer.Option(metavar="DIR", help="Where runs and results go. Default: experiments/NAME.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it all, show what would be trained, and stop.")] = False,
+) -> None:
+    """Train what is missing of several runs, evaluate them alike, and write one result page; called again, it continues."""
+    from polyglot.evaluate.experiments import Experiment, carry_out
+    from polyglot.evaluate.experiments.experiment import is_complete, members_of
+    from polyglot.evaluate.experiments.page import save
+
+    settings = Experiment.load(file)
+    folder = folder or Path("experiments") / Path(file).stem
+    if dry_run:
+        for member in list(members_of(settings, folder)):
+            state = "as it is" if member.config is None else "complete" if is_complete(member) else shlex.join(["polyglot", "train", *member.arguments])
+            screen.print(f"{member.name}: {state}", highlight=False, markup=False, soft_wrap=True)
+        return
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
+        row = bar.add_task("directions", visible=False)
+        results = carry_out(
+            settings,
+            folder,
+            train=_train_in_a_process,
+            tell=lambda sentence: logger.info(sentence),
+            progress=lambda cell, done, of: bar.update(row, completed=done, total=of, description=cell.name, visible=done < of),
+        )
+    save(results, folder)
+    if results.comparison:
+        screen.print(results.comparison.table())
+    logger.info(f"written to {folder}: result.md, result.json, result.png")
+
+
+def _train_in_a_process(arguments: Sequence[str]) -> None:
+    """`polyglot train` as a program of its own, so that no run is touched by another. Raises TrainingError when it was not completed."""
+    with subprocess.Popen([sys.executable, "-m", "polyglot", "train", *arguments]) as process:
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:  # which the training has heard, too: it finishes its step and leaves a checkpoint
+            process.wait()
+            raise
+    if status in (130, 143):  # it was stopped, and has said so
+        raise KeyboardInterrupt
+    if status != 0:
+        raise TrainingError(f"polyglot train {shlex.join(arguments)}: ended with status {status}; what was wrong is said above")
+
+
+@app.command(epilog="polyglot report runs/phrasebook --sentence de='Der alte Bauer schläft.'")
+def report(
+    run: RunPath,
+    sentence: Annotated[Optional[list[str]], typer.Option(metavar="LANGUAGE=TEXT", help="Show the bridge's attention on it; may be repeated.")] = None,
+) -> None:
+    """Write a run as one web page: scores, curves, examples, attention, text and settings. It needs no network."""
+    from polyglot import report as reports
+    from polyglot.run import Run
+
+    sentences = [tuple(each.split("=", 1)) for each in sentence or ()]
+    for each in sentences:
+        if len(each) != 2 or not each[1].strip():
+            raise ConfigError(f"--sentence: found {'='.join(each)!r}; write language and text, such as de='Ein Hund rennt.'")
+    path = reports.write(Run.open(run), sentences=sentences)
+    logger.info(f"written to {path}: one file that any browser shows")

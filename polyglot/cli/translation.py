@@ -1,0 +1,52 @@
+"""Translate text line by line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from polyglot.cli.program import Checkpoint, RunPath, app, lines_bar, lines_of
+from polyglot.console import aside
+
+
+@app.command(epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de")
+def translate(
+    run: RunPath,
+    file: Annotated[
+        Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")
+    ] = None,
+    source: Annotated[str, typer.Option("--from", help="Language of the sentences.")] = ...,
+    target: Annotated[str, typer.Option("--to", help="Language to translate into.")] = ...,
+    beam: Annotated[Optional[int], typer.Option(min=1, help="Hypotheses kept for each sentence; 1 is greedy. Default: the run's.")] = None,
+    length_penalty: Annotated[Optional[float], typer.Option(min=0, help="α of the length penalty. Default: the run's.")] = None,
+    n_best: Annotated[
+        Optional[int], typer.Option(min=1, help="Print so many for each line: number, score, log-probability, text, between tabs.")
+    ] = None,
+    checkpoint: Checkpoint = "best",
+) -> None:
+    """Translate a file or standard input, line by line."""
+    from polyglot.data.lines import portions
+    from polyglot.inference import Translator
+    from polyglot.task import LanguagePair
+
+    settings = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)])
+    total, blocks = lines_of(file)
+    hidden = not aside.is_terminal or sys.stdout.isatty()  # there the translations show how far it is
+    number = 0
+    with lines_bar(hidden=hidden) as bar:
+        row = bar.add_task("lines", total=total)
+        for lines in portions(blocks):
+            for hypotheses in translator.hypotheses(lines, source=source, target=target, **settings):
+                number += 1
+                if n_best is None:
+                    print(hypotheses[0].text)
+                else:
+                    for each in hypotheses:
+                        print(number, f"{each.score:.4f}", f"{each.log_probability:.4f}", each.text, sep="\t")
+            sys.stdout.flush()
+            bar.update(row, completed=number)
