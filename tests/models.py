@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy
+import pytest
 import torch
 
 from polyglot.batch import Batch
+from polyglot.layers.opennmt import available
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
@@ -64,3 +66,9 @@ def random_batch(pair: str = "de-en", *, lengths: Sequence[tuple[int, int]] = ((
 
 def close(one: torch.Tensor, other: torch.Tensor, tolerance: float = 1e-5) -> bool:
     return torch.allclose(one, other, atol=tolerance, rtol=tolerance)
+
+
+def there(*names):
+    """Names of components, skipped where one of them is another program's that is not installed."""
+    mark = pytest.mark.skipif(not available(), reason="OpenNMT-py is not installed")
+    return pytest.param(*names, marks=mark if any(name.startswith("onmt_") for name in names) else ())

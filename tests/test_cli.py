@@ -26,6 +26,7 @@ from rich.console import Console
 
 from polyglot import checkpoint as checkpoints
 from polyglot import cli, shipped
+from polyglot.cli import program, translation
 from polyglot.config import load_config
 from polyglot.data import fetch
 from polyglot.evaluate.validation import Validator
@@ -596,7 +597,9 @@ def test_a_terminal_sees_how_far_it_is_and_the_output_is_the_same(terminal, fold
     Path("some.txt").write_text("es regnet\n" * 3, encoding="utf-8")
     before = polyglot(*TRANSLATE, "some.txt")
     shown = io.StringIO()
-    monkeypatch.setattr(cli, "aside", Console(file=shown, force_terminal=terminal, width=80))
+    console = Console(file=shown, force_terminal=terminal, width=80)
+    monkeypatch.setattr(program, "aside", console)
+    monkeypatch.setattr(translation, "aside", console)
     assert polyglot(*TRANSLATE, "some.txt") == before
     assert ("3/3" in shown.getvalue()) == terminal
 

@@ -14,7 +14,6 @@ from polyglot.decoding.opennmt import opennmt_search
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig
 
-
 GROUP = 32
 """Scores that `largest` takes together."""
 

@@ -38,7 +38,8 @@ CONDITIONS = {
 
 TITLES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER", "comet": "COMET"}
 """How sacreBLEU calls the metrics."""
-TITLES |= {"p@1": "P@1", "mrr": "MRR", "xsim": "xSIM error"}  # what retrieval is scored with
+RETRIEVAL = {"p@1": "P@1", "mrr": "MRR", "xsim": "xSIM error"}
+"""What retrieval is scored with."""
 
 LOWER_IS_BETTER = frozenset({"ter", "xsim"})
 
@@ -61,7 +62,7 @@ class Measure:
     @property
     def title(self) -> str:
         """`BLEU` or `BLEU (as the paper scored)`."""
-        return TITLES[self.metric] + ("" if self.condition == "cased" else f" ({CONDITIONS[self.condition].title})")
+        return (TITLES | RETRIEVAL)[self.metric] + ("" if self.condition == "cased" else f" ({CONDITIONS[self.condition].title})")
 
     @property
     def lower_is_better(self) -> bool:

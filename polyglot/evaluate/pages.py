@@ -9,7 +9,20 @@ from dataclasses import asdict
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, Grid, grid_of, heading, pivot_grid, pivot_name, reference_grid, shown_shares, signature_lines
+from polyglot.evaluate.views import (
+    KEY,
+    PIVOT_KEY,
+    SHARES,
+    SIGNS,
+    Grid,
+    grid_of,
+    heading,
+    pivot_grid,
+    pivot_name,
+    reference_grid,
+    shown_shares,
+    signature_lines,
+)
 from polyglot.task import LanguagePair
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from polyglot.evaluate.conditions import TITLES, Measure
+from polyglot.evaluate.conditions import RETRIEVAL, TITLES, Measure
 from polyglot.task import LanguagePair
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def heading(matrix: Matrix) -> str:
 
 def signature_lines(matrix: Matrix, measure: Measure | str) -> list[str]:
     """`BLEU|nrefs:1|…`, and for which targets where there are several."""
-    signatures, title = matrix.signatures(measure), TITLES[Measure.parse(str(measure)).metric]
+    signatures, title = matrix.signatures(measure), (TITLES | RETRIEVAL)[Measure.parse(str(measure)).metric]
     return [
         f"{title}|{signature}" + (f" (into {', '.join(targets)})" if len(signatures) > 1 else "") for signature, targets in signatures.items()
     ]

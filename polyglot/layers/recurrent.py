@@ -56,9 +56,14 @@ def start_state(kind: str, initial: Tensor, layers: int) -> State:
 
 
 def run(recurrence: nn.LSTM | nn.GRU, inputs: Tensor, state: State) -> Tensor:
-    """A fused pass over all positions. inputs (N, T, E) -> outputs (N, T, D)"""
-    outputs, _ = recurrence(inputs, state if isinstance(recurrence, nn.LSTM) else state[0])
-    return outputs
+    """A fused pass over all positions, layer by layer for the sake of our own `dropout` between them. inputs (N, T, E) -> outputs (N, T, D)"""
+    fused, share = (torch.lstm, torch.gru)[isinstance(recurrence, nn.GRU)], recurrence.dropout if recurrence.training else 0.0
+    for layer, weights in enumerate(recurrence.all_weights):
+        if layer:
+            inputs = dropout(inputs, share)
+        own = tuple(part[layer : layer + 1] for part in state)
+        inputs = fused(inputs, own if len(own) == 2 else own[0], weights, True, 1, 0.0, recurrence.training, False, True)[0]
+    return inputs
 
 
 class Stepper:

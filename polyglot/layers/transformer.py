@@ -65,7 +65,7 @@ class TransformerConfig(BlockConfig):
 
 def heads_problem(size: int, heads: int) -> str | None:
     """The sentence for heads that do not divide a size."""
-    return f"size {size} cannot be shared by {heads} heads; use a multiple of {heads}" if size % heads else None
+    return f"{heads} heads cannot share size {size}; use a number that divides it" if size % heads else None
 
 
 class SelfAttention(nn.Module):

@@ -9,21 +9,14 @@ import pytest
 import torch
 
 from polyglot.decoding.search import SearchConfig, search
-from polyglot.layers.opennmt import available
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.model.memory import Memory
-from tests.models import VOCABULARY, close, random_batch, tiny_component, tiny_config, tiny_model
+from tests.models import VOCABULARY, close, random_batch, there, tiny_component, tiny_config, tiny_model
 
 SIZE, INPUT = 16, 12
-
-
-def there(*names):
-    """Names of components, skipped where one of them is another program's that is not installed."""
-    mark = pytest.mark.skipif(not available(), reason="OpenNMT-py is not installed")
-    return pytest.param(*names, marks=mark if any(name.startswith("onmt_") for name in names) else ())
 
 
 COMBINATIONS = [there(*names) for names in itertools.product(ENCODERS.names(), BRIDGES.names(), DECODERS.names())]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from polyglot.batch import BOS, EOS
-from polyglot.decoding.search import SearchConfig, search, largest
+from polyglot.decoding.search import SearchConfig, largest, search
 from polyglot.model.memory import Memory
 from tests.models import close, tiny_config, tiny_model
 

@@ -16,6 +16,7 @@ from polyglot.model.bridges import BRIDGES
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
 from tests.embedding.numbers import number_encoder, number_sentences
+from tests.models import there
 
 K, D, E = 4, 16, 12  # of tests.models
 WAYS = [(layer, pooling) for layer in LAYERS for pooling in POOLINGS if pooling != "flat" or layer == "bridge"]
@@ -37,7 +38,7 @@ def relative(one, other) -> float:
 
 @pytest.mark.parametrize(("layer", "pooling"), WAYS)
 @pytest.mark.parametrize("bridge", BRIDGES.names())
-@pytest.mark.parametrize("kind", ENCODERS.names())
+@pytest.mark.parametrize("kind", [there(name) for name in ENCODERS.names()])
 def test_a_vector_is_the_same_alone_with_others_padded_and_in_any_order(kind, bridge, layer, pooling):
     model = number_encoder(encoder=kind, bridge=bridge)
     way = {"language": "de", "layer": layer, "pooling": pooling}

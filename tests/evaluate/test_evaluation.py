@@ -12,8 +12,8 @@ from tiny import TEXT, tiny_run, tiny_translator
 
 from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
 from polyglot.errors import CheckpointError, ConfigError, DataError
-from polyglot.evaluate.evaluation import evaluate, in_words
 from polyglot.evaluate.conditions import Measure
+from polyglot.evaluate.evaluation import evaluate, in_words
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.scores import Scorer

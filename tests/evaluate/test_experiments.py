@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from by_hand import matrix
 
 from polyglot import shipped
 from polyglot.errors import ConfigError, TrainingError
@@ -23,7 +24,6 @@ from polyglot.inference import Translator
 from polyglot.task import LanguagePair
 from polyglot.yaml_file import write_yaml
 from tests.command_line import CONFIG, PHRASEBOOK, SMALL, Program, write_text
-from by_hand import matrix
 
 MINE = {
     "title": "With and without <copies>",

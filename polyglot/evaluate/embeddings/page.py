@@ -9,7 +9,7 @@ from statistics import mean
 from typing import Any
 
 from polyglot.errors import CheckpointError
-from polyglot.evaluate.conditions import TITLES
+from polyglot.evaluate.conditions import RETRIEVAL
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.heat_map import heat_map_png
@@ -74,7 +74,7 @@ def markdown(analysis: Analysis) -> str:
     kinds = [kind for kind in SIGNS if any(kind in matrix.means("p@1") for matrix in analysis.retrieval.values())]
     blocks = [f"# Sentence embeddings: {heading(first)}"]
     blocks += ["## Retrieval: does a sentence find its translation?", _rows(
-        ["representation", "numbers", *(f"{SIGNS[kind].format(kind)} {TITLES[metric]}" for kind in kinds for metric in METRICS)],
+        ["representation", "numbers", *(f"{SIGNS[kind].format(kind)} {RETRIEVAL[metric]}" for kind in kinds for metric in METRICS)],
         [[name, str(analysis.sizes[name]), *(_number(matrix.means(metric).get(kind)) for kind in kinds for metric in METRICS)]
          for name, matrix in analysis.retrieval.items()],
     )]  # fmt: skip
