@@ -223,7 +223,9 @@ def translate(
 @app.command(epilog="polyglot embed runs/phrasebook sentences.de --language de --output vectors.npy")
 def embed(
     run: RunPath,
-    file: Annotated[Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")] = None,
+    file: Annotated[
+        Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")
+    ] = None,
     output: Annotated[Path, typer.Option(help="Where the vectors go; the ending decides: .npy, .parquet or .jsonl.")] = ...,
     language: Annotated[Optional[str], typer.Option(help="Language of all sentences.")] = None,
     language_column: Annotated[Optional[int], typer.Option(min=1, help="Instead: the column, between tabs, that names it.")] = None,
@@ -270,14 +272,19 @@ def embed(
     logger.info(f"{done} vectors of {size} {precision} numbers written to {output}{empty}")
 
 
-@app.command(epilog="polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en · polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en --mine --threshold 1.05")
+@app.command(
+    epilog="polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en · "
+    "polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en --mine --threshold 1.05"
+)
 def similar(
     run: RunPath,
     one: Annotated[Path, typer.Argument(metavar="A", help="One sentence a line, plain or gzipped.")],
     other: Annotated[Path, typer.Argument(metavar="B", help="The same in the other language.")],
     source: Annotated[str, typer.Option("--from", help="Language of A.")] = ...,
     target: Annotated[str, typer.Option("--to", help="Language of B.")] = ...,
-    mining: Annotated[bool, typer.Option("--mine", help="Bitext: pairs that are each other's best, the best first, no sentence twice.")] = False,
+    mining: Annotated[
+        bool, typer.Option("--mine", help="Bitext: pairs that are each other's best, the best first, no sentence twice.")
+    ] = False,
     threshold: Annotated[Optional[float], typer.Option(help="Only what scores so high.")] = None,
     margin: Annotated[str, typer.Option(help="ratio: cosine over the mean cosine with the neighbours; or plain cosine.")] = "ratio",
     neighbours: Annotated[int, typer.Option(min=1, help="k nearest neighbours that are candidates, and that the margin looks at.")] = 4,
@@ -332,8 +339,12 @@ def evaluate(
 @app.command(epilog="polyglot analyse runs/phrasebook · polyglot analyse runs/phrasebook --checkpoint last")
 def analyse(
     run: RunPath,
-    settings: Annotated[Optional[Path], typer.Option(metavar="FILE", help="YAML: test text, similarity tests, labelled text, representations.")] = None,
-    folder: Annotated[Optional[Path], typer.Option(metavar="DIR", help="Where relative paths of text start; by default the run's data.folder.")] = None,
+    settings: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="YAML: test text, similarity tests, labelled text, representations.")
+    ] = None,
+    folder: Annotated[
+        Optional[Path], typer.Option(metavar="DIR", help="Where relative paths of text start; by default the run's data.folder.")
+    ] = None,
     checkpoint: Checkpoint = "best",
 ) -> None:
     """Measure the sentence embeddings of a run: retrieval across languages, similarity, probes; a map, and the heads of the bridge."""

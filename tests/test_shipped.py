@@ -19,7 +19,8 @@ def test_every_shipped_name_is_found_and_readable(room):
 
 @pytest.mark.parametrize("room", shipped.ROOMS)
 def test_no_shipped_file_is_missed(room):
-    folder, others = shipped.folder(room), {"references", "embeddings"}  # tables of papers; settings of what was recorded, which stay in the clone
+    folder = shipped.folder(room)
+    others = {"references", "embeddings"}  # tables of papers; settings of what was recorded, which stay in the clone
     files = [path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml") and not others & set(path.relative_to(folder).parts)]
     assert len(files) == len(shipped.names(room))
 

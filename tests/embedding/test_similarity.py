@@ -9,7 +9,16 @@ import pytest
 import torch
 
 from polyglot.embedding import similarity as module
-from polyglot.embedding.similarity import SEARCHES, Neighbours, Pair, exact_neighbours, mine, scored_neighbours, similarity, similarity_pairwise
+from polyglot.embedding.similarity import (
+    SEARCHES,
+    Neighbours,
+    Pair,
+    exact_neighbours,
+    mine,
+    scored_neighbours,
+    similarity,
+    similarity_pairwise,
+)
 from polyglot.errors import ConfigError
 
 RANDOM = numpy.random.default_rng(0)
