@@ -54,7 +54,11 @@ class RunModule(InputModule):
         texts = [self._with_language((prompt or "") + text) for text in inputs]
         pieces = [self.translator.encode_text([text], language)[0] for language, text in texts]
         ids, mask = pad(pieces)
-        return {"input_ids": ids, "attention_mask": mask, "languages": torch.tensor([self.translator.sources.index(language) for language, _ in texts])}
+        return {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "languages": torch.tensor([self.translator.sources.index(language) for language, _ in texts]),
+        }
 
     def _with_language(self, text: str) -> tuple[str, str]:
         """`<de> Hund` to `de` and `Hund`, where `de` is a language that can be read; any other text is in the module's own."""
@@ -87,7 +91,13 @@ class RunModule(InputModule):
 
 
 def sentence_transformer(
-    run: str | Path, *, language: str, pooling: str = "flat", layer: str = "bridge", checkpoint: str | int = "best", device: str | None = None
+    run: str | Path,
+    *,
+    language: str,
+    pooling: str = "flat",
+    layer: str = "bridge",
+    checkpoint: str | int = "best",
+    device: str | None = None,
 ) -> SentenceTransformer:
     """A SentenceTransformer around a run; a prompt for each language it reads. Raises ConfigError and CheckpointError as sentences."""
     module = RunModule(str(run), language, pooling, layer, checkpoint)

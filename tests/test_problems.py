@@ -136,7 +136,8 @@ def test_what_nobody_has_foreseen_is_said_in_pydantics_words():
     ("value", "text"),
     [
         (None, "null"), (True, "true"), ("true", "'true'"), (["a", None], "[a, null]"), ({"a": {"b": 1}}, "{a: {b: 1}}"),
-        (float("inf"), ".inf"), (datetime.date(2024, 1, 1), "2024-01-01"), ("x" * 100, "'" + "x" * 59 + "…"), (b"x", "!!binary | eA=="), (..., "Ellipsis"),
+        (float("inf"), ".inf"), (datetime.date(2024, 1, 1), "2024-01-01"),
+        ("x" * 100, "'" + "x" * 59 + "…"), (b"x", "!!binary | eA=="), (..., "Ellipsis"),
     ],
 )  # fmt: skip
 def test_values_are_shown_as_people_write_them(value, text):

@@ -48,7 +48,9 @@ def test_a_sentence_may_name_its_language(run, model):
     for found in (model.encode(tagged(TEXT["de"], "de")), model.encode(TEXT["de"], prompt_name="de")):
         numpy.testing.assert_allclose(found, expected, atol=1e-6)
     mixed = model.encode([*tagged(TEXT["de"], "de"), *TEXT["en"], "<xx> it rains"])
-    numpy.testing.assert_allclose(mixed, numpy.concatenate([expected, ours.encode([*TEXT["en"], "<xx> it rains"], language="en")]), atol=1e-6)
+    numpy.testing.assert_allclose(
+        mixed, numpy.concatenate([expected, ours.encode([*TEXT["en"], "<xx> it rains"], language="en")]), atol=1e-6
+    )
 
 
 def test_names_and_shapes_of_ours_are_theirs(run, model):
@@ -58,7 +60,8 @@ def test_names_and_shapes_of_ours_are_theirs(run, model):
     torch.testing.assert_close(ours.similarity_pairwise(one[:2], other), model.similarity_pairwise(one[:2], other))
     for given in ({}, {"convert_to_numpy": False}, {"convert_to_tensor": True}, {"normalize_embeddings": True}):
         for text in (sentences, sentences[0]):
-            a, b = ours.encode(text, language="en", batch_size=2, show_progress_bar=False, **given), model.encode(text, batch_size=2, **given)
+            a = ours.encode(text, language="en", batch_size=2, show_progress_bar=False, **given)
+            b = model.encode(text, batch_size=2, **given)
             assert type(a) is type(b) and len(a) == len(b)
             numpy.testing.assert_allclose(numpy.asarray(a), numpy.asarray(b), atol=1e-6)
 

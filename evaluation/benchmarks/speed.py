@@ -35,6 +35,7 @@ SETTINGS = [  # 8k pieces a side, 2x256 BiLSTM, 2x512 LSTM, embeddings 512, batc
     "data.filter={max_length: 200, max_ratio: null}",
     "validation={every: 1000000}",
     "data.valid=[]",
+    "data.test=[]",
 ]
 PEER = """
 save_data: onmt/run

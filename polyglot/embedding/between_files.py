@@ -81,7 +81,8 @@ def compare(
         for side, (lines, rows, (_, language)) in enumerate(zip(texts, numbers, sides)):
             files.append(Path(folder) / f"{side}.npy")
             with vector_file(files[-1], size=size, precision="float32") as written:
-                for portion, vectors in ahead(encoder.encode_portions(portions_of([[lines[row] for row in rows]], language), pooling=pooling, layer=layer)):
+                portions = portions_of([[lines[row] for row in rows]], language)
+                for portion, vectors in ahead(encoder.encode_portions(portions, pooling=pooling, layer=layer)):
                     written.write(vectors.numpy(), sentences=portion.sentences, languages=portion.languages)
                     done += len(portion.sentences)
                     progress(done, total)

@@ -84,7 +84,9 @@ class SentenceEncoder:
             found = track(found, "portions of sentences", total=len(starts), console=aside, transient=True)
         parts = [vectors for _, vectors in found]
         if not parts:
-            size = vector_size(self.model, language if isinstance(language, str) else next(iter(self.model.encoders)), layer=layer, pooling=pooling)
+            size = vector_size(
+                self.model, language if isinstance(language, str) else next(iter(self.model.encoders)), layer=layer, pooling=pooling
+            )
             parts = [cast(torch.zeros(0, size), precision)]
         vectors = torch.cat(parts)
         if convert_to_tensor:
@@ -130,7 +132,9 @@ class SentenceEncoder:
                 pieces[row] = own
         return portion, pieces
 
-    def _encoded(self, tokenised, layer: str, pooling: str, batch_size: int, precision: str, normalize: bool) -> Iterator[tuple[Portion, Tensor]]:
+    def _encoded(
+        self, tokenised, layer: str, pooling: str, batch_size: int, precision: str, normalize: bool
+    ) -> Iterator[tuple[Portion, Tensor]]:
         device = next(self.model.parameters()).device
         size = vector_size(self.model, next(iter(self.model.encoders)), layer=layer, pooling=pooling)
         for portion, pieces in tokenised:

@@ -90,7 +90,9 @@ FORMATS: dict[str, type[VectorFile]] = {".npy": NpyFile, ".parquet": ParquetFile
 def format_of(path: Path) -> type[VectorFile]:
     """Raises ConfigError for a name that ends in none of them."""
     if path.suffix not in FORMATS:
-        raise ConfigError(f"{path}: vectors cannot be written as {path.suffix or 'a file without an ending'!r}; end the name in {', '.join(FORMATS)}")
+        raise ConfigError(
+            f"{path}: vectors cannot be written as {path.suffix or 'a file without an ending'!r}; end the name in {', '.join(FORMATS)}"
+        )
     return FORMATS[path.suffix]
 
 

@@ -21,7 +21,9 @@ def portions_of_columns(blocks: Iterable[list[str]], *, language: int, text: int
         rows = [line.split("\t") for line in lines]
         for number, row in enumerate(rows, start=done + 1):
             if len(row) < max(language, text):
-                raise DataError(f"{place}, line {number}: {len(row)} of the {max(language, text)} columns that are needed; tabs separate them")
+                raise DataError(
+                    f"{place}, line {number}: {len(row)} of the {max(language, text)} columns that are needed; tabs separate them"
+                )
             if row[language - 1] not in known:
                 raise DataError(f"{place}, line {number}: language {row[language - 1]!r} has no encoder; known: {', '.join(sorted(known))}")
         done += len(lines)

@@ -77,5 +77,6 @@ def cast(vectors: Tensor, precision: str) -> Tensor:
     not look at; and nothing has to be known of the other vectors, as ranges over a corpus would.
     """
     if precision == "int8":
-        return (vectors * (127 / vectors.abs().amax(dim=-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny))).round().to(torch.int8)
+        largest = vectors.abs().amax(dim=-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
+        return (vectors * (127 / largest)).round().to(torch.int8)
     return vectors.to(getattr(torch, precision))
