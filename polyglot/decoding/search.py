@@ -75,13 +75,13 @@ class Finished:
         self.hypotheses.append(Hypothesis(score, log_probability, tuple(tokens)))
         self.hypotheses.sort(reverse=True)
 
-    def enough(self, best_live: float, length: int) -> bool:
-        """Whether what is still open cannot be expected to enter the n best: normalised at the current length, it is behind."""
+    def enough(self, best_live: float, limit: int) -> bool:
+        """Whether a whole beam is complete, or what is still open cannot enter the n best even if it grew to its limit at no cost."""
         if len(self.hypotheses) >= self.config.beam:
             return True
         if len(self.hypotheses) < self.config.n_best:
             return False
-        return self.hypotheses[self.config.n_best - 1].score >= best_live / self.config.penalty(length)
+        return self.hypotheses[self.config.n_best - 1].score >= best_live / self.config.penalty(limit + 1)
 
 
 @torch.no_grad()
@@ -112,11 +112,11 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
         totals = totals.masked_fill(ends, -torch.inf)  # where a small vocabulary offers fewer open ones than the beam holds
         open_first = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :beam]
         totals, origins, pieces = (part.gather(1, open_first) for part in (totals, origins, pieces))
-        best = totals[:, 0].tolist()
+        best, longest = totals[:, 0].tolist(), limits.tolist()
         going_on = [
             row
             for row, sentence in enumerate(alive.tolist())
-            if not at_limit[row] and not finished[sentence].enough(best[row], length)
+            if not at_limit[row] and not finished[sentence].enough(best[row], longest[row])
         ]
         keep = torch.tensor(going_on, dtype=torch.long, device=device)
         rows = (origins + torch.arange(len(alive), device=device).unsqueeze(1) * words.shape[1])[keep]

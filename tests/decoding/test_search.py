@@ -129,3 +129,15 @@ def test_the_largest_are_found_wherever_they_stand(columns):
     values, pieces = largest(scores, 5)
     assert torch.equal(values, scores.topk(5, dim=1).values)
     assert torch.equal(values, scores.gather(1, pieces))
+
+
+@pytest.mark.parametrize(("length_penalty", "best"), [(0.0, (3,)), (1.0, (4, 5))])
+def test_a_longer_hypothesis_that_ends_later_can_still_be_the_best(length_penalty, best):
+    """When the short one ends, the long one is behind at that length; its further words cost next to nothing."""
+    likely = torch.full((1, WORDS, WORDS), 0.0)
+    for last, following in {BOS: {3: 0.55, 4: 0.45}, 3: {EOS: 0.85, 5: 0.15}, 4: {5: 1.0}, 5: {EOS: 1.0}}.items():
+        for word, probability in following.items():
+            likely[0, last, word] = probability
+    config = SearchConfig(beam=2, length_penalty=length_penalty)
+    ((found,),) = search(Table(likely.clamp(min=1e-9).log()), Memory(torch.zeros(1, 1, 1)), torch.tensor([3]), config)
+    assert found.tokens == best
