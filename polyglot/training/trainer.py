@@ -120,8 +120,7 @@ class Trainer:
         """Write a checkpoint, and mark it when the last validation was the best one; once a step is enough."""
         if self.saved == self.progress.step:
             return
-        self._look_at_losses(None, flush=True)
-        self._check_parameters()
+        self._check_numbers()
         checkpoint = checkpoints.write(
             self.run.checkpoints,
             step=self.progress.step,
@@ -232,8 +231,9 @@ class Trainer:
             f"batch of {len(lines)} sentences: {'; '.join(lines[:4])}{'; …' if len(lines) > 4 else ''}; {self._what_to_do()}"
         )
 
-    def _check_parameters(self) -> None:
-        """Raises TrainingError rather than let a checkpoint hold anything but numbers."""
+    def _check_numbers(self) -> None:
+        """Raises TrainingError rather than judge or keep what a step spoilt: losses, gradients or parameters that are no numbers."""
+        self._look_at_losses(None, flush=True)
         for name, own in self.parameters.items():
             if not torch.stack([parameter.detach().isfinite().all() for parameter in own.values()]).all():
                 raise TrainingError(f"step {self.progress.step}: the parameters of {name} are no longer numbers; {self._what_to_do()}")
@@ -244,6 +244,7 @@ class Trainer:
         return f"{good}; try a lower learning rate or a smaller training.clip_norm"
 
     def _validate(self) -> None:
+        self._check_numbers()
         self.model.eval()
         result = self.validate()
         by = self.run.config.validation.best_by

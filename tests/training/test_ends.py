@@ -272,6 +272,17 @@ def test_a_gradient_that_is_no_number_stops_before_a_checkpoint_holds_it(tmp_pat
     assert checkpoints.steps(run.checkpoints) == [1, 2, 3]
 
 
+def test_parameters_that_are_no_numbers_are_not_validated(tmp_path):
+    """The step's own loss and gradient may be fine: the optimizer is what spoils them."""
+    run = tiny_run(tmp_path, training={"steps": 20, "checkpoint": {"every": 1}}, validation={"every": 4})
+    trainer = trainer_of(run, lambda model: lambda: pytest.fail("looked at held-out text"))
+    at_step(trainer, 4, lambda: trainer.optimizer.optimizer.register_step_post_hook(lambda *_: poison(trainer, "encoder.en")()))
+    with pytest.raises(TrainingError) as error:
+        trainer.train()
+    expected = "step 4: the parameters of encoder.en are no longer numbers; the last good checkpoint is step 3"
+    assert str(error.value).startswith(expected) and checkpoints.steps(run.checkpoints) == [1, 2, 3]
+
+
 @pytest.mark.parametrize("rate", [1e38, 1e39])
 def test_a_learning_rate_that_is_far_too_high(rate, tmp_path):
     """Whatever happens, no checkpoint holds anything but numbers."""
