@@ -31,6 +31,9 @@ from polyglot.training.log import Log
 from polyglot.training.progress import Progress
 from polyglot.validation import Validation
 
+DIVERGED = 1e18
+"""No parameter of a checkpoint is larger: a sum of such squares leaves float32, which learning never comes near."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trained:
@@ -232,11 +235,16 @@ class Trainer:
         )
 
     def _check_numbers(self) -> None:
-        """Raises TrainingError rather than judge or keep what a step spoilt: losses, gradients or parameters that are no numbers."""
+        """Raises TrainingError rather than judge or keep what a step spoilt: no numbers, or parameters of a size that only divergence has."""
         self._look_at_losses(None, flush=True)
         for name, own in self.parameters.items():
-            if not torch.stack([parameter.detach().isfinite().all() for parameter in own.values()]).all():
+            largest = torch.stack([parameter.detach().abs().max() for parameter in own.values()]).max().item()  # NaN when one is NaN
+            if not math.isfinite(largest):
                 raise TrainingError(f"step {self.progress.step}: the parameters of {name} are no longer numbers; {self._what_to_do()}")
+            if largest > DIVERGED:
+                raise TrainingError(
+                    f"step {self.progress.step}: training has diverged, the parameters of {name} grew to {largest:.1e}; {self._what_to_do()}"
+                )
 
     def _what_to_do(self) -> str:
         kept = checkpoints.steps(self.run.checkpoints)
