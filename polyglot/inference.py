@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -112,7 +113,10 @@ class Translator(SentenceEncoder):
         return [best.text for best, *_ in self.hypotheses(sentences, source=source, target=target, **search_settings)]
 
     def hypotheses(self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any) -> list[list[Translation]]:
-        """The n best translations of each sentence with their scores, best first."""
+        """The n best translations of each sentence with their scores, best first.
+
+        Raises CheckpointError where the parameters give scores that are no numbers: there would be nothing to rank.
+        """
         self.check(source, target)
         config = self._search_config(search_settings)
         pieces = self.encode_text(sentences, source)
@@ -123,6 +127,8 @@ class Translator(SentenceEncoder):
             with torch.inference_mode():
                 memory = self.model.encode(source, tokens, mask)
                 found = search(decoder, memory, mask.sum(dim=1), config)
+            if not all(own and all(math.isfinite(one.score) for one in own) for own in found):
+                raise CheckpointError(self._no_scores(source, target))
             for row, hypotheses in zip(rows, self._texts(found, target)):
                 results[row] = hypotheses
         return results
@@ -176,6 +182,12 @@ class Translator(SentenceEncoder):
         if config.n_best > config.beam and "n_best" in given:
             raise ConfigError(f"n_best: {config.n_best} hypotheses cannot come from a beam of {config.beam}")
         return config.model_copy(update={"n_best": min(config.n_best, config.beam)})
+
+    def _no_scores(self, source: str, target: str) -> str:
+        place, chosen = self.description.get("run", "this model"), self.description.get("checkpoint")
+        steps = ", ".join(map(str, self.description.get("steps", ())))
+        where = f"{place}, checkpoint {chosen} (step {steps})" if steps else place
+        return f"{where}: scores of {source}-{target} are no numbers, so nothing can be translated; choose another checkpoint"
 
     def _padded(self, sentences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         tokens, mask = pad(sentences)

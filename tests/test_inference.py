@@ -232,6 +232,20 @@ def test_which_checkpoint(run, tmp_path):
         Translator.load(run, checkpoint="7")
 
 
+@pytest.mark.parametrize("like", [None, "opennmt"])
+@pytest.mark.parametrize("component", ["encoder.de", "bridge", "decoder.en"])
+def test_scores_that_are_no_numbers_are_a_sentence(component, like, run):
+    """In a checkpoint that something else wrote, say; ours hold only numbers."""
+    translator = Translator.load(run, checkpoint="40")
+    with torch.no_grad():
+        for parameter in translator.model.component_parameters()[component].values():
+            parameter.fill_(torch.nan)
+    sentence = f"{run.path.name}, checkpoint 40 (step 40): scores of de-en are no numbers, so nothing can be translated; choose another checkpoint"
+    for beam in (1, 3):
+        with pytest.raises(CheckpointError, match=re.escape(sentence)):
+            translator.translate(["ein Hund", "", "zwei"], **of("de-en"), beam=beam, like=like)
+
+
 # What cannot be meant ----------------------------------------------------------------------------------------------------
 
 

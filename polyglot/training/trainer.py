@@ -31,6 +31,9 @@ from polyglot.training.log import Log
 from polyglot.training.progress import Progress
 from polyglot.validation import Validation
 
+DIVERGED = 1e18
+"""No parameter of a checkpoint is larger: a sum of such squares leaves float32, which learning never comes near."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trained:
@@ -120,8 +123,7 @@ class Trainer:
         """Write a checkpoint, and mark it when the last validation was the best one; once a step is enough."""
         if self.saved == self.progress.step:
             return
-        self._look_at_losses(None, flush=True)
-        self._check_parameters()
+        self._check_numbers()
         checkpoint = checkpoints.write(
             self.run.checkpoints,
             step=self.progress.step,
@@ -232,11 +234,17 @@ class Trainer:
             f"batch of {len(lines)} sentences: {'; '.join(lines[:4])}{'; …' if len(lines) > 4 else ''}; {self._what_to_do()}"
         )
 
-    def _check_parameters(self) -> None:
-        """Raises TrainingError rather than let a checkpoint hold anything but numbers."""
+    def _check_numbers(self) -> None:
+        """Raises TrainingError rather than judge or keep what a step spoilt: no numbers, or parameters of a size that only divergence has."""
+        self._look_at_losses(None, flush=True)
         for name, own in self.parameters.items():
-            if not torch.stack([parameter.detach().isfinite().all() for parameter in own.values()]).all():
+            largest = torch.stack([parameter.detach().abs().max() for parameter in own.values()]).max().item()  # NaN when one is NaN
+            if not math.isfinite(largest):
                 raise TrainingError(f"step {self.progress.step}: the parameters of {name} are no longer numbers; {self._what_to_do()}")
+            if largest > DIVERGED:
+                raise TrainingError(
+                    f"step {self.progress.step}: training has diverged, the parameters of {name} grew to {largest:.1e}; {self._what_to_do()}"
+                )
 
     def _what_to_do(self) -> str:
         kept = checkpoints.steps(self.run.checkpoints)
@@ -244,6 +252,7 @@ class Trainer:
         return f"{good}; try a lower learning rate or a smaller training.clip_norm"
 
     def _validate(self) -> None:
+        self._check_numbers()
         self.model.eval()
         result = self.validate()
         by = self.run.config.validation.best_by

@@ -218,10 +218,10 @@ def test_without_validation_text_the_newest_is_the_best(tmp_path):
 # A loss that is no number ------------------------------------------------------------------------------------------------
 
 
-def poison(trainer, component="encoder.de"):
+def poison(trainer, component="encoder.de", value=math.nan):
     def act():
         with torch.no_grad():
-            next(iter(trainer.parameters[component].values())).fill_(math.nan)
+            next(iter(trainer.parameters[component].values())).fill_(value)
 
     return act
 
@@ -272,13 +272,37 @@ def test_a_gradient_that_is_no_number_stops_before_a_checkpoint_holds_it(tmp_pat
     assert checkpoints.steps(run.checkpoints) == [1, 2, 3]
 
 
+def test_parameters_that_are_no_numbers_are_not_validated(tmp_path):
+    """The step's own loss and gradient may be fine: the optimizer is what spoils them."""
+    run = tiny_run(tmp_path, training={"steps": 20, "checkpoint": {"every": 1}}, validation={"every": 4})
+    trainer = trainer_of(run, lambda model: lambda: pytest.fail("looked at held-out text"))
+    at_step(trainer, 4, lambda: trainer.optimizer.optimizer.register_step_post_hook(lambda *_: poison(trainer, "encoder.en")()))
+    with pytest.raises(TrainingError) as error:
+        trainer.train()
+    expected = "step 4: the parameters of encoder.en are no longer numbers; the last good checkpoint is step 3"
+    assert str(error.value).startswith(expected) and checkpoints.steps(run.checkpoints) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("validating_every", [4, 1000])
+@pytest.mark.parametrize("value", [1e30, -1e30])
+def test_a_step_that_diverged_does_not_push_out_the_last_good_checkpoint(value, validating_every, tmp_path):
+    """Its parameters are numbers still, which only the next step would show to be worth nothing."""
+    run = tiny_run(tmp_path, training={"steps": 20, "checkpoint": {"every": 1, "keep": 1}}, validation={"every": validating_every})
+    trainer = trainer_of(run, validating(1.0))
+    at_step(trainer, 4, lambda: trainer.optimizer.optimizer.register_step_post_hook(lambda *_: poison(trainer, "encoder.en", value)()))
+    sentence = r"step 4: training has diverged, the parameters of encoder.en grew to 1.0e\+30; the last good checkpoint is step 3; try a lower"
+    with pytest.raises(TrainingError, match=sentence):
+        trainer.train()
+    assert checkpoints.steps(run.checkpoints) == [3] and not lines(run, "validation")
+
+
 @pytest.mark.parametrize("rate", [1e38, 1e39])
 def test_a_learning_rate_that_is_far_too_high(rate, tmp_path):
     """Whatever happens, no checkpoint holds anything but numbers."""
     run = tiny_run(
         tmp_path, optimizer={"type": "sgd", "learning_rate": rate}, training={"steps": 30, "clip_norm": None, "checkpoint": {"every": 1}}
     )
-    with pytest.raises(TrainingError, match="no longer (a number|numbers)"):
+    with pytest.raises(TrainingError, match="no longer (a number|numbers)|training has diverged"):
         train(run)
     for checkpoint in checkpoints.choose(run.checkpoints, "average:9") if checkpoints.steps(run.checkpoints) else ():
         for name in ("bridge", "encoder.de", "decoder.en", "encoder.en"):
