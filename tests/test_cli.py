@@ -308,6 +308,10 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
         (["schedule=with_copys"], ["no schedule named 'with_copys'. Did you mean 'with_copies'?"]),
         (["vocabulary={languages: {xx: {size: 9}}}"], ["vocabulary.languages.xx: no language named 'xx'"]),
         (
+            ["data.train.0.weight=1e300", "search.length_penalty=1000"],
+            ["data.train.0.weight: found 1.0e+300; expected at most 1000", "search.length_penalty: found 1000; expected at most 10"],
+        ),
+        (
             ["model.encoder=lsmt", "training.steps=0", "seeed=3", "batching.size=big"],
             [
                 "4 problems",
@@ -370,6 +374,12 @@ def test_text_that_cannot_be_used(what, sentence, folder, polyglot):
     said = polyglot.refuses("train", "mine.yaml", "run=other")
     assert said.splitlines()[-1].startswith(f"error: {sentence}"), said
     assert not Path("other/checkpoints").exists()
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_a_weight_that_leaves_nothing_to_train_on(dry, folder, polyglot):
+    said = polyglot.refuses("train", "mine.yaml", "run=other", "data.train.0.weight=0.0001", *dry)
+    assert "error: weight 0.0001 leaves none of the 5 pairs of en-de" in said and not Path("other").exists()
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
