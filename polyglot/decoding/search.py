@@ -23,7 +23,7 @@ class SearchConfig(ComponentConfig):
 
     beam: int = Field(5, ge=1)
     """Hypotheses kept for each sentence; 1 is greedy."""
-    length_penalty: float = Field(1.0, ge=0)
+    length_penalty: float = Field(1.0, ge=0, le=10)
     """α: log-probabilities are divided by a penalty that grows with the length; 0 compares them as they are."""
     length_normalisation: Literal["power", "gnmt"] = "power"
     """The penalty of length l: `power` is l^α, `gnmt` is ((5 + l) / 6)^α (Wu et al. 2016, section 7)."""
