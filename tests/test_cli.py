@@ -850,6 +850,16 @@ def test_fetch_shows_the_licence_and_verifies(folder, polyglot, monkeypatch):
 # As a process of its own -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which is Linux's")
+@pytest.mark.parametrize("arguments", [("show", "phrasebook"), ("show",), ("--version",), TRANSLATE], ids=" ".join)
+def test_a_full_disk_behind_standard_output_is_a_sentence(arguments, folder):
+    with open("/dev/full", "w") as full:
+        process = start(*arguments, stdout=full)
+        said = process.communicate(b"es regnet\n", timeout=60)[1].decode()
+    assert process.returncode == 2 and "Traceback" not in said and "Exception ignored" not in said, said
+    assert said.endswith("cannot be written: No space left on device; make room there\n")
+
+
 def start(*arguments: str, **given) -> subprocess.Popen:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([sys.executable, "-m", "polyglot", *arguments], env=ENVIRONMENT, **{**pipes, **given})
