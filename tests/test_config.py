@@ -584,3 +584,22 @@ def test_yaml_runs_no_code(tmp_path):
     (tmp_path / "evil.yaml").write_text("a: !!python/object/apply:os.system ['true']\n")
     with pytest.raises(ConfigError, match="line 1: no valid YAML"):
         read_yaml(tmp_path / "evil.yaml")
+
+
+@pytest.mark.parametrize(
+    ("key", "most"),
+    [
+        ("model.embedding.size", 65536),
+        ("model.encoder.size", 65536),
+        ("model.encoder.layers", 256),
+        ("model.initial_range", 10),
+        ("vocabulary.size", 1000000),
+        ("schedule.copy_weight", 1000),
+        ("search.max_length_extra", 10000),
+        ("search.max_length_ratio", 100),
+        ("data.filter.max_ratio", 1000),
+    ],
+)
+def test_what_no_machine_can_do_is_refused(key, most, load, problems):
+    load(MINIMAL, f"{key}={most}")
+    assert problems(MINIMAL, f"{key}={most + 1}") == [f"{key}: found {most + 1}; expected at most {most}"]
