@@ -463,6 +463,8 @@ def test_a_schedule_of_the_users(load, tmp_path):
         ("data.train.7.path=x", "'data.train.7.path=x': '7' is no item of a list of 1; they count from 0"),
         ("data.train.first.path=x", "'data.train.first.path=x': 'first' is no item of a list of 1"),
         ("training.steps=[1", "training.steps: '[1': no valid YAML"),
+        ("schedule.pairs=[*-en]", """schedule.pairs: '[*-en]': no valid YAML; what begins with * needs quotes: '["*-en"]'"""),
+        ("schedule.pairs=[de-en, *-*]", """schedule.pairs: '[de-en, *-*]': no valid YAML; what begins with * needs quotes: '[de-en, "*-*"]'"""),
         ("schedule.base=foo", "schedule: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual"),
         ("nonsense.deep.key=1", "nonsense: no key named 'nonsense'."),
     ],
@@ -487,6 +489,12 @@ def test_overrides_and_schedules_that_cannot_be_meant_are_said_with_everything_e
 def test_a_schedule_that_is_none_is_said_of_what_the_user_wrote(overrides, problems):
     [problem] = problems(MINIMAL, *overrides)
     assert problem.startswith("schedule: nope: neither a file nor shipped with Polyglot: no schedule named 'nope'. Known: bilingual")
+
+
+def test_a_pattern_without_quotes_in_a_file(problems, load):
+    [problem] = problems(MINIMAL + "schedule:\n  pairs: [*-en]\n")
+    assert "line 5: no valid YAML: " in problem and problem.endswith("""; what begins with * needs quotes: 'pairs: ["*-en"]'""")
+    load(MINIMAL, 'schedule.pairs=["*-en"]')
 
 
 def test_what_a_wrong_override_would_have_set_is_not_missed_as_well(problems):
