@@ -611,3 +611,13 @@ def test_yaml_runs_no_code(tmp_path):
 def test_what_no_machine_can_do_is_refused(key, most, load, problems):
     load(MINIMAL, f"{key}={most}")
     assert problems(MINIMAL, f"{key}={most + 1}") == [f"{key}: found {most + 1}; expected at most {most}"]
+
+
+def test_the_users_folder_in_paths(load, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    pairs = "{type: text, pairs: {de-en: [~/a.de, ~/a.en]}}"
+    table = "{type: tsv, path: ~/a.tsv, columns: {de: 1, en: 2}}"
+    config = load(MINIMAL, "run=~/zz", "data.folder=~/text", "data.train.0.path=~/{language}", f"data.test=[{pairs}, {table}]", "initialize={bridge: ~/other}")
+    assert (config.run, config.data.folder, config.initialize["bridge"].run) == ("/home/me/zz", "/home/me/text", "/home/me/other")
+    assert config.data.train[0].path == "/home/me/{language}"
+    assert config.data.test[0].pairs["de-en"] == ["/home/me/a.de", "/home/me/a.en"] and config.data.test[1].path == "/home/me/a.tsv"
