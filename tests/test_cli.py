@@ -228,6 +228,13 @@ def test_a_run_directory_that_exists_is_not_touched(dry, folder, polyglot):
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_a_file_is_no_place_for_a_run(dry, folder, polyglot):
+    before = contents(folder)
+    said = polyglot.refuses("train", "mine.yaml", "run=train.de", *dry)
+    assert said == "error: train.de: is a file, and a run is a folder; choose another name with run=…\n" and contents(folder) == before
+
+
 def test_nothing_to_resume(folder, polyglot):
     said = polyglot.refuses("train", "runs/nobody", "--resume")
     assert "runs/nobody: no run directory: there is nothing; a run is the folder that" in said
