@@ -196,8 +196,13 @@ def _default(field: FieldInfo, place: str) -> str:
     if isinstance(value, dict) and value.keys() == {"type"}:
         value = value["type"]
     if isinstance(value, list):
-        return f"`[{', '.join(map(str, value))}]`"
-    return f"`{value}`" if isinstance(value, str) else f"`{write_yaml({'value': value}).removeprefix('value: ').strip()}`"
+        return f"`[{', '.join(map(_written, value))}]`"
+    return f"`{value}`" if isinstance(value, str) else f"`{_written(value)}`"
+
+
+def _written(value: Any) -> str:
+    """As it stands in a file: with quotes where YAML wants them."""
+    return write_yaml({"value": value}).removeprefix("value: ").strip()
 
 
 def _items(annotation: Any) -> Iterator[type[BaseModel]]:

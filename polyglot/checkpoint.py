@@ -39,12 +39,15 @@ class Checkpoint:
         """Raises CheckpointError when there is no readable manifest."""
         try:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+            if not isinstance(manifest, dict):
+                raise ValueError("it holds no mapping")
             if manifest.pop("checksum", None) not in (None, _checksum(manifest)):
                 raise ValueError("its own checksum differs")
-            if not isinstance(manifest["files"], dict) or not isinstance(manifest["step"], int):
-                raise ValueError("`files` or `step` is something else")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({error})") from None
+            if not isinstance(manifest.get("files"), dict) or not isinstance(manifest.get("step"), int):
+                raise ValueError("`files` or `step` is missing or something else")
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({why}); choose another checkpoint") from None
         return cls(path, manifest)
 
     @property
@@ -90,7 +93,9 @@ class Checkpoint:
         try:
             content = (self.path / file).read_bytes()
         except OSError as error:
-            raise CheckpointError(f"{self.path / file}: cannot be read: {error.strerror}") from None
+            raise CheckpointError(
+                f"{self.path / file}: cannot be read: {error.strerror}; put the file back, or choose another checkpoint"
+            ) from None
         found, expected = hashlib.sha256(content).hexdigest(), self.manifest["files"].get(file)
         if found != expected:
             raise CheckpointError(

@@ -20,7 +20,7 @@ from polyglot.model.losses import LossesConfig
 from polyglot.model.model import ModelConfig
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.problems import sentences
-from polyglot.registry import ComponentConfig
+from polyglot.registry import ComponentConfig, HomePath
 from polyglot.schedule import SCHEDULES, tasks_of
 from polyglot.sharing import Sharing, SharingConfig
 from polyglot.task import LANGUAGE_CODE, LanguagePair, Task, match_pairs
@@ -38,7 +38,7 @@ Settings = TypeVar("Settings", bound=BaseModel)
 class DataConfig(ComponentConfig):
     """Where the text is."""
 
-    folder: str = "."
+    folder: HomePath = "."
     """Where relative paths of the corpora start; itself relative to where the program is called."""
     train: CorpusList = Field(min_length=1)
     """Corpora that are trained on; a task uses every one that has its pair."""
@@ -125,7 +125,7 @@ class ValidationConfig(ComponentConfig):
 class InitialConfig(ComponentConfig):
     """Where components start from."""
 
-    run: str
+    run: HomePath
     """A run directory, or one that `polyglot export` wrote."""
     checkpoint: str | int = "best"
     """`best`, `last`, a step, or `average:N`."""
@@ -140,7 +140,7 @@ class Config(ComponentConfig):
     """The languages, by codes such as `de` or `zh_Hans`."""
     seed: int = Field(1, ge=0, lt=2**64)
     """Where all randomness comes from."""
-    run: str | None = None
+    run: HomePath | None = None
     """The run directory; by default `runs/` and the name of the configuration."""
     data: DataConfig
     """Where the text is."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from polyglot.errors import ConfigError, unknown_name
 
@@ -17,6 +18,9 @@ class ComponentConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
+
+HomePath = Annotated[str, AfterValidator(os.path.expanduser)]
+"""A path whose `~` stands for the user's folder: behind `key=` or in YAML, no shell replaces it."""
 
 Component = TypeVar("Component")
 

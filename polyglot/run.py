@@ -85,7 +85,9 @@ class Run:
 
     def check_new(self) -> None:
         """Raises CheckpointError when the directory holds something already: no run is begun on top of another."""
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        if self.path.exists() and not self.path.is_dir():
+            raise CheckpointError(f"{self.path}: is a file, and a run is a folder; choose another name with run=…")
+        if self.path.is_dir() and any(self.path.iterdir()):
             raise CheckpointError(
                 f"{self.path}: exists; continue it with `polyglot train {self.path} --resume`, choose another with run=…, or remove it"
             )

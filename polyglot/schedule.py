@@ -49,7 +49,7 @@ class Schedule:
         """Pairs that do not, in the same manner; `de-de` is a copy."""
         copies: bool | list[str] = False
         """Languages that also learn to copy their own sentences; true for all."""
-        copy_weight: float = Field(1.0, gt=0)
+        copy_weight: float = Field(1.0, gt=0, le=1000)
         """Weight of a copy beside a pair's 1."""
         tasks_per_update: int = Field(1, ge=1)
         """How many tasks contribute a batch to each update."""
@@ -135,7 +135,7 @@ class Weighted(Schedule):
     """By weights that the user names."""
 
     class Config(Schedule.Config):
-        weights: dict[str, Annotated[float, Field(gt=0)]] = {}
+        weights: dict[str, Annotated[float, Field(gt=0, le=1_000_000)]] = {}
         """Weight of single pairs, such as `de-en: 2.0`; the others have 1."""
 
     def share(self, task: Task) -> float:

@@ -13,6 +13,8 @@ from polyglot.errors import ConfigError
 SHOWN = 60  # characters of a value in a message
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$")
 
+STARRED = re.compile(r"(?<![^\s\[{,:])\*[^\s,\]}]*")
+
 
 class _Loader(yaml.SafeLoader):
     """YAML 1.2's scalars: `no` is Norwegian, not false; `1e-3` is a number, not a word. A key given twice is refused."""
@@ -46,7 +48,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
         values = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506: a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ConfigError(f"{path}: {line}no valid YAML: {error.problem}") from None
+        lines = path.read_text(encoding="utf-8").splitlines()
+        hint = _quotes(lines[error.problem_mark.line]) if line and error.problem_mark.line < len(lines) else ""
+        raise ConfigError(f"{path}: {line}no valid YAML: {error.problem}{hint}") from None
     except yaml.reader.ReaderError as error:
         raise ConfigError(f"{path}: no valid YAML: the character U+{error.character:04X} is not allowed") from None
     except UnicodeDecodeError as error:
@@ -68,7 +72,13 @@ def parse_value(text: str) -> Any:
     try:
         return yaml.load(text, _Loader)  # noqa: S506: a SafeLoader
     except (yaml.YAMLError, RecursionError):
-        raise ConfigError(f"{text[:SHOWN]!r}: no valid YAML") from None
+        raise ConfigError(f"{text[:SHOWN]!r}: no valid YAML{_quotes(text)}") from None
+
+
+def _quotes(text: str) -> str:
+    """What to do where a pattern such as `*-en` stands without quotes, which YAML takes for a reference to something else."""
+    quoted = STARRED.sub(r'"\g<0>"', text.strip())
+    return f"; what begins with * needs quotes: {quoted[:SHOWN]!r}" if quoted != text.strip() else ""
 
 
 def as_written(value: Any) -> str:

@@ -228,6 +228,13 @@ def test_a_run_directory_that_exists_is_not_touched(dry, folder, polyglot):
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_a_file_is_no_place_for_a_run(dry, folder, polyglot):
+    before = contents(folder)
+    said = polyglot.refuses("train", "mine.yaml", "run=train.de", *dry)
+    assert said == "error: train.de: is a file, and a run is a folder; choose another name with run=…\n" and contents(folder) == before
+
+
 def test_nothing_to_resume(folder, polyglot):
     said = polyglot.refuses("train", "runs/nobody", "--resume")
     assert "runs/nobody: no run directory: there is nothing; a run is the folder that" in said
@@ -308,6 +315,10 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
         (["schedule=with_copys"], ["no schedule named 'with_copys'. Did you mean 'with_copies'?"]),
         (["vocabulary={languages: {xx: {size: 9}}}"], ["vocabulary.languages.xx: no language named 'xx'"]),
         (
+            ["data.train.0.weight=1e300", "search.length_penalty=1000"],
+            ["data.train.0.weight: found 1.0e+300; expected at most 1000", "search.length_penalty: found 1000; expected at most 10"],
+        ),
+        (
             ["model.encoder=lsmt", "training.steps=0", "seeed=3", "batching.size=big"],
             [
                 "4 problems",
@@ -370,6 +381,12 @@ def test_text_that_cannot_be_used(what, sentence, folder, polyglot):
     said = polyglot.refuses("train", "mine.yaml", "run=other")
     assert said.splitlines()[-1].startswith(f"error: {sentence}"), said
     assert not Path("other/checkpoints").exists()
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
+def test_a_weight_that_leaves_nothing_to_train_on(dry, folder, polyglot):
+    said = polyglot.refuses("train", "mine.yaml", "run=other", "data.train.0.weight=0.0001", *dry)
+    assert "error: weight 0.0001 leaves none of the 5 pairs of en-de" in said and not Path("other").exists()
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
@@ -838,6 +855,16 @@ def test_fetch_shows_the_licence_and_verifies(folder, polyglot, monkeypatch):
 
 
 # As a process of its own -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which is Linux's")
+@pytest.mark.parametrize("arguments", [("show", "phrasebook"), ("show",), ("--version",), TRANSLATE], ids=" ".join)
+def test_a_full_disk_behind_standard_output_is_a_sentence(arguments, folder):
+    with open("/dev/full", "w") as full:
+        process = start(*arguments, stdout=full)
+        said = process.communicate(b"es regnet\n", timeout=60)[1].decode()
+    assert process.returncode == 2 and "Traceback" not in said and "Exception ignored" not in said, said
+    assert said.endswith("cannot be written: No space left on device; make room there\n")
 
 
 def start(*arguments: str, **given) -> subprocess.Popen:

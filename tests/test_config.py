@@ -463,6 +463,8 @@ def test_a_schedule_of_the_users(load, tmp_path):
         ("data.train.7.path=x", "'data.train.7.path=x': '7' is no item of a list of 1; they count from 0"),
         ("data.train.first.path=x", "'data.train.first.path=x': 'first' is no item of a list of 1"),
         ("training.steps=[1", "training.steps: '[1': no valid YAML"),
+        ("schedule.pairs=[*-en]", """schedule.pairs: '[*-en]': no valid YAML; what begins with * needs quotes: '["*-en"]'"""),
+        ("schedule.pairs=[de-en, *-*]", """schedule.pairs: '[de-en, *-*]': no valid YAML; what begins with * needs quotes: '[de-en, "*-*"]'"""),
         ("schedule.base=foo", "schedule: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual"),
         ("nonsense.deep.key=1", "nonsense: no key named 'nonsense'."),
     ],
@@ -487,6 +489,12 @@ def test_overrides_and_schedules_that_cannot_be_meant_are_said_with_everything_e
 def test_a_schedule_that_is_none_is_said_of_what_the_user_wrote(overrides, problems):
     [problem] = problems(MINIMAL, *overrides)
     assert problem.startswith("schedule: nope: neither a file nor shipped with Polyglot: no schedule named 'nope'. Known: bilingual")
+
+
+def test_a_pattern_without_quotes_in_a_file(problems, load):
+    [problem] = problems(MINIMAL + "schedule:\n  pairs: [*-en]\n")
+    assert "line 5: no valid YAML: " in problem and problem.endswith("""; what begins with * needs quotes: 'pairs: ["*-en"]'""")
+    load(MINIMAL, 'schedule.pairs=["*-en"]')
 
 
 def test_what_a_wrong_override_would_have_set_is_not_missed_as_well(problems):
@@ -584,3 +592,32 @@ def test_yaml_runs_no_code(tmp_path):
     (tmp_path / "evil.yaml").write_text("a: !!python/object/apply:os.system ['true']\n")
     with pytest.raises(ConfigError, match="line 1: no valid YAML"):
         read_yaml(tmp_path / "evil.yaml")
+
+
+@pytest.mark.parametrize(
+    ("key", "most"),
+    [
+        ("model.embedding.size", 65536),
+        ("model.encoder.size", 65536),
+        ("model.encoder.layers", 256),
+        ("model.initial_range", 10),
+        ("vocabulary.size", 1000000),
+        ("schedule.copy_weight", 1000),
+        ("search.max_length_extra", 10000),
+        ("search.max_length_ratio", 100),
+        ("data.filter.max_ratio", 1000),
+    ],
+)
+def test_what_no_machine_can_do_is_refused(key, most, load, problems):
+    load(MINIMAL, f"{key}={most}")
+    assert problems(MINIMAL, f"{key}={most + 1}") == [f"{key}: found {most + 1}; expected at most {most}"]
+
+
+def test_the_users_folder_in_paths(load, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    pairs = "{type: text, pairs: {de-en: [~/a.de, ~/a.en]}}"
+    table = "{type: tsv, path: ~/a.tsv, columns: {de: 1, en: 2}}"
+    config = load(MINIMAL, "run=~/zz", "data.folder=~/text", "data.train.0.path=~/{language}", f"data.test=[{pairs}, {table}]", "initialize={bridge: ~/other}")
+    assert (config.run, config.data.folder, config.initialize["bridge"].run) == ("/home/me/zz", "/home/me/text", "/home/me/other")
+    assert config.data.train[0].path == "/home/me/{language}"
+    assert config.data.test[0].pairs["de-en"] == ["/home/me/a.de", "/home/me/a.en"] and config.data.test[1].path == "/home/me/a.tsv"

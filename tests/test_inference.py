@@ -256,6 +256,7 @@ def test_scores_that_are_no_numbers_are_a_sentence(component, like, run):
         ({"bem": 3}, "bem: no key named 'bem'. Did you mean 'beam'?"),
         ({"beam": "5"}, "beam: found '5'; expected a whole number"),
         ({"length_penalty": -1.0}, "length_penalty: found -1.0"),
+        ({"length_penalty": 1e308}, "length_penalty: found 1.0e+308; expected at most 10"),
         ({"beam": 2, "n_best": 3}, "n_best: 3 hypotheses cannot come from a beam of 2"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -28,7 +29,7 @@ class Verbs(TyperGroup):
             super().invoke(context)
             sys.stdout.flush()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that what is left in the buffer disturbs nobody
+            _leave_output()
             raise typer.Exit from None
 
 
@@ -50,6 +51,7 @@ app = typer.Typer(
 )
 screen = Screen()
 logger = logging.getLogger("polyglot")
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 OUT_OF_MEMORY = (
     "lower batching.size (by: tokens bounds the widest batch) or the sizes of the model, or the beam of a search; "
     "what training needs, `polyglot train … --dry-run` estimates"
@@ -73,6 +75,14 @@ def main() -> None:
         aside.print("[bold red]error:[/] ", end="")
         aside.print(str(error), markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _leave_output()
+        aside.print("[bold red]error:[/] ", end="")
+        place = error.filename or "standard output, or a file of this command"
+        aside.print(f"{place}: cannot be written: {error.strerror}; make room there", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
     except (MemoryError, RuntimeError) as error:
         if not _is_out_of_memory(error):
             raise
@@ -82,6 +92,11 @@ def main() -> None:
     except KeyboardInterrupt:
         aside.print("interrupted")
         sys.exit(130)
+
+
+def _leave_output() -> None:
+    """What is left in the buffer of standard output disturbs nobody when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -21,7 +21,7 @@ def translate(
     source: Annotated[str, typer.Option("--from", help="Language of the sentences.")] = ...,
     target: Annotated[str, typer.Option("--to", help="Language to translate into.")] = ...,
     beam: Annotated[Optional[int], typer.Option(min=1, help="Hypotheses kept for each sentence; 1 is greedy. Default: the run's.")] = None,
-    length_penalty: Annotated[Optional[float], typer.Option(min=0, help="α of the length penalty. Default: the run's.")] = None,
+    length_penalty: Annotated[Optional[float], typer.Option(min=0, max=10, help="α of the length penalty. Default: the run's.")] = None,
     n_best: Annotated[
         Optional[int], typer.Option(min=1, help="Print so many for each line: number, score, log-probability, text, between tabs.")
     ] = None,

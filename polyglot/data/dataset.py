@@ -12,6 +12,7 @@ from polyglot.batch import Batch
 from polyglot.data.cache import cached, fingerprint
 from polyglot.data.corpora import Corpora, ParallelText
 from polyglot.data.filters import FilterConfig, keep
+from polyglot.errors import DataError
 from polyglot.task import Task
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
@@ -25,7 +26,10 @@ LINES = 1 << 15  # tokenised at once; also one chunk of the table
 
 
 class TaskDataset:
-    """What one epoch of one task holds: N sentence pairs that the filters kept, repeated as the weights of their corpora say."""
+    """What one epoch of one task holds: N sentence pairs that the filters kept, repeated as the weights of their corpora say.
+
+    Raises DataError when none is left.
+    """
 
     def __init__(
         self,
@@ -42,6 +46,8 @@ class TaskDataset:
         self._parts = [_Part(text, task, vocabularies, normalisers) for text in corpora.parallel(task.pair)]
         rows = self._kept(filters)
         weighted = [_weighted(own, part.text.weight, seed=seed) for own, part in zip(rows, self._parts, strict=True)]
+        if any(map(len, rows)) and not any(map(len, weighted)):
+            raise DataError(_none_left(rows, self._parts, task))
         self._part = numpy.repeat(numpy.arange(len(self._parts), dtype=numpy.int32), [len(own) for own in weighted])  # (N,)
         self._row = numpy.concatenate(weighted)  # (N,)
         self.source_lengths = numpy.concatenate([part.source.lengths[own] for part, own in zip(self._parts, weighted, strict=True)])
@@ -123,6 +129,12 @@ class Pieces:
         chunk = int(numpy.searchsorted(self._first, row, side="right")) - 1
         start, end = self._starts[chunk][row - self._first[chunk] :][:2]
         return self._pieces[chunk][start:end]
+
+
+def _none_left(rows: Sequence[NDArray[numpy.int64]], parts: Sequence[_Part], task: Task) -> str:
+    """The sentence for weights so small that not one sentence pair is drawn."""
+    each = [f"weight {part.text.weight:g} leaves none of the {len(own)} pairs of {task.name}" for own, part in zip(rows, parts) if len(own)]
+    return f"{'; '.join(each)}; give {'it' if len(each) == 1 else 'one of them'} a larger weight in data.train"
 
 
 def _weighted(rows: NDArray[numpy.int64], weight: float, *, seed: int) -> NDArray[numpy.int64]:

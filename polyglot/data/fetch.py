@@ -224,7 +224,7 @@ def _network(url: str, part: Path) -> Iterator[None]:
         elif error.code not in PASSING_STATUSES:
             raise DataError(
                 f"{url}: the server answered {error.code} {error.reason}, so this address does not offer the file. "
-                "What was fetched before is kept; a mirror with the same files can be given as base_url"
+                "What was fetched before is kept; a mirror with the same files can be given: --mirror ADDRESS (base_url in Python)"
             ) from error
         raise _Interrupted(f"{error.code} {error.reason}") from error
     except (ValueError, InvalidURL) as error:

@@ -19,7 +19,7 @@ class FilterConfig(ComponentConfig):
     max_length: int = Field(default=100, ge=1)
     """The longest sentence on either side."""
 
-    max_ratio: float | None = Field(default=9.0, ge=1)
+    max_ratio: float | None = Field(default=9.0, ge=1, le=1000)
     """How many times longer the longer side may be, or null; 9 is what Moses' clean-corpus-n.perl uses."""
 
 

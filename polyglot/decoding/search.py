@@ -21,15 +21,15 @@ GROUP = 32
 class SearchConfig(ComponentConfig):
     """How translations are searched for."""
 
-    beam: int = Field(5, ge=1)
+    beam: int = Field(5, ge=1, le=1000)
     """Hypotheses kept for each sentence; 1 is greedy."""
-    length_penalty: float = Field(1.0, ge=0)
+    length_penalty: float = Field(1.0, ge=0, le=10)
     """α: log-probabilities are divided by a penalty that grows with the length; 0 compares them as they are."""
     length_normalisation: Literal["power", "gnmt"] = "power"
     """The penalty of length l: `power` is l^α, `gnmt` is ((5 + l) / 6)^α (Wu et al. 2016, section 7)."""
-    max_length_ratio: float = Field(2.0, ge=0)
+    max_length_ratio: float = Field(2.0, ge=0, le=100)
     """A translation has at most this many pieces for each source piece …"""
-    max_length_extra: int = Field(20, ge=1)
+    max_length_extra: int = Field(20, ge=1, le=10_000)
     """… and this many more."""
     n_best: int = Field(1, ge=1)
     """Hypotheses returned for each sentence, at most `beam`."""

@@ -116,8 +116,14 @@ class Protocol(ComponentConfig):
         return self.test_sets or {"": self.test}
 
     def search_of(self, config: SearchConfig) -> SearchConfig:
-        """The run's search with what differs laid over it; one hypothesis a sentence is enough for scores."""
-        return config.model_copy(update={**self.search.model_dump(exclude_unset=True), "n_best": 1})
+        """The run's search with what differs laid over it; one hypothesis a sentence is enough for scores.
+
+        Raises ConfigError for more hypotheses than the beam has.
+        """
+        result = config.model_copy(update={**self.search.model_dump(exclude_unset=True), "n_best": 1})
+        if self.search.n_best > result.beam:
+            raise ConfigError(f"search.n_best: {self.search.n_best} hypotheses cannot come from a beam of {result.beam}")
+        return result
 
     def pairs_of(self, translator: Translator, languages: Sequence[str], trained: Sequence[LanguagePair]) -> list[LanguagePair]:
         """The directions, in the order of the languages. Raises ConfigError for one that the run has no components for."""

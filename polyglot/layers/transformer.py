@@ -26,11 +26,11 @@ EPSILON = 1e-6
 class BlockConfig(ComponentConfig):
     """What Transformer layers of any size share."""
 
-    layers: int = Field(6, ge=1)
+    layers: int = Field(6, ge=1, le=256)
     """How many layers are stacked."""
-    heads: int = Field(8, ge=1)
+    heads: int = Field(8, ge=1, le=1024)
     """Attention heads H; they divide the size."""
-    feed_forward: int = Field(2048, ge=1)
+    feed_forward: int = Field(2048, ge=1, le=1048576)
     """Size of the hidden layer of the feed-forward networks."""
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     """Of the feed-forward networks; `swiglu` (Shazeer 2020) has a third matrix."""
@@ -47,11 +47,11 @@ class BlockConfig(ComponentConfig):
 class TransformerConfig(BlockConfig):
     """A stack of layers with a size and positions of its own."""
 
-    size: int = Field(512, ge=1)
+    size: int = Field(512, ge=1, le=65536)
     """State size D."""
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     """How a word knows its place (Vaswani et al. 2017, section 3.5; Gehring et al. 2017; Su et al. 2021)."""
-    longest: int = Field(512, ge=1)
+    longest: int = Field(512, ge=1, le=1000000)
     """Places that `learned` positions tell apart; later ones count as the last."""
 
     @model_validator(mode="after")

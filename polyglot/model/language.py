@@ -24,7 +24,7 @@ from polyglot.registry import ComponentConfig
 class EmbeddingConfig(ComponentConfig):
     """Word embeddings of one language."""
 
-    size: int = Field(512, ge=1)
+    size: int = Field(512, ge=1, le=65536)
     """Embedding size E."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout on the embeddings."""

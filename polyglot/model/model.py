@@ -36,9 +36,9 @@ class ModelConfig(LanguageConfig):
 
     bridge: BRIDGES.config_type(default="attention")
     """The layers all languages share."""
-    states_size: int | None = Field(None, ge=1)
+    states_size: int | None = Field(None, ge=1, le=65536)
     """Size D of the states that every encoder hands to the bridge; by default `encoder.size`. A projection appears where they differ."""
-    initial_range: float | None = Field(None, gt=0)
+    initial_range: float | None = Field(None, gt=0, le=10)
     """Draw every parameter uniformly from ± this (the paper: 0.1) instead of the usual initialisation of each kind."""
     languages: dict[str, LanguageConfig] = {}
     """Differences of single languages, such as `de: {encoder: {layers: 1}}`; what is not named is as above."""

@@ -29,7 +29,7 @@ class VocabularyConfig(ComponentConfig):
     type: Literal["unigram", "bpe", "word", "char"] = "unigram"
     """`unigram` (Kudo 2018) and `bpe` (Sennrich et al. 2016) learn pieces of words; `word` is what stands between spaces."""
 
-    size: int = Field(default=8000, gt=len(SPECIAL_TOKENS))
+    size: int = Field(default=8000, gt=len(SPECIAL_TOKENS), le=1_000_000)
     """Number of pieces, the special ones included; `word` and `char` have fewer when the text does."""
 
     byte_fallback: bool = True

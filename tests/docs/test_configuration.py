@@ -21,6 +21,10 @@ def test_the_page_is_what_the_script_writes(script):
     assert script["PAGE"].read_text(encoding="utf-8") == script["page"](), "run: python docs/configuration.py"
 
 
+def test_a_default_is_written_as_a_file_has_it(script):
+    assert "| `['*-*']` | Pairs that train" in script["page"]()
+
+
 def test_every_registry_and_every_name_has_its_section(script):
     page = script["page"]()
     for title, (registry, _) in script["REGISTRIES"].items():

@@ -109,6 +109,13 @@ def test_search_is_the_run_s_but_for_what_differs() -> None:
     assert greedy.search_of(run) == SearchConfig(beam=1, length_penalty=0.6, n_best=1)
 
 
+def test_more_hypotheses_than_the_beam_has_are_refused() -> None:
+    many = Protocol.model_validate({"search": {"n_best": 9}})
+    assert many.search_of(SearchConfig(beam=9)).n_best == 1
+    with pytest.raises(ConfigError, match="^search.n_best: 9 hypotheses cannot come from a beam of 5$"):
+        many.search_of(SearchConfig(beam=5))
+
+
 def test_a_word_names_a_kind_of_pair() -> None:
     assert pairs({"pairs": "zero_shot", "copies": False}) == ["de-fr", "fr-de"]
     assert pairs({"pairs": "supervised", "copies": False}) == "en-de en-fr de-en fr-en".split()

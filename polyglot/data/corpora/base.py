@@ -23,7 +23,7 @@ class Corpus(ABC):
     """Text in some languages. A pair of a language with itself is served by the text of that language."""
 
     class Config(ComponentConfig):
-        weight: float = Field(default=1.0, gt=0)
+        weight: float = Field(default=1.0, gt=0, le=1000)
         """How often its sentences come in one epoch: with 2 each comes twice, with 0.5 a half that the seed has drawn comes once."""
 
     first_line = 1

@@ -13,6 +13,7 @@ from pydantic import model_validator
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.lines import file_problem, json_line, json_rows, line_blocks, tsv_rows
 from polyglot.errors import DataError
+from polyglot.registry import HomePath
 from polyglot.task import LanguagePair
 
 from .base import CORPORA, VERSION, Corpus, few
@@ -101,7 +102,7 @@ class TableFile(TableCorpus):
     """A table that is one file."""
 
     class Config(TableCorpus.Config):
-        path: str
+        path: HomePath
         """The file, plain or gzipped."""
 
     @property

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.lines import file_problem, line_blocks
 from polyglot.errors import ConfigError, DataError
+from polyglot.registry import HomePath
 from polyglot.task import LanguagePair
 
 from .base import CORPORA, VERSION, Corpus, few
@@ -26,10 +27,10 @@ class TextCorpus(Corpus):
     """Files with one sentence a line, plain or gzipped: one for each language (`path`), or two for each direction (`pairs`)."""
 
     class Config(Corpus.Config):
-        path: str | None = None
+        path: HomePath | None = None
         """Multi-parallel files, line n of each the same sentence: `train.{language}.gz`."""
 
-        pairs: dict[str, Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
+        pairs: dict[str, Annotated[list[HomePath], Field(min_length=2, max_length=2)]] | None = None
         """Source and target file of each direction: `{de-en: [train.de, train.en]}`; serves `en-de` as well unless that is given too."""
 
         @model_validator(mode="after")

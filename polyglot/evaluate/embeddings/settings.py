@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from polyglot.config import CorpusList, check_settings
 from polyglot.embedding.pooling import LAYERS, POOLINGS
 from polyglot.errors import unknown_name
-from polyglot.registry import ComponentConfig
+from polyglot.registry import ComponentConfig, HomePath
 from polyglot.yaml_file import read_yaml
 
 REPRESENTATIONS = ("bridge.flat", "bridge.mean", "bridge.max", "states.mean", "states.max", "words.mean")
@@ -26,9 +26,9 @@ class SimilarityTest(ComponentConfig):
     """How tables call it."""
     languages: list[str] = Field(min_length=2, max_length=2)
     """Of the first and of the second sentences."""
-    path: str
+    path: HomePath
     """The file, plain or gzipped."""
-    second_path: str | None = None
+    second_path: HomePath | None = None
     """Where the second sentences are when they are in another language: line n is the same pair."""
     separator: Literal["tab", "comma"] = "tab"
     """`comma` is CSV with quotes."""
@@ -45,7 +45,7 @@ class LabelledText(ComponentConfig):
     """How tables call it."""
     language: str
     """Of the sentences."""
-    path: str
+    path: HomePath
     """The file, plain or gzipped."""
 
 

@@ -21,9 +21,9 @@ class AttentionBridge(Bridge):
     fixed_size = True
 
     class Config(Bridge.Config):
-        heads: int = Field(10, ge=1)
+        heads: int = Field(10, ge=1, le=1024)
         """K, the rows of the bridge matrix."""
-        hidden_size: int = Field(1024, ge=1)
+        hidden_size: int = Field(1024, ge=1, le=65536)
         """Size of the layer between the states and the heads (the paper's d_w)."""
 
     def __init__(self, config: Config, *, size: int) -> None:

@@ -18,9 +18,9 @@ class PerceiverBridge(Bridge):
     fixed_size = True
 
     class Config(BlockConfig, Bridge.Config):
-        rows: int = Field(10, ge=1)
+        rows: int = Field(10, ge=1, le=65536)
         """K, the rows that come out."""
-        layers: int = Field(1, ge=1)
+        layers: int = Field(1, ge=1, le=256)
         """How many layers are stacked."""
 
         def misfit(self, size: int) -> str | None:

@@ -17,7 +17,7 @@ class TransformerBridge(Bridge):
     fixed_size = False
 
     class Config(BlockConfig, Bridge.Config):
-        layers: int = Field(1, ge=1)
+        layers: int = Field(1, ge=1, le=256)
         """How many layers are stacked."""
 
         def misfit(self, size: int) -> str | None:

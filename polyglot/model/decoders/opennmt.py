@@ -33,9 +33,9 @@ class OpenNmtRnnDecoder(Decoder):
     """
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=1)
+        size: int = Field(512, ge=1, le=65536)
         """State size D."""
-        layers: int = Field(2, ge=1)
+        layers: int = Field(2, ge=1, le=256)
         """How many layers are stacked."""
         cell: Literal["LSTM", "GRU"] = "LSTM"
         """Its `rnn_type`."""
@@ -94,13 +94,13 @@ class OpenNmtTransformerDecoder(Decoder):
     """`TransformerDecoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `opennmt`."""
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=1)
+        size: int = Field(512, ge=1, le=65536)
         """State size D."""
-        layers: int = Field(6, ge=1)
+        layers: int = Field(6, ge=1, le=256)
         """How many layers are stacked."""
-        heads: int = Field(8, ge=1)
+        heads: int = Field(8, ge=1, le=1024)
         """Attention heads; they divide the size."""
-        feed_forward: int = Field(2048, ge=1)
+        feed_forward: int = Field(2048, ge=1, le=1048576)
         """Size of the hidden layer of the feed-forward networks: its `transformer_ff`."""
         dropout: float = Field(0.1, ge=0, lt=1)
         """Dropout on what each block adds, and inside the feed-forward networks."""

@@ -42,9 +42,9 @@ class RecurrentDecoder(Decoder):
     kind: str
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=1)
+        size: int = Field(512, ge=1, le=65536)
         """State size D."""
-        layers: int = Field(2, ge=1)
+        layers: int = Field(2, ge=1, le=256)
         """How many layers are stacked."""
         attention: Literal["dot", "general", "mlp"] = "general"
         """Luong's dot product, Luong's bilinear form, or Bahdanau's feed-forward network."""

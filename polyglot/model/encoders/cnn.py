@@ -23,15 +23,15 @@ class CnnEncoder(Encoder):
     """
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=1)
+        size: int = Field(512, ge=1, le=65536)
         """State size D."""
-        layers: int = Field(1, ge=1)
+        layers: int = Field(1, ge=1, le=256)
         """How many layers are stacked."""
-        width: int = Field(5, ge=1)
+        width: int = Field(5, ge=1, le=1001)
         """Words that one convolution sees; odd, so that as many come before as after."""
         positions: Literal["sinusoidal", "learned"] = "sinusoidal"
         """How a word knows its place."""
-        longest: int = Field(512, ge=1)
+        longest: int = Field(512, ge=1, le=1000000)
         """Places that `learned` positions tell apart; later ones count as the last."""
         dropout: float = Field(0.3, ge=0, lt=1)
         """Dropout on what each layer sees."""

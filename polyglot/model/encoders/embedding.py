@@ -18,11 +18,11 @@ class EmbeddingEncoder(Encoder):
     """Embeddings with positions: no word knows another (Bastings et al., section 3)."""
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=1)
+        size: int = Field(512, ge=1, le=65536)
         """State size D."""
         positions: Literal["sinusoidal", "learned"] = "sinusoidal"
         """How a word knows its place."""
-        longest: int = Field(512, ge=1)
+        longest: int = Field(512, ge=1, le=1000000)
         """Places that `learned` positions tell apart; later ones count as the last."""
 
     def __init__(self, config: Config, *, input_size: int) -> None:

@@ -21,9 +21,9 @@ class OpenNmtRnnEncoder(Encoder):
     """`RNNEncoder` of OpenNMT-py 3.0.4 (its types `rnn` and `brnn`); needs the extra `opennmt`."""
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=2)
+        size: int = Field(512, ge=2, le=65536)
         """State size D; two directions share it half and half."""
-        layers: int = Field(2, ge=1)
+        layers: int = Field(2, ge=1, le=256)
         """How many layers are stacked."""
         cell: Literal["LSTM", "GRU"] = "LSTM"
         """Its `rnn_type`."""
@@ -55,13 +55,13 @@ class OpenNmtTransformerEncoder(Encoder):
     """`TransformerEncoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `opennmt`."""
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=1)
+        size: int = Field(512, ge=1, le=65536)
         """State size D."""
-        layers: int = Field(6, ge=1)
+        layers: int = Field(6, ge=1, le=256)
         """How many layers are stacked."""
-        heads: int = Field(8, ge=1)
+        heads: int = Field(8, ge=1, le=1024)
         """Attention heads; they divide the size."""
-        feed_forward: int = Field(2048, ge=1)
+        feed_forward: int = Field(2048, ge=1, le=1048576)
         """Size of the hidden layer of the feed-forward networks: its `transformer_ff`."""
         dropout: float = Field(0.1, ge=0, lt=1)
         """Dropout on what each block adds, and inside the feed-forward networks."""

@@ -17,9 +17,9 @@ class RecurrentEncoder(Encoder):
     kind: str
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=2)
+        size: int = Field(512, ge=2, le=65536)
         """State size D; the two directions share it half and half."""
-        layers: int = Field(2, ge=1)
+        layers: int = Field(2, ge=1, le=256)
         """How many layers are stacked."""
         bidirectional: bool = True
         """Read in both directions."""
