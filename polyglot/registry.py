@@ -19,8 +19,8 @@ class ComponentConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 
-HomePath = Annotated[str, AfterValidator(os.path.expanduser)]
-"""A path whose `~` stands for the user's folder: behind `key=` or in YAML, no shell replaces it."""
+HomePath = Annotated[str, AfterValidator(lambda path: os.path.expanduser(path) if "/" in path else path)]
+"""A path whose `~` stands for the user's folder: behind `key=` or in YAML, no shell replaces it. Alone it is a name."""
 
 Component = TypeVar("Component")
 

@@ -240,7 +240,7 @@ def test_scores_that_are_no_numbers_are_a_sentence(component, like, run):
     with torch.no_grad():
         for parameter in translator.model.component_parameters()[component].values():
             parameter.fill_(torch.nan)
-    sentence = f"{run.path.name}, checkpoint 40 (step 40): scores of de-en are no numbers, so nothing can be translated; choose another checkpoint"
+    sentence = f"{run.path.name}, checkpoint 40 (step 40): scores of de-en are no numbers, so nothing can be translated; choose another"
     for beam in (1, 3):
         with pytest.raises(CheckpointError, match=re.escape(sentence)):
             translator.translate(["ein Hund", "", "zwei"], **of("de-en"), beam=beam, like=like)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy
@@ -55,6 +57,15 @@ class TaskDataset:
 
     def __len__(self) -> int:
         return len(self._row)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the pieces of every pair in their order, and so of what a position in the data means; a file that was only moved keeps it."""
+        digest = hashlib.sha256()
+        texts = [numbers for part in self._parts for text in (part.source, part.target) for numbers in text.arrays]
+        for numbers in (self._part, self._row, *texts):
+            digest.update(numbers)
+        return digest.hexdigest()
 
     def batch(self, indices: Sequence[int] | NDArray[numpy.int64]) -> Batch:
         """The pairs at those indices, padded."""
@@ -124,6 +135,11 @@ class Pieces:
 
     def __len__(self) -> int:
         return len(self.lengths)
+
+    @property
+    def arrays(self) -> list[NDArray[numpy.int32]]:
+        """All that it holds: the length of every row, and the pieces one after the other."""
+        return [self.lengths, *self._pieces]
 
     def __getitem__(self, row: int) -> NDArray[numpy.int32]:
         chunk = int(numpy.searchsorted(self._first, row, side="right")) - 1

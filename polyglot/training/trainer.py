@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import signal
 import threading
@@ -30,6 +31,8 @@ from polyglot.training.gradients import clip, to_means, tokens_by_component
 from polyglot.training.log import Log
 from polyglot.training.progress import Progress
 from polyglot.validation import Validation
+
+logger = logging.getLogger("polyglot")
 
 DIVERGED = 1e18
 """No parameter of a checkpoint is larger: a sum of such squares leaves float32, which learning never comes near."""
@@ -132,6 +135,7 @@ class Trainer:
             state={
                 "progress": self.progress.to_dict(),
                 "positions": {name: stream.position for name, stream in self.streams.items()},
+                "data": {name: stream.dataset.fingerprint for name, stream in self.streams.items()},
                 "optimizer": self.run.config.optimizer.type,
                 "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(),
             },
@@ -172,6 +176,12 @@ class Trainer:
             checkpoints.mark_best(self.run.checkpoints, best)  # it comes after the checkpoint, and somebody was stopped between the two
         for name, position in state["positions"].items():
             self.streams[name].seek(position)
+        written = state.get("data", {})  # older checkpoints do not say
+        if changed := [name for name, value in written.items() if value != self.streams[name].dataset.fingerprint]:
+            logger.warning(
+                f"{checkpoint.path}: the training text of {', '.join(changed)} is not what it was when this was written; "
+                "the run goes on at the same place in the text of now, so some sentences of this epoch may come twice or not at all"
+            )
 
     # The loop's calls, in its order -----------------------------------------------------------------------------------------
 
@@ -235,16 +245,15 @@ class Trainer:
         )
 
     def _check_numbers(self) -> None:
-        """Raises TrainingError rather than judge or keep what a step spoilt: no numbers, or parameters of a size that only divergence has."""
+        """Raises TrainingError rather than judge or keep what a step spoilt: what is no number, and parameters beyond DIVERGED."""
         self._look_at_losses(None, flush=True)
         for name, own in self.parameters.items():
             largest = torch.stack([parameter.detach().abs().max() for parameter in own.values()]).max().item()  # NaN when one is NaN
             if not math.isfinite(largest):
                 raise TrainingError(f"step {self.progress.step}: the parameters of {name} are no longer numbers; {self._what_to_do()}")
             if largest > DIVERGED:
-                raise TrainingError(
-                    f"step {self.progress.step}: training has diverged, the parameters of {name} grew to {largest:.1e}; {self._what_to_do()}"
-                )
+                grown = f"training has diverged, the parameters of {name} grew to {largest:.1e}"
+                raise TrainingError(f"step {self.progress.step}: {grown}; {self._what_to_do()}")
 
     def _what_to_do(self) -> str:
         kept = checkpoints.steps(self.run.checkpoints)

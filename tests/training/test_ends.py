@@ -290,7 +290,7 @@ def test_a_step_that_diverged_does_not_push_out_the_last_good_checkpoint(value, 
     run = tiny_run(tmp_path, training={"steps": 20, "checkpoint": {"every": 1, "keep": 1}}, validation={"every": validating_every})
     trainer = trainer_of(run, validating(1.0))
     at_step(trainer, 4, lambda: trainer.optimizer.optimizer.register_step_post_hook(lambda *_: poison(trainer, "encoder.en", value)()))
-    sentence = r"step 4: training has diverged, the parameters of encoder.en grew to 1.0e\+30; the last good checkpoint is step 3; try a lower"
+    sentence = r"step 4: training has diverged, the parameters of encoder.en grew to 1.0e\+30; the last good checkpoint is step 3"
     with pytest.raises(TrainingError, match=sentence):
         trainer.train()
     assert checkpoints.steps(run.checkpoints) == [3] and not lines(run, "validation")

@@ -290,6 +290,33 @@ def test_other_batches_from_now_on(tmp_path):
     assert checkpoints.steps(run.checkpoints)[-1] == 30
 
 
+def test_text_that_changed_is_said(tmp_path, caplog):
+    """By what it says: a file that is written anew with the same lines is the same text."""
+    run = tiny_run(tmp_path)
+    train(run, stop_after=3)
+    text = tmp_path / "train.de"
+    lines = text.read_text(encoding="utf-8")
+    text.write_text(lines, encoding="utf-8")
+    trainer_of(Run.open(run.path))
+    assert "training text" not in caplog.text
+    text.write_text(lines.replace("Hund", "Katze"), encoding="utf-8")
+    trainer_of(Run.open(run.path))
+    (warning,) = [record.message for record in caplog.records if "training text" in record.message]
+    assert "step-00000003: the training text of en-de, de-en is not what it was when this was written; the run goes on" in warning
+
+
+def test_a_checkpoint_that_does_not_say_what_its_text_was_goes_on_in_silence(tmp_path, caplog):
+    run = tiny_run(tmp_path)
+    train(run, stop_after=3)
+    trainer = trainer_of(Run.open(run.path))
+    (checkpoint,) = checkpoints.choose(run.checkpoints, "last")
+    state = {name: value for name, value in checkpoint.training_state().items() if name != "data"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoints.Checkpoint, "training_state", lambda self: state)
+        trainer.resume(checkpoint)
+    assert "training text" not in caplog.text and train(Run.open(run.path)).progress.step == 6
+
+
 def test_another_optimizer_from_now_on_is_a_sentence(tmp_path):
     run = tiny_run(tmp_path, optimizer={"type": "sgd", "momentum": 0.9})
     train(run, stop_after=3)
