@@ -45,7 +45,7 @@ def test_an_empty_directory_is_as_good_as_none(tmp_path):
 
 def test_a_file_of_that_name_is_refused(tmp_path):
     (tmp_path / "run").write_text("a file")
-    with pytest.raises(CheckpointError, match="run: exists"):
+    with pytest.raises(CheckpointError, match="run: is a file, and a run is a folder"):
         tiny_run(tmp_path)
     assert (tmp_path / "run").read_text() == "a file"
 
