@@ -42,6 +42,11 @@ class Batch:
         target_out, _ = pad([numpy.concatenate([target, eos]) for target in targets])
         return cls(task, source, source_mask, target_in, target_out, target_mask, sum(map(len, targets)) + len(targets))
 
+    @property
+    def sentences(self) -> int:
+        """B"""
+        return len(self.source)
+
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device, copied without waiting."""
         if self.source.device == device:

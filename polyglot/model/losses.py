@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -57,7 +58,7 @@ class BridgePenalty(Loss):
     """‖A·Aᵀ − I‖²_F: heads that look at the same words cost (Vázquez et al., section 2.3).
 
     The paper adds λ times the penalty of a sentence to −log p of the whole sentence, and the weight is its λ. So, like the
-    translation loss, it is summed over the batch and divided by the target tokens. Bridges without attention weights have none.
+    translation loss, it is summed over the batch and divided by the same number. Bridges without attention weights have none.
     """
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
@@ -71,10 +72,11 @@ class BridgePenalty(Loss):
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """The terms by name, each (), and their weighted sum."""
+    """The terms by name, each () and for one target token, so that runs compare; and their weighted sum, which is minimised."""
 
     terms: Mapping[str, Tensor]
     total: Tensor
+    """() for what `losses.per` names"""
 
 
 class LossesConfig(ComponentConfig):
@@ -84,16 +86,26 @@ class LossesConfig(ComponentConfig):
     """Cross-entropy of the target."""
     bridge: BridgePenalty.Config = BridgePenalty.Config()
     """Penalty on bridge heads that attend alike."""
+    per: Literal["token", "sentence"] = "token"
+    """What the sum over an update is divided by: its target tokens, or its sentences, as papers with SGD at 1.0 and their programs mean it
+    (OpenNMT-py's `normalization: sents`). A gradient per sentence is as many times larger as a sentence has target tokens; SGD's learning
+    rate and `training.clip_norm` go by it, Adam does not."""
 
 
 class Criterion:
     """All configured losses of a batch."""
 
     def __init__(self, config: LossesConfig) -> None:
-        configs = {name: getattr(config, name) for name in LossesConfig.model_fields}
+        self.per = config.per
+        configs = {name: getattr(config, name) for name in LossesConfig.model_fields if name in LOSSES.names()}
         self.losses = {name: LOSSES.build(one) for name, one in configs.items() if one.weight > 0}
+
+    def count(self, batch: Batch) -> int:
+        """How much of what the loss is divided by is in a batch: its share in an update of several."""
+        return batch.sentences if self.per == "sentence" else batch.target_tokens
 
     def __call__(self, output: Output, batch: Batch) -> Losses:
         terms = {name: loss(output, batch) for name, loss in self.losses.items()}
         terms = {name: term for name, term in terms.items() if term is not None}
-        return Losses(terms, sum(self.losses[name].config.weight * term for name, term in terms.items()))
+        for_a_token = sum(self.losses[name].config.weight * term for name, term in terms.items())
+        return Losses(terms, for_a_token * (batch.target_tokens / self.count(batch)))

@@ -1,9 +1,9 @@
-"""Gradients of one update: each component's is the token-weighted mean over the batches that trained it."""
+"""Gradients of one update: each component's is the mean over all tokens, or sentences, of the batches that trained it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -12,20 +12,22 @@ from polyglot.batch import Batch
 from polyglot.sharing import SharingConfig, components_of
 
 
-def tokens_by_component(batches: Iterable[Batch], components: Iterable[str], sharing: SharingConfig) -> dict[str, int]:
-    """How many target tokens train each component; what nobody trains is absent."""
-    tokens: Counter[str] = Counter()
+def count_by_component(
+    batches: Iterable[Batch], components: Iterable[str], sharing: SharingConfig, *, count: Callable[[Batch], int]
+) -> dict[str, int]:
+    """How much trains each component, in what `count` gives of a batch: target tokens or sentences. What nobody trains is absent."""
+    counts: Counter[str] = Counter()
     for batch in batches:
-        tokens.update(dict.fromkeys(components_of(batch.task.pair, sharing), batch.target_tokens))
-    return {name: tokens[name] for name in components if name in tokens}
+        counts.update(dict.fromkeys(components_of(batch.task.pair, sharing), count(batch)))
+    return {name: counts[name] for name in components if name in counts}
 
 
-def to_means(parameters: Mapping[str, Mapping[str, nn.Parameter]], tokens: Mapping[str, int], *, total: int) -> None:
-    """Turn gradients summed with weights tokens/total into each component's own mean.
+def to_means(parameters: Mapping[str, Mapping[str, nn.Parameter]], counts: Mapping[str, int], *, total: int) -> None:
+    """Turn gradients summed with weights count/total into each component's own mean.
 
-    A batch of n tokens went into the sum with n/total; a component that only some of the batches trained is scaled up.
+    A batch of n tokens (or sentences) went into the sum with n/total; a component that only some of the batches trained is scaled up.
     """
-    for name, count in tokens.items():
+    for name, count in counts.items():
         gradients = [each.grad for each in parameters[name].values() if each.grad is not None]
         if count != total and gradients:
             torch._foreach_mul_(gradients, total / count)

@@ -27,7 +27,7 @@ from polyglot.model.model import TranslationModel
 from polyglot.optim import LearningRate
 from polyglot.run import Run
 from polyglot.schedule import Schedule
-from polyglot.training.gradients import clip, to_means, tokens_by_component
+from polyglot.training.gradients import clip, count_by_component, to_means
 from polyglot.training.log import Log
 from polyglot.training.progress import Progress
 from polyglot.validation import Validation
@@ -106,16 +106,17 @@ class Trainer:
         self._set_learning_rate(step)
         place = {"process": self.accelerator.process_index, "processes": self.accelerator.num_processes}
         batches = [self._next_batch(task.name) for task in self.schedule.at(step, **place)]
-        tokens = tokens_by_component(batches, self.parameters, self.run.config.sharing)
-        total = sum(batch.target_tokens for batch in batches)
+        count = self.criterion.count
+        counts = count_by_component(batches, self.parameters, self.run.config.sharing, count=count)
+        total = sum(map(count, batches))
         self.model.train()
         for batch in batches:
             with self.accelerator.autocast():
                 losses = self.criterion(self.model(batch), batch)
-            self.accelerator.backward(losses.total * (batch.target_tokens / total))
+            self.accelerator.backward(losses.total * (count(batch) / total))
             self._remember(batch, losses)
-        to_means(self.parameters, tokens, total=total)
-        trained = [parameter for name in tokens for parameter in self.parameters[name].values() if parameter.grad is not None]
+        to_means(self.parameters, counts, total=total)
+        trained = [parameter for name in counts for parameter in self.parameters[name].values() if parameter.grad is not None]
         self.accelerator.unscale_gradients(self.optimizer)
         norm = clip(trained, self.settings.clip_norm)
         self.optimizer.step()

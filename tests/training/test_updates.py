@@ -1,4 +1,4 @@
-"""One update trains the components of its tasks by their token-weighted mean gradient, and leaves every other alone."""
+"""One update trains the components of its tasks by their mean gradient, of tokens or sentences, and leaves every other alone."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from polyglot.batch import Batch
 from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.run import Run
 from polyglot.sharing import components_of
-from polyglot.training.gradients import clip, to_means, tokens_by_component
+from polyglot.training.gradients import clip, count_by_component, to_means
 from polyglot.training.start import build_model
 from polyglot.validation import Validation
 from tests.models import random_batch, tiny_config, tiny_model
 from tests.runs import tiny_run, train, trainer_of
 
+SHARE = {"token": lambda batch: int(batch.target_mask.sum()), "sentence": lambda batch: batch.source.shape[0]}
+"""What a batch counts for in an update."""
 PLAIN = {"optimizer": {"type": "sgd", "learning_rate": 1.0, "momentum": 0.0}, "training": {"clip_norm": None}}
 
 
@@ -52,27 +54,30 @@ def gradients_of(trainer, batch):
         (["de-en", "en-de", "fr-en"], True),
     ],
 )
-def test_each_component_gets_the_token_weighted_mean_of_who_trained_it(pairs, tied, tmp_path):
+@pytest.mark.parametrize("per", ["token", "sentence"])
+def test_each_component_gets_the_weighted_mean_of_who_trained_it(pairs, tied, per, tmp_path):
     schedule = {"type": "round_robin", "pairs": pairs, "tasks_per_update": len(pairs)}
-    run = tiny_run(tmp_path, schedule=schedule, model={"embedding": {"tie_sides": tied}}, **PLAIN)
+    settings = {"losses": {"per": per}, "batching": {"by": "tokens", "size": 60}}
+    run = tiny_run(tmp_path, schedule=schedule, model={"embedding": {"tie_sides": tied}}, **settings, **PLAIN)
     trainer, twin = trainer_of(run), trainer_of(run)
     batches = [twin.streams[task.name].next() for task in twin.schedule.at(0)]
-    assert len({batch.target_tokens for batch in batches}) == len(pairs), "equal weights would show nothing"
+    assert len({SHARE[per](batch) for batch in batches}) > 1, "equal weights would show nothing"
     before = snapshot(trainer)
     trainer.model.train()
     alone = [gradients_of(twin, batch) for batch in batches]
     trainer.update()
     for name, own in trainer.parameters.items():
         for key, parameter in own.items():
-            parts = [(batch.target_tokens, gradients[name, key]) for batch, gradients in zip(batches, alone) if (name, key) in gradients]
-            tokens = sum(count for count, _ in parts)
-            mean = sum(count * (0 if gradient is None else gradient) for count, gradient in parts) / tokens
+            parts = [(SHARE[per](batch), gradients[name, key]) for batch, gradients in zip(batches, alone) if (name, key) in gradients]
+            total = sum(count for count, _ in parts)
+            mean = sum(count * (0 if gradient is None else gradient) for count, gradient in parts) / total
             assert torch.allclose(before[name][key] - parameter, torch.as_tensor(mean), atol=1e-6), f"{name}/{key}"
 
 
-def test_the_parts_of_a_batch_are_the_batch():
-    """Split into parts of unequal size, by tokens, the translation gradient is the same."""
-    model, criterion = tiny_model(tiny_config(bridge="none"), ["de-en"]), Criterion(LossesConfig())
+@pytest.mark.parametrize("per", ["token", "sentence"])
+def test_the_parts_of_a_batch_are_the_batch(per):
+    """Split into parts of unequal size the gradient is the same."""
+    model, criterion = tiny_model(tiny_config(), ["de-en"]), Criterion(LossesConfig(per=per))
     whole = random_batch(lengths=[(5, 4), (1, 9), (7, 2), (3, 3)])
     sources = [tokens[mask].numpy() for tokens, mask in zip(whole.source, whole.source_mask)]
     targets = [tokens[mask][:-1].numpy() for tokens, mask in zip(whole.target_out, whole.target_mask)]
@@ -80,9 +85,11 @@ def test_the_parts_of_a_batch_are_the_batch():
     criterion(model(whole), whole).total.backward()
     expected = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
     model.zero_grad(set_to_none=True)
+    total = SHARE[per](whole)
     for part in parts:
-        (criterion(model(part), part).total * (part.target_tokens / whole.target_tokens)).backward()
-    to_means(model.component_parameters(), tokens_by_component(parts, model.component_parameters(), model.sharing), total=whole.target_tokens)
+        (criterion(model(part), part).total * (SHARE[per](part) / total)).backward()
+    parameters = model.component_parameters()
+    to_means(parameters, count_by_component(parts, parameters, model.sharing, count=criterion.count), total=total)
     for name, gradient in expected.items():
         assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-6), name
 
