@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from polyglot import shipped
+from polyglot.contradictions import contradictions
 from polyglot.data.batching import BatchingConfig
 from polyglot.data.corpora import CORPORA
 from polyglot.data.filters import FilterConfig
 from polyglot.decoding.search import SearchConfig
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.errors import ConfigError
 from polyglot.model.losses import LossesConfig
 from polyglot.model.model import ModelConfig
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
@@ -23,7 +22,7 @@ from polyglot.problems import sentences
 from polyglot.registry import ComponentConfig, HomePath
 from polyglot.schedule import SCHEDULES, tasks_of
 from polyglot.sharing import Sharing, SharingConfig
-from polyglot.task import LANGUAGE_CODE, LanguagePair, Task, match_pairs
+from polyglot.task import LanguagePair, Task
 from polyglot.text.normalisation import STEPS
 from polyglot.text.vocabulary import VocabularyConfig
 from polyglot.yaml_file import as_written, parse_value, read_yaml, write_yaml
@@ -239,7 +238,7 @@ def check_config(values: dict[str, Any], *, where: str, problems: Mapping[str, s
     except ValidationError as error:
         found += [sentence for sentence in sentences(error, Config) if sentence.partition(":")[0] not in problems]
         wrong |= {problem["loc"][0] for problem in error.errors()}
-    found += _contradictions_of_the_rest(values, wrong=wrong) if wrong else _contradictions(config)
+    found += _contradictions_of_the_rest(values, wrong=wrong) if wrong else contradictions(config)
     if found:
         raise ConfigError(found, where=where)
     return config
@@ -265,90 +264,7 @@ def _contradictions_of_the_rest(values: Mapping[str, Any], *, wrong: set[str]) -
     if "languages" in wrong:
         return []
     rest = _Rest.model_validate({key: value for key, value in values.items() if key not in wrong})
-    return [sentence for sentence in _contradictions(rest) if sentence.partition(":")[0].partition(".")[0] not in wrong]
-
-
-def _contradictions(config: Config) -> Iterator[str]:
-    """What is wrong between keys that are each right by themselves."""
-    for language in config.languages:
-        if not LANGUAGE_CODE.fullmatch(language):
-            yield f"languages: {language!r} is no language code; use letters, digits and underscores, such as 'de' or 'zh_Hans'"
-    twice = {language for language in config.languages if config.languages.count(language) > 1}
-    if twice:
-        yield f"languages: {', '.join(sorted(twice))} named twice"
-    for place, languages in (
-        ("model.languages", config.model.languages),
-        ("vocabulary.languages", config.vocabulary.languages),
-        ("text.languages", config.text.languages),
-    ):
-        for language in languages:
-            if language not in config.languages:
-                yield f"{place}.{language}: {unknown_name('language', language, config.languages)}"
-    yield from config.sharing.problems(config.languages)
-    yield from _unlike(config)
-    pairs, scored = None, []
-    try:
-        if not config.tasks:
-            yield "schedule: no task is left to train"
-    except ConfigError as error:
-        yield str(error)
-    else:
-        yield from (f"trained_before: {problem}" for problem in _unknown_pairs(config.trained_before, config.languages))
-        with suppress(ConfigError):
-            pairs = config.pairs
-    try:
-        scored = match_pairs(config.validation.bleu_pairs, config.languages)
-    except ConfigError as error:
-        yield f"validation.bleu_pairs: {error}"
-    if pairs:
-        known = config.model.components(pairs, config.sharing)
-        for place, pattern in [*(("freeze", one) for one in config.freeze), *(("initialize", one) for one in config.initialize)]:
-            if not any(fnmatchcase(name, pattern) for name in known):
-                yield f"{place}: {unknown_name('component', pattern, known)}"
-        sources, targets = {pair.source for pair in pairs}, {pair.target for pair in pairs}
-        for pair in scored:
-            if pair.source not in sources or pair.target not in targets:
-                components = f"an encoder of {pair.source} and a decoder of {pair.target}"
-                yield f"validation.bleu_pairs: {pair} needs {components}, which no task trains"
-    if config.validation.best_by == "bleu" and not config.validation.bleu_pairs:
-        yield "validation.best_by: 'bleu' needs validation.bleu_pairs"
-    if config.data and not config.data.valid:
-        for key in ("bleu_pairs", "best_by", "patience"):
-            if getattr(config.validation, key) != ValidationConfig.model_fields[key].default:
-                yield f"validation.{key}: needs held-out text, and data.valid names no corpus"
-    if config.search.n_best > config.search.beam:
-        yield f"search.n_best: {config.search.n_best} hypotheses cannot come from a beam of {config.search.beam}"
-
-
-def _unknown_pairs(pairs: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
-    for text in pairs:
-        try:
-            pair = LanguagePair.parse(text)
-            yield from (unknown_name("language", one, languages) for one in (pair.source, pair.target) if one not in languages)
-        except ConfigError as error:
-            yield str(error)
-
-
-def _unlike(config: Config) -> Iterator[str]:
-    """Languages that are to share what is set differently for them."""
-    for part, place, setting in (
-        ("vocabulary", "vocabulary", config.vocabulary.of),
-        ("embeddings", "model.embedding", lambda language: config.model.of(language).embedding),
-        ("encoder", "model.encoder", lambda language: config.model.of(language).encoder),
-        ("encoder", "model.embedding.size", lambda language: config.model.of(language).embedding.size),
-        ("decoder", "model.decoder", lambda language: config.model.of(language).decoder),
-        ("decoder", "model.embedding.size", lambda language: config.model.of(language).embedding.size),
-    ):
-        for language in config.languages:
-            first = config.sharing.members(part, language, config.languages)[0]
-            if _common(setting(first)) != _common(setting(language)):
-                yield f"sharing.{part}: {first} and {language} cannot share while {place} differs between them"
-                break
-
-
-def _common(settings: Any) -> Any:
-    """Settings as a mapping, so that those of all and those of one language compare."""
-    return {key: getattr(settings, key) for key in VocabularyConfig.model_fields} if isinstance(settings, VocabularyConfig) else settings
+    return [sentence for sentence in contradictions(rest) if sentence.partition(":")[0].partition(".")[0] not in wrong]
 
 
 def _override(values: dict[str, Any], override: str) -> None:

@@ -18,7 +18,7 @@ FLOORS = [
     {"text", "layers", "batch"},
     {"model", "data", "schedule", "optim"},
     {"decoding", "embedding"},  # below `config`, which holds the settings of the search
-    {"config"},
+    {"config", "contradictions"},
     {"checkpoint", "run"},
     {"inference", "validation", "sentence_transformer", "derive", "convert"},
     {"training", "evaluate", "analysis", "report"},
