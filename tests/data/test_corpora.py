@@ -3,11 +3,15 @@
 import gzip
 import json
 import os
+import re
+import socket
 import sys
+import time
 import types
 from pathlib import Path
 
 import datasets
+import huggingface_hub
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -435,10 +439,65 @@ def test_tables_without_rows(tmp_path):
         corpora(tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"}).parallel(pair("de-en"))
 
 
-def test_a_hub_data_set_that_cannot_be_had(tmp_path):
-    config = CORPORA.get("hub").Config(name="nobody/nothing_of_this_name", config="de-en")
-    [problem] = Corpora([config], folder=tmp_path, languages=("de", "en")).check()
-    assert problem.startswith("hub data set nobody/nothing_of_this_name de-en train: cannot be loaded: ") and "\n" not in problem
+@pytest.fixture
+def network(monkeypatch):
+    """The tests' own promise to ask nobody is taken back."""
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+
+
+@pytest.fixture
+def closed_port(network, monkeypatch):
+    """The address of a hub where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, so that nobody else gets it, but not listening
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setattr(datasets.config, "HF_ENDPOINT", address)
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", address)
+        yield address
+
+
+def hub_corpus(folder, name="nobody/nothing_of_this_name"):
+    return Corpora([CORPORA.get("hub").Config(name=name, config="de-en")], folder=folder, languages=("de", "en"))
+
+
+def test_without_a_network_a_hub_data_set_is_given_up_at_once(closed_port, tmp_path):
+    began = time.monotonic()
+    [problem] = hub_corpus(tmp_path).check()
+    assert time.monotonic() - began < 5
+    assert re.fullmatch(
+        f"hub data set nobody/nothing_of_this_name de-en train: {closed_port} cannot be reached \\(.+\\), and there is no copy from "
+        "before; load it once where there is a network, or name files instead",
+        problem,
+    )
+    assert not datasets.config.HF_HUB_OFFLINE and not huggingface_hub.constants.HF_HUB_OFFLINE, "the next one is asked for again"
+
+
+def test_without_a_network_a_hub_data_set_from_before_is_taken(closed_port, monkeypatch, tmp_path):
+    """What the library has in its cache it finds where it may not ask; only then it does not try again and again."""
+
+    def loaded(*arguments, **given):
+        assert huggingface_hub.constants.is_offline_mode() and datasets.config.HF_HUB_OFFLINE
+        return datasets.Dataset.from_dict({"translation": [{"de": "ja", "en": "yes"}]})
+
+    monkeypatch.setattr(datasets, "load_dataset", loaded)
+    corpus = hub_corpus(tmp_path)
+    assert corpus.check() == [] and serve(corpus, "de-en") == (["ja"], ["yes"])
+
+
+def test_a_hub_that_may_not_be_asked(tmp_path):
+    [problem] = hub_corpus(tmp_path).check()
+    assert ": the hub is not asked, because HF_HUB_OFFLINE is set, and there is no copy from before; " in problem
+
+
+def test_what_the_hub_says_is_one_line(network, monkeypatch, tmp_path):
+    def refused(*arguments, **given):
+        raise datasets.exceptions.DatasetNotFoundError("no such data set\nand much more")
+
+    monkeypatch.setattr(datasets, "load_dataset", refused)
+    monkeypatch.setattr(huggingface_hub, "get_session", lambda: types.SimpleNamespace(head=lambda address, timeout: None))
+    [problem] = hub_corpus(tmp_path).check()
+    assert problem == "hub data set nobody/nothing_of_this_name de-en train: cannot be loaded: no such data set"
 
 
 def test_a_cache_that_cannot_be_written(folder, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,9 @@ from .tables import TableCorpus, columns_of, schema_names
 if TYPE_CHECKING:
     import pyarrow
     from datasets import Dataset
+
+
+PATIENCE = 5  # seconds for a first sign of the hub; the libraries below would try again for minutes
 
 
 @CORPORA.register("hub")
@@ -34,7 +38,7 @@ class HubCorpus(TableCorpus):
 
     def __init__(self, config: HubCorpus.Config, *, folder: Path, languages: Sequence[str]) -> None:
         super().__init__(config, folder=folder, languages=languages)
-        self._dataset = cache(self._load)
+        self._dataset, self._unreachable = cache(self._load), cache(self._why_unreachable)
 
     @property
     def name(self) -> str:
@@ -44,13 +48,34 @@ class HubCorpus(TableCorpus):
         return schema_names(self._dataset().features.arrow_schema)
 
     def _load(self) -> Dataset:
+        """From the hub, or without it what was downloaded before."""
         from datasets import load_dataset
 
+        unreachable = self._unreachable()
         try:
-            return load_dataset(self.config.name, self.config.config, split=self.config.split)
+            with _offline() if unreachable else nullcontext():
+                return load_dataset(self.config.name, self.config.config, split=self.config.split)
         except Exception as error:  # noqa: BLE001 - the hub, its cache and the network fail in as many ways as they have authors
+            if unreachable:
+                what_to_do = "load it once where there is a network, or name files instead"
+                raise DataError(f"{self.name}: {unreachable}, and there is no copy from before; {what_to_do}") from None
             reason = str(error).strip() or type(error).__name__
             raise DataError(f"{self.name}: cannot be loaded: {reason.splitlines()[0]}") from None
+
+    def _why_unreachable(self) -> str | None:
+        """Asked once, and not at all for a folder, which is loaded by the same call."""
+        from datasets import config
+        from huggingface_hub import get_session
+
+        if Path(self.config.name).exists():
+            return None
+        if config.HF_HUB_OFFLINE:
+            return "the hub is not asked, because HF_HUB_OFFLINE is set"
+        try:
+            get_session().head(config.HF_ENDPOINT, timeout=PATIENCE)
+        except Exception as error:  # noqa: BLE001 - what the network raises depends on the version of the library
+            return f"{config.HF_ENDPOINT} cannot be reached ({str(error).strip() or type(error).__name__})"
+        return None
 
     def _read(self) -> Dataset:
         dataset, columns = self._dataset(), self.columns()
@@ -62,3 +87,17 @@ class HubCorpus(TableCorpus):
                 yield columns_of(table, columns, place=self.name)
 
         return cached(name, tables)
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """What HF_HUB_OFFLINE=1 says, which the libraries read only once."""
+    from datasets import config
+    from huggingface_hub import constants
+
+    before = config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE
+    config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before
