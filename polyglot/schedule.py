@@ -51,7 +51,7 @@ class Schedule:
         """Languages that also learn to copy their own sentences; true for all."""
         copy_weight: float = Field(1.0, gt=0, le=1000)
         """Weight of a copy beside a pair's 1."""
-        tasks_per_update: int = Field(1, ge=1)
+        tasks_per_update: int = Field(1, ge=1, le=10_000)
         """How many tasks contribute a batch to each update."""
         phases: list[Phase] = []
         """Narrows the tasks for some steps; a step that no phase covers has all of them."""

@@ -64,6 +64,7 @@ class Log(AbstractContextManager):
             _drop_lines_after(path, start)
 
     def __enter__(self) -> Log:
+        self.accelerator.init_trackers("polyglot", init_kwargs={})
         self.bar.start()
         return self
 

@@ -27,6 +27,7 @@ from polyglot.task import LanguagePair
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.initial import Initial, freeze
+from polyglot.training.memory import count, more_than_there_is, of_parameters
 from polyglot.training.trainer import Trainer
 from polyglot.validation import Validation
 
@@ -135,8 +136,6 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     torch.manual_seed(config.seed)
     check_machine(config)
     accelerator = Accelerator(mixed_precision=config.training.precision, log_with=config.training.trackers or None, project_dir=run.path)
-    if config.training.trackers:
-        accelerator.init_trackers("polyglot", init_kwargs={})
     corpora = corpora_of(config, config.data.train)
     check_test_text(config)
     missing = [language for language in config.languages if language not in run.vocabularies]
@@ -151,6 +150,10 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     for name, dataset in datasets.items():
         dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
         logger.info(f"task {name}: {len(dataset)} sentences" + (f", left out: {dropped}" if dropped else ""))
+    with torch.device("meta"):
+        needed = of_parameters(config, count(build_model(config, run.vocabularies, seed=None)))
+    if more := more_than_there_is(needed):
+        logger.warning(more)
     model = build_model(config, run.vocabularies, seed=config.seed)
     if initial:
         initial.check(run.vocabularies)

@@ -13,6 +13,7 @@ from polyglot.errors import ConfigError, DataError
 from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training import start
+from polyglot.training.memory import in_words
 from polyglot.training.plan import plan
 from tests.runs import LINES, WORDS, tiny_run, tiny_settings, trainer_of, write_config, write_corpus
 
@@ -51,9 +52,9 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
         assert f"{planned.parameters[component]:,}" in shown
     assert str(LINES) in shown and f"{sum(planned.parameters.values()):,}" in shown
     memory = planned.memory()
-    assert all(size > 0 for size in memory.values()) and memory.keys() == planned.memory_in_words().keys()
+    assert all(size > 0 for size in memory.values()) and memory.keys() == in_words(planned.config).keys()
     assert f"{sum(memory.values()) / 2**20:,.0f}" in shown.split("Memory of training")[1].split("│ all ")[1].splitlines()[0]
-    assert all(words in shown for words in planned.memory_in_words().values())
+    assert all(words in shown for words in in_words(planned.config).values())
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
 def test_memory_of_optimizers(optimizer, kept, words, tmp_path):
     planned = plan(load_config(write_config(tmp_path, optimizer=optimizer)))
     assert planned.memory()["optimizer"] == 4 * kept * sum(planned.parameters.values())
-    assert planned.memory_in_words()["optimizer"].startswith(words)
+    assert in_words(planned.config)["optimizer"].startswith(words)
 
 
 def test_it_leaves_no_run_behind(tmp_path):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 
+LARGEST = 100_000  # sentences of a part: about a minute and a gigabyte to make them
+
+
 @CORPORA.register("phrasebook")
 class PhrasebookCorpus(TableCorpus):
     """The embedded corpus, made from a seed; the three splits of one seed and one set of sizes share no sentence."""
@@ -28,11 +31,11 @@ class PhrasebookCorpus(TableCorpus):
         """Which part of it."""
         seed: int = 1
         """What it is made from; give all three corpora of a run the same, and the same sizes."""
-        train: int = Field(default=12000, ge=1)
+        train: int = Field(default=12000, ge=1, le=LARGEST)
         """Sentences to train on."""
-        valid: int = Field(default=500, ge=1)
+        valid: int = Field(default=500, ge=1, le=LARGEST)
         """Sentences to validate with."""
-        test: int = Field(default=500, ge=1)
+        test: int = Field(default=500, ge=1, le=LARGEST)
         """Sentences to test with."""
 
     @property

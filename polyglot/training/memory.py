@@ -1,0 +1,89 @@
+"""How much memory training needs, estimated before it begins, and how much there is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy
+import torch
+from accelerate import PartialState
+
+from polyglot.config import Config
+from polyglot.data.batching import epoch_batches
+from polyglot.data.dataset import TaskDataset
+from polyglot.model.model import TranslationModel
+from polyglot.sharing import components_of
+
+MEBIBYTE = 2**20
+# MiB that a training occupies on a CPU besides what it is about: the largest resident size (`ru_maxrss` of the ended process) of
+# `polyglot train phrasebook` with 60 sentences and states of 8, whose own tensors are less than 2 MiB, was 515 after 4 steps and
+# 550 after 40.
+PROGRAM = 500
+CONTAINER = Path("/sys/fs/cgroup/memory.max")  # what this process may use where that is less than the machine has
+
+
+def count(model: TranslationModel) -> dict[str, int]:
+    """Parameters by component; on the meta device they take no memory themselves."""
+    return {name: sum(each.numel() for each in own.values()) for name, own in model.component_parameters().items()}
+
+
+def of_parameters(config: Config, parameters: Mapping[str, int]) -> dict[str, int]:
+    """Bytes by purpose of what grows with the parameters, which are counted by component."""
+    total = sum(parameters.values())
+    own = lambda pair: sum(parameters.get(name, 0) for name in components_of(pair, config.sharing))  # noqa: E731
+    gradients = max(own(task.pair) for task in config.tasks) * config.schedule.tasks_per_update
+    return {"parameters": 4 * total, "optimizer": 4 * _kept(config) * total, "gradients": 4 * min(gradients, total)}
+
+
+def of_activations(config: Config, datasets: Mapping[str, TaskDataset]) -> int:
+    """Bytes kept for the way back: about 16 states for each layer and position of the widest batch of the tasks' first epochs."""
+    widest = 0
+    for name, dataset in datasets.items():
+        sources, targets = dataset.source_lengths, dataset.target_lengths
+        batches = epoch_batches(sources, targets, config.batching, seed=config.seed, task_name=name, epoch=0)
+        cells = max(len(rows) * int(numpy.maximum(sources, targets + 1)[rows].max()) for rows in batches)
+        widest = max(widest, cells)
+    model = config.model
+    layers = getattr(model.encoder, "layers", 1) * model.encoder.size + getattr(model.decoder, "layers", 1) * model.decoder.size
+    return 4 * 16 * widest * (layers + model.embedding.size)
+
+
+def in_words(config: Config) -> dict[str, str]:
+    """What the bytes are of, by purpose."""
+    kept, batches, optimizer = _kept(config), config.schedule.tasks_per_update, config.optimizer.type
+    numbers = f"{kept} number{'s' if kept > 1 else ''} of {optimizer} for each parameter"
+    return {
+        "parameters": "4 bytes each",
+        "optimizer": numbers if kept else f"nothing: {optimizer} keeps none",
+        "gradients": f"of the components that {'one task trains' if batches == 1 else f'{batches} tasks train'} in an update",
+        "activations": "of the widest batch",
+    }
+
+
+def more_than_there_is(needed: Mapping[str, int]) -> str | None:
+    """The sentence for more bytes than the device has; None when it has them."""
+    device = PartialState().device
+    there, together = memory_of(device), sum(needed.values())
+    if together <= there:
+        return None
+    parts = ", ".join(f"{purpose} {size / MEBIBYTE:,.0f}" for purpose, size in needed.items())
+    return (
+        f"training will need about {together / MEBIBYTE:,.0f} MiB ({parts}), and this machine's {device.type} has "
+        f"{there / MEBIBYTE:,.0f} MiB; lower the sizes and layers of `model`, vocabulary.size or batching.size"
+    )
+
+
+def memory_of(device: torch.device) -> int:
+    """Bytes of a device's memory; the CPU's, and what shares it, is what this process may use of the machine's."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = CONTAINER.read_text().strip() if CONTAINER.is_file() else "max"
+    return machine if limit == "max" else min(machine, int(limit))
+
+
+def _kept(config: Config) -> int:
+    """Numbers that the optimizer keeps for each parameter."""
+    return {"sgd": 1 if getattr(config.optimizer, "momentum", 0) else 0}.get(config.optimizer.type, 2)
