@@ -17,7 +17,8 @@ from polyglot.batch import Batch, pad
 from polyglot.config import check_settings
 from polyglot.data.lines import LONE_SURROGATE
 from polyglot.decoding.search import Hypothesis, SearchConfig, search
-from polyglot.embedding.encoder import SentenceEncoder
+from polyglot.embedding.encoder import Portion, SentenceEncoder
+from polyglot.embedding.pooling import cast, check
 from polyglot.errors import CheckpointError, ConfigError, DataError, unknown_name
 from polyglot.layers.cross_entropy import projected_cross_entropy
 from polyglot.model.model import TranslationModel
@@ -78,8 +79,12 @@ class Translator(SentenceEncoder):
         chosen = run.choose(checkpoint)
         for language in dict.fromkeys(language for pair in pairs or trained for language in (pair.source, pair.target)):
             if language not in sizes:
-                raise CheckpointError(f"{run.vocabulary_file(language)}: no such file, so nothing can be translated from or into {language}")
-        model = TranslationModel(run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None, sharing=run.config.sharing)
+                raise CheckpointError(
+                    f"{run.vocabulary_file(language)}: no such file, so nothing can be translated from or into {language}"
+                )
+        model = TranslationModel(
+            run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None, sharing=run.config.sharing
+        )
         checkpoints.load_average(chosen, model.component_parameters())
         return cls(
             model.to(place).eval(),
@@ -128,13 +133,16 @@ class Translator(SentenceEncoder):
                 memory = self.model.encode(source, tokens, mask)
                 found = search(decoder, memory, mask.sum(dim=1), config)
             if not all(own and all(math.isfinite(one.score) for one in own) for own in found):
-                raise CheckpointError(self._no_scores(source, target))
+                raise CheckpointError(self._no_numbers(f"scores of {source}-{target}"))
             for row, hypotheses in zip(rows, self._texts(found, target)):
                 results[row] = hypotheses
         return results
 
     def score(self, sources: Iterable[str], targets: Iterable[str], *, source: str, target: str) -> list[float]:
-        """log p(target given source) of each pair of sentences, summed over its pieces and the end."""
+        """log p(target given source) of each pair of sentences, summed over its pieces and the end.
+
+        Raises CheckpointError where the parameters give what is no number.
+        """
         self.check(source, target)
         source_pieces, target_pieces = self.encode_text(sources, source), self.encode_text(targets, target)
         if len(source_pieces) != len(target_pieces):
@@ -149,7 +157,23 @@ class Translator(SentenceEncoder):
                     wanted = wanted[mask].to(self.device)
                     projection = output.projection
                     scores[row] = -projected_cross_entropy(states[: len(wanted)], projection.weight, projection.bias, wanted).item()
+        if not all(map(math.isfinite, scores)):
+            raise CheckpointError(self._no_numbers(f"scores of {source}-{target}"))
         return scores
+
+    def encode_portions(
+        self, portions: Iterable[Portion], *, precision: str = "float32", **settings: Any
+    ) -> Iterator[tuple[Portion, torch.Tensor]]:
+        """As `SentenceEncoder` does it. Raises CheckpointError where the parameters give vectors of what is no number."""
+        check(self.model, layer=settings.get("layer", "bridge"), pooling=settings.get("pooling", "flat"), precision=precision)
+        return self._finite(super().encode_portions(portions, **settings), precision)
+
+    def _finite(self, found: Iterable[tuple[Portion, torch.Tensor]], precision: str) -> Iterator[tuple[Portion, torch.Tensor]]:
+        """Looked at before int8 makes numbers of everything."""
+        for portion, vectors in found:
+            if not vectors.isfinite().all():
+                raise CheckpointError(self._no_numbers("sentence embeddings"))
+            yield portion, cast(vectors, precision)
 
     def check(self, source: str, target: str) -> None:
         """Raises ConfigError unless this model reads the one and writes the other."""
@@ -183,11 +207,11 @@ class Translator(SentenceEncoder):
             raise ConfigError(f"n_best: {config.n_best} hypotheses cannot come from a beam of {config.beam}")
         return config.model_copy(update={"n_best": min(config.n_best, config.beam)})
 
-    def _no_scores(self, source: str, target: str) -> str:
+    def _no_numbers(self, what: str) -> str:
         place, chosen = self.description.get("run", "this model"), self.description.get("checkpoint")
         steps = ", ".join(map(str, self.description.get("steps", ())))
         where = f"{place}, checkpoint {chosen} (step {steps})" if steps else place
-        return f"{where}: scores of {source}-{target} are no numbers, so nothing can be translated; choose another checkpoint"
+        return f"{where}: {what} are no numbers, so they are of no use; choose another checkpoint"
 
     def _padded(self, sentences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         tokens, mask = pad(sentences)
@@ -219,8 +243,15 @@ def _device(wanted: str | torch.device | None) -> torch.device:
         device = torch.device(wanted or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError):  # PyTorch's answers to a wrong name, a wrong build, no name at all
-        raise ConfigError(f"device: {wanted!r} cannot be had on this machine; 'cpu' can") from None
+        there = ", ".join(map(repr, _devices()))
+        raise ConfigError(f"device: {wanted!r} cannot be had on this machine; there {'are' if ',' in there else 'is'} {there}") from None
     return device
+
+
+def _devices() -> list[str]:
+    """Those of this machine, as PyTorch calls them."""
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count())), *mps]
 
 
 def _by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 
+import numpy
 import pytest
 import torch
 
@@ -232,18 +233,43 @@ def test_which_checkpoint(run, tmp_path):
         Translator.load(run, checkpoint="7")
 
 
+def spoil(translator, component):
+    """Parameters of one component that are no numbers."""
+    with torch.no_grad():
+        for parameter in translator.model.component_parameters()[component].values():
+            parameter.fill_(torch.nan)
+
+
 @pytest.mark.parametrize("like", [None, "opennmt"])
 @pytest.mark.parametrize("component", ["encoder.de", "bridge", "decoder.en"])
 def test_scores_that_are_no_numbers_are_a_sentence(component, like, run):
     """In a checkpoint that something else wrote, say; ours hold only numbers."""
     translator = Translator.load(run, checkpoint="40")
-    with torch.no_grad():
-        for parameter in translator.model.component_parameters()[component].values():
-            parameter.fill_(torch.nan)
-    sentence = f"{run.path.name}, checkpoint 40 (step 40): scores of de-en are no numbers, so nothing can be translated; choose another"
+    spoil(translator, component)
+    sentence = f"{run.path.name}, checkpoint 40 (step 40): scores of de-en are no numbers, so they are of no use; choose another"
     for beam in (1, 3):
         with pytest.raises(CheckpointError, match=re.escape(sentence)):
             translator.translate(["ein Hund", "", "zwei"], **of("de-en"), beam=beam, like=like)
+
+
+@pytest.mark.parametrize("component", ["encoder.de", "bridge", "decoder.en"])
+def test_a_score_that_is_no_number_is_a_sentence(component, run):
+    translator = Translator.load(run, checkpoint="40")
+    spoil(translator, component)
+    with pytest.raises(CheckpointError, match=r"checkpoint 40 \(step 40\): scores of de-en are no numbers, so they are of no use; choose"):
+        translator.score(["ein Hund", "zwei"], ["one dog", "two"], **of("de-en"))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+@pytest.mark.parametrize(("component", "layer", "pooling"), [("encoder.de", "states", "mean"), ("bridge", "bridge", "flat")])
+def test_an_embedding_that_is_no_number_is_a_sentence(component, layer, pooling, precision, run):
+    translator = Translator.load(run, checkpoint="40")
+    settings = {"language": "de", "layer": layer, "pooling": pooling, "precision": precision}
+    before = translator.encode(["ein Hund", ""], **settings)
+    assert before.dtype == precision and numpy.isfinite(before).all()
+    spoil(translator, component)
+    with pytest.raises(CheckpointError, match=r"checkpoint 40 \(step 40\): sentence embeddings are no numbers, so they are of no use"):
+        translator.encode(["ein Hund", ""], **settings)
 
 
 # What cannot be meant ----------------------------------------------------------------------------------------------------
@@ -324,5 +350,5 @@ def test_as_many_sources_as_targets(translator):
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:99", 3.5])
 def test_a_device_that_is_not_there_is_a_sentence(device, run):
-    with pytest.raises(ConfigError, match=f"device: {device!r} cannot be had on this machine; 'cpu' can"):
+    with pytest.raises(ConfigError, match=f"device: {device!r} cannot be had on this machine; there (is|are) 'cpu'"):
         Translator.load(run, device=device)
