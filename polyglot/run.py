@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -18,13 +18,13 @@ from pydantic import ValidationError
 from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
 from polyglot.config import Config, check_config, load_config
-from polyglot.errors import CheckpointError, ConfigError
+from polyglot.errors import CheckpointError, ConfigError, TrainingError
 from polyglot.model.model import ModelConfig
 from polyglot.sharing import SharingConfig
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.text.word_list import WordList, load_vocabulary
-from polyglot.yaml_file import read_yaml
+from polyglot.yaml_file import as_written, read_yaml
 
 SHOWN = 4  # differences named in a message before "…"
 
@@ -39,9 +39,18 @@ class Run:
         self.evaluation = self.path / "evaluation"
 
     @classmethod
+    def of(cls, config: Config) -> Run:
+        """The run directory that a configuration names, there or not. Raises ConfigError when it names none."""
+        if config.run is None:
+            raise ConfigError(
+                "run: the configuration names no run directory, such as 'runs/mine'; `load_config` takes one from its file's name"
+            )
+        return cls(config.run, config)
+
+    @classmethod
     def create(cls, config: Config) -> Run:
         """A new run directory with its configuration. Raises CheckpointError when it exists or cannot be made."""
-        run = cls(config.run, config)
+        run = cls.of(config)
         run.check_new()
         try:
             run.path.mkdir(parents=True, exist_ok=True)
@@ -71,13 +80,32 @@ class Run:
                 f"run: {run.config.run!r}; the run stays where it is, in {path}; leave run=… out, or begin a new one without --resume"
             )
         parts = ("languages", "text", "vocabulary", "model", "sharing")
-        changed = [key for key in parts if getattr(run.config, key) != getattr(before.config, key)]
-        changed += ["schedule"] if set(run.config.pairs) != set(before.config.pairs) else []
+        one, other = (each.config.model_dump(include=set(parts)) for each in (before, run))
+        changed = [f"{place} was {as_written(_value(one, place))}" for place in sorted(_different(one, other))]
+        if set(run.config.pairs) != set(before.config.pairs):
+            changed.append(f"the pairs of schedule were {', '.join(sorted(map(str, before.config.pairs)))}")
         if changed and before.vocabularies:
             raise ConfigError(
-                f"{path}: the run was built from another {' and '.join(changed)}; what it has cannot change, choose a new run=…"
+                f"{path}: the run was built from another configuration: {_few(changed)}; what it has cannot change, choose a new run=…"
             )
         return run
+
+    @contextmanager
+    def reconfigured(self, trained: Callable[[], bool]) -> Iterator[None]:
+        """Another configuration stays once training goes on with it. The one before comes back where that ends without a step, or by a
+        loss that is no number before there is a new checkpoint; unless there is no checkpoint at all: vocabularies are as the new one says.
+
+        trained: whether there was a step.
+        """
+        before, kept = (self.path / "config.yaml").read_bytes(), checkpoints.steps(self.checkpoints)
+        self.write_config()
+        try:
+            yield
+        except BaseException as error:
+            failed = isinstance(error, TrainingError) and checkpoints.steps(self.checkpoints) == kept
+            if kept and (failed or not trained()):
+                replace_file(self.path / "config.yaml", before)
+            raise
 
     def write_config(self) -> None:
         """Put the configuration into the run directory. Raises CheckpointError when it cannot be written."""
@@ -85,12 +113,16 @@ class Run:
 
     def check_new(self) -> None:
         """Raises CheckpointError when the directory holds something already: no run is begun on top of another."""
+        if exists := self.exists():
+            raise CheckpointError(exists)
+
+    def exists(self) -> str | None:
+        """The sentence for a directory that holds something already. Raises CheckpointError where there can be none, at a file."""
         if self.path.exists() and not self.path.is_dir():
             raise CheckpointError(f"{self.path}: is a file, and a run is a folder; choose another name with run=…")
-        if self.path.is_dir() and any(self.path.iterdir()):
-            raise CheckpointError(
-                f"{self.path}: exists; continue it with `polyglot train {self.path} --resume`, choose another with run=…, or remove it"
-            )
+        if not self.path.is_dir() or not any(self.path.iterdir()):
+            return None
+        return f"{self.path}: exists; continue it with `polyglot train {self.path} --resume`, choose another with run=…, or remove it"
 
     @contextmanager
     def removed_on_error(self) -> Iterator[None]:
@@ -126,7 +158,7 @@ class Run:
         return {language: load_vocabulary(file) for language, file in files.items() if file.is_file()}
 
     def choose(self, which: str | int) -> list[Checkpoint]:
-        """The checkpoints that `best`, `last`, a step or `average:N` mean. Raises CheckpointError when they are not of this configuration."""
+        """What `best`, `last`, a step or `average:N` mean. Raises CheckpointError when they are not of this configuration."""
         chosen = checkpoints.choose(self.checkpoints, which)
         for one in chosen:
             self.check_same(one)
@@ -150,10 +182,16 @@ class Run:
 
     def check_same(self, checkpoint: Checkpoint) -> None:
         """Raises CheckpointError unless a checkpoint was built from what this run is."""
-        if different := self.differences(checkpoint.manifest.get("configuration")):
-            named = ", ".join(different[:SHOWN]) + (", …" if len(different) > SHOWN else "")
+        made_of = checkpoint.manifest.get("configuration")
+        for language in made_of.get("vocabularies", ()) if isinstance(made_of, dict) else ():
+            if language in self.config.languages and language not in self.vocabularies:
+                raise CheckpointError(
+                    f"{self.vocabulary_file(language)}: no such file, but {checkpoint.path} was trained with it; "
+                    "put it back from a copy of the run: one that is learnt again would not fit"
+                )
+        if different := self.differences(made_of):
             raise CheckpointError(
-                f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; different: {named}"
+                f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; different: {_few(different)}"
             )
 
     def differences(self, built_from: Any) -> list[str]:
@@ -185,6 +223,17 @@ def _different(one: Any, other: Any, place: str = "") -> Iterator[str]:
             yield from _different(one.get(key), other.get(key), f"{place}.{key}".removeprefix("."))
     elif one != other:
         yield place
+
+
+def _value(nested: Any, place: str) -> Any:
+    """What stands at a place; None where there is nothing."""
+    for key in place.split("."):
+        nested = nested.get(key) if isinstance(nested, dict) else None
+    return nested
+
+
+def _few(found: Sequence[str]) -> str:
+    return ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
 
 
 def _why_none(path: Path) -> str:

@@ -43,6 +43,13 @@ def test_an_empty_directory_is_as_good_as_none(tmp_path):
     assert tiny_run(tmp_path).config
 
 
+def test_a_configuration_that_names_no_place_is_a_sentence(tmp_path):
+    config = tiny_run(tmp_path).config.model_copy(update={"run": None})
+    for make in (Run.create, Run.of):
+        with pytest.raises(ConfigError, match="^run: the configuration names no run directory, such as 'runs/mine'"):
+            make(config)
+
+
 def test_a_file_of_that_name_is_refused(tmp_path):
     (tmp_path / "run").write_text("a file")
     with pytest.raises(CheckpointError, match="run: is a file, and a run is a folder"):
@@ -151,7 +158,7 @@ def test_before_anything_was_built_everything_may_change(tmp_path):
     assert changed.config.model.bridge.heads == 2
     train(changed)
     changed.write_config()
-    with pytest.raises(ConfigError, match="built from another vocabulary and model; what it has cannot change"):
+    with pytest.raises(ConfigError, match="configuration: model.bridge.heads was 2, vocabulary.size was 50; what it has cannot change"):
         Run.reconfigure(run.path, ["model.bridge.heads=3", "vocabulary.size=60"])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from polyglot.cli import completion
 from polyglot.cli.program import Overrides, app, logger, screen
 
 if TYPE_CHECKING:
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 @app.command(epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume")
 def train(
     config: Annotated[
-        str, typer.Argument(metavar="CONFIG|RUN", help="A YAML file, the name of a shipped one, or with --resume a run directory.")
+        str,
+        typer.Argument(
+            metavar="CONFIG|RUN",
+            help="A YAML file, the name of a shipped one, or with --resume a run directory.",
+            autocompletion=completion.configurations,
+        ),
     ],
     overrides: Overrides = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop.")] = False,
@@ -28,12 +34,11 @@ def train(
     from polyglot.training.plan import plan
 
     if dry_run:
-        if resume:
-            settings = Run.reconfigure(config, overrides or ()).config
-        else:
-            settings = load_config(config, overrides or ())
-            Run(settings.run, settings).check_new()
-        screen.print(*plan(settings).tables(), sep="\n")
+        run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or ()))
+        exists = None if resume else run.exists()
+        screen.print(*plan(run.config).tables(), sep="\n")
+        if exists:
+            logger.warning(exists)
         return
     run = Run.reconfigure(config, overrides or ()) if resume else Run.create(load_config(config, overrides or ()))
     train_run(run, resume=resume, reconfigured=bool(overrides))
@@ -50,9 +55,10 @@ def train_run(run: Run, *, resume: bool = False, reconfigured: bool = False) -> 
             trainer = build_trainer(run, Validator(run))
         if resume and checkpoints.steps(run.checkpoints):
             trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
-        if reconfigured and resume:
-            run.write_config()  # only now that data and checkpoint agree with it
-        trainer.train()
+        start = trainer.progress.step
+        changed = run.reconfigured(lambda: trainer.progress.step > start) if reconfigured and resume else nullcontext()
+        with changed:  # only now that data and checkpoint agree with it
+            trainer.train()
     logger.info(
         f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training"
     )
