@@ -32,6 +32,17 @@ def names(room: str) -> list[str]:
     return sorted(path.relative_to(folder(room)).with_suffix("").as_posix() for path in found)
 
 
+def rooms_of(name: str) -> list[str]:
+    """Where a name is shipped: with the room before it, as `schedules/with_copies`, in that one; a name alone perhaps in several.
+
+    None for what is a file or a folder of the user's.
+    """
+    if Path(name).exists():
+        return []
+    own = [room for room in ROOMS if name.startswith(f"{room}/") and name.removeprefix(f"{room}/") in names(room)]
+    return own or [room for room in ROOMS if name in names(room)]
+
+
 def find(room: str, name: str) -> Path:
     """A file of the user's, or else the shipped file of that name. Raises ConfigError naming near and known ones."""
     path = Path(name)

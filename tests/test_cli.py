@@ -29,9 +29,12 @@ from polyglot import cli, shipped
 from polyglot.cli import program, translation
 from polyglot.config import load_config
 from polyglot.data import fetch
+from polyglot.errors import CheckpointError, TrainingError
 from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
 from polyglot.run import Run
+from polyglot.training import log as logging_of_training
+from polyglot.training import start as starting
 from polyglot.training.start import build_trainer
 from polyglot.training.trainer import Trainer
 from polyglot.version import VERSION
@@ -152,7 +155,26 @@ def test_show_prints_a_configuration_that_is_the_same_when_read(name, folder, po
     assert shown == meant
 
 
+@pytest.mark.parametrize("room", [room for room in shipped.ROOMS if room != "configs"])
+def test_show_prints_what_is_shipped_as_it_is_written(room, folder, polyglot):
+    for name in shipped.names(room):
+        written = shipped.find(room, name).read_text(encoding="utf-8")
+        assert polyglot("show", f"{room}/{name}").output == written
+        if name not in shipped.names("configs"):
+            assert polyglot("show", name).output == written
+
+
+def test_show_says_where_else_a_name_is(folder, polyglot):
+    found = polyglot("show", "phrasebook")
+    assert found.output.startswith("languages:")
+    assert "phrasebook is the name of a shipped experiment, too: polyglot show evaluation/experiments/phrasebook" in found.errors
+    assert polyglot("show", "configs/phrasebook").output == found.output
+
+
 def test_show_of_nothing(folder, polyglot):
+    assert "no configuration, schedule, protocol or experiment named 'with_copis'. Did you mean 'with_copies'?" in polyglot.refuses(
+        "show", "with_copis"
+    )
     assert "Did you mean 'phrasebook'?" in polyglot.refuses("show", "phrasebok")
     assert "runs: no run directory: it has no config.yaml" in polyglot.refuses("show", "runs")
 
@@ -220,12 +242,23 @@ def test_quiet_training_has_no_log(folder, polyglot):
     assert "step 1" not in polyglot("--quiet", "train", "mine.yaml", "run=other", "training.steps=1").errors
 
 
-@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
-def test_a_run_directory_that_exists_is_not_touched(dry, folder, polyglot):
+EXISTS = "runs/mine: exists; continue it with `polyglot train runs/mine --resume`, choose another with run=…, or remove it"
+
+
+def test_a_run_directory_that_exists_is_not_touched(folder, polyglot):
     before = contents(folder)
-    said = polyglot.refuses("train", "mine.yaml", *dry)
-    assert "runs/mine: exists; continue it with `polyglot train runs/mine --resume`, choose another with run=…, or remove it" in said
+    assert EXISTS in polyglot.refuses("train", "mine.yaml")
     assert contents(folder) == before
+
+
+def test_a_dry_run_beside_a_run_that_exists_shows_everything_and_says_so(folder, polyglot):
+    before, elsewhere = contents(folder), polyglot("train", "mine.yaml", "run=elsewhere", "--dry-run")
+    result = polyglot("train", "mine.yaml", "--dry-run")
+    assert (result.status, result.output) == (0, elsewhere.output) and EXISTS in result.errors and "exists" not in elsewhere.errors
+    Path("train.fr").write_text("un chien\n")
+    assert "train.en has 5 lines, but train.fr has 1" in polyglot.refuses("train", "mine.yaml", "--dry-run")
+    shutil.copy(folder / "train.en", "train.fr")
+    assert contents(folder).keys() == before.keys()
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
@@ -290,6 +323,49 @@ def test_a_change_that_does_not_work_is_not_kept(override, sentence, folder, pol
     assert polyglot("train", "runs/mine", "--resume").status == 0
 
 
+@pytest.mark.parametrize(
+    ("spoilt", "sentence"),
+    [
+        (["optimizer.learning_rate=1e30"], "no longer"),
+        (["training.trackers=[tensorboard]", "data.folder=nowhere"], "nothing for any of en, de, fr"),
+    ],
+)
+def test_a_change_that_training_fails_with_is_not_kept_either(spoilt, sentence, folder, polyglot, monkeypatch):
+    monkeypatch.setattr(starting, "get_available_trackers", lambda: ["tensorboard"])
+    before = contents(folder)
+    assert sentence in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6", *spoilt)
+    assert contents(folder) == before
+    assert polyglot("train", "runs/mine", "--resume", "training.steps=6").status == 0
+
+
+def test_a_log_that_cannot_be_shortened_keeps_no_change(folder, polyglot, monkeypatch):
+    """The last thing that can be in the way of a start."""
+
+    def full(path: Path, content: str) -> None:
+        raise CheckpointError(f"{path}: cannot be written: No space left on device")
+
+    with Path("runs/mine/log.jsonl").open("a") as log:
+        log.write('{"step": 5}\n')
+    before = contents(folder)
+    monkeypatch.setattr(logging_of_training, "replace_file", full)
+    assert "log.jsonl: cannot be written" in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6")
+    assert contents(folder) == before
+
+
+def test_a_change_that_left_a_checkpoint_stays_with_it(folder, polyglot, monkeypatch):
+    """Whatever comes later: the next start goes on from there."""
+    update = Trainer.update
+
+    def fails(trainer):
+        if trainer.progress.step == 7:
+            raise TrainingError("enough")
+        return update(trainer)
+
+    monkeypatch.setattr(Trainer, "update", fails)
+    polyglot.refuses("train", "runs/mine", "--resume", "training.steps=9")
+    assert checkpoints.steps(Path("runs/mine/checkpoints"))[-1] == 6 and Run.open("runs/mine").config.training.steps == 9
+
+
 def test_a_change_that_works_is_kept(folder, polyglot):
     assert polyglot("train", "runs/mine", "--resume", "training.steps=6").status == 0
     assert Run.open("runs/mine").config.training.steps == 6
@@ -302,6 +378,13 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
     assert contents(folder) == before
 
 
+def test_what_cannot_change_is_named(folder, polyglot):
+    said = polyglot.refuses("train", "runs/mine", "--resume", "model.encoder.size=10", "model.bridge.heads=3", "vocabulary.size=50")
+    assert "configuration: model.bridge.heads was 2, model.encoder.size was 8, vocabulary.size was 100; what it has cannot change" in said
+    said = polyglot.refuses("train", "runs/mine", "--resume", "schedule=english_centric")
+    assert "the pairs of schedule were de-de, de-en, en-de, en-en, en-fr, fr-en, fr-fr; what it has cannot change" in said
+
+
 # Bad input: the configuration --------------------------------------------------------------------------------------------
 
 
@@ -309,6 +392,14 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
     ("overrides", "sentences"),
     [
         (["model.encodr=lstm"], ["model.encodr: no key named 'encodr'. Did you mean 'encoder'?"]),
+        (["model.encoder.layers=1000000"], ["model.encoder.layers: found 1000000; expected at most 256"]),
+        (["model.decoder.size=10000000"], ["model.decoder.size: found 10000000; expected at most 65536"]),
+        (["vocabulary.size=100000000"], ["vocabulary.size: found 100000000; expected at most 1000000"]),
+        (["schedule.tasks_per_update=1000000000"], ["schedule.tasks_per_update: found 1000000000; expected at most 10000"]),
+        (
+            ["data.train=[{type: phrasebook, train: 1000000000}]"],
+            ["data.train.0.train: found 1000000000; expected at most 100000"],
+        ),
         (["training.steps=many"], ["training.steps: found 'many'; expected a whole number"]),
         (["model.encoder=lsmt"], ["model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, "]),
         (["schedule.pairs=[de-xx]"], ["schedule.pairs: 'de-xx' matches no pair of the languages en, de, fr"]),
@@ -690,6 +781,41 @@ def test_a_language_that_the_run_does_not_know(source, target, sentence, folder,
     assert sentence in polyglot.refuses("translate", "runs/mine", "--from", source, "--to", target, stdin="es regnet\n")
 
 
+@pytest.mark.parametrize("direction", [("de", "fr"), ("de", "en")])
+def test_a_vocabulary_that_is_gone_is_named(direction, folder, polyglot):
+    """Also where the direction would not need it: the run is no longer whole."""
+    Path("runs/mine/vocabulary/fr.model").unlink()
+    said = polyglot.refuses("translate", "runs/mine", "--from", direction[0], "--to", direction[1], stdin="es regnet\n")
+    assert said.startswith("error: runs/mine/vocabulary/fr.model: no such file, but runs/mine/checkpoints/step-")
+    assert "was trained with it; put it back from a copy of the run" in said and "another configuration" not in said
+
+
+def of_each_verb() -> list[tuple[str, ...]]:
+    """Every verb that computes with a run."""
+    return [
+        TRANSLATE,
+        ("evaluate", "runs/mine", "--protocol", "quick"),
+        ("embed", "runs/mine", "train.de", "--language", "de", "--output", "vectors.npy"),
+        ("similar", "runs/mine", "train.de", "train.en", "--from", "de", "--to", "en"),
+        ("analyse", "runs/mine"),
+    ]
+
+
+@pytest.mark.parametrize("arguments", of_each_verb(), ids=lambda arguments: arguments[0])
+def test_a_device_can_be_named(arguments, folder, polyglot, monkeypatch):
+    asked, load = [], Translator.load.__func__
+    monkeypatch.setattr(
+        Translator,
+        "load",
+        classmethod(lambda cls, *given, device, **more: asked.append(device) or load(cls, *given, device=device, **more)),
+    )
+    said = polyglot.refuses(*arguments, "--device", "cuda:77", stdin="es regnet\n")
+    assert "device: 'cuda:77' cannot be had on this machine; there " in said and "'cpu'" in said and asked == ["cuda:77"]
+    assert not Path("vectors.npy").exists()
+    if arguments[0] != "analyse":  # which has too little text here
+        assert polyglot(*arguments, "--device", "cpu", stdin="es regnet\n").status == 0
+
+
 def test_a_direction_that_lacks_a_decoder(folder, polyglot):
     polyglot("train", "mine.yaml", "run=other", "training.steps=1", "schedule={pairs: [de-en, fr-en]}", "validation.bleu_pairs=[]")
     assert "target language: no decoder named 'fr'. Known: en" in polyglot.refuses("translate", "other", "--from", "de", "--to", "fr")
@@ -794,16 +920,25 @@ def test_compare_reads_what_is_there(folder, polyglot):
     assert "has the run been evaluated?" in polyglot.refuses("compare", "runs/mine", "runs/twin")
     assert polyglot("evaluate", "runs/mine", "runs/twin").status == 0
     result = polyglot("compare", "runs/mine", "runs/twin", "--measure", "chrf", "--test", "bootstrap")
-    assert result.status == 0 and "chrF2 of 2 runs" in result.output and "paired bootstrap, chrF2|nrefs:1|bs:1000" in " ".join(result.output.split())
+    assert (
+        result.status == 0
+        and "chrF2 of 2 runs" in result.output
+        and "paired bootstrap, chrF2|nrefs:1|bs:1000" in " ".join(result.output.split())
+    )
     assert "no measure named 'ter'" in polyglot.refuses("compare", "runs/mine", "runs/twin", "--measure", "ter")
     assert "no test named 'boot'" in polyglot.refuses("compare", "runs/mine", "--test", "boot")
 
 
 def test_an_experiment_trains_in_processes_of_their_own_and_goes_on(folder, polyglot, monkeypatch):
-    text = "title: Mine\nprotocol: {pairs: [de-fr], resamples: 20}\nsystems: {taken: {run: runs/mine}, made: {config: mine.yaml, set: [training.steps=2]}}\n"
+    systems = "{taken: {run: runs/mine}, made: {config: mine.yaml, set: [training.steps=2]}}"
+    text = f"title: Mine\nprotocol: {{pairs: [de-fr], resamples: 20}}\nsystems: {systems}\n"
     Path("both.yaml").write_text(text)
     planned = polyglot("experiment", "both.yaml", "--dry-run")
-    assert planned.status == 0 and "taken-mine: as it is" in planned.output and "polyglot train mine.yaml training.steps=2 seed=1" in planned.output
+    assert (
+        planned.status == 0
+        and "taken-mine: as it is" in planned.output
+        and "polyglot train mine.yaml training.steps=2 seed=1" in planned.output
+    )
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     result = polyglot("experiment", "both.yaml")
     assert result.status == 0 and "BLEU of 2 runs" in result.output, result.errors
@@ -987,7 +1122,18 @@ def test_the_configuration_of_the_tests_is_one():
 
 
 def test_a_language_is_added_to_a_run_and_its_old_directions_stay(folder, polyglot):
-    write_text(folder, {"it": ["un cane dorme", "due gatti vedono un uccello", "il bambino legge un libro", "piove", "un uccello vede due gatti e un cane"]})
+    write_text(
+        folder,
+        {
+            "it": [
+                "un cane dorme",
+                "due gatti vedono un uccello",
+                "il bambino legge un libro",
+                "piove",
+                "un uccello vede due gatti e un cane",
+            ]
+        },
+    )
     before = polyglot("translate", "runs/mine", "train.en", "--from", "en", "--to", "fr").output
     shown = polyglot("add-language", "runs/mine", "it", "data.folder=.", "--with", "en", "--dry-run").output
     assert "encoder.it" in shown and not (folder / "runs" / "mine-it").exists()
@@ -1002,7 +1148,10 @@ def test_the_mean_of_checkpoints_is_written(folder, polyglot):
     result = polyglot("average", "runs/mine", "--last", "2")
     assert "written to runs/mine-average: the mean of steps 2, 4" in result.errors
     given = ("train.en", "--from", "en", "--to", "fr")
-    assert polyglot("translate", "runs/mine-average", *given).output == polyglot("translate", "runs/mine", *given, "--checkpoint", "average:2").output
+    assert (
+        polyglot("translate", "runs/mine-average", *given).output
+        == polyglot("translate", "runs/mine", *given, "--checkpoint", "average:2").output
+    )
     assert "runs/mine-average: exists" in polyglot.refuses("average", "runs/mine")
 
 

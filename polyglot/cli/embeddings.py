@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 from rich.progress import MofNCompleteColumn, Progress
 
-from polyglot.cli.program import Checkpoint, RunPath, app, lines_bar, lines_of, logger, screen
+from polyglot.cli.completion import languages
+from polyglot.cli.program import Checkpoint, Device, RunPath, app, lines_bar, lines_of, logger, screen
 from polyglot.console import aside
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 @app.command(epilog="polyglot embed runs/phrasebook sentences.de --language de --output vectors.npy")
 def embed(
     run: RunPath,
-    file: Annotated[Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")] = None,
+    file: Annotated[
+        Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")
+    ] = None,
     output: Annotated[Path, typer.Option(help="Where the vectors go; the ending decides: .npy, .parquet or .jsonl.")] = ...,
-    language: Annotated[Optional[str], typer.Option(help="Language of all sentences.")] = None,
+    language: Annotated[Optional[str], typer.Option(help="Language of all sentences.", autocompletion=languages)] = None,
     language_column: Annotated[Optional[int], typer.Option(min=1, help="Instead: the column, between tabs, that names it.")] = None,
     text_column: Annotated[int, typer.Option(min=1, help="The column of the sentence, where a column names the language.")] = 2,
     pooling: Annotated[str, typer.Option(help="flat: all rows side by side; mean or max over them.")] = "flat",
@@ -29,6 +32,7 @@ def embed(
     normalize: Annotated[bool, typer.Option("--normalize", help="Vectors of length 1.")] = False,
     batch_size: Annotated[int, typer.Option(min=1, help="Sentences computed together, at most.")] = 128,
     checkpoint: Checkpoint = "best",
+    device: Device = None,
 ) -> None:
     """Turn sentences into vectors, line by line: any number of them in constant memory."""
     from polyglot.embedding.ahead import ahead
@@ -41,7 +45,7 @@ def embed(
     if language_column == text_column:
         raise ConfigError(f"embed: column {text_column} cannot be both the language and the sentence")
     format_of(output)
-    encoder = _reader(run, [language] if language else None, checkpoint=checkpoint)
+    encoder = _reader(run, [language] if language else None, checkpoint=checkpoint, device=device)
     size = encoder.vector_size(layer=layer, pooling=pooling)
     place = str(file or "standard input")
     total, blocks = lines_of(file)
@@ -65,14 +69,19 @@ def embed(
     logger.info(f"{done} vectors of {size} {precision} numbers written to {output}{empty}")
 
 
-@app.command(epilog="polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en · polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en --mine --threshold 1.05")
+@app.command(
+    epilog="polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en · "
+    "polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en --mine --threshold 1.05"
+)
 def similar(
     run: RunPath,
     one: Annotated[Path, typer.Argument(metavar="A", help="One sentence a line, plain or gzipped.")],
     other: Annotated[Path, typer.Argument(metavar="B", help="The same in the other language.")],
-    source: Annotated[str, typer.Option("--from", help="Language of A.")] = ...,
-    target: Annotated[str, typer.Option("--to", help="Language of B.")] = ...,
-    mining: Annotated[bool, typer.Option("--mine", help="Bitext: pairs that are each other's best, the best first, no sentence twice.")] = False,
+    source: Annotated[str, typer.Option("--from", help="Language of A.", autocompletion=languages)] = ...,
+    target: Annotated[str, typer.Option("--to", help="Language of B.", autocompletion=languages)] = ...,
+    mining: Annotated[
+        bool, typer.Option("--mine", help="Bitext: pairs that are each other's best, the best first, no sentence twice.")
+    ] = False,
     threshold: Annotated[Optional[float], typer.Option(help="Only what scores so high.")] = None,
     margin: Annotated[str, typer.Option(help="ratio: cosine over the mean cosine with the neighbours; or plain cosine.")] = "ratio",
     neighbours: Annotated[int, typer.Option(min=1, help="k nearest neighbours that are candidates, and that the margin looks at.")] = 4,
@@ -81,11 +90,12 @@ def similar(
     pooling: Annotated[str, typer.Option(help="flat: all rows side by side; mean or max over them.")] = "flat",
     layer: Annotated[str, typer.Option(help="bridge, or what comes before it: states, words.")] = "bridge",
     checkpoint: Checkpoint = "best",
+    device: Device = None,
 ) -> None:
     """Find for each sentence of A the nearest ones of B: score, line in A, line in B and both texts, between tabs."""
     from polyglot.embedding.between_files import compare
 
-    encoder = _reader(run, [source, target], checkpoint=checkpoint)
+    encoder = _reader(run, [source, target], checkpoint=checkpoint, device=device)
     with lines_bar() as bar:
         row = bar.add_task("lines", total=None)
         found = compare(
@@ -100,9 +110,14 @@ def similar(
 @app.command(epilog="polyglot analyse runs/phrasebook · polyglot analyse runs/phrasebook --checkpoint last")
 def analyse(
     run: RunPath,
-    settings: Annotated[Optional[Path], typer.Option(metavar="FILE", help="YAML: test text, similarity tests, labelled text, representations.")] = None,
-    folder: Annotated[Optional[Path], typer.Option(metavar="DIR", help="Where relative paths of text start; by default the run's data.folder.")] = None,
+    settings: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="YAML: test text, similarity tests, labelled text, representations.")
+    ] = None,
+    folder: Annotated[
+        Optional[Path], typer.Option(metavar="DIR", help="Where relative paths of text start; by default the run's data.folder.")
+    ] = None,
     checkpoint: Checkpoint = "best",
+    device: Device = None,
 ) -> None:
     """Measure the sentence embeddings of a run: retrieval across languages, similarity, probes; a map, and the heads of the bridge."""
     from rich.markdown import Markdown
@@ -115,7 +130,7 @@ def analyse(
 
     opened = Run.open(run)
     wanted = AnalysisSettings.load(settings) if settings else AnalysisSettings()
-    translator = Translator.load(opened, checkpoint=checkpoint)
+    translator = Translator.load(opened, checkpoint=checkpoint, device=device)
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
         row = bar.add_task("representations")
         advance = lambda name, done, of: bar.update(row, completed=done, total=of, description=name)  # noqa: E731
@@ -126,7 +141,7 @@ def analyse(
     logger.info(f"written to {place}: analysis.md, analysis.json, retrieval of each representation, map.png, heads.png")
 
 
-def _reader(run: Path, languages: list[str] | None, *, checkpoint: str) -> Translator:
+def _reader(run: Path, wanted: list[str] | None, *, checkpoint: str, device: str | None) -> Translator:
     """What reads these languages, or all of the run's; a decoder comes along, since none is loaded without."""
     from polyglot.inference import Translator
     from polyglot.run import Run
@@ -134,4 +149,5 @@ def _reader(run: Path, languages: list[str] | None, *, checkpoint: str) -> Trans
 
     opened = Run.open(run)
     target = opened.config.pairs[0].target
-    return Translator.load(opened, checkpoint=checkpoint, pairs=languages and [LanguagePair(language, target) for language in languages])
+    pairs = wanted and [LanguagePair(language, target) for language in wanted]
+    return Translator.load(opened, checkpoint=checkpoint, pairs=pairs, device=device)

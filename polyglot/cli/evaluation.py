@@ -12,17 +12,31 @@ from typing import Annotated, Optional
 import typer
 from rich.progress import MofNCompleteColumn, Progress
 
-from polyglot.cli.program import Checkpoint, RunPath, app, logger, screen
+from polyglot.cli import completion
+from polyglot.cli.program import Checkpoint, Device, RunPath, app, logger, screen
 from polyglot.console import aside
 from polyglot.errors import ConfigError, TrainingError, unknown_name
 
 
 @app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --pivot en --protocol quick --checkpoint last")
 def evaluate(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories, such as runs/phrasebook; several are compared.")],
-    protocol: Annotated[str, typer.Option(help="A YAML file or the name of a shipped protocol.")] = "default",
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Run directories, such as runs/phrasebook; several are compared.", autocompletion=completion.runs
+        ),
+    ],
+    protocol: Annotated[
+        str, typer.Option(help="A YAML file or the name of a shipped protocol.", autocompletion=completion.shipped_in("evaluation"))
+    ] = "default",
     checkpoint: Checkpoint = "best",
-    pivot: Annotated[Optional[str], typer.Option(metavar="LANGUAGE", help="Also translate in two hops through it. Default: the protocol's.")] = None,
+    pivot: Annotated[
+        Optional[str],
+        typer.Option(
+            metavar="LANGUAGE", help="Also translate in two hops through it. Default: the protocol's.", autocompletion=completion.languages
+        ),
+    ] = None,
+    device: Device = None,
 ) -> None:
     """Score every direction into a matrix: tables here, JSON, CSV, Markdown and pictures in the run directory.
 
@@ -39,7 +53,7 @@ def evaluate(
     settings = settings.model_copy(update={"pivot": pivot} if pivot else {})
     matrices = {}
     for opened in map(Run.open, runs):
-        translator = Translator.load(opened, checkpoint=checkpoint)
+        translator = Translator.load(opened, checkpoint=checkpoint, device=device)
         for test_set in settings.corpora:
             folder = opened.evaluation / Path(protocol).stem / test_set
             with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
@@ -58,8 +72,15 @@ def evaluate(
 
 @app.command(epilog="polyglot compare runs/phrasebook runs/phrasebook-without-copies --test randomisation")
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories that were evaluated; differences are from the first.")],
-    protocol: Annotated[str, typer.Option(help="The protocol that they were evaluated under, and /NAME of a test set where it has several.")] = "default",
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Run directories that were evaluated; differences are from the first.", autocompletion=completion.runs
+        ),
+    ],
+    protocol: Annotated[
+        str, typer.Option(help="The protocol that they were evaluated under, and /NAME of a test set where it has several.")
+    ] = "default",
     measure: Annotated[Optional[str], typer.Option(help="Such as bleu, chrf++ or bleu-paper. Default: the first of the protocol.")] = None,
     test: Annotated[str, typer.Option(help="bootstrap or randomisation, each of sacreBLEU.")] = "bootstrap",
 ) -> None:
@@ -82,7 +103,14 @@ def compare(
 
 @app.command(epilog="polyglot experiment phrasebook · polyglot experiment mine.yaml --folder experiments/second --dry-run")
 def experiment(
-    file: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="A YAML file or the name of a shipped experiment.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPERIMENT",
+            help="A YAML file or the name of a shipped experiment.",
+            autocompletion=completion.shipped_in("evaluation/experiments"),
+        ),
+    ],
     folder: Annotated[Optional[Path], typer.Option(metavar="DIR", help="Where runs and results go. Default: experiments/NAME.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it all, show what would be trained, and stop.")] = False,
 ) -> None:
@@ -95,7 +123,13 @@ def experiment(
     folder = folder or Path("experiments") / Path(file).stem
     if dry_run:
         for member in list(members_of(settings, folder)):
-            state = "as it is" if member.config is None else "complete" if is_complete(member) else shlex.join(["polyglot", "train", *member.arguments])
+            state = (
+                "as it is"
+                if member.config is None
+                else "complete"
+                if is_complete(member)
+                else shlex.join(["polyglot", "train", *member.arguments])
+            )
             screen.print(f"{member.name}: {state}", highlight=False, markup=False, soft_wrap=True)
         return
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
@@ -130,7 +164,9 @@ def _train_in_a_process(arguments: Sequence[str]) -> None:
 @app.command(epilog="polyglot report runs/phrasebook --sentence de='Der alte Bauer schläft.'")
 def report(
     run: RunPath,
-    sentence: Annotated[Optional[list[str]], typer.Option(metavar="LANGUAGE=TEXT", help="Show the bridge's attention on it; may be repeated.")] = None,
+    sentence: Annotated[
+        Optional[list[str]], typer.Option(metavar="LANGUAGE=TEXT", help="Show the bridge's attention on it; may be repeated.")
+    ] = None,
 ) -> None:
     """Write a run as one web page: scores, curves, examples, attention, text and settings. It needs no network."""
     from polyglot import report as reports

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
+from polyglot.cli import completion
 from polyglot.cli.program import app, logger, screen
 from polyglot.console import aside
+from polyglot.errors import ConfigError, unknown_name
+
+if TYPE_CHECKING:
+    from polyglot.config import Config
 
 
 @app.command(epilog="polyglot fetch multi30k data/multi30k")
@@ -32,19 +37,36 @@ def fetch(
     logger.info(f"{len(paths)} files in {folder}, checksums verified")
 
 
-@app.command(epilog="polyglot show · polyglot show multi30k/paper · polyglot show runs/phrasebook")
+@app.command(epilog="polyglot show · polyglot show multi30k/paper · polyglot show schedules/with_copies · polyglot show runs/phrasebook")
 def show(
-    name: Annotated[Optional[str], typer.Argument(help="A configuration or a run directory; by default, what is shipped.")] = None,
+    name: Annotated[
+        Optional[str],
+        typer.Argument(help="A run directory, a configuration, or what is shipped, such as with_copies.", autocompletion=completion.shown),
+    ] = None,
 ) -> None:
-    """List what is shipped, or show a configuration with every default filled in."""
+    """List what is shipped, or show some of it: a configuration with every default filled in, anything else as it is written."""
     from polyglot import shipped
 
     if name is None:
-        for room in shipped.ROOMS:
-            screen.print(f"[bold]{room}[/]: {', '.join(shipped.names(room))}", highlight=False)
+        for room, kind in shipped.ROOMS.items():
+            screen.print(f"[bold]{kind}s[/] ({room}/): {', '.join(shipped.names(room))}", highlight=False, soft_wrap=True)
         return
+    rooms = shipped.rooms_of(name)
+    if not rooms and not Path(name).exists():
+        known = {one for room in shipped.ROOMS for one in shipped.names(room)}
+        what = unknown_name("configuration, schedule, protocol or experiment", name, known)
+        raise ConfigError(f"{name}: neither a file, nor a run, nor shipped with Polyglot: {what}")
+    if rooms and rooms[0] != "configs":
+        print(shipped.find(rooms[0], name.removeprefix(f"{rooms[0]}/")).read_text(encoding="utf-8"), end="")
+    else:
+        print(_configuration(name).to_yaml(), end="")
+    for room in rooms[1:]:
+        logger.info(f"{name} is the name of a shipped {shipped.ROOMS[room]}, too: polyglot show {room}/{name}")
+
+
+def _configuration(name: str) -> Config:
+    """Of a run directory, a file, or by its shipped name."""
     from polyglot.config import load_config
     from polyglot.run import Run
 
-    config = Run.open(name).config if Path(name).is_dir() else load_config(name)
-    print(config.to_yaml(), end="")
+    return Run.open(name).config if Path(name).is_dir() else load_config(name if Path(name).exists() else name.removeprefix("configs/"))

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
+from polyglot.cli import completion
 from polyglot.console import LogLines, aside
 from polyglot.errors import PolyglotError
 from polyglot.process import collect_rarely, keep_freed_memory
@@ -60,8 +61,11 @@ OUT_OF_MEMORY = (
 Overrides = Annotated[
     Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=5000.")
 ]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, such as runs/phrasebook.")]
-Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, such as runs/phrasebook.", autocompletion=completion.runs)]
+Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.", autocompletion=completion.checkpoints)]
+Device = Annotated[
+    Optional[str], typer.Option(help="cpu, cuda, cuda:1 or mps. Default: a GPU where there is one.", autocompletion=completion.devices)
+]
 
 
 def main() -> None:
@@ -70,7 +74,7 @@ def main() -> None:
     collect_rarely()
     sys.stdout.reconfigure(encoding="utf-8")  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
     try:
-        app()
+        app(prog_name="polyglot")
     except PolyglotError as error:
         aside.print("[bold red]error:[/] ", end="")
         aside.print(str(error), markup=False, highlight=False, soft_wrap=True)

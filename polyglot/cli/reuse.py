@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from polyglot.cli.completion import configurations, languages
 from polyglot.cli.program import Checkpoint, Overrides, RunPath, app, logger, screen
 from polyglot.cli.training import train_run
 
@@ -14,13 +15,21 @@ if TYPE_CHECKING:
     from polyglot.config import Config
 
 
-@app.command("add-language", epilog="polyglot add-language runs/phrasebook cs training.steps=1000 · polyglot add-language runs/west fi --with en --free bridge")
+@app.command(
+    "add-language",
+    epilog="polyglot add-language runs/phrasebook cs training.steps=1000 · polyglot add-language runs/west fi --with en --free bridge",
+)
 def add_language(
     run: RunPath,
     language: Annotated[str, typer.Argument(help="The new language, such as fi; the run's corpora have it, or data.train=… names others.")],
     overrides: Overrides = None,
-    partners: Annotated[Optional[list[str]], typer.Option("--with", help="A language to train it with, both ways; by default all.")] = None,
-    free: Annotated[Optional[list[str]], typer.Option(help='A component that may change, such as bridge or "encoder.*"; by default none.')] = None,
+    partners: Annotated[
+        Optional[list[str]],
+        typer.Option("--with", help="A language to train it with, both ways; by default all.", autocompletion=languages),
+    ] = None,
+    free: Annotated[
+        Optional[list[str]], typer.Option(help='A component that may change, such as bridge or "encoder.*"; by default none.')
+    ] = None,
     checkpoint: Checkpoint = "best",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop.")] = False,
 ) -> None:
@@ -31,8 +40,10 @@ def add_language(
 
     config = with_language(Run.open(run), language, overrides or (), partners=partners or (), free=free or (), checkpoint=checkpoint)
     if dry_run:
-        Run(config.run, config).check_new()
+        exists = Run.of(config).exists()
         screen.print(*plan(config).tables(), sep="\n")
+        if exists:
+            logger.warning(exists)
         return
     train_run(Run.create(config))
 
@@ -53,7 +64,9 @@ def average(
     logger.info(f"written to {new.path}: the mean of steps {', '.join(map(str, steps))}")
 
 
-@app.command(epilog='polyglot export runs/phrasebook --component encoder.de · polyglot export runs/phrasebook --component "*.de" --component bridge')
+@app.command(
+    epilog='polyglot export runs/phrasebook --component encoder.de · polyglot export runs/phrasebook --component "*.de" --component bridge'
+)
 def export(
     run: RunPath,
     component: Annotated[list[str], typer.Option(help='What to take out, such as encoder.de or "*.de"; can be given again.')],
@@ -71,8 +84,13 @@ def export(
 
 @app.command(epilog="polyglot match phrasebook --parameters-of 5_000_000 · polyglot match shared.yaml --parameters-of runs/phrasebook")
 def match(
-    config: Annotated[str, typer.Argument(metavar="CONFIG|RUN", help="What shall be made wider or narrower.")],
-    other: Annotated[str, typer.Option("--parameters-of", metavar="CONFIG|RUN|NUMBER", help="What it shall be as large as.")],
+    config: Annotated[
+        str, typer.Argument(metavar="CONFIG|RUN", help="What shall be made wider or narrower.", autocompletion=configurations)
+    ],
+    other: Annotated[
+        str,
+        typer.Option("--parameters-of", metavar="CONFIG|RUN|NUMBER", help="What it shall be as large as.", autocompletion=configurations),
+    ],
 ) -> None:
     """Find the widths at which a model has as many parameters as another, within one percent; printed as overrides for `train`."""
     from polyglot.training.matching import match as match_width

@@ -8,7 +8,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from polyglot.cli.program import Checkpoint, RunPath, app, lines_bar, lines_of
+from polyglot.cli.completion import languages
+from polyglot.cli.program import Checkpoint, Device, RunPath, app, lines_bar, lines_of
 from polyglot.console import aside
 
 
@@ -18,14 +19,15 @@ def translate(
     file: Annotated[
         Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")
     ] = None,
-    source: Annotated[str, typer.Option("--from", help="Language of the sentences.")] = ...,
-    target: Annotated[str, typer.Option("--to", help="Language to translate into.")] = ...,
+    source: Annotated[str, typer.Option("--from", help="Language of the sentences.", autocompletion=languages)] = ...,
+    target: Annotated[str, typer.Option("--to", help="Language to translate into.", autocompletion=languages)] = ...,
     beam: Annotated[Optional[int], typer.Option(min=1, help="Hypotheses kept for each sentence; 1 is greedy. Default: the run's.")] = None,
     length_penalty: Annotated[Optional[float], typer.Option(min=0, max=10, help="α of the length penalty. Default: the run's.")] = None,
     n_best: Annotated[
         Optional[int], typer.Option(min=1, help="Print so many for each line: number, score, log-probability, text, between tabs.")
     ] = None,
     checkpoint: Checkpoint = "best",
+    device: Device = None,
 ) -> None:
     """Translate a file or standard input, line by line."""
     from polyglot.data.lines import portions
@@ -34,7 +36,7 @@ def translate(
 
     settings = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
     settings = {name: value for name, value in settings.items() if value is not None}
-    translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)])
+    translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)], device=device)
     total, blocks = lines_of(file)
     hidden = not aside.is_terminal or sys.stdout.isatty()  # there the translations show how far it is
     number = 0

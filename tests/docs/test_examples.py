@@ -204,7 +204,7 @@ def test_a_command_is_one(given, inside):
     if verb == "train" and not found["resume"]:
         load_config(found["config"], found["overrides"] or ())
     if verb == "show" and found["name"]:
-        assert found["name"] in shipped.names("configs") or (inside / found["name"]).is_dir()
+        assert shipped.rooms_of(found["name"]) or (inside / found["name"]).is_dir()
     if verb == "experiment":
         assert found["file"] in shipped.names("evaluation/experiments")
     if verb == "evaluate":

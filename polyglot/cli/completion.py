@@ -1,0 +1,92 @@
+"""What the shell offers behind a verb: runs, shipped names, checkpoints, languages. Folders and small files are read, never a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import typer
+
+from polyglot import shipped
+from polyglot.errors import PolyglotError
+from polyglot.yaml_file import read_yaml
+
+Complete = Callable[[str], list[str]]
+
+
+def runs(incomplete: str) -> list[str]:
+    """Run directories below what is written so far, and the folders that lead to some."""
+    return _beginning(incomplete, _runs(incomplete))
+
+
+def configurations(incomplete: str) -> list[str]:
+    """Shipped configurations, YAML files, and runs, which `--resume` continues."""
+    return _beginning(incomplete, [*shipped.names("configs"), *_files(incomplete, ".yaml", ".yml"), *_runs(incomplete)])
+
+
+def shipped_in(room: str) -> Complete:
+    """What is shipped in a room, and YAML files."""
+    return lambda incomplete: _beginning(incomplete, [*shipped.names(room), *_files(incomplete, ".yaml", ".yml")])
+
+
+def shown(incomplete: str) -> list[str]:
+    """All that `show` takes."""
+    named = [f"{room}/{name}" for room in shipped.ROOMS for name in shipped.names(room)]
+    plain = [name for room in shipped.ROOMS for name in shipped.names(room)]
+    return _beginning(incomplete, [*plain, *(named if "/" in incomplete else ()), *_files(incomplete, ".yaml", ".yml"), *_runs(incomplete)])
+
+
+def checkpoints(context: typer.Context, incomplete: str) -> list[str]:
+    """`best`, `last`, and the steps of the run that is named before; of several the first."""
+    steps = sorted(int(path.name.removeprefix("step-")) for path in (_run(context) / "checkpoints").glob("step-[0-9]*"))
+    return _beginning(incomplete, ["best", "last", *map(str, steps), *([f"average:{len(steps)}"] if steps else [])])
+
+
+def languages(context: typer.Context, incomplete: str) -> list[str]:
+    """Those of the run that is named before."""
+    try:
+        found = read_yaml(_run(context) / "config.yaml").get("languages")
+    except PolyglotError:  # no run, or none yet: there is nothing to offer, and the verb itself will say why
+        return []
+    return _beginning(incomplete, map(str, found if isinstance(found, list) else ()))
+
+
+def devices(incomplete: str) -> list[str]:
+    """The kinds; how many there are only PyTorch knows, which would take seconds to ask."""
+    return _beginning(incomplete, ["cpu", "cuda", "mps"])
+
+
+def _run(context: typer.Context) -> Path:
+    """The run among what is written already; before an option that lacks its value nothing has got its name yet."""
+    given = context.params.get("run") or context.params.get("runs") or context.args
+    return Path(given if isinstance(given, (str, Path)) else next(iter(given), ""))
+
+
+def _runs(incomplete: str) -> Iterator[str]:
+    for folder in _entries(incomplete):
+        if (folder / "config.yaml").is_file():
+            yield str(folder)
+        elif folder.is_dir() and any(folder.glob("*/config.yaml")):
+            yield f"{folder}/"
+            yield from (str(path.parent) for path in sorted(folder.glob("*/config.yaml")))
+
+
+def _files(incomplete: str, *endings: str) -> Iterator[str]:
+    for path in _entries(incomplete):
+        if path.is_dir() and not (path / "config.yaml").is_file() and any(each.suffix in endings for each in _entries(f"{path}/")):
+            yield f"{path}/"
+        elif path.suffix in endings:
+            yield str(path)
+
+
+def _entries(incomplete: str) -> list[Path]:
+    """What lies in the folder that is written so far."""
+    folder = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError:  # a folder that is not there, or that nobody may read, has nothing to offer
+        return []
+
+
+def _beginning(incomplete: str, found: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(one for one in found if one.startswith(incomplete)))
