@@ -66,7 +66,11 @@ def row(run: Path, encoder: str, bridge: str) -> dict[str, object]:
     from polyglot.training.start import build_model
 
     opened = Run.open(run)
-    parameters = sum(one.numel() for own in build_model(opened.config, opened.vocabularies, seed=None).component_parameters().values() for one in own.values())
+    parameters = sum(
+        one.numel()
+        for own in build_model(opened.config, opened.vocabularies, seed=None).component_parameters().values()
+        for one in own.values()
+    )
     lines = [json.loads(line) for line in opened.log.read_text().splitlines()]
     means = json.loads((run / "evaluation" / "default" / "matrix.json").read_text())["means"]["bleu"]
     speed = statistics.median(line["tokens_per_second"] for line in lines if line["kind"] == "training")
@@ -77,7 +81,8 @@ def table(rows: list[dict], steps: int) -> str:
     lines = [
         "# Encoders and bridges on the phrasebook",
         "",
-        f"`python evaluation/benchmarks/components.py WORK --steps {steps}`, {os.cpu_count()} cores; BLEU of the protocol `default`, beam 5.",
+        f"`python evaluation/benchmarks/components.py WORK --steps {steps}`, {os.cpu_count()} cores; "
+        "BLEU of the protocol `default`, beam 5.",
         "",
         "| encoder | bridge | BLEU supervised | BLEU zero-shot | target tokens/s | parameters |",
         "|---|---|---:|---:|---:|---:|",

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from speed import THREADS, environment, machine  # beside this file
+from measuring import THREADS, environment, machine  # beside this file
 
 MINILM = {"vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
 """all-MiniLM-L6-v2's."""
@@ -126,7 +126,9 @@ def to_file(model, text: Path, options: argparse.Namespace) -> Callable[[], floa
     def work() -> None:
         size = model.vector_size(pooling=options.pooling)
         with vector_file(options.work / "vectors.npy", size=size, precision="float32") as file:
-            for (sentences, languages), vectors in ahead(model.encode_portions(portions_of(line_blocks(text), options.language), pooling=options.pooling)):
+            for (sentences, languages), vectors in ahead(
+                model.encode_portions(portions_of(line_blocks(text), options.language), pooling=options.pooling)
+            ):
                 file.write(vectors.numpy(), sentences=sentences, languages=languages)
 
     return lambda: seconds(work)
@@ -134,8 +136,8 @@ def to_file(model, text: Path, options: argparse.Namespace) -> Callable[[], floa
 
 def whole_process(text: Path, options: argparse.Namespace) -> float:
     """Seconds of the command, loading included."""
-    command = [sys.executable, "-m", "polyglot", "-q", "embed", options.run, text, "--language", options.language, "--pooling", options.pooling,
-               "--output", options.work / "vectors.npy"]  # fmt: skip
+    command = [sys.executable, "-m", "polyglot", "-q", "embed", options.run, text]
+    command += ["--language", options.language, "--pooling", options.pooling, "--output", options.work / "vectors.npy"]
     return seconds(lambda: subprocess.run(list(map(str, command)), check=True, env=environment()))
 
 

@@ -11,9 +11,7 @@ Figures go to WORK/transformer.md and WORK/transformer.json: medians of repetiti
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
-import re
 import statistics
 import subprocess
 import sys
@@ -21,7 +19,17 @@ import time
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from speed import environment, log, machine, markdown, matrix_product_limit, prepare_peer, run_quietly, timed, work_of_a_target_token
+from measuring import (  # beside this file
+    environment,
+    log,
+    matrix_product_limit,
+    measure,
+    run_quietly,
+    timed,
+    train_ours,
+    train_theirs,
+    work_of_a_target_token,
+)
 
 SETTINGS = [
     "languages=[en,de]",
@@ -83,30 +91,6 @@ print(len(lines) / (time.perf_counter() - began), sum(len(one.hypotheses[0]) for
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("work", type=Path)
-    parser.add_argument("--peer", type=Path, required=True, help="bin folder of an environment with OpenNMT-py 3.0.4 and CTranslate2")
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=80, help="training steps of each repetition; the first windows are left out")
-    parser.add_argument("--translation-steps", type=int, default=1000, help="training steps of the model that translates")
-    parser.add_argument("--only", choices=["training", "translation", "loaded", "profile"], action="append")
-    options = parser.parse_args()
-    options.data, options.work, options.peer = options.data.resolve(), options.work.resolve(), options.peer.resolve()
-    options.work.mkdir(parents=True, exist_ok=True)
-    prepare_peer(options)
-    (options.work / "peer" / "transformer.yaml").write_text(PEER)
-    parts = {"training": training, "translation": translation, "loaded": loaded, "profile": profile}
-    figures = {"machine": machine(), "threads": 2, "repetitions": options.repetitions}
-    for name in options.only or parts:
-        figures[name] = parts[name](options)
-        print(json.dumps({name: figures[name]}, indent=1), flush=True)
-    (options.work / "transformer.json").write_text(json.dumps(figures, indent=1))
-    (options.work / "transformer.md").write_text(markdown(figures))
-    print(markdown(figures))
-
-
 # What is measured -------------------------------------------------------------------------------------------------------------
 
 
@@ -122,7 +106,7 @@ def training(options: argparse.Namespace) -> dict[str, float]:
             rates += found
             if bridge == "none":
                 shares += [rate * work_of_a_target_token(run) / limit for rate in found]
-        their_rates += theirs(options)
+        their_rates += train_theirs(options, "transformer")
     figures = {f"ours_tokens_per_second_bridge_{bridge}": statistics.median(rates) for bridge, rates in ours_rates.items()}
     figures |= {"theirs_tokens_per_second": statistics.median(their_rates), "share_of_matrix_product_limit": statistics.median(shares)}
     return figures | {"ratio": figures["ours_tokens_per_second_bridge_none"] / figures["theirs_tokens_per_second"]}
@@ -138,7 +122,17 @@ def translation(options: argparse.Namespace) -> dict[str, float]:
         for _ in range(options.repetitions):
             command = [sys.executable, "-m", "polyglot", "translate", run, text, "--from", "en", "--to", "de", "--beam", beam]
             seconds["ours"].append(timed(command, output=options.work / f"ours.{beam}"))
-            command = [options.peer / "onmt_translate", "-model", model, "-src", text, "-output", options.work / f"theirs.{beam}", "-beam_size", beam]
+            command = [
+                options.peer / "onmt_translate",
+                "-model",
+                model,
+                "-src",
+                text,
+                "-output",
+                options.work / f"theirs.{beam}",
+                "-beam_size",
+                beam,
+            ]
             seconds["theirs"].append(min(timed([*command, "-batch_size", size]) for size in (32, 64)))
         for side, values in seconds.items():
             figures[f"beam_{beam}_{side}_sentences_per_second"] = 1000 / statistics.median(values)
@@ -165,7 +159,9 @@ def loaded(options: argparse.Namespace) -> dict[str, float]:
                 done = subprocess.run(list(map(str, command)), check=True, text=True, stdout=subprocess.PIPE, env=environment())
                 rates[f"ctranslate2_{kind}"].append(float(done.stdout.split()[0]))
         figures |= {f"beam_{beam}_{name}_sentences_per_second": statistics.median(values) for name, values in rates.items()}
-        figures[f"beam_{beam}_share_of_ctranslate2_float32"] = statistics.median(rates["ours"]) / statistics.median(rates["ctranslate2_float32"])
+        figures[f"beam_{beam}_share_of_ctranslate2_float32"] = statistics.median(rates["ours"]) / statistics.median(
+            rates["ctranslate2_float32"]
+        )
     return figures
 
 
@@ -175,9 +171,7 @@ def profile(options: argparse.Namespace) -> dict[str, float]:
     from torch.profiler import profile as record
 
     import polyglot
-    from polyglot.process import keep_freed_memory
 
-    keep_freed_memory()
     torch.set_num_threads(1)
     model = polyglot.load(models(options)[1])
     sentences = (options.work / "peer" / "test.en").read_text().splitlines()[:300]
@@ -196,19 +190,7 @@ def profile(options: argparse.Namespace) -> dict[str, float]:
 
 def ours(options: argparse.Namespace, name: str, *, steps: int, settings: list[str]) -> Path:
     """Train a run afresh and return its folder."""
-    run = options.work / "runs" / name
-    subprocess.run(["rm", "-rf", run], check=True)
-    overrides = [f"run={run}", f"data.folder={options.data}", f"training.steps={steps}", f"training.log_every={max(1, steps // 8)}", *SETTINGS, *settings]
-    subprocess.run([sys.executable, "-m", "polyglot", "-q", "train", "multi30k/small", *overrides], check=True, env=environment())
-    return run
-
-
-def theirs(options: argparse.Namespace) -> list[float]:
-    """Target tokens a second of each window but the first two."""
-    steps = ["-train_steps", options.steps, "-save_checkpoint_steps", options.steps, "-report_every", max(1, options.steps // 8)]
-    command = [options.peer / "onmt_train", "-config", "transformer.yaml", *steps, "-valid_steps", 1000000, "-bucket_size", 32768]
-    output = run_quietly(command, options.work / "peer")
-    return [float(rate) for rate in re.findall(r"/\s*(\d+) tok/s", output)][2:]
+    return train_ours(options, name, steps=steps, settings=[*SETTINGS, *settings])
 
 
 def models(options: argparse.Namespace) -> tuple[Path, Path]:
@@ -256,4 +238,5 @@ def work(run: Path, text: Path, number: int, beam: int, like: str | None, barrie
 
 
 if __name__ == "__main__":
-    main()
+    parts = {"training": training, "translation": translation, "loaded": loaded, "profile": profile}
+    measure("transformer", parts, description=__doc__, peer=PEER, needs_peer=True)
