@@ -20,6 +20,7 @@ from polyglot.decoding.search import Hypothesis, SearchConfig, search
 from polyglot.embedding.encoder import SentenceEncoder
 from polyglot.errors import CheckpointError, ConfigError, DataError, unknown_name
 from polyglot.layers.cross_entropy import projected_cross_entropy
+from polyglot.model.memory import Memory
 from polyglot.model.model import TranslationModel
 from polyglot.run import Run
 from polyglot.task import LanguagePair, Task
@@ -38,6 +39,10 @@ class Translation:
     score: float
     """log-probability divided by the length penalty"""
     log_probability: float
+
+
+NOTHING = Translation("", 0.0, 0.0)
+"""What a blank sentence is translated to."""
 
 
 class Translator(SentenceEncoder):
@@ -120,18 +125,34 @@ class Translator(SentenceEncoder):
         self.check(source, target)
         config = self._search_config(search_settings)
         pieces = self.encode_text(sentences, source)
-        results: list[list[Translation]] = [[Translation("", 0.0, 0.0)]] * len(pieces)
-        decoder = self.model.decoders[target]
-        for rows in _by_length(pieces, size=max(1, ROWS // config.beam)):
-            tokens, mask = self._padded([pieces[row] for row in rows])
-            with torch.inference_mode():
-                memory = self.model.encode(source, tokens, mask)
-                found = search(decoder, memory, mask.sum(dim=1), config)
-            if not all(own and all(math.isfinite(one.score) for one in own) for own in found):
-                raise CheckpointError(self._no_scores(source, target))
-            for row, hypotheses in zip(rows, self._texts(found, target)):
-                results[row] = hypotheses
+        results: list[list[Translation]] = [[NOTHING]] * len(pieces)
+        for rows in by_length(pieces, size=sentences_together(config)):
+            own = [pieces[row] for row in rows]
+            found = self.write(self.read(own, source), list(map(len, own)), target, sources=[source] * len(rows), config=config)
+            for row, translations in zip(rows, found):
+                results[row] = translations
         return results
+
+    @torch.inference_mode()
+    def read(self, pieces: Sequence[Sequence[int]], source: str) -> Memory:
+        """What every decoder attends to: the memory (B, K, D) of sentences in pieces is the same whatever the target."""
+        tokens, mask = pad(pieces)
+        return self.model.encode(source, tokens.to(self.device), mask.to(self.device))
+
+    @torch.inference_mode()
+    def write(
+        self, memory: Memory, lengths: Sequence[int], target: str, *, sources: Sequence[str], config: SearchConfig
+    ) -> list[list[Translation]]:
+        """The n best translations of sentences that were read, which may be of several languages.
+
+        memory (B, K, D); lengths, of the sources in pieces, and sources, their languages, for each sentence. Raises CheckpointError
+        where scores are no numbers.
+        """
+        found = search(self.model.decoders[target], memory, torch.tensor(lengths), config)
+        for source, own in zip(sources, found):
+            if not (own and all(math.isfinite(one.score) for one in own)):
+                raise CheckpointError(self._no_scores(source, target))
+        return list(self._texts(found, target))
 
     def score(self, sources: Iterable[str], targets: Iterable[str], *, source: str, target: str) -> list[float]:
         """log p(target given source) of each pair of sentences, summed over its pieces and the end."""
@@ -141,7 +162,7 @@ class Translator(SentenceEncoder):
             raise DataError(f"score: {len(source_pieces)} sources and {len(target_pieces)} targets; the same number is needed")
         task = Task(LanguagePair(source, target))
         scores = [0.0] * len(source_pieces)
-        for rows in _by_length(target_pieces, size=ROWS // 16, empty=True):
+        for rows in by_length(target_pieces, size=ROWS // 16, empty=True):
             batch = Batch.of(task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows])
             with torch.inference_mode():
                 output = self.model(batch.to(self.device))
@@ -189,10 +210,6 @@ class Translator(SentenceEncoder):
         where = f"{place}, checkpoint {chosen} (step {steps})" if steps else place
         return f"{where}: scores of {source}-{target} are no numbers, so nothing can be translated; choose another checkpoint"
 
-    def _padded(self, sentences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        tokens, mask = pad(sentences)
-        return tokens.to(self.device), mask.to(self.device)
-
     def _texts(self, found: list[list[Hypothesis]], target: str) -> Iterator[list[Translation]]:
         steps = self.normalisers[target]
         for hypotheses in found:
@@ -223,7 +240,12 @@ def _device(wanted: str | torch.device | None) -> torch.device:
     return device
 
 
-def _by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:
+def sentences_together(config: SearchConfig) -> int:
+    """How many sentences are searched for at once."""
+    return max(1, ROWS // config.beam)
+
+
+def by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:
     """Rows in batches of similar length, the longest first; rows without pieces are left out unless asked for."""
     lengths = numpy.array([len(sentence) for sentence in sentences])
     order = [int(row) for row in numpy.argsort(-lengths, kind="stable") if empty or lengths[row]]

@@ -84,7 +84,7 @@ def test_from_the_file_to_the_page_and_on_after_an_interruption(folder, monkeypa
     assert (folder / "out" / "result.png").read_bytes().startswith(b"\x89PNG")
 
     third = Training(program)
-    monkeypatch.setattr(Translator, "translate", lambda *given, **other: pytest.fail("translated again"))
+    monkeypatch.setattr(Translator, "write", lambda *given, **other: pytest.fail("translated again"))
     save(carry_out(experiment, folder / "out", train=third), folder / "out")
     assert third.calls == [] and (folder / "out" / "result.md").read_text(encoding="utf-8") == page
 

@@ -17,7 +17,7 @@ from polyglot.config import Config, check_settings, load_config
 from polyglot.errors import ConfigError, PolyglotError, unknown_name
 from polyglot.evaluate.evaluation import Progress, evaluate
 from polyglot.evaluate.experiments.results import Results, SystemResult
-from polyglot.evaluate.matrix import Cell, Matrix
+from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol, Reference, references
 from polyglot.inference import Translator
 from polyglot.registry import ComponentConfig
@@ -119,7 +119,7 @@ def carry_out(
     *,
     train: Train,
     tell: Callable[[str], None] = lambda sentence: None,
-    progress: Progress = lambda cell, done, of: None,
+    progress: Progress = lambda what, done, of: None,
 ) -> Results:
     """Train what is missing below `folder/runs`, evaluate all of it below `folder/evaluation`, and put the results together.
 
@@ -194,8 +194,7 @@ def matrix_of(member: Member, experiment: Experiment, protocol: Protocol, folder
     run = Run.open(member.path)
     place = folder / "evaluation" / member.name
     translator = Translator.load(run, checkpoint=experiment.checkpoint)
-    told: Progress = lambda cell, done, of: progress(Cell(cell.pair, cell.kind, via=cell.via), done, of)  # noqa: E731
-    matrix = evaluate(run, translator, protocol, folder=place, progress=told)
+    matrix = evaluate(run, translator, protocol, folder=place, progress=progress)
     matrix.save(place)
     return matrix
 

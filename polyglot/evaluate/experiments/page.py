@@ -35,6 +35,10 @@ def _blocks(results: Results) -> Iterator[str]:
     if results.comparison and results.comparison.signature:
         notes.append(results.comparison.note.replace("*", "\\*", 1) + ("; of the first seed of each" if notes else ""))
     yield "\n".join(f"- {note}." for note in [*notes, *_origins(results)])
+    if hops := list(_hops(results)):
+        yield "## One hop and two"
+        yield "The difference is the first minus the second; marked where it is significant by the same test."
+        yield from hops
     if any(system.reference for system in systems):
         yield "## Beside the paper"
         yield _beside(results)
