@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -146,6 +146,8 @@ def carry_out(
             reference=Reference.load(system.reference) if (system := experiment.systems[name]).reference else None,
             commands=[shlex.join(["polyglot", "train", *member.arguments]) if member.arguments else f"taken as it is: {member.path.name}" for member, _ in runs],
             seconds=[training_seconds(member.path) for member, _ in runs],
+            folders=[member.name for member, _ in runs],
+            settings=dict(flat(Run.open(runs[0][0].path).config.model_dump(mode="json", exclude={"run", "seed"}))),
         )
         for name, runs in found.items()
     ]
@@ -197,6 +199,15 @@ def matrix_of(member: Member, experiment: Experiment, protocol: Protocol, folder
     matrix = evaluate(run, translator, protocol, folder=place, progress=progress)
     matrix.save(place)
     return matrix
+
+
+def flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, str]]:
+    """Every key with its place, `model.encoder.size`, and its value as JSON."""
+    for key, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, above=f"{above}{key}.")
+        else:
+            yield f"{above}{key}", json.dumps(value, ensure_ascii=False)
 
 
 def training_seconds(path: Path) -> float | None:
