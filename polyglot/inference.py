@@ -45,6 +45,24 @@ NOTHING = Translation("", 0.0, 0.0)
 """What a blank sentence is translated to."""
 
 
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """What can be translated, as a configuration says it before there are parameters."""
+
+    sources: Sequence[str]
+    targets: Sequence[str]
+
+    @classmethod
+    def of(cls, pairs: Iterable[LanguagePair]) -> Directions:
+        """Trained pairs to every direction that they give the components for."""
+        pairs = list(pairs)
+        return cls(list(dict.fromkeys(pair.source for pair in pairs)), list(dict.fromkeys(pair.target for pair in pairs)))
+
+    def check(self, source: str, target: str) -> None:
+        """Raises ConfigError unless the one can be read and the other written."""
+        _check_direction(source, target, sources=self.sources, targets=self.targets)
+
+
 class Translator(SentenceEncoder):
     """A model with its vocabularies: text in; text, scores or sentence embeddings (`SentenceEncoder`) out."""
 
@@ -77,7 +95,7 @@ class Translator(SentenceEncoder):
         run = run if isinstance(run, Run) else Run.open(run)
         trained = run.config.pairs
         for pair in pairs or ():
-            _check_direction(pair.source, pair.target, sources={one.source for one in trained}, targets={one.target for one in trained})
+            Directions.of(trained).check(pair.source, pair.target)
         place = _device(device)
         sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
         chosen = run.choose(checkpoint)
