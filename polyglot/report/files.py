@@ -47,8 +47,9 @@ class Scored:
 
 def checkpoint_of(values: Mapping[str, Any]) -> str:
     """`best checkpoint, step 4,000`: whose parameters were scored."""
-    steps = ", ".join(f"{step:,}" for step in values["checkpoint"].get("steps", ()))
-    return f"{values['checkpoint'].get('checkpoint', '')} checkpoint" + (f", step {steps}" if steps else "")
+    steps = [f"{step:,}" for step in values["checkpoint"].get("steps", ())]
+    named = f", {'step' if len(steps) == 1 else 'steps'} {', '.join(steps)}" if steps else ""
+    return f"{values['checkpoint'].get('checkpoint', '')} checkpoint{named}"
 
 
 @dataclass(frozen=True)
