@@ -100,7 +100,7 @@ class _Work:
         self.scorers = {target: {str(each): self._scorer(each, target) for each in protocol.measures if each.metric != "comet"} for target in targets}
         self.comet = Comet(protocol.comet) if Measure("comet") in protocol.measures else None
         self.hypotheses: dict[str, list[str]] = {}
-        self.texts: dict[str, Sequence[str]] = {}
+        self.texts: dict[str, list[str]] = {}
         self._held_out: dict[LanguagePair, tuple[list[str], list[str]]] = {}
         self._cells: dict[Route, Cell] = {}
         self._sources: dict[str, Source] = {}
@@ -146,9 +146,13 @@ class _Work:
         return [route for route, found in kept.items() if not found]
 
     def _lines(self, pair: LanguagePair) -> tuple[list[str], list[str]]:
+        """Sources and references; a text that several directions share is held once."""
         if pair not in self._held_out:
-            sources, references = self._held_out[pair] = self.text.lines(pair)
-            self.texts |= {text_name(pair.source, sources): sources, text_name(pair.target, references): references}
+            sources, references = self.text.lines(pair)
+            self._held_out[pair] = (
+                self.texts.setdefault(text_name(pair.source, sources), sources),
+                self.texts.setdefault(text_name(pair.target, references), references),
+            )
         return self._held_out[pair]
 
     def _hop(self, source: str, lines: list[str], target: str) -> Direction:
@@ -188,7 +192,9 @@ class _Work:
             sentences=len(sources),
             seconds=round(seconds, 3),
             via=via,
-            outputs=look_at(lines, sources=sources, references=references, source=pair.source, target=pair.target, languages=self.run.config.languages),
+            outputs=look_at(
+                lines, sources=sources, references=references, source=pair.source, target=pair.target, languages=self.run.config.languages
+            ),
             source_text=text_name(pair.source, sources),
             reference_text=text_name(pair.target, references),
         )

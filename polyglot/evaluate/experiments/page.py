@@ -62,7 +62,8 @@ def _blocks(results: Results) -> Iterator[str]:
     yield "## How it was made"
     if differs := results.differences():
         yield "What differs between the configurations, besides place and seed; `–` where a system has no such key."
-        yield table(["key", *(system.name for system in systems)], [[f"`{key}`", *(f"`{value}`" if value else "–" for value in values)] for key, values in differs.items()])
+        rows = ([f"`{key}`", *(f"`{value}`" if value else "–" for value in values)] for key, values in differs.items())
+        yield table(["key", *(system.name for system in systems)], rows)
     for system in systems:
         yield f"### {system.name}"
         yield "```\n" + "\n".join(system.commands) + "\n```"
