@@ -21,6 +21,7 @@ from polyglot.embedding.encoder import Portion, SentenceEncoder
 from polyglot.embedding.pooling import cast, check
 from polyglot.errors import CheckpointError, ConfigError, DataError, unknown_name
 from polyglot.layers.cross_entropy import projected_cross_entropy
+from polyglot.model.memory import Memory
 from polyglot.model.model import TranslationModel
 from polyglot.run import Run
 from polyglot.task import LanguagePair, Task
@@ -39,6 +40,28 @@ class Translation:
     score: float
     """log-probability divided by the length penalty"""
     log_probability: float
+
+
+NOTHING = Translation("", 0.0, 0.0)
+"""What a blank sentence is translated to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """What can be translated, as a configuration says it before there are parameters."""
+
+    sources: Sequence[str]
+    targets: Sequence[str]
+
+    @classmethod
+    def of(cls, pairs: Iterable[LanguagePair]) -> Directions:
+        """Trained pairs to every direction that they give the components for."""
+        pairs = list(pairs)
+        return cls(list(dict.fromkeys(pair.source for pair in pairs)), list(dict.fromkeys(pair.target for pair in pairs)))
+
+    def check(self, source: str, target: str) -> None:
+        """Raises ConfigError unless the one can be read and the other written."""
+        _check_direction(source, target, sources=self.sources, targets=self.targets)
 
 
 class Translator(SentenceEncoder):
@@ -73,7 +96,7 @@ class Translator(SentenceEncoder):
         run = run if isinstance(run, Run) else Run.open(run)
         trained = run.config.pairs
         for pair in pairs or ():
-            _check_direction(pair.source, pair.target, sources={one.source for one in trained}, targets={one.target for one in trained})
+            Directions.of(trained).check(pair.source, pair.target)
         place = _device(device)
         sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
         chosen = run.choose(checkpoint)
@@ -125,18 +148,34 @@ class Translator(SentenceEncoder):
         self.check(source, target)
         config = self._search_config(search_settings)
         pieces = self.encode_text(sentences, source)
-        results: list[list[Translation]] = [[Translation("", 0.0, 0.0)]] * len(pieces)
-        decoder = self.model.decoders[target]
-        for rows in _by_length(pieces, size=max(1, ROWS // config.beam)):
-            tokens, mask = self._padded([pieces[row] for row in rows])
-            with torch.inference_mode():
-                memory = self.model.encode(source, tokens, mask)
-                found = search(decoder, memory, mask.sum(dim=1), config)
-            if not all(own and all(math.isfinite(one.score) for one in own) for own in found):
-                raise CheckpointError(self._no_numbers(f"scores of {source}-{target}"))
-            for row, hypotheses in zip(rows, self._texts(found, target)):
-                results[row] = hypotheses
+        results: list[list[Translation]] = [[NOTHING]] * len(pieces)
+        for rows in by_length(pieces, size=sentences_together(config)):
+            own = [pieces[row] for row in rows]
+            found = self.write(self.read(own, source), list(map(len, own)), target, sources=[source] * len(rows), config=config)
+            for row, translations in zip(rows, found):
+                results[row] = translations
         return results
+
+    @torch.inference_mode()
+    def read(self, pieces: Sequence[Sequence[int]], source: str) -> Memory:
+        """What every decoder attends to: the memory (B, K, D) of sentences in pieces is the same whatever the target."""
+        tokens, mask = pad(pieces)
+        return self.model.encode(source, tokens.to(self.device), mask.to(self.device))
+
+    @torch.inference_mode()
+    def write(
+        self, memory: Memory, lengths: Sequence[int], target: str, *, sources: Sequence[str], config: SearchConfig
+    ) -> list[list[Translation]]:
+        """The n best translations of sentences that were read, which may be of several languages.
+
+        memory (B, K, D); lengths, of the sources in pieces, and sources, their languages, for each sentence. Raises CheckpointError
+        where scores are no numbers.
+        """
+        found = search(self.model.decoders[target], memory, torch.tensor(lengths), config)
+        for source, own in zip(sources, found):
+            if not (own and all(math.isfinite(one.score) for one in own)):
+                raise CheckpointError(self._no_numbers(f"scores of {source}-{target}"))
+        return list(self._texts(found, target))
 
     def score(self, sources: Iterable[str], targets: Iterable[str], *, source: str, target: str) -> list[float]:
         """log p(target given source) of each pair of sentences, summed over its pieces and the end.
@@ -149,7 +188,7 @@ class Translator(SentenceEncoder):
             raise DataError(f"score: {len(source_pieces)} sources and {len(target_pieces)} targets; the same number is needed")
         task = Task(LanguagePair(source, target))
         scores = [0.0] * len(source_pieces)
-        for rows in _by_length(target_pieces, size=ROWS // 16, empty=True):
+        for rows in by_length(target_pieces, size=ROWS // 16, empty=True):
             batch = Batch.of(task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows])
             with torch.inference_mode():
                 output = self.model(batch.to(self.device))
@@ -213,10 +252,6 @@ class Translator(SentenceEncoder):
         where = f"{place}, checkpoint {chosen} (step {steps})" if steps else place
         return f"{where}: {what} are no numbers, so they are of no use; choose another checkpoint"
 
-    def _padded(self, sentences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        tokens, mask = pad(sentences)
-        return tokens.to(self.device), mask.to(self.device)
-
     def _texts(self, found: list[list[Hypothesis]], target: str) -> Iterator[list[Translation]]:
         steps = self.normalisers[target]
         for hypotheses in found:
@@ -254,7 +289,12 @@ def _devices() -> list[str]:
     return ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count())), *mps]
 
 
-def _by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:
+def sentences_together(config: SearchConfig) -> int:
+    """How many sentences are searched for at once."""
+    return max(1, ROWS // config.beam)
+
+
+def by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:
     """Rows in batches of similar length, the longest first; rows without pieces are left out unless asked for."""
     lengths = numpy.array([len(sentence) for sentence in sentences])
     order = [int(row) for row in numpy.argsort(-lengths, kind="stable") if empty or lengths[row]]

@@ -874,17 +874,17 @@ def test_a_matrix_that_cannot_be_written(folder, polyglot):
 
 
 def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
-    translate, seen = Translator.translate, []
+    write = Translator.write
 
-    def interrupted(self, sentences, **given):
-        seen.append(f"{given['source']}-{given['target']}.txt")
-        if len(seen) == 4:
+    def interrupted(self, memory, lengths, target, **given):
+        if target == "fr":
             raise KeyboardInterrupt
-        return translate(self, sentences, **given)
+        return write(self, memory, lengths, target, **given)
 
-    monkeypatch.setattr(Translator, "translate", interrupted)
+    monkeypatch.setattr(Translator, "write", interrupted)
     assert polyglot("evaluate", "runs/mine").status == 130
-    assert {path.name for path in Path("runs/mine/evaluation/default/hypotheses").iterdir()} == set(seen[:3])
+    there = {path.stem for path in Path("runs/mine/evaluation/default/hypotheses").iterdir()}
+    assert there == {f"{source}-{target}" for source in ("en", "de", "fr") for target in ("en", "de")}
 
 
 def test_evaluate_with_a_pivot_several_runs_and_nothing_twice(folder, polyglot, monkeypatch):
@@ -892,7 +892,7 @@ def test_evaluate_with_a_pivot_several_runs_and_nothing_twice(folder, polyglot, 
     result = polyglot("evaluate", "runs/mine", "runs/twin", "--pivot", "en")
     assert result.status == 0 and "BLEU, direct and through en" in result.output and "BLEU of 2 runs" in result.output
     assert "de-en-fr" in result.output and "What is wrong with the outputs" in result.output
-    monkeypatch.setattr(Translator, "translate", lambda *given, **other: pytest.fail("translated again"))
+    monkeypatch.setattr(Translator, "write", lambda *given, **other: pytest.fail("translated again"))
     assert polyglot("evaluate", "runs/mine", "runs/twin", "--pivot", "en").output == result.output
 
 

@@ -57,8 +57,8 @@ def evaluate(
         for test_set in settings.corpora:
             folder = opened.evaluation / Path(protocol).stem / test_set
             with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
-                row = bar.add_task("directions")
-                advance = lambda cell, done, of: bar.update(row, completed=done, total=of, description=cell.name)  # noqa: E731
+                row = bar.add_task("sentences")
+                advance = lambda what, done, of: bar.update(row, completed=done, total=of, description=what)  # noqa: E731
                 matrix = evaluate_run(opened, translator, settings, test_set=test_set, folder=folder, progress=advance)
             matrix.save(folder)
             matrices.setdefault(test_set, {})[str(opened.path)] = matrix
@@ -133,13 +133,13 @@ def experiment(
             screen.print(f"{member.name}: {state}", highlight=False, markup=False, soft_wrap=True)
         return
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
-        row = bar.add_task("directions", visible=False)
+        row = bar.add_task("sentences", visible=False)
         results = carry_out(
             settings,
             folder,
             train=_train_in_a_process,
             tell=lambda sentence: logger.info(sentence),
-            progress=lambda cell, done, of: bar.update(row, completed=done, total=of, description=cell.name, visible=done < of),
+            progress=lambda what, done, of: bar.update(row, completed=done, total=of, description=what, visible=done < of),
         )
     save(results, folder)
     if results.comparison:

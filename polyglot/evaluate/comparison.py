@@ -14,6 +14,7 @@ from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.scores import Scorer
 from polyglot.evaluate.views import SIGNS, page, plain_table
+from polyglot.task import LanguagePair
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -101,22 +102,34 @@ def compare(matrices: Mapping[str, Matrix], *, measure: Measure | None = None, t
         same = [cells[name][direction] for name in names]
         rows[direction] = {name: Entry(cell.scores[str(measure)].value) for name, cell in zip(names, same)}
         if len(names) > 1 and measure.metric != "comet" and _same_text(same):
-            ps, signature = _test(measure, same, matrices, test, samples)
+            systems = {name: matrix.hypotheses[direction] for name, matrix in matrices.items()}
+            ps, signature = _test(measure, same[0], systems, first, test, samples)
             rows[direction] |= {name: Entry(rows[direction][name].value, p) for name, p in zip(names[1:], ps)}
     kinds = {direction: [cells[name][direction].kind for name in names] for direction in shared}
     return Comparison(measure, test, signature, names, rows, kinds)
+
+
+def compare_hops(matrix: Matrix, *, measure: Measure, test: Test = "bootstrap", samples: int = 0) -> dict[LanguagePair, float]:
+    """p of the difference between one hop and two, of each pair that has a score for both; nothing for COMET, which has no test."""
+    found = {}
+    for pair, cell in matrix.pivots.items():
+        if measure.metric != "comet" and str(measure) in cell.scores and pair in matrix.cells:
+            systems = {each.name: matrix.hypotheses[each.name] for each in (matrix.cells[pair], cell)}
+            (found[pair],), _ = _test(measure, cell, systems, matrix, test, samples)
+    return found
 
 
 def _same_text(cells: Sequence[Cell]) -> bool:
     return len({(cell.source_text, cell.reference_text) for cell in cells}) == 1
 
 
-def _test(measure: Measure, cells: Sequence[Cell], matrices: Mapping[str, Matrix], test: Test, samples: int) -> tuple[list[float], str]:
-    """p of each run but the first, and the signature of the test."""
-    first = next(iter(matrices.values()))
-    scorer = Scorer(measure, target=cells[0].pair.target, tokenizer=first.protocol.tokenizer)
-    systems = [(name, scorer.prepare(matrix.hypotheses[cell.name])) for (name, matrix), cell in zip(matrices.items(), cells)]
-    references = scorer.prepare(first.texts[cells[0].reference_text])
+def _test(
+    measure: Measure, cell: Cell, hypotheses: Mapping[str, Sequence[str]], matrix: Matrix, test: Test, samples: int
+) -> tuple[list[float], str]:
+    """p of every system but the first against that, and the signature of the test; cell and matrix say what the references are."""
+    scorer = Scorer(measure, target=cell.pair.target, tokenizer=matrix.protocol.tokenizer)
+    systems = [(name, scorer.prepare(lines)) for name, lines in hypotheses.items()]
+    references = scorer.prepare(matrix.texts[cell.reference_text])
     signatures, results = PairedTest(systems, {measure.metric: scorer.metric}, [references], TESTS[test], n_samples=samples)()
     (title, signature), = signatures.items()
     # sacreBLEU's bootstrap finds the smallest p of all for a system beside itself, since no difference of 0 exceeds 0.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,19 @@ from polyglot.evaluate.matrix import Cell, Matrix, by_pair, cell_from_dict, cell
 from polyglot.evaluate.outputs import look_at
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.evaluate.scores import Score, Scorer
-from polyglot.evaluate.store import Store, digest, text_name
+from polyglot.evaluate.store import Kept, Store, digest, text_name
+from polyglot.evaluate.together import Direction, Source, translate_together
 from polyglot.inference import Translator
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.task import LanguagePair, kind_of
 from polyglot.version import VERSION
 
-Progress = Callable[[Cell, int, int], None]
-"""Told of each cell when it is ready, the number of cells ready so far, and of all."""
+Progress = Callable[[str, int, int], None]
+"""Told what is worked at, such as `into fr`, and how many sentences are translated, of how many."""
+
+Route = tuple[LanguagePair, str | None]
+"""A direction and the language between, for one in two hops."""
 
 
 def evaluate(
@@ -39,12 +42,12 @@ def evaluate(
     *,
     test_set: str | None = None,
     folder: Path | None = None,
-    progress: Progress = lambda cell, done, of: None,
+    progress: Progress = lambda what, done, of: None,
 ) -> Matrix:
     """Translate and score what the protocol asks for; a direction without test text becomes an empty cell with the reason.
 
     test_set: which one of a protocol that has several; by default the first.
-    folder: where each direction is written as soon as it is ready. What is there already is used again if it was made from the same
+    folder: where each direction is written as soon as it is ready, all into one language together. What is there already is used again if it was made from the same
     parameters, text and settings; the rest of an earlier matrix is removed.
     Every text and tokenizer is looked at before the first sentence is translated. Raises ConfigError, DataError and
     CheckpointError as sentences.
@@ -61,15 +64,12 @@ def evaluate(
         if text.missing(pair) is None:
             text.parallel(pair)
     reference = Reference.load(protocol.reference) if protocol.reference else None
-    work = _Work(run, translator, protocol, text=text, store=Store(folder), targets=list(dict.fromkeys(pair.target for pair in pairs)))
-    wanted = [(pair, None) for pair in pairs]
+    targets = list(dict.fromkeys(pair.target for pair in pairs))
+    work = _Work(run, translator, protocol, text=text, store=Store(folder), targets=targets, progress=progress)
+    wanted: list[Route] = [(pair, None) for pair in pairs]
     if protocol.pivot:
         wanted += [(pair, protocol.pivot) for pair in pairs if not pair.is_copy and protocol.pivot not in (pair.source, pair.target)]
-    work.begin(wanted)
-    cells: list[Cell] = []
-    for pair, via in wanted:
-        cells.append(work.cell(pair, via))
-        progress(cells[-1], len(cells), len(wanted))
+    cells = work.cells(wanted)
     used = {language for pair in pairs for language in (pair.source, pair.target)}
     return Matrix(
         languages=[language for language in run.config.languages if language in used],
@@ -77,7 +77,7 @@ def evaluate(
         pivots=by_pair(cell for cell in cells if cell.via is not None),
         trained=run.config.pairs,
         checkpoint=dict(translator.description),
-        search=work.search,
+        search=work.search.model_dump(),
         protocol=protocol,
         test=[in_words(corpus) for corpus in corpora],
         test_set=test_set,
@@ -93,80 +93,112 @@ class _Work:
     """What has been made so far, so that nothing is made twice."""
 
     def __init__(
-        self, run: Run, translator: Translator, protocol: Protocol, *, text: HeldOut, store: Store, targets: Sequence[str]
+        self, run: Run, translator: Translator, protocol: Protocol, *, text: HeldOut, store: Store, targets: Sequence[str], progress: Progress
     ) -> None:
-        self.run, self.translator, self.protocol, self.text, self.store = run, translator, protocol, text, store
-        self.search = protocol.search_of(translator.search_config).model_dump()
+        self.run, self.translator, self.protocol, self.text, self.store, self.progress = run, translator, protocol, text, store, progress
+        self.search = protocol.search_of(translator.search_config)
         self.scorers = {target: {str(each): self._scorer(each, target) for each in protocol.measures if each.metric != "comet"} for target in targets}
         self.comet = Comet(protocol.comet) if Measure("comet") in protocol.measures else None
         self.hypotheses: dict[str, list[str]] = {}
-        self.texts: dict[str, Sequence[str]] = {}
-        self._translated: dict[tuple[str, str], tuple[list[str], float]] = {}
+        self.texts: dict[str, list[str]] = {}
+        self._held_out: dict[LanguagePair, tuple[list[str], list[str]]] = {}
+        self._cells: dict[Route, Cell] = {}
+        self._sources: dict[str, Source] = {}
+        self._translated: dict[Direction, tuple[list[str], float]] = {}
+        self._done = self._all = 0
 
     def _scorer(self, measure: Measure, target: str) -> Scorer:
         return Scorer(measure, target=target, tokenizer=self.protocol.tokenizer)
 
-    def begin(self, wanted: Sequence[tuple[LanguagePair, str | None]]) -> None:
-        """Keep what the folder has of the same, remove the rest, and write the texts."""
-        kept = []
+    def cells(self, wanted: Sequence[Route]) -> list[Cell]:
+        """Each direction from the folder or anew, and then written there: the first hops of all, then the second ones."""
+        missing = self._begin(wanted)
+        first = {route: self._hop(route[0].source, self._lines(route[0])[0], route[1] or route[0].target) for route in missing}
+        self._all += sum(len(self._sources[text].lines) for text, _ in set(first.values()) - set(self._translated))
+        self._all += sum(len(self._lines(pair)[0]) for pair, via in missing if via)
+        for ready in self._together(first.values()):
+            for route in (route for route, hop in first.items() if hop == ready and route[1] is None):
+                self._finish(route, *self._translated[ready])
+        second = {(pair, via): self._hop(via, self._translated[first[pair, via]][0], pair.target) for pair, via in missing if via}
+        for ready in self._together(second.values()):
+            for route in (route for route, hop in second.items() if hop == ready):
+                lines, seconds = self._translated[ready]
+                self._finish(route, lines, seconds + self._translated[first[route]][1])
+        return [self._cells[route] for route in wanted]
+
+    def _begin(self, wanted: Sequence[Route]) -> list[Route]:
+        """Take what the folder has of the same, remove the rest, and write the texts; what is missing."""
+        kept: dict[Route, Kept | None] = {}
         for pair, via in wanted:
-            if self.text.missing(pair) is None:
-                name, (sources, references) = cell_name(pair, via), self._lines(pair)
-                if self.store.recall(name, self._keys(pair, via, sources, references)):
-                    kept.append(name)
-        self.store.clear(keep=kept)
+            if reason := self.text.missing(pair):
+                self._cells[pair, via] = Cell(pair, self._kind(pair, via), reason=reason, via=via)
+            else:
+                kept[pair, via] = self.store.recall(cell_name(pair, via), self._keys(pair, via))
+        self.store.clear(keep=[cell_name(*route) for route, found in kept.items() if found])
         for name, lines in self.texts.items():
             self.store.put_text(name, lines)
-
-    def cell(self, pair: LanguagePair, via: str | None) -> Cell:
-        """One direction, from the folder or anew, and then written there."""
-        kind = "pivot" if via else kind_of(pair, self.run.config.pairs)
-        if reason := self.text.missing(pair):
-            return Cell(pair, kind, reason=reason, via=via)
-        name, (sources, references) = cell_name(pair, via), self._lines(pair)
-        keys = self._keys(pair, via, sources, references)
-        kept = self.store.recall(name, keys)
-        lines, seconds = (kept.lines, kept.seconds) if kept else self._translate(sources, pair, via)
-        if via is None:
-            self._translated[text_name(pair.source, sources), pair.target] = lines, seconds
-        if kept and kept.cell:
-            cell = cell_from_dict(kept.cell)
-        else:
-            self.store.put_hypotheses(name, lines)
-            cell = Cell(
-                pair,
-                kind,
-                self._scores(pair, lines, sources, references),
-                sentences=len(sources),
-                seconds=round(seconds, 3),
-                via=via,
-                outputs=look_at(
-                    lines, sources=sources, references=references, source=pair.source, target=pair.target, languages=self.run.config.languages
-                ),
-                source_text=text_name(pair.source, sources),
-                reference_text=text_name(pair.target, references),
-            )
-            self.store.put_cell(name, keys=keys, lines=lines, cell=cell_to_dict(cell))
-        self.hypotheses[name] = lines
-        return cell
+        for (pair, via), found in kept.items():
+            if found:
+                self._done, self._all = self._done + len(found.lines), self._all + len(found.lines)
+                self._finish((pair, via), found.lines, found.seconds, known=found.cell)
+                if via is None:
+                    self._translated[self._hop(pair.source, self._lines(pair)[0], pair.target)] = found.lines, found.seconds
+        return [route for route, found in kept.items() if not found]
 
     def _lines(self, pair: LanguagePair) -> tuple[list[str], list[str]]:
-        sources, references = self.text.lines(pair)
-        self.texts |= {text_name(pair.source, sources): sources, text_name(pair.target, references): references}
-        return sources, references
+        """Sources and references; a text that several directions share is held once."""
+        if pair not in self._held_out:
+            sources, references = self.text.lines(pair)
+            self._held_out[pair] = (
+                self.texts.setdefault(text_name(pair.source, sources), sources),
+                self.texts.setdefault(text_name(pair.target, references), references),
+            )
+        return self._held_out[pair]
 
-    def _translate(self, sources: list[str], pair: LanguagePair, via: str | None) -> tuple[list[str], float]:
-        """In one hop or two, and the seconds of all of them; the first hop of a pivot may be a direction that has been translated."""
-        spent = 0.0
-        for source, target in ((pair.source, via), (via, pair.target)) if via else ((pair.source, pair.target),):
-            done = self._translated.get((text_name(source, sources), target))
-            if done is None:
-                started = time.perf_counter()
-                lines = self.translator.translate(sources, source=source, target=target, **self.search)
-                done = lines, time.perf_counter() - started
-                self._translated[text_name(source, sources), target] = done
-            sources, spent = done[0], spent + done[1]
-        return sources, spent
+    def _hop(self, source: str, lines: list[str], target: str) -> Direction:
+        name = text_name(source, lines)
+        self._sources[name] = Source(source, lines)
+        return name, target
+
+    def _together(self, hops: Iterable[Direction]) -> Iterator[Direction]:
+        """Each hop when it has been translated; at once where it has been already, as the first of a pivot may have."""
+        hops = list(dict.fromkeys(hops))
+        yield from [hop for hop in hops if hop in self._translated]
+        missing = [hop for hop in hops if hop not in self._translated]
+        for hop, lines, seconds in translate_together(self.translator, self._sources, missing, config=self.search, advance=self._advance):
+            self._translated[hop] = lines, seconds
+            yield hop
+
+    def _advance(self, target: str, sentences: int) -> None:
+        self._done += sentences
+        self.progress(f"into {target}", self._done, self._all)
+
+    def _kind(self, pair: LanguagePair, via: str | None) -> str:
+        return "pivot" if via else kind_of(pair, self.run.config.pairs)
+
+    def _finish(self, route: Route, lines: list[str], seconds: float, *, known: Mapping[str, Any] | None = None) -> None:
+        """Score a direction, unless its scores are known, and write it to the folder."""
+        (pair, via), (sources, references) = route, self._lines(route[0])
+        name = cell_name(pair, via)
+        self.hypotheses[name] = lines
+        if known:
+            self._cells[route] = cell_from_dict(known)
+            return
+        self.store.put_hypotheses(name, lines)
+        cell = self._cells[route] = Cell(
+            pair,
+            self._kind(pair, via),
+            self._scores(pair, lines, sources, references),
+            sentences=len(sources),
+            seconds=round(seconds, 3),
+            via=via,
+            outputs=look_at(
+                lines, sources=sources, references=references, source=pair.source, target=pair.target, languages=self.run.config.languages
+            ),
+            source_text=text_name(pair.source, sources),
+            reference_text=text_name(pair.target, references),
+        )
+        self.store.put_cell(name, keys=self._keys(pair, via), lines=lines, cell=cell_to_dict(cell))
 
     def _scores(self, pair: LanguagePair, lines: list[str], sources: list[str], references: list[str]) -> dict[str, Score]:
         scores = {
@@ -174,12 +206,13 @@ class _Work:
         }
         return scores | ({"comet": self.comet.score(lines, references, sources)} if self.comet else {})
 
-    def _keys(self, pair: LanguagePair, via: str | None, sources: list[str], references: list[str]) -> Mapping[str, str]:
+    def _keys(self, pair: LanguagePair, via: str | None) -> Mapping[str, str]:
         """Hashes of all that the hypotheses of a direction depend on, and of all that its scores do; empty where the parameters have none."""
+        sources, references = self._lines(pair)
         parameters = self.translator.description.get("sha256")
         if parameters is None:
             return {"translated": "", "scored": ""}
-        made_of: list[Any] = [VERSION, self.run.built_from, parameters, self.search, str(pair), via, sources]
+        made_of: list[Any] = [VERSION, self.run.built_from, parameters, self.search.model_dump(), str(pair), via, sources]
         translated, protocol = digest(made_of), self.protocol
         how: list[Any] = [sacrebleu.__version__, list(map(str, protocol.measures)), protocol.tokenizer, protocol.comet, protocol.resamples]
         return {"translated": translated, "scored": digest([translated, how, references, self.run.config.languages])}

@@ -14,7 +14,7 @@ from polyglot.decoding.search import SearchConfig
 from polyglot.errors import ConfigError, unknown_name
 from polyglot.evaluate.conditions import CONDITIONS, TITLES, Measure
 from polyglot.evaluate.scores import TOKENIZERS
-from polyglot.inference import Translator
+from polyglot.inference import Directions, Translator
 from polyglot.registry import ComponentConfig
 from polyglot.task import LanguagePair, kind_of, match_pairs
 from polyglot.yaml_file import read_yaml
@@ -125,16 +125,19 @@ class Protocol(ComponentConfig):
             raise ConfigError(f"search.n_best: {self.search.n_best} hypotheses cannot come from a beam of {result.beam}")
         return result
 
-    def pairs_of(self, translator: Translator, languages: Sequence[str], trained: Sequence[LanguagePair]) -> list[LanguagePair]:
+    def pairs_of(self, translator: Translator | Directions, languages: Sequence[str], trained: Sequence[LanguagePair]) -> list[LanguagePair]:
         """The directions, in the order of the languages. Raises ConfigError for one that the run has no components for."""
-        patterns = [pattern for pattern in self.pairs if pattern not in WORDS]
         kinds = {kind for word in self.pairs if word in WORDS for kind in WORDS[word]}
-        for pattern in patterns:
-            if "*" not in pattern:
-                pair = LanguagePair.parse(pattern)
-                translator.check(pair.source, pair.target)
         every = [LanguagePair(one, other) for one in languages for other in languages]
-        wanted = set(match_pairs(patterns, languages)) | {pair for pair in every if kind_of(pair, trained) in kinds}
+        wanted = {pair for pair in every if kind_of(pair, trained) in kinds}
+        for pattern in self.pairs:
+            try:
+                if pattern not in WORDS and "*" not in pattern:
+                    pair = LanguagePair.parse(pattern)
+                    translator.check(pair.source, pair.target)
+                wanted |= set() if pattern in WORDS else set(match_pairs([pattern], languages))
+            except ConfigError as error:
+                raise ConfigError(f"pairs: {error}") from None
         if self.copies:
             both = {pair.source for pair in wanted} & {pair.target for pair in wanted}
             wanted |= {LanguagePair(language, language) for language in (languages if "all" in self.pairs else both)}
@@ -143,7 +146,7 @@ class Protocol(ComponentConfig):
             raise ConfigError(f"pairs: the run has components for none of {', '.join(self.pairs)}")
         return pairs
 
-    def check_pivot(self, translator: Translator) -> None:
+    def check_pivot(self, translator: Translator | Directions) -> None:
         """Raises ConfigError for a pivot that the run cannot both write and read."""
         if self.pivot is not None:
             for source, target in ((translator.sources[0], self.pivot), (self.pivot, translator.targets[0])):

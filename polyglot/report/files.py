@@ -45,6 +45,13 @@ class Scored:
         return sum(values) / len(values) if values else None
 
 
+def checkpoint_of(values: Mapping[str, Any]) -> str:
+    """`best checkpoint, step 4,000`: whose parameters were scored."""
+    steps = [f"{step:,}" for step in values["checkpoint"].get("steps", ())]
+    named = f", {'step' if len(steps) == 1 else 'steps'} {', '.join(steps)}" if steps else ""
+    return f"{values['checkpoint'].get('checkpoint', '')} checkpoint{named}"
+
+
 @dataclass(frozen=True)
 class Files:
     """A run directory."""
@@ -67,7 +74,7 @@ class Files:
     @cached_property
     def _matrices(self) -> list[tuple[str, Path, dict[str, Any]]]:
         paths = sorted(self.run.evaluation.rglob("matrix.json"))
-        return [(path.parent.relative_to(self.run.evaluation).as_posix(), path.parent, json.loads(path.read_text(encoding="utf-8"))) for path in paths]
+        return [(path.parent.relative_to(self.run.evaluation).as_posix(), path.parent, _json(path)) for path in paths]
 
     @cached_property
     def scored(self) -> list[Scored]:
@@ -77,5 +84,14 @@ class Files:
 
     @cached_property
     def unreadable(self) -> list[str]:
-        """Evaluations of another version."""
+        """Evaluations of another version, or damaged."""
         return [name for name, _, values in self._matrices if values.get("format") != FORMAT]
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """What the file holds; nothing where it is damaged."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return {}
+    return values if isinstance(values, dict) else {}

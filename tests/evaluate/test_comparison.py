@@ -14,7 +14,8 @@ from by_hand import matrix
 from rich.console import Console
 
 from polyglot.errors import DataError
-from polyglot.evaluate.comparison import compare
+from polyglot.evaluate.comparison import compare, compare_hops
+from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.scores import Score
 from polyglot.task import LanguagePair
@@ -39,6 +40,15 @@ def test_equal_to_the_sacrebleu_command_line(test: str, option: str, samples: st
     _, theirs = json.loads(subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
     found = compare({"bad": with_outputs(BAD, 1.0), "some": with_outputs(SOME, 2.0)}, test=test, samples=100)
     assert found.rows["de-en"]["some"].p == theirs["BLEU"]["p_value"] and found.rows["de-en"]["bad"].p is None
+
+
+def test_one_hop_is_tested_against_two() -> None:
+    pair = LanguagePair("de", "en")
+    one, two = with_outputs(BAD, 10.0), with_outputs(SOME, 80.0)
+    hops = dataclasses.replace(two.cells[pair], kind="pivot", via="fr")
+    both = dataclasses.replace(one, pivots={pair: hops}, hypotheses={"de-en": BAD, "de-fr-en": SOME})
+    assert compare_hops(both, measure=Measure("bleu")) == {pair: compare({"bad": one, "some": two}).rows["de-en"]["some"].p}
+    assert compare_hops(both, measure=Measure("comet")) == {} == compare_hops(one, measure=Measure("bleu"))
 
 
 def test_what_is_significant_is_marked() -> None:

@@ -12,11 +12,13 @@ from tiny import TEXT, tiny_run, tiny_translator
 
 from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
 from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.evaluate import evaluation
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.evaluation import evaluate, in_words
-from polyglot.evaluate.matrix import Cell, Matrix
+from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.scores import Scorer
+from polyglot.evaluate.together import translate_together
 from polyglot.run import Run
 from polyglot.task import LanguagePair
 
@@ -30,10 +32,23 @@ def run(tmp_path: Path) -> Run:
     return tiny_run(tmp_path)
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The directions that are translated, in one hop each."""
+    names: list[str] = []
+
+    def counted(translator, texts, wanted, **given):
+        names.extend(f"{texts[text].language}-{target}" for text, target in wanted)
+        return translate_together(translator, texts, wanted, **given)
+
+    monkeypatch.setattr(evaluation, "translate_together", counted)
+    return names
+
+
 def test_every_direction_from_the_run_to_the_files(run: Run, tmp_path: Path) -> None:
     told = []
-    matrix = evaluate(run, tiny_translator(run), protocol(), progress=lambda cell, done, of: told.append((str(cell.pair), done, of)))
-    assert told == [(str(pair), number + 1, 9) for number, pair in enumerate(matrix.cells)]
+    matrix = evaluate(run, tiny_translator(run), protocol(), progress=lambda *news: told.append(news))
+    assert told == [(f"into {target}", 15 * place + done, 45) for place, target in enumerate(["en", "de", "fr"]) for done in (0, 15)]
     kinds = {str(pair): cell.kind for pair, cell in matrix.cells.items()}
     assert {pair for pair, kind in kinds.items() if kind == "zero-shot"} == {"de-fr", "fr-de"}
     assert {pair for pair, kind in kinds.items() if kind == "copy"} == {"en-en", "de-de", "fr-fr"}
@@ -69,14 +84,13 @@ def test_what_was_translated_before_an_interruption_is_there(error: type[BaseExc
     whole = evaluate(run, tiny_translator(run), protocol(), folder=folder)
     whole.save(folder)
 
-    def stop(cell: Cell, done: int, of: int) -> None:
-        assert (folder / "hypotheses" / f"{cell.pair}.txt").is_file(), "as soon as it is ready"
-        if done == 3:
+    def stop(what: str, done: int, of: int) -> None:
+        if what == "into fr":
             raise error
 
     with pytest.raises(error):
         evaluate(run, tiny_translator(run), protocol(), folder=folder, progress=stop)
-    done = list(whole.cells)[:3]
+    done = [pair for pair in whole.cells if pair.target != "fr"]
     texts = {path.name: path.read_text(encoding="utf-8").splitlines() for path in folder.glob("hypotheses/*")}
     assert texts == {f"{pair}.txt": whole.hypotheses[str(pair)] for pair in done} and not list(folder.glob("matrix.*")), "and nothing of the earlier matrix, whose scores are of other text"
 
@@ -153,12 +167,16 @@ def test_the_pivot_route_is_two_calls_of_translate(run: Run) -> None:
     assert matrix.pivots[LanguagePair("de", "fr")].scores["chrf"] == Scorer(Measure("chrf"), target="fr").score(expected, TEXT["fr"], resamples=1000)
 
 
-def test_the_first_hop_is_translated_once(run: Run) -> None:
-    translator, asked = tiny_translator(run), []
-    translate = translator.translate
-    translator.translate = lambda sentences, **given: asked.append((given["source"], given["target"])) or translate(sentences, **given)
-    evaluate(run, translator, protocol(pivot="en", copies=False))
-    assert asked.count(("de", "en")) == 1 and asked.count(("en", "fr")) == 2  # from the test text, and from what the first hop gave
+def test_the_first_hop_is_translated_once(run: Run, asked: list[str]) -> None:
+    evaluate(run, tiny_translator(run), protocol(pivot="en", copies=False))
+    assert asked.count("de-en") == 1 and asked.count("en-fr") == 2  # from the test text, and from what the first hop gave
+
+
+def test_a_first_hop_that_has_no_cell_is_translated_all_the_same(run: Run, asked: list[str]) -> None:
+    told = []
+    matrix = evaluate(run, tiny_translator(run), protocol(pivot="en", pairs=["de-fr"], copies=False), progress=lambda *news: told.append(news))
+    assert [cell.name for cell in matrix.all_cells] == ["de-fr", "de-en-fr"] and asked == ["de-fr", "de-en", "en-fr"]
+    assert told[-1] == ("into fr", 15, 15)
 
 
 def test_a_pivot_that_the_run_does_not_have_is_an_error(run: Run) -> None:
@@ -169,72 +187,64 @@ def test_a_pivot_that_the_run_does_not_have_is_an_error(run: Run) -> None:
 # What is there already ---------------------------------------------------------------------------------------------------
 
 
-class Counted:
-    """A translator that counts the directions it is asked for."""
-
-    def __init__(self, run: Run, *, sha256: str | None = "a") -> None:
-        self.translator, self.asked = tiny_translator(run, sha256=sha256), []
-        translate = self.translator.translate
-        self.translator.translate = lambda sentences, **given: self.asked.append(f"{given['source']}-{given['target']}") or translate(sentences, **given)
-
-
-def evaluated(run: Run, folder: Path, *, sha256: str | None = "a", **settings: object) -> tuple[Matrix, list[str]]:
-    counted = Counted(run, sha256=sha256)
-    matrix = evaluate(run, counted.translator, protocol(**{"pivot": "en", **settings}), folder=folder)
+def evaluated(run: Run, folder: Path, asked: list[str], *, sha256: str | None = "a", **settings: object) -> tuple[Matrix, list[str]]:
+    """The matrix, and the directions that were translated for it."""
+    asked.clear()
+    matrix = evaluate(run, tiny_translator(run, sha256=sha256), protocol(**{"pivot": "en", **settings}), folder=folder)
     matrix.save(folder)
-    return matrix, counted.asked
+    return matrix, list(asked)
 
 
-def test_what_is_scored_is_not_scored_again(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, asked = evaluated(run, tmp_path / "out")
-    assert len(asked) == 9 + 2
+def test_what_is_scored_is_not_scored_again(run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, translated = evaluated(run, tmp_path / "out", asked)
+    assert len(translated) == 9 + 2
     monkeypatch.setattr(Scorer, "score", lambda *given, **other: pytest.fail("scored again"))
-    after, asked = evaluated(run, tmp_path / "out")
-    assert (after, asked) == (before, []) and Matrix.load(tmp_path / "out") == before
+    after, translated = evaluated(run, tmp_path / "out", asked)
+    assert (after, translated) == (before, []) and Matrix.load(tmp_path / "out") == before
 
 
-def test_another_metric_scores_but_does_not_translate(run: Run, tmp_path: Path) -> None:
-    before, _ = evaluated(run, tmp_path / "out")
-    after, asked = evaluated(run, tmp_path / "out", metrics=["ter"])
-    assert asked == [] and set(after.cells[LanguagePair("de", "fr")].scores) == {"ter"}
+def test_another_metric_scores_but_does_not_translate(run: Run, asked: list[str], tmp_path: Path) -> None:
+    before, _ = evaluated(run, tmp_path / "out", asked)
+    after, translated = evaluated(run, tmp_path / "out", asked, metrics=["ter"])
+    assert translated == [] and set(after.cells[LanguagePair("de", "fr")].scores) == {"ter"}
     assert after.hypotheses == before.hypotheses
     assert [cell.seconds for cell in after.all_cells] == [cell.seconds for cell in before.all_cells]
 
 
 @pytest.mark.parametrize("change", ["parameters", "search", "sentences", "hypotheses", "damage", "unknown parameters"])
-def test_what_depends_on_something_else_is_translated_again(change: str, run: Run, tmp_path: Path) -> None:
-    evaluated(run, tmp_path / "out", sha256=None if change == "unknown parameters" else "a")
+def test_what_depends_on_something_else_is_translated_again(change: str, run: Run, asked: list[str], tmp_path: Path) -> None:
+    evaluated(run, tmp_path / "out", asked, sha256=None if change == "unknown parameters" else "a")
     settings = {"search": {"search": {"beam": 1}}, "sentences": {"sentences": 2}}.get(change, {})
     if change == "hypotheses":
         (tmp_path / "out" / "hypotheses" / "de-fr.txt").write_text("changed by hand\n" * 5)
     if change == "damage":
         (tmp_path / "out" / "cells" / "de-fr.json").write_text("{")
-    _, asked = evaluated(run, tmp_path / "out", sha256={"parameters": "b", "unknown parameters": None}.get(change, "a"), **settings)
-    assert asked == ["de-fr"] if change in ("hypotheses", "damage") else len(asked) == 11
+    _, translated = evaluated(run, tmp_path / "out", asked, sha256={"parameters": "b", "unknown parameters": None}.get(change, "a"), **settings)
+    assert translated == ["de-fr"] if change in ("hypotheses", "damage") else len(translated) == 11
 
 
-def test_killed_in_the_middle_it_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
-    whole, _ = evaluated(run, tmp_path / "whole")
+def test_killed_in_the_middle_it_goes_on_where_it_was(run: Run, asked: list[str], tmp_path: Path) -> None:
+    whole, _ = evaluated(run, tmp_path / "whole", asked)
 
-    def stop(cell: Cell, done: int, of: int) -> None:
-        if done == 4:
+    def stop(what: str, done: int, of: int) -> None:
+        if what == "into fr":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         evaluate(run, tiny_translator(run, sha256="a"), protocol(pivot="en"), folder=tmp_path / "out", progress=stop)
-    matrix, asked = evaluated(run, tmp_path / "out")
-    assert len(asked) == 11 - 4
+    matrix, translated = evaluated(run, tmp_path / "out", asked)
+    assert translated == ["en-fr", "de-fr", "fr-fr", "en-fr", "en-de"]  # and the second hops
     assert {cell.name: cell.scores for cell in matrix.all_cells} == {cell.name: cell.scores for cell in whole.all_cells}
 
 
-def test_each_text_is_kept_once(run: Run, tmp_path: Path) -> None:
-    matrix, _ = evaluated(run, tmp_path / "out")
+def test_each_text_is_kept_once(run: Run, asked: list[str], tmp_path: Path) -> None:
+    matrix, _ = evaluated(run, tmp_path / "out", asked)
     assert sorted(name.partition(".")[0] for name in matrix.texts) == ["de", "en", "fr"]
     cell = matrix.cells[LanguagePair("de", "fr")]
     assert (matrix.texts[cell.source_text], matrix.texts[cell.reference_text]) == (TEXT["de"], TEXT["fr"])
 
 
-def test_each_of_several_test_sets_has_its_matrix(run: Run, tmp_path: Path) -> None:
+def test_each_of_several_test_sets_has_its_matrix(run: Run, asked: list[str], tmp_path: Path) -> None:
     (tmp_path / "other.de").write_text("das Kind liest\n", encoding="utf-8")
     (tmp_path / "other.en").write_text("the child reads\n", encoding="utf-8")
     sets = {name: [{"type": "text", "path": f"{name}.{{language}}"}] for name in ("test", "other")}

@@ -11,7 +11,7 @@ import pytest
 from by_hand import matrix
 
 from polyglot import shipped
-from polyglot.errors import ConfigError, TrainingError
+from polyglot.errors import ConfigError, DataError, TrainingError
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.experiments import Experiment, carry_out
 from polyglot.evaluate.experiments.experiment import members_of
@@ -76,21 +76,52 @@ def test_from_the_file_to_the_page_and_on_after_an_interruption(folder, monkeypa
     assert begun[0] == "phrasebook" and {"schedule.base=english_centric", "seed=1"} <= set(begun)
 
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
-    for part in ("# With and without <copies>", "What are they worth?", "| without copies |", "de-en-fr", "the paper", "Table 2, lower part", "schedule.base=english_centric"):
+    for part in ("# With and without <copies>", "What are they worth?", "| without copies |", "de-en-fr", "the paper", "Table 2, lower part", "schedule.base=english_centric",
+                 "## One hop and two", "## 95 % confidence intervals", "| `schedule.copies` | `true` | `false` |"):
         assert part in page, part
     values = json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))
     de_fr = values["systems"]["with copies"]["directions"]["de-fr"]
+    assert de_fr["intervals"].keys() == {"bleu"} and "de-fr" in values["systems"]["with copies"]["hops"]
     assert (de_fr["kind"], de_fr["paper"], de_fr["scores"]["bleu"]["count"]) == ("zero-shot", 26.46, 2)
     assert (folder / "out" / "result.png").read_bytes().startswith(b"\x89PNG")
 
     third = Training(program)
-    monkeypatch.setattr(Translator, "translate", lambda *given, **other: pytest.fail("translated again"))
+    monkeypatch.setattr(Translator, "write", lambda *given, **other: pytest.fail("translated again"))
     save(carry_out(experiment, folder / "out", train=third), folder / "out")
     assert third.calls == [] and (folder / "out" / "result.md").read_text(encoding="utf-8") == page
 
     with pytest.raises(ConfigError, match="with-copies-seed1: was begun with other settings than the experiment has now"):
         changed = experiment.model_copy(update={"systems": {"with copies": experiment.systems["without copies"]}})
         carry_out(changed, folder / "out", train=third)
+
+
+def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> None:
+    pairs = ["en-de", "en-fr", "de-fr"]
+    values = {
+        "title": "One pair left out",
+        "figure": "left_out",
+        "protocol": {"metrics": ["bleu"], "copies": False, "search": {"beam": 1}, "resamples": 0},
+        "seeds": [1, 2],
+        "systems": {
+            f"without {pair}": {
+                "config": "phrasebook",
+                "set": [*SMALL, *PHRASEBOOK, "languages=[en, de, fr]", "validation.bleu_pairs=[]", "validation.best_by=loss", "training.steps=2",
+                        f"schedule={{base: many_to_many, exclude: [{pair}, {'-'.join(reversed(pair.split('-')))}]}}"],
+            }
+            for pair in pairs
+        },
+    }  # fmt: skip
+    train = Training(Program(monkeypatch, capsys))
+    results = carry_out(Experiment.model_validate(values), folder / "out", train=train)
+    assert len(train.calls) == 6 and results.figure == "left_out"
+    found = {str(pair): (unseen, seen) for pair, unseen, seen in results.left_out()}
+    assert sorted(found) == sorted([*pairs, "de-en", "fr-en", "fr-de"]) and all(seen.count == 2 for _, seen in found.values())
+    assert all(system.directions[left_out].kind == "zero-shot" for system, left_out in zip(results.systems, pairs))
+    assert all(system.spread("en-de", results.measure).count == 2 and system.kinds(results.measure)["supervised"].deviation is not None for system in results.systems)
+    save(results, folder / "out")
+    assert (folder / "out" / "result.png").read_bytes().startswith(b"\x89PNG")
+    page = (folder / "out" / "result.md").read_text(encoding="utf-8")
+    assert "`schedule.exclude`" in page and "A number over several seeds is mean ± standard deviation." in page
 
 
 def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
@@ -116,12 +147,17 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
         ("systems: {a: {config: mine.yaml}}\nprotocol: quik", "no evaluation protocol named 'quik'"),
         ("systems: {a: {config: mine.yaml}}\nprotocol: {test_sets: {one: [phrasebook]}}", "an experiment has one test set"),
         ("systems: {a: {config: mine.yaml}}\nprotocol: {pivt: en}", "protocol.pivt: no key named 'pivt'. Did you mean 'pivot'?"),
+        ("systems: {a: {config: mine.yaml}}\nprotocol: {pivot: it}", "pivot: target language: no decoder named 'it'"),
+        ("systems: {a: {config: mine.yaml}}\nprotocol: {pairs: [de-it]}", "pairs: target language: no decoder named 'it'"),
+        ("systems: {a: {config: mine.yaml, set: ['data.test=[]']}}", "a-seed1: data.test names no corpus"),
+        ("systems: {a: {config: mine.yaml}}\nprotocol: {test: [{type: text, path: 'no.{language}'}]}", "no.{language}: nothing for any of en, de, fr"),
+        ("systems: {a: {config: mine.yaml}}\ncheckpoint: bst", "checkpoint: found 'bst'; write best, last, a step, or average:N"),
         ("systems: {}", "systems: found {}"),
     ],
 )
 def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: str, folder: Path) -> None:
     (folder / "wrong.yaml").write_text(f"title: Wrong\n{text}\n")
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises((ConfigError, DataError)) as caught:
         carry_out(Experiment.load("wrong.yaml"), folder / "out", train=lambda arguments: pytest.fail("trained"))
     assert sentence in str(caught.value)
 
@@ -154,7 +190,8 @@ def system(name: str, *runs: dict[str, tuple[str, float]]) -> SystemResult:
         texts = {"": ["a"]}
         return dataclasses.replace(matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=texts)
 
-    return SystemResult(name, [matrix_of(run) for run in runs], None, ["polyglot train mine"] * len(runs), [1.0] * len(runs))
+    count = len(runs)
+    return SystemResult(name, [matrix_of(run) for run in runs], None, ["polyglot train mine"] * count, [1.0] * count, [name] * count, {})
 
 
 def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it() -> None:

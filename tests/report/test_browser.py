@@ -137,5 +137,15 @@ def test_the_button_turns_light_to_dark(browser: webdriver.Chrome) -> None:
 def test_it_prints(browser: webdriver.Chrome) -> None:
     import base64
 
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+    try:
+        for theme in ("", "dark"):  # what the system wants, and what the button has been told
+            colour = browser.execute_script(f"document.documentElement.dataset.theme = '{theme}'; return getComputedStyle(document.body).backgroundColor")
+            assert colour == "rgb(255, 255, 255)", "paper is white"
+        assert not browser.find_element(By.ID, "matrix-controls").is_displayed() and browser.find_element(By.CSS_SELECTOR, "#matrix-shown table").is_displayed()
+        browser.save_screenshot(str(Path(ARTEFACTS) / "report-print.png"))
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        browser.execute_script("delete document.documentElement.dataset.theme")
     content = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert content.startswith(b"%PDF") and len(content) > 10_000

@@ -95,6 +95,8 @@ def test_the_numbers_are_those_of_the_matrix(run: Run, html: str) -> None:
     ours = {cell["name"]: cell["scores"]["bleu"][0] for cell in one["cells"]}
     assert ours == {name_of(cell): cell["scores"]["bleu"]["value"] for cell in (*values["cells"], *values["pivots"])}
     assert f"{values['means']['bleu']['supervised']:.1f}" in html
+    signature, = values["signatures"]["bleu"]
+    assert one["signatures"]["bleu"] == [f"BLEU|{signature}"] and f"4 sentences of each direction; {signature}" in html
 
 
 def name_of(cell: dict) -> str:
@@ -131,9 +133,10 @@ def test_text_that_is_elsewhere_is_said(run: Run, tmp_path: Path) -> None:
 
 def test_what_another_version_wrote_is_left_out_and_said(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.path, tmp_path / "old")
-    (tmp_path / "old" / "evaluation" / "default" / "matrix.json").write_text('{"format": 1}')
-    html = page(Files(Run.open(tmp_path / "old")))
-    assert "another version of Polyglot wrote it: default" in html and 'id="matrix"' not in html
+    for damaged in ('{"format": 1}', '{"form', "[]"):
+        (tmp_path / "old" / "evaluation" / "default" / "matrix.json").write_text(damaged)
+        html = page(Files(Run.open(tmp_path / "old")))
+        assert "another version of Polyglot wrote it: default" in html and 'id="matrix"' not in html
 
 
 def test_further_sections_stand_before_the_configuration(run: Run) -> None:

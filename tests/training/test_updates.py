@@ -57,7 +57,7 @@ def gradients_of(trainer, batch):
 @pytest.mark.parametrize("per", ["token", "sentence"])
 def test_each_component_gets_the_weighted_mean_of_who_trained_it(pairs, tied, per, tmp_path):
     schedule = {"type": "round_robin", "pairs": pairs, "tasks_per_update": len(pairs)}
-    settings = {"losses": {"per": per}, "batching": {"by": "tokens", "size": 60}}
+    settings = {"losses": {"per": per}, "batching": {"by": "tokens", "size": 80}}
     run = tiny_run(tmp_path, schedule=schedule, model={"embedding": {"tie_sides": tied}}, **settings, **PLAIN)
     trainer, twin = trainer_of(run), trainer_of(run)
     batches = [twin.streams[task.name].next() for task in twin.schedule.at(0)]

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from polyglot import shipped
 from polyglot.config import Config, check_settings, load_config
+from polyglot.data.corpora import Corpora
 from polyglot.errors import ConfigError, PolyglotError, unknown_name
 from polyglot.evaluate.evaluation import Progress, evaluate
 from polyglot.evaluate.experiments.results import Results, SystemResult
-from polyglot.evaluate.matrix import Cell, Matrix
+from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol, Reference, references
-from polyglot.inference import Translator
+from polyglot.inference import Directions, Translator
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run, replace_file
 from polyglot.yaml_file import read_yaml
@@ -79,6 +80,13 @@ class Experiment(ComponentConfig):
     """What `result.png` draws: bars of every system; or for each direction that some system was trained without, its zero-shot score there
     beside mean and standard deviation of the systems that saw it (Vázquez et al. 2018, leaving one pair out)."""
 
+    @field_validator("checkpoint")
+    @classmethod
+    def _checkpoint_is_one(cls, checkpoint: str) -> str:
+        if not re.fullmatch(r"best|last|[0-9]+|average:[1-9][0-9]*", checkpoint):
+            raise ValueError(f"found {checkpoint!r}; write best, last, a step, or average:N")
+        return checkpoint
+
     @field_validator("systems")
     @classmethod
     def _names_are_different_folders(cls, systems: dict[str, SystemConfig]) -> dict[str, SystemConfig]:
@@ -119,16 +127,18 @@ def carry_out(
     *,
     train: Train,
     tell: Callable[[str], None] = lambda sentence: None,
-    progress: Progress = lambda cell, done, of: None,
+    progress: Progress = lambda what, done, of: None,
 ) -> Results:
     """Train what is missing below `folder/runs`, evaluate all of it below `folder/evaluation`, and put the results together.
 
     Called again it continues: complete runs are not trained again, and directions that were scored are not translated again.
-    Everything is checked before anything is trained; raises ConfigError and the errors of training and evaluation.
+    Everything is checked before anything is trained; raises ConfigError, DataError and the errors of training and evaluation.
     """
     protocol, members = experiment.protocol, list(members_of(experiment, folder))
     if protocol.test_sets:
         raise ConfigError("protocol.test_sets: an experiment has one test set; name it in `test`")
+    for member in members:
+        check_test(member, protocol)
     missing = [member for member in members if not is_complete(member)]
     for number, member in enumerate(missing, start=1):
         tell(f"training {member.name} ({number} of {len(missing)}) in {member.path}")
@@ -146,6 +156,8 @@ def carry_out(
             reference=Reference.load(system.reference) if (system := experiment.systems[name]).reference else None,
             commands=[shlex.join(["polyglot", "train", *member.arguments]) if member.arguments else f"taken as it is: {member.path.name}" for member, _ in runs],
             seconds=[training_seconds(member.path) for member, _ in runs],
+            folders=[member.name for member, _ in runs],
+            settings=dict(flat(Run.open(runs[0][0].path).config.model_dump(mode="json", exclude={"run", "seed"}))),
         )
         for name, runs in found.items()
     ]
@@ -178,6 +190,18 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
         raise ConfigError(problems, where="experiment")
 
 
+def check_test(member: Member, protocol: Protocol) -> None:
+    """Raises ConfigError for a direction that the run will not have the components for, and DataError where there is no test text."""
+    config = member.config or Run.open(member.path).config
+    directions = Directions.of(config.pairs)
+    pairs = protocol.pairs_of(directions, config.languages, config.pairs)
+    protocol.check_pivot(directions)
+    if corpora := protocol.test or config.data.test:
+        Corpora(corpora, folder=Path(config.data.folder), languages=config.languages).check_any(pairs)
+    else:
+        raise ConfigError(f"{member.name}: data.test names no corpus; name one there, or `test` in the protocol")
+
+
 def is_complete(member: Member) -> bool:
     """Whether there is nothing to train. Raises ConfigError for a run that was begun with other settings."""
     if member.config is None:
@@ -194,10 +218,18 @@ def matrix_of(member: Member, experiment: Experiment, protocol: Protocol, folder
     run = Run.open(member.path)
     place = folder / "evaluation" / member.name
     translator = Translator.load(run, checkpoint=experiment.checkpoint)
-    told: Progress = lambda cell, done, of: progress(Cell(cell.pair, cell.kind, via=cell.via), done, of)  # noqa: E731
-    matrix = evaluate(run, translator, protocol, folder=place, progress=told)
+    matrix = evaluate(run, translator, protocol, folder=place, progress=progress)
     matrix.save(place)
     return matrix
+
+
+def flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, str]]:
+    """Every key with its place, `model.encoder.size`, and its value as JSON."""
+    for key, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, above=f"{above}{key}.")
+        else:
+            yield f"{above}{key}", json.dumps(value, ensure_ascii=False)
 
 
 def training_seconds(path: Path) -> float | None:

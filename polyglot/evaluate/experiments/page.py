@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from polyglot.evaluate.comparison import LEVEL
 from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.results import Results, SystemResult
+from polyglot.evaluate.matrix import cell_name
 from polyglot.evaluate.pages import settings, table
 from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
 from polyglot.run import replace_file
@@ -35,6 +37,14 @@ def _blocks(results: Results) -> Iterator[str]:
     if results.comparison and results.comparison.signature:
         notes.append(results.comparison.note.replace("*", "\\*", 1) + ("; of the first seed of each" if notes else ""))
     yield "\n".join(f"- {note}." for note in [*notes, *_origins(results)])
+    if intervals := _intervals(results):
+        yield "## 95 % confidence intervals"
+        yield f"Bootstrap, {systems[0].matrices[0].protocol.resamples} resamples, mean ± half the width; of the first run of each system."
+        yield intervals
+    if hops := list(_hops(results)):
+        yield "## One hop and two"
+        yield "\\* the two differ with p < 0.05, by the same test."
+        yield from hops
     if any(system.reference for system in systems):
         yield "## Beside the paper"
         yield _beside(results)
@@ -50,6 +60,10 @@ def _blocks(results: Results) -> Iterator[str]:
         yield "## Without a score"
         yield "\n".join(f"- {name}: {reason}" for name, reason in empty.items())
     yield "## How it was made"
+    if differs := results.differences():
+        yield "What differs between the configurations, besides place and seed; `–` where a system has no such key."
+        rows = ([f"`{key}`", *(f"`{value}`" if value else "–" for value in values)] for key, values in differs.items())
+        yield table(["key", *(system.name for system in systems)], rows)
     for system in systems:
         yield f"### {system.name}"
         yield "```\n" + "\n".join(system.commands) + "\n```"
@@ -63,7 +77,9 @@ def _means(results: Results) -> str:
         rows.append([system.name, *(_shown(system, results.measure, kind) for kind in kinds)])
         if system.reference:
             theirs = system.paper_kinds(results.measure)
-            rows.append([f"{system.name}, the paper", *(f"{theirs[kind][0]:.2f}" if kind in theirs else "–" for kind in kinds)])
+            counts = {kind: sum(cell.kind == kind for cell in system.directions.values()) for kind in kinds}
+            of = {kind: "" if count == counts[kind] else f" ({count} of {counts[kind]} directions)" for kind, (_, _, count) in theirs.items()}
+            rows.append([f"{system.name}, the paper", *(f"{theirs[kind][0]:.2f}{of[kind]}" if kind in theirs else "–" for kind in kinds)])
     return table(["system", *(SIGNS[kind].format(kind) for kind in kinds)], rows)
 
 
@@ -90,6 +106,31 @@ def _directions(results: Results) -> str:
     return table(head, rows)
 
 
+def _intervals(results: Results) -> str:
+    """Empty where there are none."""
+    rows = []
+    for name in results.directions:
+        cells = [system.directions.get(name) for system in results.systems]
+        scores = [cell.scores.get(str(results.measure)) if cell else None for cell in cells]
+        if any(score and score.interval is not None for score in scores):
+            rows.append([name, *(f"{score.mean:.2f} ± {score.interval:.2f}" if score and score.interval is not None else "–" for score in scores)])
+    return table(["direction", *(system.name for system in results.systems)], rows) if rows else ""
+
+
+def _hops(results: Results) -> Iterator[str]:
+    """A table of each system that has a pivot: its pairs in one hop and in two, and what the second hop is worth."""
+    for system in results.systems:
+        rows = []
+        for pair, p in results.hops[system.name].items():
+            via = system.matrices[0].pivots[pair].via
+            one, two = (system.spread(cell_name(pair, between), results.measure) for between in (None, via))
+            mark = "\\*" if p is not None and p < LEVEL else ""
+            kind = system.directions[str(pair)].kind
+            rows.append([str(pair), SIGNS[kind].format(one.shown()), SIGNS["pivot"].format(two.shown()), f"{one.mean - two.mean:+.2f}{mark}"])
+        if rows:
+            yield table([system.name, "direct", f"through {system.matrices[0].protocol.pivot}", "difference"], rows)
+
+
 def _beside(results: Results) -> str:
     rows = [
         [f"{system.name}, {kind}", f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}", count]
@@ -109,8 +150,8 @@ def _origins(results: Results) -> Iterator[str]:
 
 def _made(system: SystemResult) -> str:
     lines = []
-    for matrix, seconds in zip(system.matrices, system.seconds):
+    for matrix, seconds, folder in zip(system.matrices, system.seconds, system.folders):
         steps = ", ".join(map(str, matrix.checkpoint.get("steps", ())))
         spent = "" if seconds is None else f", {seconds:,.0f} s of training"
-        lines.append(f"- {matrix.checkpoint.get('run')}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}")
+        lines.append(f"- {matrix.checkpoint.get('run')}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}; `evaluation/{folder}/matrix.md` has all of it")
     return "\n".join([*lines, settings(system.matrices[0])])

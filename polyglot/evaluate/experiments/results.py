@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import mean, stdev
 from typing import Any
 
-from polyglot.evaluate.comparison import Comparison, compare
+from polyglot.evaluate.comparison import Comparison, compare, compare_hops
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Reference
@@ -45,6 +45,10 @@ class SystemResult:
     """how each run was trained"""
     seconds: Sequence[float | None]
     """of training"""
+    folders: Sequence[str]
+    """of the matrices, by name"""
+    settings: Mapping[str, str]
+    """the configuration of the first run, key by key"""
 
     @property
     def directions(self) -> dict[str, Cell]:
@@ -117,6 +121,23 @@ class Results:
             return None
         return compare({system.name: system.matrices[0] for system in self.systems}, measure=self.measure)
 
+    @cached_property
+    def hops(self) -> dict[str, dict[LanguagePair, float | None]]:
+        """Of each system the pairs that have a score in one hop and in two, with p of their difference in the first run, if it was tested."""
+        found = {}
+        for system in self.systems:
+            first = system.matrices[0]
+            both = [pair for pair, cell in first.pivots.items() if {str(pair), cell.name} <= system.directions.keys()]
+            tested = compare_hops(first, measure=self.measure)
+            found[system.name] = {pair: tested.get(pair) for pair in both}
+        return found
+
+    def differences(self) -> dict[str, list[str]]:
+        """The keys that not all systems have the same value for, with the value of each; empty where one has no such key."""
+        keys = dict.fromkeys(key for system in self.systems for key in system.settings)
+        values = {key: [system.settings.get(key, "") for system in self.systems] for key in keys}
+        return {key: each for key, each in values.items() if len(set(each)) > 1}
+
     def is_significant(self, direction: str, system: SystemResult) -> bool:
         return bool(self.comparison and direction in self.comparison.rows and self.comparison.rows[direction][system.name].is_significant)
 
@@ -145,6 +166,7 @@ class Results:
                     "directions": {
                         name: {
                             "kind": cell.kind,
+                            "intervals": {name: [score.mean, score.interval] for name, score in cell.scores.items() if score.interval is not None},
                             "scores": {str(each): asdict(system.spread(name, each)) for each in self.measures if str(each) in cell.scores},
                             "paper": system.paper(name),
                             "p": self.comparison.rows[name][system.name].p if self.comparison and name in self.comparison.rows else None,
@@ -152,6 +174,7 @@ class Results:
                         }
                         for name, cell in system.directions.items()
                     },
+                    "hops": {str(pair): p for pair, p in self.hops[system.name].items()},
                     "signatures": system.matrices[0].to_dict()["signatures"],
                     "empty": {cell.name: cell.reason for cell in system.matrices[0].all_cells if cell.reason},
                     "versions": dict(system.matrices[0].versions),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from polyglot.report.files import Files
+from statistics import mean
+
+from polyglot.report.files import Files, Scored, checkpoint_of
 from polyglot.report.section import Section, render
 
-KINDS = {"supervised": "supervised", "zero-shot": "zero-shot †", "pivot": "through {} ‡", "copy": "copies"}
+KINDS = {"supervised": "supervised", "zero-shot": "zero-shot\u00a0†", "pivot": "through {}\u00a0‡", "copy": "copies"}
 
 
 def headline(files: Files) -> Section:
@@ -17,9 +19,10 @@ def headline(files: Files) -> Section:
         for kind, name in KINDS.items():
             if (value := first.mean(measure, kind)) is not None:
                 cards.append({"value": f"{value:.1f}", "name": f"{title}, {name.format(first.values['protocol']['pivot'])}", "kind": kind})
-        known = [cell["outputs"]["off_target"] for cell in first.cells if cell["kind"] == "zero-shot" and cell["outputs"]]
-        if known and None not in known:
-            cards.append({"value": f"{100 * sum(known) / len(known):.1f} %", "name": "of zero-shot outputs in a wrong language", "kind": ""})
+        outputs = [cell["outputs"] for cell in first.cells if cell["kind"] == "zero-shot" and cell["outputs"]]
+        if outputs and all(each["off_target"] is not None for each in outputs):
+            wrong, error = (f"{100 * mean(each[share] for each in outputs):.1f}\u00a0%" for share in ("off_target", "off_target_references"))
+            cards.append({"value": wrong, "name": f"of zero-shot outputs in a wrong language (references: {error})", "kind": ""})
     if training:
         cards.append({"value": f"{training[-1]['step']:,}", "name": f"of {config.training.steps:,} updates", "kind": ""})
         cards.append({"value": _time(training[-1]["seconds"]), "name": "of training", "kind": ""})
@@ -28,9 +31,18 @@ def headline(files: Files) -> Section:
         f"{len([pair for pair in config.pairs if not pair.is_copy])} trained pairs, {len([pair for pair in config.pairs if pair.is_copy])} copies",
         f"encoder {config.model.encoder.type}, bridge {config.model.bridge.type}, decoder {config.model.decoder.type}",
     ]
-    where = f"Scores of the protocol {files.scored[0].name}: {', '.join(files.scored[0].values['test'])}." if files.scored else ""
+    where = _where(files.scored[0]) if files.scored else ""
     body = render("headline.html", cards=cards, facts=facts, where=where, scored=bool(files.scored), unreadable=files.unreadable)
     return Section("headline", "At a glance", body)
+
+
+def _where(scored: Scored) -> str:
+    """What the scores are of, and how they were made."""
+    counts = sorted({cell["sentences"] for cell in scored.cells if cell["scores"]})
+    sentences = " to ".join(f"{count:,}" for count in dict.fromkeys([*counts[:1], *counts[-1:]]))
+    signatures = " · ".join(scored.values["signatures"][next(iter(scored.measures))])
+    text = f"Scores of the protocol {scored.name}, {checkpoint_of(scored.values)}, on {', '.join(scored.values['test'])}"
+    return f"{text}, {sentences} sentences of each direction; {signatures}"
 
 
 def _time(seconds: float) -> str:

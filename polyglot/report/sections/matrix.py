@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polyglot.report.files import Files, Scored
+from polyglot.report.files import Files, Scored, checkpoint_of
 from polyglot.report.section import Section, render
 
 LOWER_IS_BETTER = ("ter",)
@@ -39,11 +39,11 @@ def evaluation(scored: Scored) -> dict[str, Any]:
     near = [measure for measure in ("bleu-paper", "bleu-tokenised", "bleu-lowercased", "bleu") if measure in scored.measures]
     return {
         "name": scored.name,
-        "title": _title(values),
+        "title": checkpoint_of(values),
         "languages": values["languages"],
         "measures": scored.measures,
         "lower": [measure for measure in scored.measures if measure.partition("-")[0] in LOWER_IS_BETTER],
-        "signatures": {measure: list(found) for measure, found in values["signatures"].items()},
+        "signatures": {measure: [f"{scored.measures[measure].partition(' (')[0]}|{one}" for one in found] for measure, found in values["signatures"].items()},
         "pivot": values["protocol"]["pivot"],
         "cells": cells,
         "paper": {"title": reference["title"], "condition": reference["condition"], "scores": reference["scores"], "measure": near[0]}
@@ -51,11 +51,6 @@ def evaluation(scored: Scored) -> dict[str, Any]:
         else None,
         "test": values["test"],
     }
-
-
-def _title(values: dict[str, Any]) -> str:
-    steps = ", ".join(f"{step:,}" for step in values["checkpoint"].get("steps", ()))
-    return f"{values['checkpoint'].get('checkpoint', '')} checkpoint" + (f", step {steps}" if steps else "")
 
 
 def _outputs(outputs: dict[str, Any] | None) -> list[list[str]] | None:

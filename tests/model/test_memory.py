@@ -1,0 +1,26 @@
+"""What a decoder attends to, taken apart into sentences and put together again."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from polyglot.model.memory import Memory
+
+
+@pytest.mark.parametrize("counts", [[3, 3, 3], [1, 4, 2], [2]])
+def test_the_rows_of_sentences_make_the_memory_that_they_were_taken_from(counts: list[int]) -> None:
+    states = torch.randn(len(counts), 6, 5)
+    mask = torch.arange(6) < torch.tensor(counts).unsqueeze(1)
+    rows = Memory(states, mask).rows()
+    assert [tuple(own.shape) for own in rows] == [(count, 5) for count in counts]
+    again, most = Memory.of(rows), max(counts)
+    expected = mask[:, :most]
+    assert torch.equal(again.states, states[:, :most] * expected.unsqueeze(2))
+    assert again.mask is None if expected.all() else torch.equal(again.mask, expected)
+
+
+def test_a_memory_without_a_mask_keeps_every_row() -> None:
+    states = torch.randn(2, 4, 3)
+    again = Memory.of(Memory(states).rows())
+    assert torch.equal(again.states, states) and again.mask is None
