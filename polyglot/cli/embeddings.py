@@ -35,7 +35,7 @@ def embed(
     device: Device = None,
 ) -> None:
     """Turn sentences into vectors, line by line: any number of them in constant memory."""
-    from polyglot.embedding.ahead import ahead
+    from polyglot.embedding.ahead import behind
     from polyglot.embedding.files import format_of, vector_file
     from polyglot.embedding.lines import portions_of, portions_of_columns
     from polyglot.errors import ConfigError, DataError
@@ -54,15 +54,15 @@ def embed(
     else:
         portions = portions_of_columns(blocks, language=language_column, text=text_column, place=place, known=encoder.sources)
     settings = {"pooling": pooling, "layer": layer, "precision": precision, "normalize_embeddings": normalize, "batch_size": batch_size}
-    found = encoder.encode_portions(portions, **settings)
     done = blank = 0
     with lines_bar() as bar, vector_file(output, size=size, precision=precision) as written:
         row = bar.add_task("lines", total=total)
-        for (sentences, languages), vectors in ahead(found):
-            written.write(vectors.numpy(), sentences=sentences, languages=languages)
-            done += len(sentences)
-            blank += sum(not sentence.strip() for sentence in sentences)
-            bar.update(row, completed=done)
+        with behind(written.write) as write:
+            for (sentences, languages), vectors in encoder.encode_portions(portions, **settings):
+                write(vectors.numpy(), sentences=sentences, languages=languages)
+                done += len(sentences)
+                blank += sum(not sentence.strip() for sentence in sentences)
+                bar.update(row, completed=done)
         if not done:
             raise DataError(f"{place}: the file is empty")
     empty = f"; {blank} empty lines have vectors of zeros" if blank else ""
