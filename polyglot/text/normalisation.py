@@ -72,13 +72,11 @@ class PunctuationStep(Step):
 
 @STEPS.register("tokenize")
 class TokenizeStep(Step):
-    """Words and punctuation apart, as the Moses tokenizer does it (no XML escapes, hyphens left alone); undone by its detokenizer.
+    """Words and punctuation apart, as the Moses tokenizer does it (no XML escapes, hyphens left alone); undone by its detokenizer."""
 
-    The tokenizer passes over a line some twenty times. What it makes of a plain word does not depend on the words beside it, so
-    that lines of nothing else are put together from words that are known.
-    """
-
-    _words = re.compile(r"(?:{word}[,;:!?]? )*{word}[.,;:!?]?".format(word=r"[^\W_]{1,40}(?:['-][^\W_]{1,40}){0,4}"))  # a full stop depends on the next word
+    # The tokenizer passes over a line some twenty times. What it makes of a plain word does not depend on the words beside it (but a full
+    # stop depends on the next word), so that lines of nothing else are put together from words that are known.
+    _words = re.compile(r"(?:{word}[,;:!?]? )*{word}[.,;:!?]?".format(word=r"[^\W_]{1,40}(?:['-][^\W_]{1,40}){0,4}"))
 
     def __init__(self, config: Step.Config, *, language: str) -> None:
         super().__init__(config, language=language)
