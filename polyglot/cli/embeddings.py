@@ -54,11 +54,12 @@ def embed(
     else:
         portions = portions_of_columns(blocks, language=language_column, text=text_column, place=place, known=encoder.sources)
     settings = {"pooling": pooling, "layer": layer, "precision": precision, "normalize_embeddings": normalize, "batch_size": batch_size}
+    found = encoder.encode_portions(portions, **settings)
     done = blank = 0
     with lines_bar() as bar, vector_file(output, size=size, precision=precision) as written:
         row = bar.add_task("lines", total=total)
         with behind(written.write) as write:
-            for (sentences, languages), vectors in encoder.encode_portions(portions, **settings):
+            for (sentences, languages), vectors in found:
                 write(vectors.numpy(), sentences=sentences, languages=languages)
                 done += len(sentences)
                 blank += sum(not sentence.strip() for sentence in sentences)
@@ -111,7 +112,9 @@ def similar(
 def analyse(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Run directories, such as runs/phrasebook; several are compared.", autocompletion=completion.runs),
+        typer.Argument(
+            metavar="RUN...", help="Run directories, such as runs/phrasebook; several are compared.", autocompletion=completion.runs
+        ),
     ],
     settings: Annotated[
         Optional[Path], typer.Option(metavar="FILE", help="YAML: test text, similarity tests, labelled text, representations.")

@@ -24,5 +24,6 @@ class Analysed:
 
 def analyses(files: Files) -> list[Analysed]:
     """Every analysis that can be read: `default` first, then by name; what another version wrote is left out."""
-    found = [Analysed(path.parent.name, json.loads(path.read_text(encoding="utf-8"))) for path in (files.run.path / "analysis").glob("*/analysis.json")]
+    paths = (files.run.path / "analysis").glob("*/analysis.json")
+    found = [Analysed(path.parent.name, json.loads(path.read_text(encoding="utf-8"))) for path in paths]
     return sorted((one for one in found if one.values.get("format") == FORMAT), key=lambda one: (one.name != "default", one.name))

@@ -98,11 +98,12 @@ class TokenizeStep(Step):
         return " ".join(map(self._word, line.split(" "))) if self._words.fullmatch(line) else self._apart(line)
 
     def _word(self, word: str) -> str:
-        if word not in self._known:
-            if len(self._known) == KNOWN_WORDS:
+        known = self._known.get(word)
+        if known is None:
+            if len(self._known) >= KNOWN_WORDS:
                 self._known.clear()
-            self._known[word] = self._apart(word)
-        return self._known[word]
+            known = self._known[word] = self._apart(word)
+        return known
 
     def _apart(self, line: str) -> str:
         return self._tokenizer.tokenize(line, aggressive_dash_splits=False, return_str=True, escape=False)

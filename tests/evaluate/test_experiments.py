@@ -114,8 +114,10 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
     results = carry_out(Experiment.model_validate(file), folder / "out", train=lambda arguments: pytest.fail("trained"))
     save(results, folder / "out")
     means = results.embeddings["mine"].retrieval["bridge.mean"].means("p@1")
-    assert means and json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))["embeddings"]["mine"]["bridge.mean"]["p@1"] == means
-    assert f"| bridge.mean | mine | {results.embeddings['mine'].sizes['bridge.mean']} | {means['supervised']:.1f} |" in (folder / "out" / "result.md").read_text()
+    values = json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))
+    assert means and values["embeddings"]["mine"]["bridge.mean"]["p@1"] == means
+    row = f"| bridge.mean | mine | {results.embeddings['mine'].sizes['bridge.mean']} | {means['supervised']:.1f} |"
+    assert row in (folder / "out" / "result.md").read_text(encoding="utf-8")
     assert (folder / "out" / "analysis" / "mine-mine" / "map.png").is_file() and not (folder / "runs" / "mine" / "analysis").exists()
 
 

@@ -46,7 +46,8 @@ def test_a_run_that_was_not_analysed_has_neither(tmp_path: Path) -> None:
 def test_every_sentence_is_a_dot_that_says_it_and_is_text_only(run: Run, found: Analysis) -> None:
     html = str(embeddings(Files(run)).body)
     assert html.count("<circle") == 4 * 3 * len(found.map.planes) and html.count("<figure") == len(found.map.planes)
-    assert "<script" not in html and html.count("&lt;script&gt;") == 2 * len(found.map.planes), "in a dot, and in the table behind the picture"
+    assert "<script" not in html
+    assert html.count("&lt;script&gt;") == 2 * len(found.map.planes), "in a dot, and in the table behind the picture"
     for line in TEXT["fr"][:4]:
         assert f"fr: {line.replace(chr(39), '&#39;')}</title>" in html
     for figure in re.findall(r"<figure.*?</figure>", html, re.DOTALL):
@@ -65,7 +66,8 @@ def test_the_numbers_are_those_of_the_analysis(run: Run, found: Analysis) -> Non
 def test_a_plane_fills_its_picture() -> None:
     picture = drawn({"en": [(-1.0, 5.0), (0.0, 6.0)], "de": [(3.0, 7.0), (1.0, 6.0)]})
     en, de = picture["languages"]
-    assert en["dots"] == [(MARGIN, HEIGHT - MARGIN), (MARGIN + (WIDTH - 2 * MARGIN) / 4, HEIGHT / 2)] and de["dots"][0] == (WIDTH - MARGIN, MARGIN)
+    assert en["dots"] == [(MARGIN, HEIGHT - MARGIN), (MARGIN + (WIDTH - 2 * MARGIN) / 4, HEIGHT / 2)]
+    assert de["dots"][0] == (WIDTH - MARGIN, MARGIN)
     assert picture["lines"][:2] == [(MARGIN, HEIGHT - MARGIN, WIDTH / 2, HEIGHT / 2), (WIDTH - MARGIN, MARGIN, WIDTH / 2, HEIGHT / 2)]
 
 
@@ -83,7 +85,8 @@ def test_heads_from_the_front_of_a_sentence_to_its_end(run: Run, found: Analysis
     made_up = html[html.index("<h3>made-up</h3>") :]
     assert "2 heads" in made_up and "is 0.250" in made_up
     first, second = re.findall(r'<tr><th scope="row">(\d)</th>(.*?)</tr>', made_up)[:2]
-    assert (first[0], second[0]) == ("2", "1") and first[1].startswith('<td style="--v: 1.000">100</td>') and second[1].endswith(">100</td>")
+    assert (first[0], second[0]) == ("2", "1")
+    assert first[1].startswith('<td style="--v: 1.000">100</td>') and second[1].endswith(">100</td>")
 
 
 def test_what_another_version_wrote_is_left_out(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from polyglot.evaluate.conditions import RETRIEVAL
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.pages import table
-from polyglot.evaluate.views import SIGNS
+from polyglot.evaluate.views import KEY, SIGNS
 
 Columns = Callable[[Analysis, str], dict[str, str]]
 """Of one run and representation: what stands in each column."""
@@ -21,7 +21,7 @@ def comparison(analyses: Mapping[str, Analysis]) -> str:
 
 def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
     yield _rows(analyses, _retrieval)
-    yield "Retrieval in percent: P@1 and MRR by cosine, higher is better; xSIM error by ratio margin, lower is better. † zero-shot: never trained."
+    yield f"Retrieval in percent: P@1 and MRR by cosine; xSIM error by ratio margin, lower is better. {KEY}."
     if any(any(one.similarity.values()) for one in analyses.values()):
         yield "Similarity: Spearman's correlation with people's scores, times 100."
         yield _rows(analyses, _similarity)
@@ -30,9 +30,11 @@ def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
         yield _rows(analyses, _probes)
     if any(one.heads for one in analyses.values()):
         yield "Heads: the mean cosine of the attention of two of them, 1 for all the same, 0 for apart."
-        yield table(["run", "heads", "alike"], ([name, len(one.heads.similarity), _shown(one.heads.alike, 3)] for name, one in analyses.items() if one.heads))
+        having = {name: one.heads for name, one in analyses.items() if one.heads}
+        yield table(["run", "heads", "alike"], ([name, len(own.similarity), _shown(own.alike, 3)] for name, own in having.items()))
     tests = {name: "; ".join(next(iter(one.retrieval.values())).test) for name, one in analyses.items()}
-    yield "Test text: " + (next(iter(tests.values())) if len(set(tests.values())) == 1 else "; ".join(f"{name}: {test}" for name, test in tests.items()))
+    same = len(set(tests.values())) == 1
+    yield "Test text: " + (next(iter(tests.values())) if same else "; ".join(f"{name}: {test}" for name, test in tests.items()))
 
 
 def _rows(analyses: Mapping[str, Analysis], columns: Columns) -> str:
@@ -45,13 +47,15 @@ def _rows(analyses: Mapping[str, Analysis], columns: Columns) -> str:
     }
     head = list(dict.fromkeys(title for values in found.values() for title in values))
     sizes = {(representation, name): analyses[name].sizes[representation] for representation, name in found}
-    return table(["representation", "run", "numbers", *head], ([*key, sizes[key], *(values.get(title, "–") for title in head)] for key, values in found.items()))
+    rows = ([*key, sizes[key], *(values.get(title, "–") for title in head)] for key, values in found.items())
+    return table(["representation", "run", "numbers", *head], rows)
 
 
 def _retrieval(analysis: Analysis, representation: str) -> dict[str, str]:
     matrix = analysis.retrieval[representation]
     means = {metric: matrix.means(metric) for metric in METRICS}
-    return {f"{SIGNS[kind].format(kind)} {RETRIEVAL[metric]}": _shown(means[metric].get(kind)) for kind in SIGNS if kind in means["p@1"] for metric in METRICS}
+    kinds = [kind for kind in SIGNS if kind in means["p@1"]]
+    return {f"{SIGNS[kind].format(kind)} {RETRIEVAL[metric]}": _shown(means[metric].get(kind)) for kind in kinds for metric in METRICS}
 
 
 def _similarity(analysis: Analysis, representation: str) -> dict[str, str]:

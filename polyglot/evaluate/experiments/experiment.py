@@ -73,7 +73,7 @@ class Experiment(ComponentConfig):
     )
     """How every run is evaluated: the name of a protocol, or its keys."""
     embeddings: AnalysisSettings | None = None
-    """How the sentence embeddings of every run are measured as well, by the keys of an analysis; `{}` takes its defaults, null leaves it out."""
+    """Measures the sentence embeddings of every run as well, by the keys of an analysis; `{}` takes its defaults."""
     checkpoint: str = "best"
     """`best`, `last`, a step or `average:N`, of every run."""
     seeds: list[int] = Field([1], min_length=1)

@@ -15,4 +15,6 @@ from .headline import headline
 from .heads import heads
 from .matrix import matrix
 
-SECTIONS: tuple[Callable[[Files], Section | None], ...] = (headline, matrix, examples, curves, embeddings, attention, heads, data, configuration)
+SECTIONS: tuple[Callable[[Files], Section | None], ...] = (
+    headline, matrix, examples, curves, embeddings, attention, heads, data, configuration,
+)  # fmt: skip

@@ -19,7 +19,8 @@ MEASURES = {"p@1": "P@1", "mrr": "MRR", "xsim": "xSIM error"}
 
 def embeddings(files: Files) -> Section | None:
     found = [_analysis(one, number) for number, one in enumerate(analyses(files))]
-    return Section("embeddings", "Sentence embeddings", render("embeddings.html", analyses=found, width=WIDTH, height=HEIGHT)) if found else None
+    body = render("embeddings.html", analyses=found, measures=list(MEASURES.values()), width=WIDTH, height=HEIGHT)
+    return Section("embeddings", "Sentence embeddings", body) if found else None
 
 
 def _analysis(analysed: Analysed, number: int) -> dict[str, Any]:
@@ -31,7 +32,8 @@ def _analysis(analysed: Analysed, number: int) -> dict[str, Any]:
         "retrieval": _retrieval(values),
         "similarity": _similarity(values),
         "maps": [
-            {"id": f"map-{number}-{place}", "title": title, **drawn(points)} for place, (title, points) in enumerate(values["map"]["planes"].items())
+            {"id": f"map-{number}-{place}", "title": title, **drawn(points)}
+            for place, (title, points) in enumerate(values["map"]["planes"].items())
         ],
         "representation": values["map"]["representation"],
         "linked": min(LINKED, min(map(len, sentences.values()))),
@@ -40,11 +42,10 @@ def _analysis(analysed: Analysed, number: int) -> dict[str, Any]:
     }
 
 
-def _retrieval(values: dict[str, Any]) -> tuple[list[str], list[tuple[str, list[float | None]]]]:
-    """Heads of the columns, and of each representation its size and means by kind."""
+def _retrieval(values: dict[str, Any]) -> tuple[list[str], list[tuple[str, int, list[float | None]]]]:
+    """Kinds, and of each representation its size and the means of every measure, kind by kind."""
     kinds = [kind for kind in KINDS if any(kind in own["means"]["p@1"] for own in values["retrieval"].values())]
-    head = [f"{KINDS[kind]} {title}" for kind in kinds for title in MEASURES.values()]
-    return head, [
+    return [KINDS[kind] for kind in kinds], [
         (name, values["sizes"][name], [own["means"][measure].get(kind) for kind in kinds for measure in MEASURES])
         for name, own in values["retrieval"].items()
     ]
@@ -53,7 +54,8 @@ def _retrieval(values: dict[str, Any]) -> tuple[list[str], list[tuple[str, list[
 def _similarity(values: dict[str, Any]) -> tuple[list[str], list[tuple[str, list[float]]]]:
     """Names of the tests, and of each representation Spearman's correlations times 100."""
     tests = next(iter(values["similarity"].values()), [])
-    return [one["name"] for one in tests], [(name, [100 * one["spearman"] for one in own]) for name, own in values["similarity"].items() if own]
+    rows = [(name, [100 * one["spearman"] for one in own]) for name, own in values["similarity"].items() if own]
+    return [one["name"] for one in tests], rows
 
 
 def drawn(points: dict[str, Sequence[Sequence[float]]]) -> dict[str, Any]:
