@@ -108,7 +108,7 @@ def analyse(
     where = heading(found.retrieval[names[0]])
     shared, first = text.shared(settings.map_sentences), Vectors(translator, names[0])
     found.map = sentence_map({language: first(lines, language) for language, lines in shared.items()}, shared)
-    found.pictures["map.png"] = map_png(found.map, title=f"{names[0]} · {where}")
+    found.pictures["map.png"] = map_png(found.map, title=f"{names[0]}\n{where}")
     found.heads = heads(translator, shared)
     if found.heads:
         found.pictures["heads.png"] = heads_png(found.heads, title=f"Heads of the bridge · {where}")
