@@ -119,17 +119,16 @@ def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer
 def to_file(model, text: Path, options: argparse.Namespace) -> Callable[[], float]:
     """What `polyglot embed` does once the model is there."""
     from polyglot.data.lines import line_blocks
-    from polyglot.embedding.ahead import ahead
+    from polyglot.embedding.ahead import behind
     from polyglot.embedding.files import vector_file
     from polyglot.embedding.lines import portions_of
 
     def work() -> None:
         size = model.vector_size(pooling=options.pooling)
-        with vector_file(options.work / "vectors.npy", size=size, precision="float32") as file:
-            for (sentences, languages), vectors in ahead(
-                model.encode_portions(portions_of(line_blocks(text), options.language), pooling=options.pooling)
-            ):
-                file.write(vectors.numpy(), sentences=sentences, languages=languages)
+        with vector_file(options.work / "vectors.npy", size=size, precision="float32") as file, behind(file.write) as write:
+            portions = portions_of(line_blocks(text), options.language)
+            for (sentences, languages), vectors in model.encode_portions(portions, pooling=options.pooling):
+                write(vectors.numpy(), sentences=sentences, languages=languages)
 
     return lambda: seconds(work)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 from rich.progress import MofNCompleteColumn, Progress
 
-from polyglot.cli.completion import languages
+from polyglot.cli import completion
 from polyglot.cli.program import Checkpoint, Device, RunPath, app, lines_bar, lines_of, logger, screen
 from polyglot.console import aside
 
@@ -23,7 +23,7 @@ def embed(
         Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")
     ] = None,
     output: Annotated[Path, typer.Option(help="Where the vectors go; the ending decides: .npy, .parquet or .jsonl.")] = ...,
-    language: Annotated[Optional[str], typer.Option(help="Language of all sentences.", autocompletion=languages)] = None,
+    language: Annotated[Optional[str], typer.Option(help="Language of all sentences.", autocompletion=completion.languages)] = None,
     language_column: Annotated[Optional[int], typer.Option(min=1, help="Instead: the column, between tabs, that names it.")] = None,
     text_column: Annotated[int, typer.Option(min=1, help="The column of the sentence, where a column names the language.")] = 2,
     pooling: Annotated[str, typer.Option(help="flat: all rows side by side; mean or max over them.")] = "flat",
@@ -35,7 +35,7 @@ def embed(
     device: Device = None,
 ) -> None:
     """Turn sentences into vectors, line by line: any number of them in constant memory."""
-    from polyglot.embedding.ahead import ahead
+    from polyglot.embedding.ahead import behind
     from polyglot.embedding.files import format_of, vector_file
     from polyglot.embedding.lines import portions_of, portions_of_columns
     from polyglot.errors import ConfigError, DataError
@@ -58,11 +58,12 @@ def embed(
     done = blank = 0
     with lines_bar() as bar, vector_file(output, size=size, precision=precision) as written:
         row = bar.add_task("lines", total=total)
-        for (sentences, languages), vectors in ahead(found):
-            written.write(vectors.numpy(), sentences=sentences, languages=languages)
-            done += len(sentences)
-            blank += sum(not sentence.strip() for sentence in sentences)
-            bar.update(row, completed=done)
+        with behind(written.write) as write:
+            for (sentences, languages), vectors in found:
+                write(vectors.numpy(), sentences=sentences, languages=languages)
+                done += len(sentences)
+                blank += sum(not sentence.strip() for sentence in sentences)
+                bar.update(row, completed=done)
         if not done:
             raise DataError(f"{place}: the file is empty")
     empty = f"; {blank} empty lines have vectors of zeros" if blank else ""
@@ -77,8 +78,8 @@ def similar(
     run: RunPath,
     one: Annotated[Path, typer.Argument(metavar="A", help="One sentence a line, plain or gzipped.")],
     other: Annotated[Path, typer.Argument(metavar="B", help="The same in the other language.")],
-    source: Annotated[str, typer.Option("--from", help="Language of A.", autocompletion=languages)] = ...,
-    target: Annotated[str, typer.Option("--to", help="Language of B.", autocompletion=languages)] = ...,
+    source: Annotated[str, typer.Option("--from", help="Language of A.", autocompletion=completion.languages)] = ...,
+    target: Annotated[str, typer.Option("--to", help="Language of B.", autocompletion=completion.languages)] = ...,
     mining: Annotated[
         bool, typer.Option("--mine", help="Bitext: pairs that are each other's best, the best first, no sentence twice.")
     ] = False,
@@ -107,38 +108,59 @@ def similar(
         print(f"{pair.score:.4f}", pair.source + 1, pair.target + 1, found.sources[pair.source], found.targets[pair.target], sep="\t")
 
 
-@app.command(epilog="polyglot analyse runs/phrasebook · polyglot analyse runs/phrasebook --checkpoint last")
+@app.command(epilog="polyglot analyse runs/phrasebook · polyglot analyse runs/4-heads runs/20-heads --output comparison.md")
 def analyse(
-    run: RunPath,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Run directories, such as runs/phrasebook; several are compared.", autocompletion=completion.runs
+        ),
+    ],
     settings: Annotated[
         Optional[Path], typer.Option(metavar="FILE", help="YAML: test text, similarity tests, labelled text, representations.")
     ] = None,
     folder: Annotated[
         Optional[Path], typer.Option(metavar="DIR", help="Where relative paths of text start; by default the run's data.folder.")
     ] = None,
+    output: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Write the comparison of several runs there, too.")
+    ] = None,
     checkpoint: Checkpoint = "best",
     device: Device = None,
 ) -> None:
-    """Measure the sentence embeddings of a run: retrieval across languages, similarity, probes; a map, and the heads of the bridge."""
+    """Measure the sentence embeddings of runs: retrieval across languages, similarity, probes; a map, and the heads of the bridge."""
     from rich.markdown import Markdown
 
+    from polyglot.errors import ConfigError
     from polyglot.evaluate.embeddings.analysis import analyse as analyse_run
+    from polyglot.evaluate.embeddings.comparison import comparison
     from polyglot.evaluate.embeddings.page import markdown, save
     from polyglot.evaluate.embeddings.settings import AnalysisSettings
     from polyglot.inference import Translator
-    from polyglot.run import Run
+    from polyglot.run import Run, replace_file
 
-    opened = Run.open(run)
+    if output and len(runs) < 2:
+        raise ConfigError("analyse: --output is for the comparison of several runs, and there is one; its page is in its run directory")
     wanted = AnalysisSettings.load(settings) if settings else AnalysisSettings()
-    translator = Translator.load(opened, checkpoint=checkpoint, device=device)
-    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
-        row = bar.add_task("representations")
-        advance = lambda name, done, of: bar.update(row, completed=done, total=of, description=name)  # noqa: E731
-        found = analyse_run(opened, translator, wanted, folder=folder, progress=advance)
-    place = opened.path / "analysis" / (settings.stem if settings else "default")
-    save(found, place)
-    screen.print(Markdown(markdown(found)))
-    logger.info(f"written to {place}: analysis.md, analysis.json, retrieval of each representation, map.png, heads.png")
+    found = {}
+    for opened in [Run.open(run) for run in runs]:
+        with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
+            row = bar.add_task("representations")
+            advance = lambda name, done, of: bar.update(row, completed=done, total=of, description=name)  # noqa: E731
+            translator = Translator.load(opened, checkpoint=checkpoint, device=device)
+            one = found[str(opened.path)] = analyse_run(opened, translator, wanted, folder=folder, progress=advance)
+        place = opened.path / "analysis" / (settings.stem if settings else "default")
+        save(one, place)
+        if len(runs) == 1:
+            screen.print(Markdown(markdown(one)))
+        logger.info(f"written to {place}: analysis.md, analysis.json, retrieval of each representation, {', '.join(one.pictures)}")
+    if len(runs) > 1:
+        side_by_side = comparison(found)
+        screen.print(Markdown(side_by_side))
+        if output:
+            replace_file(output, f"# Sentence embeddings, run by run\n\n{side_by_side}\n")
+            logger.info(f"written to {output}: all of them side by side")
+    logger.info(f"next: polyglot report {runs[0]}")
 
 
 def _reader(run: Path, wanted: list[str] | None, *, checkpoint: str, device: str | None) -> Translator:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy
 
 from polyglot.data.lines import line_blocks
-from polyglot.embedding.ahead import ahead
+from polyglot.embedding.ahead import behind
 from polyglot.embedding.encoder import SentenceEncoder
 from polyglot.embedding.files import vector_file
 from polyglot.embedding.lines import portions_of
@@ -80,10 +80,10 @@ def compare(
         files = []
         for side, (lines, rows, (_, language)) in enumerate(zip(texts, numbers, sides)):
             files.append(Path(folder) / f"{side}.npy")
-            with vector_file(files[-1], size=size, precision="float32") as written:
+            with vector_file(files[-1], size=size, precision="float32") as written, behind(written.write) as write:
                 portions = portions_of([[lines[row] for row in rows]], language)
-                for portion, vectors in ahead(encoder.encode_portions(portions, pooling=pooling, layer=layer)):
-                    written.write(vectors.numpy(), sentences=portion.sentences, languages=portion.languages)
+                for portion, vectors in encoder.encode_portions(portions, pooling=pooling, layer=layer):
+                    write(vectors.numpy(), sentences=portion.sentences, languages=portion.languages)
                     done += len(portion.sentences)
                     progress(done, total)
         one, other = (numpy.load(file, mmap_mode="r") for file in files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
@@ -27,6 +28,8 @@ class Step:
     def undo(self, line: str) -> str:
         return line
 
+
+KNOWN_WORDS = 1 << 16  # some ten megabytes of each language
 
 STEPS: Registry[Step] = Registry("text step")
 
@@ -55,6 +58,8 @@ class LowercaseStep(Step):
 class PunctuationStep(Step):
     """Quotation marks, dashes and spaces as the Moses script `normalize-punctuation.perl` writes them; cannot be undone."""
 
+    _notable = re.compile(r"[^\w ,.?!'-]|  |''")  # a line without any of these stays as it is, and most lines have none
+
     @cached_property
     def _normalizer(self):
         from sacremoses import MosesPunctNormalizer  # 0.3 s that a run without this step does not wait for
@@ -62,12 +67,20 @@ class PunctuationStep(Step):
         return MosesPunctNormalizer(self.language)
 
     def apply(self, line: str) -> str:
-        return self._normalizer.normalize(line)
+        return self._normalizer.normalize(line) if self._notable.search(line) else line.strip()
 
 
 @STEPS.register("tokenize")
 class TokenizeStep(Step):
     """Words and punctuation apart, as the Moses tokenizer does it (no XML escapes, hyphens left alone); undone by its detokenizer."""
+
+    # The tokenizer passes over a line some twenty times. What it makes of a plain word does not depend on the words beside it (but a full
+    # stop depends on the next word), so that lines of nothing else are put together from words that are known.
+    _words = re.compile(r"(?:{word}[,;:!?]? )*{word}[.,;:!?]?".format(word=r"[^\W_]{1,40}(?:['-][^\W_]{1,40}){0,4}"))
+
+    def __init__(self, config: Step.Config, *, language: str) -> None:
+        super().__init__(config, language=language)
+        self._known: dict[str, str] = {}
 
     @cached_property
     def _tokenizer(self):
@@ -82,6 +95,17 @@ class TokenizeStep(Step):
         return MosesDetokenizer(self.language)
 
     def apply(self, line: str) -> str:
+        return " ".join(map(self._word, line.split(" "))) if self._words.fullmatch(line) else self._apart(line)
+
+    def _word(self, word: str) -> str:
+        known = self._known.get(word)
+        if known is None:
+            if len(self._known) >= KNOWN_WORDS:
+                self._known.clear()
+            known = self._known[word] = self._apart(word)
+        return known
+
+    def _apart(self, line: str) -> str:
         return self._tokenizer.tokenize(line, aggressive_dash_splits=False, return_str=True, escape=False)
 
     def undo(self, line: str) -> str:

@@ -104,6 +104,7 @@ def test_a_column_may_name_the_language(polyglot, model):
         ),
         (("a.de", "--language", "de", "--output", "away/v.npy"), "", "away/v.npy: cannot be written: No such file or directory"),
         (("a.de", "--language", "de", "--pooling", "all", "--output", "v.npy"), "", "pooling: no pooling named 'all'"),
+        (("a.de", "--language", "de", "--precision", "int4", "--output", "v.npy"), "", "precision: no precision named 'int4'"),
         (("a.de", "--output", "v.npy"), "", "either --language for all sentences, or --language-column, is needed"),
         (("a.de", "--language", "de", "--language-column", "1", "--output", "v.npy"), "", "either --language"),
         (("--language-column", "2", "--output", "v.npy"), "x\tde\n", "column 2 cannot be both"),

@@ -133,7 +133,23 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
     assert list(results.systems[0].directions) == ["de-fr"] and results.comparison is None
     assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")} == before
     save(results, folder / "out")
-    assert "taken as it is: mine" in (folder / "out" / "result.md").read_text(encoding="utf-8")
+    page = (folder / "out" / "result.md").read_text(encoding="utf-8")
+    assert "taken as it is: mine" in page and "Sentence embeddings" not in page
+
+
+def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch, capsys) -> None:
+    program = Program(monkeypatch, capsys)
+    assert program("train", "mine.yaml").status == 0
+    file = {"title": "Embedded", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0},
+            "embeddings": {"representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2}}  # fmt: skip
+    results = carry_out(Experiment.model_validate(file), folder / "out", train=lambda arguments: pytest.fail("trained"))
+    save(results, folder / "out")
+    means = results.embeddings["mine"].retrieval["bridge.mean"].means("p@1")
+    values = json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))
+    assert means and values["embeddings"]["mine"]["bridge.mean"]["p@1"] == means
+    row = f"| bridge.mean | mine | {results.embeddings['mine'].sizes['bridge.mean']} | {means['supervised']:.1f} |"
+    assert row in (folder / "out" / "result.md").read_text(encoding="utf-8")
+    assert (folder / "out" / "analysis" / "mine-mine" / "map.png").is_file() and not (folder / "runs" / "mine" / "analysis").exists()
 
 
 @pytest.mark.parametrize(

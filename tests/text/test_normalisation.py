@@ -34,6 +34,35 @@ def test_tokenization_leaves_hyphens_and_signs_alone():
     assert normaliser("tokenize").apply("Rot-Weiß & 'x' <3") == "Rot-Weiß & ' x ' < 3"
 
 
+WORDS = st.sampled_from(
+    "der Hund It's isn't l'eau aujourd'hui n'est-ce rot-weiß 3 1,000 3.5 z.B. Mr. Dr. "
+    "No. St. etc. USA U.S. x_y ´ « » \u00a0 ' '' \" ... - -- & ½ é ß 犬 ́ s".split(" ")
+)
+ENDS = st.sampled_from(["", "", "", ".", ",", ";", ":", "!", "?", "...", ".'", "'", '"', ")", ", ", "\t"])
+LINES = st.lists(st.tuples(WORDS, ENDS).map("".join), min_size=1, max_size=8).map(" ".join)
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "fi", "cs"])
+@settings(max_examples=300, deadline=None)
+@given(lines=st.lists(LINES, min_size=3, max_size=3))
+def test_what_is_known_of_words_is_what_moses_makes_of_the_line(language, lines):
+    """The short cuts of both steps give the very line that the scripts give."""
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+    tokenize, punctuation = (STEPS.build(STEPS.configure(name), language=language) for name in ("tokenize", "punctuation"))
+    whole, script = MosesTokenizer(language), MosesPunctNormalizer(language)
+    for line in lines:
+        assert tokenize.apply(line) == whole.tokenize(line, aggressive_dash_splits=False, return_str=True, escape=False)
+        assert punctuation.apply(line) == script.normalize(line)
+
+
+def test_no_more_words_are_kept_than_was_said(monkeypatch):
+    monkeypatch.setattr("polyglot.text.normalisation.KNOWN_WORDS", 3)
+    tokenize = STEPS.build(STEPS.configure("tokenize"), language="en")
+    assert [tokenize.apply(f"a{number} dog, it's.") for number in range(9)] == [f"a{number} dog , it 's ." for number in range(9)]
+    assert len(tokenize._known) <= 3
+
+
 class Brackets:
     """A step whose place among the others can be seen."""
 

@@ -14,7 +14,7 @@ import torch
 from polyglot.data.corpora import Corpora
 from polyglot.embedding.pooling import impossible
 from polyglot.errors import ConfigError, DataError
-from polyglot.evaluate.embeddings.pictures import Heads, heads, heads_png, map_png
+from polyglot.evaluate.embeddings.pictures import Heads, SentenceMap, heads, heads_png, map_png, sentence_map
 from polyglot.evaluate.embeddings.probes import Probe, accuracy, labelled_probe, length_probe, word_content_probe
 from polyglot.evaluate.embeddings.retrieval import RetrievalMatrix, retrieval
 from polyglot.evaluate.embeddings.semantic import ScoredPairs, pearson, read_scored_pairs, spearman
@@ -66,6 +66,7 @@ class Analysis:
     retrieval: dict[str, RetrievalMatrix] = field(default_factory=dict)
     similarity: dict[str, list[Correlations]] = field(default_factory=dict)
     probes: dict[str, list[ProbeResult]] = field(default_factory=dict)
+    map: SentenceMap | None = None
     heads: Heads | None = None
     pictures: dict[str, bytes] = field(default_factory=dict)
     """PNG files by name"""
@@ -106,9 +107,10 @@ def analyse(
         ]
     where = heading(found.retrieval[names[0]])
     shared, first = text.shared(settings.map_sentences), Vectors(translator, names[0])
-    found.pictures["map.png"] = map_png({language: first(lines, language) for language, lines in shared.items()}, title=f"{names[0]} · {where}")
-    if translator.model.bridge.fixed_size:
-        found.heads = heads(translator, shared)
+    found.map = sentence_map({language: first(lines, language) for language, lines in shared.items()}, shared)
+    found.pictures["map.png"] = map_png(found.map, title=f"{names[0]}\n{where}")
+    found.heads = heads(translator, shared)
+    if found.heads:
         found.pictures["heads.png"] = heads_png(found.heads, title=f"Heads of the bridge · {where}")
     return found
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy
+
 from polyglot.errors import CheckpointError
 from polyglot.evaluate.conditions import RETRIEVAL
 from polyglot.evaluate.embeddings.analysis import Analysis
@@ -17,7 +19,7 @@ from polyglot.evaluate.pages import csv, grid_table, means_table
 from polyglot.evaluate.views import KEY, SIGNS, grid_of, heading, signature_lines
 from polyglot.run import replace_file
 
-FORMAT = 1  # of analysis.json: to be raised when an older program could not read it
+FORMAT = 2  # of analysis.json: to be raised when an older program could not read it
 
 
 def save(analysis: Analysis, folder: Path) -> None:
@@ -62,6 +64,11 @@ def to_dict(analysis: Analysis) -> dict[str, Any]:
         "retrieval": matrices,
         "similarity": {name: [asdict(one) for one in own] for name, own in analysis.similarity.items()},
         "probes": {name: [asdict(one) for one in own] for name, own in analysis.probes.items()},
+        "map": analysis.map and {
+            "representation": next(iter(analysis.retrieval)),
+            "sentences": {language: list(lines) for language, lines in analysis.map.sentences.items()},
+            "planes": {name: {one: _rounded(points) for one, points in places.items()} for name, places in analysis.map.planes.items()},
+        },
         "heads": found and {"positions": {one: own.tolist() for one, own in found.positions.items()}, "similarity": found.similarity.tolist()},
         "versions": dict(first.versions),
         "machine": first.machine,
@@ -99,10 +106,9 @@ def markdown(analysis: Analysis) -> str:
         signatures = "\n".join(f"- signature: `{line}`" for line in signature_lines(matrix, metric))
         blocks += [f"### {grid.title}", grid_table(grid), means_table(grid), signatures]
     if analysis.heads is not None:
-        likeness = analysis.heads.similarity
-        others = (likeness.sum() - likeness.trace()) / max(1, likeness.size - len(likeness))
-        blocks += ["## Heads of the bridge"]
-        blocks += [f"{len(likeness)} heads; the mean cosine of the attention of two of them is {others:.3f} (1: all the same, 0: apart)."]
+        count, alike = len(analysis.heads.similarity), analysis.heads.alike
+        said = "" if alike is None else f"; the mean cosine of the attention of two of them is {alike:.3f} (1: all the same, 0: apart)"
+        blocks += ["## Heads of the bridge", f"{count} {'head' if count == 1 else 'heads'}{said}."]
     sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
     blocks += ["## Settings", "\n".join(f"- {name}: {value}" for name, value in {
         "test text": "; ".join(matrix.test),
@@ -112,6 +118,11 @@ def markdown(analysis: Analysis) -> str:
         "machine": matrix.machine,
     }.items())]  # fmt: skip
     return "\n\n".join(blocks) + "\n"
+
+
+def _rounded(points: numpy.ndarray) -> list[list[float]]:
+    """To four digits, which is more than a picture shows."""
+    return [[float(f"{value:.4g}") for value in point] for point in points.tolist()]
 
 
 def _number(value: float | None) -> str:

@@ -11,7 +11,6 @@ import torch
 
 from polyglot.batch import pad
 from polyglot.embedding.encoder import batches
-from polyglot.errors import ConfigError
 from polyglot.evaluate.heat_map import DOTS, INK, LINE, PAPER
 from polyglot.inference import Translator
 
@@ -45,25 +44,41 @@ def projections(vectors: numpy.ndarray, *, seed: int = 0) -> dict[str, numpy.nda
     return found
 
 
-def map_png(vectors: Mapping[str, numpy.ndarray], *, title: str) -> bytes:
-    """Sentences by language, row n of each the same one; the first few are joined with their translations. (N, D) each"""
+@dataclass(frozen=True)
+class SentenceMap:
+    """Sentences of all languages on a plane; row n of each language is the same sentence."""
+
+    sentences: Mapping[str, Sequence[str]]
+    """by language, N of them"""
+    planes: Mapping[str, Mapping[str, numpy.ndarray]]
+    """by projection and language (N, 2)"""
+
+
+def sentence_map(vectors: Mapping[str, numpy.ndarray], sentences: Mapping[str, Sequence[str]]) -> SentenceMap:
+    """vectors: by language (N, D) of its sentences, in every projection that is installed"""
+    planes = projections(numpy.concatenate(list(vectors.values())))
+    return SentenceMap(sentences, {name: dict(zip(vectors, points.reshape(len(vectors), -1, 2))) for name, points in planes.items()})
+
+
+def map_png(found: SentenceMap, *, title: str) -> bytes:
+    """A panel for each projection; the first few sentences are joined with their translations."""
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
-    planes = projections(numpy.concatenate(list(vectors.values())))
-    figure = Figure(figsize=(5.2 * len(planes), 5.8), dpi=DOTS, facecolor=PAPER, layout="constrained")
+    count = len(found.sentences)
+    figure = Figure(figsize=(5.2 * len(found.planes), 5.8), dpi=DOTS, facecolor=PAPER, layout="constrained")
     figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
-    colours = [colormaps["tab10" if len(vectors) <= 10 else "turbo"](number if len(vectors) <= 10 else number / len(vectors)) for number in range(len(vectors))]
-    for axes, (name, points) in zip(figure.subplots(1, len(planes), squeeze=False)[0], planes.items()):
-        own = points.reshape(len(vectors), -1, 2)
+    colours = [colormaps["tab10" if count <= 10 else "turbo"](number if count <= 10 else number / count) for number in range(count)]
+    for axes, (name, places) in zip(figure.subplots(1, len(found.planes), squeeze=False)[0], found.planes.items()):
+        own = numpy.stack(list(places.values()))
         for number in range(min(LINKED, own.shape[1])):
             axes.plot(*numpy.concatenate([own[:, number], own[:1, number]]).T, color=LINE, linewidth=0.8, zorder=1)
-        for language, places, colour in zip(vectors, own, colours):
-            axes.scatter(*places.T, s=14, color=colour, label=language, zorder=2)
+        for (language, points), colour in zip(places.items(), colours):
+            axes.scatter(*points.T, s=14, color=colour, label=language, zorder=2)
         axes.set_title(name, size=10, color=INK)
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_color(LINE)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=min(len(vectors), 12), frameon=False, fontsize=9)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=min(count, 12), frameon=False, fontsize=9)
     return _png(figure)
 
 
@@ -79,9 +94,15 @@ class Heads:
     similarity: numpy.ndarray
     """(K, K): cosine of the attention of two heads, mean over sentences of all languages; what the penalty keeps small"""
 
+    @property
+    def alike(self) -> float | None:
+        """The mean cosine of two different heads; None where there is one head."""
+        count = len(self.similarity)
+        return float(self.similarity.sum() - self.similarity.trace()) / (count * (count - 1)) if count > 1 else None
 
-def heads(translator: Translator, sentences: Mapping[str, Sequence[str]]) -> Heads:
-    """sentences: by language. Raises ConfigError for a bridge whose memory is not mixed from positions."""
+
+def heads(translator: Translator, sentences: Mapping[str, Sequence[str]]) -> Heads | None:
+    """sentences: by language. None for a bridge whose memory is not mixed from positions by weights."""
     positions, likeness, count = {}, 0.0, 0
     for language, texts in sentences.items():
         pieces = translator.encode_text(texts, language)
@@ -91,7 +112,7 @@ def heads(translator: Translator, sentences: Mapping[str, Sequence[str]]) -> Hea
             with torch.inference_mode():
                 weights = translator.model.encode(language, tokens, mask).weights
             if weights is None:
-                raise ConfigError("heads: the bridge of this run has no heads that attend to positions")
+                return None
             weights = weights.double().cpu()
             unit = torch.nn.functional.normalize(weights, dim=-1)
             likeness += (unit @ unit.transpose(1, 2)).sum(dim=0)

@@ -16,6 +16,9 @@ from polyglot import shipped
 from polyglot.config import Config, check_settings, load_config
 from polyglot.data.corpora import Corpora
 from polyglot.errors import ConfigError, PolyglotError, unknown_name
+from polyglot.evaluate.embeddings.analysis import Analysis, analyse
+from polyglot.evaluate.embeddings.page import save as save_analysis
+from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.evaluate.evaluation import Progress, evaluate
 from polyglot.evaluate.experiments.results import Results, SystemResult
 from polyglot.evaluate.matrix import Matrix
@@ -70,6 +73,8 @@ class Experiment(ComponentConfig):
         "default", validate_default=True
     )
     """How every run is evaluated: the name of a protocol, or its keys."""
+    embeddings: AnalysisSettings | None = None
+    """Measures the sentence embeddings of every run as well, by the keys of an analysis; `{}` takes its defaults."""
     checkpoint: str = "best"
     """`best`, `last`, a step or `average:N`, of every run."""
     seeds: list[int] = Field([1], min_length=1)
@@ -149,6 +154,10 @@ def carry_out(
     for member in members:
         tell(f"evaluating {member.name}")
         found.setdefault(member.system, []).append((member, matrix_of(member, experiment, protocol, folder, progress)))
+    analyses = {}
+    for member in members if experiment.embeddings else ():
+        tell(f"measuring the sentence embeddings of {member.name}")
+        analyses[member.system if len(found[member.system]) == 1 else member.name] = analysis_of(member, experiment, folder)
     systems = [
         SystemResult(
             name,
@@ -161,7 +170,7 @@ def carry_out(
         )
         for name, runs in found.items()
     ]
-    return Results(experiment.title, experiment.question, experiment.figure, systems)
+    return Results(experiment.title, experiment.question, experiment.figure, systems, analyses)
 
 
 COMPLETE = ".complete"  # in a run that was trained to its end, or stopped early by its own patience
@@ -230,6 +239,14 @@ def flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, s
             yield from flat(value, above=f"{above}{key}.")
         else:
             yield f"{above}{key}", json.dumps(value, ensure_ascii=False)
+
+
+def analysis_of(member: Member, experiment: Experiment, folder: Path) -> Analysis:
+    """The embeddings of one run, measured anew."""
+    run = Run.open(member.path)
+    found = analyse(run, Translator.load(run, checkpoint=experiment.checkpoint), experiment.embeddings)
+    save_analysis(found, folder / "analysis" / member.name)
+    return found
 
 
 def training_seconds(path: Path) -> float | None:

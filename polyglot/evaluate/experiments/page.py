@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from polyglot.evaluate.comparison import LEVEL
+from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.results import Results, SystemResult
 from polyglot.evaluate.matrix import cell_name
@@ -55,6 +56,9 @@ def _blocks(results: Results) -> Iterator[str]:
     yield "In brackets the same of the references."
     rows = ([f"{system.name}, {kind}", *shares.values()] for system in systems for kind, shares in shares_of_kinds(system.matrices[0]).items())
     yield table(["", *SHARES.values()], rows)
+    if results.embeddings:
+        yield "## Sentence embeddings"
+        yield comparison(results.embeddings)
     empty = {cell.name: cell.reason for system in systems for cell in system.matrices[0].all_cells if cell.reason}
     if empty:
         yield "## Without a score"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from statistics import mean, stdev
 from typing import Any
 
 from polyglot.evaluate.comparison import Comparison, compare, compare_hops
 from polyglot.evaluate.conditions import Measure
+from polyglot.evaluate.embeddings.analysis import Analysis
+from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.views import SIGNS
@@ -95,6 +97,8 @@ class Results:
     question: str
     figure: str
     systems: Sequence[SystemResult]
+    embeddings: Mapping[str, Analysis] = field(default_factory=dict)
+    """by the name of the system, or of the run where a system has several; none if nobody asked for them"""
 
     @property
     def measures(self) -> list[Measure]:
@@ -181,5 +185,9 @@ class Results:
                     "machine": system.matrices[0].machine,
                 }
                 for system in self.systems
+            },
+            "embeddings": {
+                name: {each: {metric: matrix.means(metric) for metric in METRICS} for each, matrix in analysis.retrieval.items()}
+                for name, analysis in self.embeddings.items()
             },
         }

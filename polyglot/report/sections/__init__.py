@@ -9,8 +9,12 @@ from .attention import attention
 from .configuration import configuration
 from .curves import curves
 from .data import data
+from .embeddings import embeddings
 from .examples import examples
 from .headline import headline
+from .heads import heads
 from .matrix import matrix
 
-SECTIONS: tuple[Callable[[Files], Section | None], ...] = (headline, matrix, examples, curves, attention, data, configuration)
+SECTIONS: tuple[Callable[[Files], Section | None], ...] = (
+    headline, matrix, examples, curves, embeddings, attention, heads, data, configuration,
+)  # fmt: skip

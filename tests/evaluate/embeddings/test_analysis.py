@@ -101,10 +101,15 @@ def test_without_a_bridge_the_rest_is_measured(tmp_path):
     assert list(found.retrieval) == [name for name in REPRESENTATIONS if name != "bridge.flat"]
     assert found.heads is None and list(found.pictures) == ["map.png"]
     assert "Heads of the bridge" not in markdown(found) and to_dict(found)["heads"] is None
-
-
     with pytest.raises(ConfigError, match="representations: 1 problem\n  pooling: 'flat' needs the same number of rows"):
         analyse(run, tiny_translator(run), AnalysisSettings(representations=["bridge.flat"]))
+
+
+@pytest.mark.parametrize("bridge", [{"type": "mean"}, {"type": "perceiver", "rows": 2, "heads": 2}])
+def test_rows_that_are_not_mixed_by_weights_have_no_heads_to_show(tmp_path, bridge):
+    run = tiny_run(tmp_path, model={"bridge": bridge})
+    found = analyse(run, tiny_translator(run), AnalysisSettings(representations=["bridge.flat"], probe_sentences=0, map_sentences=2))
+    assert found.heads is None and list(found.pictures) == ["map.png"] and found.sizes["bridge.flat"] in (8, 16)
 
 
 def test_only_english_has_text_with_the_others(run):
