@@ -23,7 +23,7 @@ quickstart: $(VENV)/.installed
 	$(polyglot) evaluate runs/phrasebook
 
 test: $(VENV)/.installed
-	$(VENV)/bin/python -m pytest
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --dist loadfile
 
 $(VENV)/.opennmt: $(VENV)/.installed
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c .ci/constraints.txt -e ".[test,opennmt]"
