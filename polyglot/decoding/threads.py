@@ -20,10 +20,10 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item], device: 
     threads = min(torch.get_num_threads(), len(items)) if device.type == "cpu" else 1
     if threads <= 1:
         return [work(item) for item in items]
-    cores, pool = torch.get_num_threads(), ThreadPoolExecutor(threads)
+    cores = torch.get_num_threads()
     torch.set_num_threads(max(1, cores // threads))  # what threads that begin now take for theirs
     try:
-        return list(pool.map(work, items))
-    finally:  # also when interrupted: what has not begun does not begin
-        pool.shutdown(cancel_futures=True)
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(work, items))
+    finally:
         torch.set_num_threads(cores)
