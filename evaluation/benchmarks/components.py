@@ -70,7 +70,7 @@ def trained(options: argparse.Namespace, encoder: str, bridge: str) -> Path | No
     resumed = [run, "--resume"] if run.exists() else ["phrasebook", *settings]
     polyglot = [sys.executable, "-m", "polyglot", "-q"]
     for command in ([*polyglot, "train", *resumed], [*polyglot, "evaluate", run]):
-        if not matrix(run).exists() and subprocess.run(list(map(str, command)), stdout=subprocess.DEVNULL).returncode:
+        if not matrix(run).exists() and subprocess.run(list(map(str, command)), check=False, stdout=subprocess.DEVNULL).returncode:
             return None
     return run
 

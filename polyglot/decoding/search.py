@@ -15,6 +15,7 @@ from polyglot.decoding.opennmt import opennmt_search
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig
 
+
 class SearchConfig(ComponentConfig):
     """How translations are searched for."""
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
 
-
 from polyglot.decoding.search import SearchConfig
 from polyglot.inference import NOTHING, Translator, by_length, sentences_together
 from polyglot.model.memory import Memory
@@ -42,7 +41,7 @@ class _Read:
     sentence: _Sentence
     pieces: Sequence[int]
     memory: Memory | None
-    """(K, D); None for a blank sentence"""
+    """of this sentence alone; None for a blank one"""
 
 
 def translate_together(
