@@ -158,6 +158,8 @@ def test_continuations_are_those_of_the_softmax():
     assert (origins[1, :3] * 500 + words[1, :3]).tolist() == places[1, :3].tolist()
 
 
-@pytest.mark.parametrize(("staying", "order"), [([], []), ([0, 1, 2], [0, 1, 2]), ([1, 2, 4, 5], [4, 1, 2, 5]), ([7], [7]), ([2, 3], [2, 3])])
+@pytest.mark.parametrize(
+    ("staying", "order"), [([], []), ([0, 1, 2], [0, 1, 2]), ([1, 2, 4, 5], [4, 1, 2, 5]), ([7], [7]), ([2, 3], [2, 3])]
+)
 def test_who_stays_moves_only_into_the_gaps_of_those_that_leave(staying, order):
     assert without_gaps(staying) == order

@@ -57,7 +57,9 @@ class TransformerDecoder(Decoder):
     def start(self, memory: Memory) -> DecodingState:
         steps = tuple(LayerSteps(layer) for layer in self.layers)
         caches = tuple(Cache.empty(memory.states, heads=layer.heads, size=self.size) for layer in (one.attention for one in self.layers))
-        return DecodingState(steps, caches, tuple(step.cross.prepare(memory.states) for step in steps), Seen.nothing(memory.states), place=0)
+        return DecodingState(
+            steps, caches, tuple(step.cross.prepare(memory.states) for step in steps), Seen.nothing(memory.states), place=0
+        )
 
     def read(self, embedded: Tensor, state: DecodingState) -> Tensor:
         """(U, E) -> (U, D), where the words stand now"""
