@@ -20,19 +20,8 @@ from polyglot.text.word_list import WordList
 
 SPECIALS = ["<blank>", "<s>", "</s>", "<unk>"]
 """Their names for ours, in our order."""
-NEEDED = {
-    "encoder_type": "transformer",
-    "decoder_type": "transformer",
-    "position_encoding": True,
-    "position_encoding_type": "SinusoidalInterleaved",
-    "self_attn_type": "scaled-dot",
-    "max_relative_positions": 0,
-    "copy_attn": False,
-    "add_qkvbias": False,
-    "generator_function": "softmax",
-    "model_task": "seq2seq",
-}
-"""What a model must be for ours to compute the same."""
+TABLE, THEIR_TABLE = "embedding.table.weight", "{}.embeddings.make_embedding.emb_luts.0.weight"
+SEARCH = {"like": "opennmt", "max_length_ratio": 0.0, "max_length_extra": 250}
 
 
 def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
@@ -43,12 +32,17 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
     """
     found = _read(path)
     options, weights, generator = vars(found["opt"]), found["model"], found["generator"]
-    problems = [f"{key} is {options.get(key)!r}, needed is {wanted!r}" for key, wanted in NEEDED.items() if options.get(key, wanted) != wanted]
-    if problems:
-        raise CheckpointError(f"{path}: a model of this kind cannot be taken over: {'; '.join(problems)}")
+    kind = Recurrent if options.get("decoder_type") == "rnn" else Transformer
+    wrong = [
+        f"{key} is {options[key]!r}, needed is {' or '.join(map(repr, wanted))}"
+        for key, wanted in kind.needed.items()
+        if key in options and options[key] not in wanted
+    ]
+    if wrong:
+        raise CheckpointError(f"{path}: a model of this kind cannot be taken over: {'; '.join(wrong)}")
     words = {side: [word for word in found["vocab"][side] if word not in SPECIALS] for side in ("src", "tgt")}
     rows = {side: [found["vocab"][side].index(word) for word in [*SPECIALS, *words[side]]] for side in ("src", "tgt")}
-    config = _config(options, place, source=source, target=target)
+    config = _config(kind, options, place, source=source, target=target)
     run = Run.create(config)
     with run.removed_on_error():
         vocabularies = {source: WordList(words["src"]), target: WordList(words["tgt"])}
@@ -56,7 +50,10 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
             vocabulary.save(run.vocabulary_file(language))
         sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
         model = TranslationModel(config.model, vocabulary_sizes=sizes, pairs=config.pairs, seed=None)
-        tensors = {f"encoder.{source}": dict(_encoder(weights, rows["src"])), f"decoder.{target}": dict(_decoder(weights, generator, rows["tgt"]))}
+        tensors = {
+            f"encoder.{source}": {TABLE: weights[THEIR_TABLE.format("encoder")][rows["src"]], **dict(kind.body("encoder", weights))},
+            f"decoder.{target}": {**dict(_words(weights, generator, rows["tgt"])), **dict(kind.body("decoder", weights))},
+        }
         for name, parameters in model.component_parameters().items():
             checkpoints.check_same(tensors[name], parameters, where=f"{path}: {name}")
         state = {"taken_from": {"program": "OpenNMT-py", "file": path.name}}
@@ -78,12 +75,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     return found
 
 
-def _config(options: Mapping[str, Any], place: Path, *, source: str, target: str) -> Config:
+def _config(kind: type[Transformer | Recurrent], options: Mapping[str, Any], place: Path, *, source: str, target: str) -> Config:
     """The configuration of a run that is such a model; its text is wherever it was."""
     tied = {"tie_output": bool(options.get("share_decoder_embeddings"))}
-    body = {"type": "transformer", "heads": options["heads"], "feed_forward": options["transformer_ff"], "activation": options["pos_ffn_activation_fn"]}
-    shares = {"dropout": _first(options["dropout"]), "attention_dropout": _first(options["attention_dropout"])}
-    body |= shares | {"activation_dropout": shares["dropout"]}
     values = {
         "languages": [source, target],
         "run": str(place),
@@ -91,69 +85,128 @@ def _config(options: Mapping[str, Any], place: Path, *, source: str, target: str
         "vocabulary": {"type": "word", "size": 100_000},
         "schedule": {"type": "uniform", "pairs": [f"{source}-{target}"]},
         "model": {
-            "embedding": {"size": options["tgt_word_vec_size"], "dropout": 0.0, **tied},
-            "encoder": {**body, "size": options["enc_hid_size"], "layers": options["enc_layers"]},
+            "embedding": {"size": options["tgt_word_vec_size"], "dropout": 0.0, "scale": kind.scale, **tied},
+            "encoder": kind.settings(options, "enc"),
             "bridge": "none",
-            "decoder": {**body, "size": options["dec_hid_size"], "layers": options["dec_layers"]},
+            "decoder": kind.settings(options, "dec"),
         },
         "losses": {"translation": {"label_smoothing": float(options.get("label_smoothing") or 0.0)}},
         "training": {"steps": max(1, int(options.get("train_steps") or 1))},
-        "search": {"like": "opennmt", "max_length_ratio": 0.0, "max_length_extra": 250},
+        "search": SEARCH,
     }
     return check_config(values, where=str(place))
+
+
+def _words(weights: Mapping[str, Tensor], generator: Mapping[str, Tensor], rows: list[int]) -> Iterator[tuple[str, Tensor]]:
+    table, output = weights[THEIR_TABLE.format("decoder")], generator["weight"]
+    yield TABLE, table[rows]
+    if not torch.equal(table, output):  # else they are one
+        yield "output.weight", output[rows]
+    yield "output.bias", generator["bias"][rows]
 
 
 def _first(value: Any) -> float:
     return float(value[0] if isinstance(value, list) else value)
 
 
-def _encoder(weights: Mapping[str, Tensor], rows: list[int]) -> Iterator[tuple[str, Tensor]]:
-    """Our names and what stands there."""
-    yield "embedding.table.weight", weights["encoder.embeddings.make_embedding.emb_luts.0.weight"][rows]
-    yield from _norm("body.norm", weights, "encoder.layer_norm")
-    for number in range(_layers(weights, "encoder.transformer")):
-        ours, theirs = f"body.layers.{number}", f"encoder.transformer.{number}"
-        yield from _self_attention(f"{ours}.attention", weights, f"{theirs}.self_attn")
-        yield from _norm(f"{ours}.around_attention.norm", weights, f"{theirs}.layer_norm")
-        yield from _feed_forward(ours, weights, theirs)
+class Recurrent:
+    """Recurrence with attention, which stays OpenNMT-py's own: its types `onmt_rnn`."""
+
+    needed = {
+        "encoder_type": ["rnn", "brnn"],
+        "decoder_type": ["rnn"],
+        "rnn_type": ["LSTM", "GRU"],
+        "global_attention": ["dot", "general", "mlp"],
+        "model_task": ["seq2seq"],
+        "position_encoding": [False],
+        "bridge": [False],
+        "coverage_attn": [False],
+        "copy_attn": [False],
+        "context_gate": [None],
+        "global_attention_function": ["softmax"],
+        "generator_function": ["softmax"],
+    }
+    """What a model must be for the types to compute the same."""
+    scale = False
+
+    @staticmethod
+    def settings(options: Mapping[str, Any], side: str) -> dict[str, Any]:
+        shared = {
+            "type": "onmt_rnn",
+            "cell": options["rnn_type"],
+            "size": options[f"{side}_hid_size"],
+            "layers": options[f"{side}_layers"],
+            "dropout": _first(options["dropout"]),
+        }
+        if side == "enc":
+            return shared | {"bidirectional": options["encoder_type"] == "brnn"}
+        return shared | {"attention": options["global_attention"], "input_feeding": bool(options["input_feed"]), "start": "final"}
+
+    @staticmethod
+    def body(side: str, weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+        for name, value in weights.items():
+            part, _, rest = name.partition(".")
+            if part == side and not rest.startswith("embeddings."):
+                yield f"body.theirs.{rest}", value
 
 
-def _decoder(weights: Mapping[str, Tensor], generator: Mapping[str, Tensor], rows: list[int]) -> Iterator[tuple[str, Tensor]]:
-    table, output = weights["decoder.embeddings.make_embedding.emb_luts.0.weight"], generator["weight"]
-    yield "embedding.table.weight", table[rows]
-    if not torch.equal(table, output):  # else they are one
-        yield "output.weight", output[rows]
-    yield "output.bias", generator["bias"][rows]
-    yield from _norm("body.norm", weights, "decoder.layer_norm")
-    for number in range(_layers(weights, "decoder.transformer_layers")):
-        ours, theirs = f"body.layers.{number}", f"decoder.transformer_layers.{number}"
-        yield from _self_attention(f"{ours}.attention", weights, f"{theirs}.self_attn")
-        yield from _norm(f"{ours}.around_attention.norm", weights, f"{theirs}.layer_norm_1")
-        yield from _cross_attention(f"{ours}.cross", weights, f"{theirs}.context_attn")
-        yield from _norm(f"{ours}.around_cross.norm", weights, f"{theirs}.layer_norm_2")
-        yield from _feed_forward(ours, weights, theirs)
+class Transformer:
+    """The Transformer, which becomes ours."""
+
+    needed = {
+        "encoder_type": ["transformer"],
+        "decoder_type": ["transformer"],
+        "position_encoding": [True],
+        "position_encoding_type": ["SinusoidalInterleaved"],
+        "self_attn_type": ["scaled-dot"],
+        "max_relative_positions": [0],
+        "copy_attn": [False],
+        "add_qkvbias": [False],
+        "generator_function": ["softmax"],
+        "model_task": ["seq2seq"],
+    }
+    """What a model must be for ours to compute the same."""
+    scale = True
+    stacks = {"encoder": "encoder.transformer", "decoder": "decoder.transformer_layers"}
+    attention = {"encoder": {"attention": ("self_attn", "layer_norm")}}
+    attention["decoder"] = {"attention": ("self_attn", "layer_norm_1"), "cross": ("context_attn", "layer_norm_2")}
+    """Our names of the blocks of a layer, and theirs of the block and of its norm."""
+    products = {"attention": {"inputs": ("query", "keys", "values")}, "cross": {"queries": ("query",), "memory": ("keys", "values")}}
+    """Which of their matrices are one of ours; none has a bias there."""
+
+    @staticmethod
+    def settings(options: Mapping[str, Any], side: str) -> dict[str, Any]:
+        return {
+            "type": "transformer",
+            "size": options[f"{side}_hid_size"],
+            "layers": options[f"{side}_layers"],
+            "heads": options["heads"],
+            "feed_forward": options["transformer_ff"],
+            "activation": options["pos_ffn_activation_fn"],
+            "dropout": _first(options["dropout"]),
+            "attention_dropout": _first(options["attention_dropout"]),
+            "activation_dropout": _first(options["dropout"]),
+        }
+
+    @classmethod
+    def body(cls, side: str, weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+        yield from _norm("body.norm", weights, f"{side}.layer_norm")
+        for number in range(_layers(weights, cls.stacks[side])):
+            ours, theirs = f"body.layers.{number}", f"{cls.stacks[side]}.{number}"
+            for block, (attention, norm) in cls.attention[side].items():
+                for name, parts in cls.products[block].items():
+                    matrices = [weights[f"{theirs}.{attention}.linear_{part}.weight"] for part in parts]
+                    yield from _linear(f"{ours}.{block}.{name}", torch.cat(matrices))
+                yield from _linear(f"{ours}.{block}.output", weights[f"{theirs}.{attention}.final_linear.weight"])
+                yield from _norm(f"{ours}.around_{block}.norm", weights, f"{theirs}.{norm}")
+            for name, other in (("hidden", "w_1"), ("output", "w_2")):
+                weight, bias = (weights[f"{theirs}.feed_forward.{other}.{key}"] for key in ("weight", "bias"))
+                yield from _linear(f"{ours}.feed_forward.{name}", weight, bias)
+            yield from _norm(f"{ours}.around_feed_forward.norm", weights, f"{theirs}.feed_forward.layer_norm")
 
 
 def _layers(weights: Mapping[str, Tensor], prefix: str) -> int:
     return 1 + max(int(key.removeprefix(f"{prefix}.").partition(".")[0]) for key in weights if key.startswith(f"{prefix}."))
-
-
-def _self_attention(ours: str, weights: Mapping[str, Tensor], theirs: str) -> Iterator[tuple[str, Tensor]]:
-    """Three matrices there, one here; none of theirs has a bias."""
-    yield from _linear(f"{ours}.inputs", torch.cat([weights[f"{theirs}.linear_{name}.weight"] for name in ("query", "keys", "values")]))
-    yield from _linear(f"{ours}.output", weights[f"{theirs}.final_linear.weight"])
-
-
-def _cross_attention(ours: str, weights: Mapping[str, Tensor], theirs: str) -> Iterator[tuple[str, Tensor]]:
-    yield from _linear(f"{ours}.queries", weights[f"{theirs}.linear_query.weight"])
-    yield from _linear(f"{ours}.memory", torch.cat([weights[f"{theirs}.linear_{name}.weight"] for name in ("keys", "values")]))
-    yield from _linear(f"{ours}.output", weights[f"{theirs}.final_linear.weight"])
-
-
-def _feed_forward(ours: str, weights: Mapping[str, Tensor], theirs: str) -> Iterator[tuple[str, Tensor]]:
-    for name, other in (("hidden", "w_1"), ("output", "w_2")):
-        yield from _linear(f"{ours}.feed_forward.{name}", weights[f"{theirs}.feed_forward.{other}.weight"], weights[f"{theirs}.feed_forward.{other}.bias"])
-    yield from _norm(f"{ours}.around_feed_forward.norm", weights, f"{theirs}.feed_forward.layer_norm")
 
 
 def _linear(name: str, weight: Tensor, bias: Tensor | None = None) -> Iterator[tuple[str, Tensor]]:

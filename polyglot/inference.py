@@ -17,6 +17,7 @@ from polyglot.batch import Batch, pad
 from polyglot.config import check_settings
 from polyglot.data.lines import LONE_SURROGATE
 from polyglot.decoding.search import Hypothesis, SearchConfig, search
+from polyglot.decoding.threads import side_by_side
 from polyglot.embedding.encoder import Portion, SentenceEncoder
 from polyglot.embedding.pooling import cast, check
 from polyglot.errors import CheckpointError, ConfigError, DataError, unknown_name
@@ -28,7 +29,7 @@ from polyglot.task import LanguagePair, Task
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 
-ROWS = 1280
+ROWS = 640
 """Hypotheses decoded together: enough for full speed of the matrix products on a CPU, and little memory."""
 
 
@@ -149,9 +150,13 @@ class Translator(SentenceEncoder):
         config = self._search_config(search_settings)
         pieces = self.encode_text(sentences, source)
         results: list[list[Translation]] = [[NOTHING]] * len(pieces)
-        for rows in by_length(pieces, size=sentences_together(config)):
+
+        def found_for(rows: list[int]) -> list[list[Translation]]:
             own = [pieces[row] for row in rows]
-            found = self.write(self.read(own, source), list(map(len, own)), target, sources=[source] * len(rows), config=config)
+            return self.write(self.read(own, source), list(map(len, own)), target, sources=[source] * len(rows), config=config)
+
+        groups = list(by_length(pieces, size=sentences_together(config)))
+        for rows, found in zip(groups, side_by_side(found_for, groups, self.device)):
             for row, translations in zip(rows, found):
                 results[row] = translations
         return results
@@ -188,7 +193,7 @@ class Translator(SentenceEncoder):
             raise DataError(f"score: {len(source_pieces)} sources and {len(target_pieces)} targets; the same number is needed")
         task = Task(LanguagePair(source, target))
         scores = [0.0] * len(source_pieces)
-        for rows in by_length(target_pieces, size=ROWS // 16, empty=True):
+        for rows in by_length(target_pieces, size=ROWS // 8, empty=True):
             batch = Batch.of(task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows])
             with torch.inference_mode():
                 output = self.model(batch.to(self.device))

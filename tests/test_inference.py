@@ -186,6 +186,17 @@ def test_the_size_of_the_batches_changes_nothing(rows, translator, monkeypatch):
     assert translator.score(lines, targets, **pair) == pytest.approx(scores, abs=1e-4)
 
 
+def test_the_number_of_threads_changes_nothing(translator, monkeypatch):
+    lines, pair = text("en-de", 20), of("en-de")
+    monkeypatch.setattr(inference, "ROWS", 16)
+    found, cores = {}, torch.get_num_threads()
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        found[threads] = translator.translate(lines, **pair)
+    torch.set_num_threads(cores)
+    assert found[1] == found[3]
+
+
 def test_the_order_of_the_sentences_is_kept(translator):
     lines = text("de-en", 20)
     forwards, backwards = (translator.translate(order, **of("de-en")) for order in (lines, lines[::-1]))

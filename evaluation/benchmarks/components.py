@@ -2,8 +2,9 @@
 
     python evaluation/benchmarks/components.py WORK [--steps 6800] [--encoder NAME]… [--bridge NAME]…
 
-Each pair is a run of the shipped phrasebook configuration that only the encoder and the bridge of it differ; runs that are there
-already are not trained again. The table goes to WORK/components.md after each of them, so that an interrupted one says what it has.
+Each pair is a run of the shipped phrasebook configuration in which only the encoder and the bridge differ; a run that is there is not
+trained again, one that was interrupted goes on, and one that fails has no figures. With fewer steps the phases of the schedule shrink
+alike. The table goes to WORK/components.md after each run. OpenNMT-py's encoders take part where they are named.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ ENCODERS = {
     "transformer": "{type: transformer, size: 128, layers: 2, heads: 4, feed_forward: 256, dropout: 0.1}",
     "cnn": "{type: cnn, size: 128, layers: 2, width: 5, dropout: 0.1}",
     "embedding": "{type: embedding, size: 128}",
+    "onmt_rnn": "{type: onmt_rnn, size: 256, layers: 1, dropout: 0.1}",
+    "onmt_cnn": "{type: onmt_cnn, size: 128, layers: 2, width: 5, dropout: 0.1}",
+    "onmt_transformer": "{type: onmt_transformer, size: 128, layers: 2, heads: 4, feed_forward: 256, dropout: 0.1, attention_dropout: 0.0}",
 }
 BRIDGES = {
     "attention": "{type: attention, heads: 20, hidden_size: 256}",
@@ -42,22 +46,37 @@ def main() -> None:
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     rows = []
-    for encoder in options.encoder or ENCODERS:
+    for encoder in options.encoder or [name for name in ENCODERS if not name.startswith("onmt_")]:
         for bridge in options.bridge or BRIDGES:
-            rows.append(row(trained(options, encoder, bridge), encoder, bridge))
+            run = trained(options, encoder, bridge)
+            rows.append(row(run, encoder, bridge) if run else {"encoder": encoder, "bridge": bridge})
             (options.work / "components.md").write_text(table(rows, options.steps))
             print(rows[-1], flush=True)
 
 
-def trained(options: argparse.Namespace, encoder: str, bridge: str) -> Path:
-    """The run, trained and evaluated."""
-    run = options.work / f"{encoder}-{bridge}"
-    settings = [f"run={run}", f"model.encoder={ENCODERS[encoder]}", f"model.bridge={BRIDGES[bridge]}", f"training.steps={options.steps}"]
-    if not (run / "evaluation" / "default" / "matrix.json").exists():
-        resumed = [str(run), "--resume"] if run.exists() else ["phrasebook", *settings]
-        subprocess.run([sys.executable, "-m", "polyglot", "-q", "train", *resumed], check=True)
-        subprocess.run([sys.executable, "-m", "polyglot", "-q", "evaluate", run], check=True, stdout=subprocess.DEVNULL)
+def trained(options: argparse.Namespace, encoder: str, bridge: str) -> Path | None:
+    """The run, trained and evaluated; none where that failed."""
+    run, steps = options.work / f"{encoder}-{bridge}", options.steps
+    settings = [
+        f"run={run}",
+        f"model.encoder={ENCODERS[encoder]}",
+        f"model.bridge={BRIDGES[bridge]}",
+        f"training.steps={steps}",
+        f"schedule.phases=[{{until_step: {steps // 4}, pairs: ['*-en']}}]",
+        f"training.checkpoint.every={max(1, steps // 2)}",
+        f"training.log_every={max(1, steps // 34)}",
+        f"validation.every={steps}",
+    ]
+    resumed = [run, "--resume"] if run.exists() else ["phrasebook", *settings]
+    polyglot = [sys.executable, "-m", "polyglot", "-q"]
+    for command in ([*polyglot, "train", *resumed], [*polyglot, "evaluate", run]):
+        if not matrix(run).exists() and subprocess.run(list(map(str, command)), check=False, stdout=subprocess.DEVNULL).returncode:
+            return None
     return run
+
+
+def matrix(run: Path) -> Path:
+    return run / "evaluation" / "default" / "matrix.json"
 
 
 def row(run: Path, encoder: str, bridge: str) -> dict[str, object]:
@@ -72,7 +91,7 @@ def row(run: Path, encoder: str, bridge: str) -> dict[str, object]:
         for one in own.values()
     )
     lines = [json.loads(line) for line in opened.log.read_text().splitlines()]
-    means = json.loads((run / "evaluation" / "default" / "matrix.json").read_text())["means"]["bleu"]
+    means = json.loads(matrix(run).read_text())["means"]["bleu"]
     speed = statistics.median(line["tokens_per_second"] for line in lines if line["kind"] == "training")
     return {"encoder": encoder, "bridge": bridge, "means": means, "speed": speed, "parameters": parameters}
 
@@ -88,6 +107,9 @@ def table(rows: list[dict], steps: int) -> str:
         "|---|---|---:|---:|---:|---:|",
     ]
     for one in rows:
+        if "means" not in one:
+            lines.append(f"| {one['encoder']} | {one['bridge']} | failed | | | |")
+            continue
         means = one["means"]
         scores = f"{means['supervised']:.1f} | {means['zero-shot']:.1f}"
         lines.append(f"| {one['encoder']} | {one['bridge']} | {scores} | {one['speed']:,.0f} | {one['parameters']:,} |")

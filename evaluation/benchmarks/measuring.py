@@ -92,10 +92,12 @@ def work_of_a_target_token(run: Path) -> float:
         for name, own in build_model(config, opened.vocabularies, seed=None).component_parameters().items()
     }
     sources, targets = dataset.source_lengths.sum(), (dataset.target_lengths + 1).sum()
-    # Two matrices meet the bridge's rows instead of the target's positions: that of `general` attention and half of the combining one.
-    on_rows = 2 * config.model.decoder.size * config.model.memory_size
-    rows = config.model.bridge.heads * len(dataset.target_lengths) / targets
-    return 6 * ((matrices["encoder.en"] + matrices["bridge"]) * sources / targets + matrices["decoder.de"] - on_rows * (1 - rows))
+    # On the memory's rows instead of the target's positions: the keys and values of each layer of a Transformer, or in a recurrent
+    # decoder the matrix of `general` attention and half of the combining one.
+    decoder, bridge = config.model.decoder, config.model.bridge
+    on_rows = 2 * decoder.size * config.model.memory_size * (decoder.layers if decoder.type == "transformer" else 1)
+    rows = (sources if bridge.type == "none" else bridge.heads * len(dataset.target_lengths)) / targets
+    return 6 * ((matrices["encoder.en"] + matrices.get("bridge", 0)) * sources / targets + matrices["decoder.de"] - on_rows * (1 - rows))
 
 
 def prepare_peer(options: argparse.Namespace, name: str, peer: str) -> None:

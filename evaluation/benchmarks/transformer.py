@@ -116,6 +116,7 @@ def translation(options: argparse.Namespace) -> dict[str, float]:
     """The thousand sentences of flickr 2016 with the same model, whole processes; and how many translations are the same."""
     model, run = models(options)
     text = options.work / "peer" / "test.en"
+    sentences = len(text.read_text().splitlines())
     figures: dict[str, float] = {}
     for beam in (5, 1):
         seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
@@ -135,7 +136,7 @@ def translation(options: argparse.Namespace) -> dict[str, float]:
             ]
             seconds["theirs"].append(min(timed([*command, "-batch_size", size]) for size in (32, 64)))
         for side, values in seconds.items():
-            figures[f"beam_{beam}_{side}_sentences_per_second"] = 1000 / statistics.median(values)
+            figures[f"beam_{beam}_{side}_sentences_per_second"] = sentences / statistics.median(values)
         figures[f"beam_{beam}_ratio"] = statistics.median(seconds["theirs"]) / statistics.median(seconds["ours"])
         one, other = ((options.work / f"{side}.{beam}").read_text().splitlines() for side in ("ours", "theirs"))
         figures[f"beam_{beam}_same_translations"] = sum(map(str.__eq__, one, other))

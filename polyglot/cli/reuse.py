@@ -123,7 +123,7 @@ def _with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
 
 @app.command(epilog="polyglot convert model_step_100000.pt runs/taken-over --from en --to de")
 def convert(
-    model: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint of OpenNMT-py 3: a Transformer.")],
+    model: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint of OpenNMT-py 3: a Transformer or a recurrent model.")],
     to: Annotated[Path, typer.Argument(metavar="DIR", help="The new run directory.")],
     source: Annotated[str, typer.Option("--from", help="Language that it reads.")] = ...,
     target: Annotated[str, typer.Option("--to", help="Language that it writes.")] = ...,

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from polyglot.batch import BOS, EOS
+from polyglot.decoding.continuations import likeliest, without_gaps
 from polyglot.model.memory import Memory
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ def opennmt_search(
     while alive:
         scores, state = decoder.step(words[:, :, -1].flatten(), state, memory)
         length = words.shape[2]
-        totals = (totals.view(-1, 1) + scores.float().log_softmax(dim=1)).view(len(alive), -1)
-        totals, chosen = totals.topk(min(beam, totals.shape[1]), dim=1)
-        origins, pieces = chosen // scores.shape[1], chosen % scores.shape[1]
+        totals, origins, pieces = likeliest(scores, totals, count=beam)
         rows = origins + torch.arange(len(alive), device=device).unsqueeze(1) * words.shape[1]
         words = torch.cat([words.flatten(0, 1)[rows], pieces.unsqueeze(2)], dim=2)
         at_limit = limits[alive] <= length
@@ -55,6 +54,7 @@ def opennmt_search(
             if not (top_ended[sentence] and len(complete[sentence]) >= beam) and not at_limit[row]:
                 going_on.append(row)
         totals = totals.masked_fill(ends, ENDED)
+        going_on = without_gaps(going_on)
         left = None if len(going_on) == len(alive) else torch.tensor(going_on, dtype=torch.long, device=device)
         if left is not None:
             words, totals, rows, alive, memory = words[left], totals[left], rows[left], [alive[row] for row in going_on], memory.select(left)

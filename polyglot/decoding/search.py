@@ -10,12 +10,10 @@ from pydantic import Field
 from torch import Tensor
 
 from polyglot.batch import BOS, EOS, PAD
+from polyglot.decoding.continuations import likeliest, without_gaps
 from polyglot.decoding.opennmt import opennmt_search
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig
-
-GROUP = 32
-"""Scores that `largest` takes together."""
 
 
 class SearchConfig(ComponentConfig):
@@ -106,7 +104,8 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
         length = words.shape[2]  # bos counts for the eos to come
         at_limit = limits < length
         must_end = at_limit.to(device) if at_limit.any() else None
-        totals, origins, pieces = best_continuations(scores, totals, beam=beam, must_end=must_end)
+        # Of twice the beam at most half are ends, so that `beam` stay open.
+        totals, origins, pieces = likeliest(scores, totals, count=2 * beam, never=(PAD, BOS), must_end=must_end)
         ends = pieces == EOS
         _collect(finished, alive, words, totals, origins, ends[:, :beam])
         totals = totals.masked_fill(ends, -torch.inf)  # where a small vocabulary offers fewer open ones than the beam holds
@@ -118,7 +117,7 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
             for row, sentence in enumerate(alive.tolist())
             if not at_limit[row] and not finished[sentence].enough(best[row], longest[row])
         ]
-        keep = torch.tensor(going_on, dtype=torch.long, device=device)
+        keep = torch.tensor(without_gaps(going_on), dtype=torch.long, device=device)
         rows = (origins + torch.arange(len(alive), device=device).unsqueeze(1) * words.shape[1])[keep]
         words = torch.cat([words.flatten(0, 1)[rows], pieces[keep].unsqueeze(2)], dim=2)
         totals = totals[keep]
@@ -127,49 +126,6 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
         if left is not None:
             memory, alive, limits = memory.select(keep), alive[keep.cpu()], limits[keep.cpu()]
     return [each.hypotheses[: config.n_best] for each in finished]
-
-
-def best_continuations(scores: Tensor, totals: Tensor, *, beam: int, must_end: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """The 2·beam likeliest continuations of each sentence: at most `beam` of them can be ends, so `beam` stay open.
-
-    scores (B·M, V) before the softmax, totals (B, M), must_end (B,) for sentences at their length limit
-    -> log-probabilities, origin hypotheses and pieces, each (B, 2·beam)
-    """
-    sentences, hypotheses = totals.shape
-    scores = scores.float()
-    never = scores[:, [PAD, BOS]]  # a copy; they are never written, but have their share of the probability
-    scores[:, [PAD, BOS]] = -torch.inf
-    count = min(2 * beam, scores.shape[1] - 2)
-    values, pieces = largest(scores, count)
-    end = scores[:, EOS].clone()
-    # log Σ exp through the softmax, whose largest entry is at least 1/V.
-    normaliser = values[:, 0] - torch.softmax(scores, dim=1, out=scores).gather(1, pieces[:, :1]).squeeze(1).log()
-    normaliser = torch.cat([normaliser.unsqueeze(1), never], dim=1).logsumexp(dim=1)
-    if must_end is not None:
-        rows = must_end.repeat_interleave(hypotheses)
-        values[rows], pieces[rows] = -torch.inf, EOS
-        values[rows, 0] = end[rows]
-    values = (values - normaliser.unsqueeze(1)).view(sentences, hypotheses, count) + totals.unsqueeze(2)
-    values, order = values.flatten(1).topk(min(2 * beam, hypotheses * count), dim=1)
-    return values, order // count, pieces.view(sentences, -1).gather(1, order)
-
-
-def largest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`topk` of long rows, several times faster on a CPU: the largest numbers can only be in the groups with the largest maxima.
-
-    scores (N, V) -> values and their columns, each (N, count), the largest first
-    """
-    rows, columns = scores.shape
-    groups = columns // GROUP
-    if groups < 2 * count:
-        return scores.topk(count, dim=1)
-    grouped = scores[:, : groups * GROUP].unflatten(1, (groups, GROUP))
-    chosen = grouped.amax(dim=2).topk(count, dim=1, sorted=False).indices.unsqueeze(2)  # (N, count, 1)
-    candidates = grouped.gather(1, chosen.expand(-1, -1, GROUP)).flatten(1)
-    names = (chosen * GROUP + torch.arange(GROUP, device=scores.device)).flatten(1)
-    rest = torch.arange(groups * GROUP, columns, device=scores.device).expand(rows, -1)
-    values, places = torch.cat([candidates, scores[:, groups * GROUP :]], dim=1).topk(count, dim=1)
-    return values, torch.cat([names, rest], dim=1).gather(1, places)
 
 
 def _collect(finished: list[Finished], alive: Tensor, words: Tensor, totals: Tensor, origins: Tensor, ends: Tensor) -> None:

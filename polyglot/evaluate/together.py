@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
 
-from torch import Tensor
-
 from polyglot.decoding.search import SearchConfig
 from polyglot.inference import NOTHING, Translator, by_length, sentences_together
 from polyglot.model.memory import Memory
@@ -42,8 +40,8 @@ class _Sentence:
 class _Read:
     sentence: _Sentence
     pieces: Sequence[int]
-    memory: Tensor | None
-    """(K, D); None for a blank sentence"""
+    memory: Memory | None
+    """of this sentence alone; None for a blank one"""
 
 
 def translate_together(
@@ -97,9 +95,9 @@ def _read(translator: Translator, portion: Sequence[_Sentence], *, size: int) ->
     for language, group in groupby(sorted(portion, key=attrgetter("language")), key=attrgetter("language")):
         sentences = list(group)
         pieces = translator.encode_text([each.line for each in sentences], language)
-        memories: list[Tensor | None] = [None] * len(pieces)
+        memories: list[Memory | None] = [None] * len(pieces)
         for rows in by_length(pieces, size=size):
-            for row, memory in zip(rows, translator.read([pieces[row] for row in rows], language).rows()):
+            for row, memory in zip(rows, translator.read([pieces[row] for row in rows], language).sentences()):
                 memories[row] = memory
         found += map(_Read, sentences, pieces, memories)
     return found

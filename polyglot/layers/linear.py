@@ -6,6 +6,8 @@ all with the matrix laid out in advance; `evaluation/benchmarks/speed.py --only 
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -15,6 +17,7 @@ KERNELS = ("_linear_pointwise", "_reorder_linear_weight")  # what torch.compile 
 ONEDNN = torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, kernel) for kernel in KERNELS)
 ROWS = 256
 """Rows that a matrix is laid out for: a hint that has to be given; other numbers are multiplied as fast."""
+Activation = Literal["none", "relu", "gelu"]
 
 
 class Linear(nn.Linear):
@@ -40,15 +43,22 @@ def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tenso
 class LaidOut:
     """A matrix laid out once for many products, without gradients."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        """weight (O, I), bias (O) or none, of one type"""
-        self.bias = bias
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, activation: Activation = "none") -> None:
+        """weight (O, I), bias (O) or none, of one type. activation: of the product, on the way to memory where oneDNN computes it"""
+        self.bias, self.activation = bias, activation
         self.onednn = _fits(weight, weight)
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS) if self.onednn else weight.contiguous()
 
-    def __call__(self, inputs: Tensor) -> Tensor:
-        """inputs (..., I) -> (..., O)"""
-        return _multiply(inputs, self.weight, self.bias) if self.onednn else functional.linear(inputs, self.weight, self.bias)
+    def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
+        """inputs (..., I), plus (..., O) that is added, where there is no activation -> (..., O)"""
+        assert plus is None or self.activation == "none"
+        if self.onednn and plus is not None:
+            return torch.ops.mkldnn._linear_pointwise.binary(inputs.contiguous(), plus.contiguous(), self.weight, self.bias, "add")
+        if self.onednn:
+            return _multiply(inputs, self.weight, self.bias, self.activation)
+        outputs = functional.linear(inputs, self.weight, self.bias)
+        outputs = outputs if self.activation == "none" else getattr(functional, self.activation)(outputs)
+        return outputs if plus is None else outputs + plus
 
 
 def _fits(inputs: Tensor, weight: Tensor) -> bool:
@@ -56,11 +66,11 @@ def _fits(inputs: Tensor, weight: Tensor) -> bool:
     return ONEDNN and inputs.device.type == "cpu" and inputs.dtype == weight.dtype == torch.float32 and inputs.numel() > 0
 
 
-def _multiply(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def _multiply(inputs: Tensor, weight: Tensor, bias: Tensor | None, activation: Activation = "none") -> Tensor:
     if not weight.is_mkldnn and not weight.t().is_contiguous():
         weight = weight.contiguous()  # a slice of a matrix would be multiplied number by number
     bias = None if bias is None else bias.contiguous()  # its strides would be overlooked
-    return torch.ops.mkldnn._linear_pointwise(inputs.contiguous(), weight, bias, "none", [], "")
+    return torch.ops.mkldnn._linear_pointwise(inputs.contiguous(), weight, bias, activation, [], "none")
 
 
 class _Linear(torch.autograd.Function):

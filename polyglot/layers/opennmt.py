@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
 import torch
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from polyglot.errors import ConfigError
+from polyglot.layers.transformer import heads_problem
+from polyglot.registry import ComponentConfig
+
+ALONE = threading.Lock()
+"""Held during a step of their decoders: these keep their state inside, and batches may be translated side by side."""
 
 
 def available() -> bool:
@@ -25,6 +32,29 @@ def opennmt(module: str) -> ModuleType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what it imports
         return import_module(f"onmt.{module}")
+
+
+class TransformerConfig(ComponentConfig):
+    """The settings of their Transformer encoder and decoder."""
+
+    size: int = Field(512, ge=1, le=65536)
+    """State size D."""
+    layers: int = Field(6, ge=1, le=256)
+    """How many layers are stacked."""
+    heads: int = Field(8, ge=1, le=1024)
+    """Attention heads; they divide the size."""
+    feed_forward: int = Field(2048, ge=1, le=1048576)
+    """Size of the hidden layer of the feed-forward networks: its `transformer_ff`."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on what each block adds, and inside the feed-forward networks."""
+    attention_dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout on the attention weights."""
+
+    @model_validator(mode="after")
+    def _heads_fit(self) -> TransformerConfig:
+        if problem := heads_problem(self.size, self.heads):
+            raise ValueError(problem)
+        return self
 
 
 class Embedded(nn.Module):

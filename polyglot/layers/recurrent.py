@@ -2,18 +2,56 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import dropout
 from polyglot.layers.masks import flip_sentences
+from polyglot.registry import ComponentConfig
 
 KINDS = {"lstm": nn.LSTM, "gru": nn.GRU}
 State = tuple[Tensor, ...]
 """(h, c) of an LSTM or (h,) of a GRU, each (layers, N, D)"""
 LayerStates = tuple[State, ...]
 """The same for single steps: of each layer (h, c) or (h,), each (N, D)"""
+
+
+class RecurrentEncoderConfig(ComponentConfig):
+    """What stacked recurrence over a source has, whoever computes it."""
+
+    size: int = Field(512, ge=2, le=65536)
+    """State size D; two directions share it half and half."""
+    layers: int = Field(2, ge=1, le=256)
+    """How many layers are stacked."""
+    bidirectional: bool = True
+    """Read in both directions."""
+    dropout: float = Field(0.3, ge=0, lt=1)
+    """Dropout between layers."""
+
+    @model_validator(mode="after")
+    def _two_equal_halves(self) -> RecurrentEncoderConfig:
+        if self.bidirectional and self.size % 2:
+            raise ValueError(f"size {self.size} cannot be shared by two directions; use an even number")
+        return self
+
+
+class RecurrentDecoderConfig(ComponentConfig):
+    """What attentive recurrence over a target has, whoever computes it."""
+
+    size: int = Field(512, ge=1, le=65536)
+    """State size D."""
+    layers: int = Field(2, ge=1, le=256)
+    """How many layers are stacked."""
+    attention: Literal["dot", "general", "mlp"] = "general"
+    """Luong's dot product, Luong's bilinear form, or Bahdanau's feed-forward network."""
+    input_feeding: bool = False
+    """Feed each output back beside the next word, as the paper does; slower, since positions wait for each other."""
+    dropout: float = Field(0.3, ge=0, lt=1)
+    """Dropout between layers and on the output."""
 
 
 class BidirectionalLayer(nn.Module):

@@ -1,7 +1,7 @@
 """The blocks of a Transformer (Vaswani et al. 2017): attention of several heads, feed-forward networks, and the way around them.
 
 H heads of d = D / H numbers each. Whole sentences run through PyTorch's fused attention; single steps of decoding, whose few
-queries would not fill its blocks, through plain products over a cache.
+queries would not fill its blocks, through plain products over a cache (`steps.py`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from polyglot.layers.cache import Cache
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
-from polyglot.layers.masks import fused_attention, masked_softmax
+from polyglot.layers.masks import fused_attention
 from polyglot.layers.positions import rotated
 from polyglot.registry import ComponentConfig
 
@@ -85,16 +84,6 @@ class SelfAttention(nn.Module):
         share = self.share if self.training else 0.0
         return self.output(merged(fused_attention(queries, keys, values, mask=mask, causal=causal, dropout=share)))
 
-    def step(self, states: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
-        """The next position of N hypotheses. states (N, D) -> (N, D) and the cache with it"""
-        queries, keys, values = self._split(states.unsqueeze(1))
-        if self.rotary:
-            first = cache.length if cache else 0
-            queries, keys = rotated(queries, first), rotated(keys, first)
-        cache = (cache or Cache.empty(keys)).append(keys, values)
-        keys, values = cache.filled()
-        return self.output(merged(few_attend(queries, keys.transpose(2, 3), values, None))).squeeze(1), cache
-
     def _split(self, states: Tensor) -> tuple[Tensor, ...]:
         """queries, keys and values, each (B, H, S, d)"""
         return self.inputs(states).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
@@ -116,28 +105,11 @@ class CrossAttention(nn.Module):
         share = self.share if self.training else 0.0
         return self.output(merged(fused_attention(self._queries(states), keys, values, mask=mask, dropout=share)))
 
-    def prepare(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """What steps compare with and mix, computed once a sentence: keys (B, H, d, K), columns for a fast product, and values (B, H, K, d)"""
-        keys, values = self._keys_and_values(memory)
-        return keys.transpose(2, 3).contiguous(), values.contiguous()
-
-    def step(self, states: Tensor, prepared: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
-        """states (N, D) of the B sentences' hypotheses, side by side -> (N, D)"""
-        keys, values = prepared
-        queries = self._queries(states.unflatten(0, (len(keys), -1)))
-        return self.output(merged(few_attend(queries, keys, values, mask)).flatten(0, 1))
-
     def _queries(self, states: Tensor) -> Tensor:
         return self.queries(states).unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _keys_and_values(self, memory: Tensor) -> tuple[Tensor, ...]:
         return self.memory(memory).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
-
-
-def few_attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention of few queries: (B, H, M, d), keys (B, H, d, K), values (B, H, K, d), mask (B, K) or None -> (B, H, M, d)"""
-    scores = (queries * queries.shape[-1] ** -0.5) @ keys
-    return masked_softmax(scores, None if mask is None else mask[:, None, None]) @ values
 
 
 def merged(heads: Tensor) -> Tensor:
@@ -213,13 +185,6 @@ class CrossAttentionLayer(nn.Module):
         states = self.around_attention.leave(states, self.attention(self.around_attention.enter(states), None, causal=causal))
         states = self.around_cross.leave(states, self.cross(self.around_cross.enter(states), memory, mask))
         return self.around_feed_forward.leave(states, self.feed_forward(self.around_feed_forward.enter(states)))
-
-    def step(self, states: Tensor, cache: Cache | None, prepared: tuple[Tensor, Tensor], mask: Tensor | None) -> tuple[Tensor, Cache]:
-        """states (N, D) -> (N, D) and the cache with this position"""
-        change, cache = self.attention.step(self.around_attention.enter(states), cache)
-        states = self.around_attention.leave(states, change)
-        states = self.around_cross.leave(states, self.cross.step(self.around_cross.enter(states), prepared, mask))
-        return self.around_feed_forward.leave(states, self.feed_forward(self.around_feed_forward.enter(states))), cache
 
 
 def final_norm(size: int, config: BlockConfig) -> nn.Module:

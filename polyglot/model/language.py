@@ -16,7 +16,7 @@ from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
 from polyglot.layers.resize import resize
 from polyglot.model.decoders import DECODERS
-from polyglot.model.encoders import ENCODERS
+from polyglot.model.encoders import ENCODERS, FinalStates
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig
 
@@ -78,8 +78,12 @@ class LanguageEncoder(nn.Module):
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """tokens and mask (B, S) -> states (B, S, D), 0 on padding"""
-        states = self.projection(self.body(self.embedding(tokens), mask))
-        return states * mask.unsqueeze(-1)
+        return self.read(tokens, mask)[0]
+
+    def read(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates | None]:
+        """The same, and what a decoder may start from where the encoder hands it on."""
+        states, final = self.body.read(self.embedding(tokens), mask)
+        return self.projection(states) * mask.unsqueeze(-1), final
 
 
 class LanguageState(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -68,9 +68,21 @@ class ModelConfig(LanguageConfig):
                     f"{place}decoder.attention 'dot' needs decoder.size ({one.decoder.size}) equal to the size of the states "
                     f"({self.memory_size}); make them equal or use 'general'"
                 )
+            if getattr(one.decoder, "start", "mean") == "final":
+                self._check_final_states(place, one.decoder)
         if problem := self.bridge.misfit(self.memory_size):
             raise ValueError(f"bridge, on states of {self.memory_size}: {problem}")
         return self
+
+    def _check_final_states(self, place: str, decoder: ComponentConfig) -> None:
+        wanted = {"type": "onmt_rnn", **{key: getattr(decoder, key) for key in ("size", "layers", "cell")}}
+        for other, one in [("", self), *((f"languages.{name}.", each) for name, each in self.languages.items())]:
+            found = {key: getattr(one.encoder, key, None) for key in wanted}
+            if found != wanted:
+                raise ValueError(
+                    f"{place}decoder.start 'final' needs encoders with {_listed(wanted)}, found {_listed(found)} in {other}encoder; "
+                    "make them alike or use 'mean'"
+                )
 
     @property
     def memory_size(self) -> int:
@@ -94,6 +106,10 @@ class ModelConfig(LanguageConfig):
                 if part == "decoder" or not sharing.shared(part, language) or not (tied or same_table):  # a shared decoder leaves the tag
                     names[f"{part}.{language}"] = None
         return list(names)
+
+
+def _listed(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in settings.items() if value is not None)
 
 
 def _merge(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,7 +204,8 @@ class TranslationModel(nn.Module):
 
     def encode(self, language: str, tokens: Tensor, mask: Tensor) -> Memory:
         """tokens and mask (B, S) -> the memory any decoder can read"""
-        return self.bridge(self.encoders[language](tokens, mask), mask)
+        states, final = self.encoders[language].read(tokens, mask)
+        return replace(self.bridge(states, mask), final=final)
 
     def components(self) -> dict[str, nn.Module]:
         """Every component by its name in checkpoints: `encoder.de`, `decoder.de`, `bridge`; before them what they share.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import typing
+from dataclasses import replace
 
 import pytest
 import torch
@@ -141,7 +142,8 @@ class TestDecoders:
     @pytest.fixture
     def memory(self):
         torch.manual_seed(2)
-        return Memory(torch.randn(3, 4, SIZE), mask=torch.tensor([[True] * 4, [True, True, False, False], [True, False, False, False]]))
+        mask = torch.tensor([[True] * 4, [True, True, False, False], [True, False, False, False]])
+        return Memory(torch.randn(3, 4, SIZE), mask=mask, final=(torch.randn(3, 2, SIZE), torch.randn(3, 2, SIZE)))  # two layers
 
     def variants(self, name):
         return variants(DECODERS, name, input_size=INPUT, memory_size=SIZE)
@@ -177,7 +179,7 @@ class TestDecoders:
 
     def test_masked_rows_of_the_memory_are_invisible(self, name, memory):
         embedded, mask = sentences([3, 3, 3], 3)
-        noisy = Memory(torch.where(memory.mask.unsqueeze(-1), memory.states, torch.tensor(50.0)), mask=memory.mask)
+        noisy = replace(memory, states=torch.where(memory.mask.unsqueeze(-1), memory.states, torch.tensor(50.0)))
         for decoder in self.variants(name):
             assert close(decoder(embedded, mask, memory), decoder(embedded, mask, noisy))
 

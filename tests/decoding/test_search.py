@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from polyglot.batch import BOS, EOS
-from polyglot.decoding.search import SearchConfig, largest, search
+from polyglot.decoding.continuations import largest, likeliest, without_gaps
+from polyglot.decoding.search import SearchConfig, search
 from polyglot.model.memory import Memory
 from tests.models import close, tiny_config, tiny_model
 
@@ -141,3 +142,24 @@ def test_a_longer_hypothesis_that_ends_later_can_still_be_the_best(length_penalt
     config = SearchConfig(beam=2, length_penalty=length_penalty)
     ((found,),) = search(Table(likely.clamp(min=1e-9).log()), Memory(torch.zeros(1, 1, 1)), torch.tensor([3]), config)
     assert found.tokens == best
+
+
+def test_continuations_are_those_of_the_softmax():
+    """More words than `largest` sorts at once, hypotheses of two sentences, a word that is never written, and an end that must be."""
+    torch.manual_seed(0)
+    scores, totals = torch.randn(6, 500) * 3, torch.randn(2, 3)
+    wanted = scores.log_softmax(dim=1).view(2, 3, 500) + totals.unsqueeze(2)
+    wanted[:, :, 7] = -torch.inf
+    wanted[1, :, [word for word in range(500) if word != EOS]] = -torch.inf
+    values, origins, words = likeliest(scores.clone(), totals, count=4, never=[7], must_end=torch.tensor([False, True]))
+    expected, places = wanted.flatten(1).topk(4, dim=1)
+    assert close(values[0], expected[0]) and close(values[1, :3], expected[1, :3]) and (values[1, 3:] == -torch.inf).all()
+    assert (origins[0] * 500 + words[0]).tolist() == places[0].tolist()
+    assert (origins[1, :3] * 500 + words[1, :3]).tolist() == places[1, :3].tolist()
+
+
+@pytest.mark.parametrize(
+    ("staying", "order"), [([], []), ([0, 1, 2], [0, 1, 2]), ([1, 2, 4, 5], [4, 1, 2, 5]), ([7], [7]), ([2, 3], [2, 3])]
+)
+def test_who_stays_moves_only_into_the_gaps_of_those_that_leave(staying, order):
+    assert without_gaps(staying) == order

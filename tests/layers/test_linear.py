@@ -42,6 +42,16 @@ def test_values_are_those_of_the_plain_product(shape, biased, dtype):
         assert close(other, expected)
 
 
+@pytest.mark.parametrize("activation", ["none", "relu", "gelu"])
+@pytest.mark.parametrize("shape", SHAPES)
+@torch.no_grad()
+def test_activations_and_sums_on_the_way_are_those_after_the_product(shape, activation):
+    inputs, weight, bias = operands(*shape)
+    expected = functional.linear(inputs, weight, bias)
+    assert close(LaidOut(weight, bias)(inputs, plus=expected * 2), expected * 3)
+    assert close(LaidOut(weight, bias, activation=activation)(inputs), getattr(functional, activation)(expected) if activation != "none" else expected)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("biased", [True, False])
 def test_gradients_are_those_of_the_plain_product(shape, biased):

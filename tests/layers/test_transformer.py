@@ -8,6 +8,8 @@ from torch import nn
 
 from polyglot.layers.positions import Positions, rotated
 from polyglot.layers.transformer import EPSILON, CrossAttentionLayer, SelfAttentionLayer, TransformerConfig
+from polyglot.model.decoders import DECODERS
+from polyglot.model.memory import Memory
 from tests.models import close
 
 SIZE, HEADS, HIDDEN = 16, 4, 24
@@ -86,16 +88,27 @@ def test_a_sentence_without_words_attends_to_nothing():
     assert attention.inputs.weight.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("rotary", [False, True])
-def test_steps_beyond_the_first_room_of_the_cache(rotary):
+@pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
+@pytest.mark.parametrize(("norm", "activation"), [("pre", "relu"), ("post", "gelu"), ("pre", "swiglu")])
+def test_steps_of_a_search_are_the_whole_pass(norm, activation, positions):
+    """Four hypotheses of each sentence that branch and die, sentences that leave, and more words than caches have room for at first."""
     torch.manual_seed(0)
-    attention = SelfAttentionLayer(SIZE, config(), rotary=rotary).attention
-    states = torch.randn(2, 40, SIZE)
-    whole, cache = attention(states, None, causal=True), None
-    with torch.no_grad():
-        for place in range(40):
-            step, cache = attention.step(states[:, place], cache)
-            assert close(step, whole[:, place])
+    settings = {"size": SIZE, "heads": HEADS, "feed_forward": HIDDEN, "layers": 2, "norm": norm, "activation": activation, "positions": positions}
+    decoder = DECODERS.build(DECODERS.configure("transformer", **settings), input_size=SIZE, memory_size=SIZE).eval()
+    memory = Memory(torch.randn(5, 3, SIZE), torch.arange(3) < torch.tensor([[3], [1], [2], [3], [2]]))
+    written, state, hypotheses = torch.zeros(5, 0, SIZE), decoder.start(memory), 1
+    for length in range(1, 60):
+        words = torch.randn(len(written), SIZE)
+        written = torch.cat([written, words.unsqueeze(1)], dim=1)
+        states, state = decoder.step(decoder.read(words, state), state, memory)
+        each = Memory(memory.states.repeat_interleave(hypotheses, 0), memory.mask.repeat_interleave(hypotheses, 0))
+        if length % 7 in (0, 1, 2):
+            assert close(states, decoder(written, torch.ones(written.shape[:2], dtype=torch.bool), each)[:, -1])
+        left = torch.tensor([[3, 1, 2], [2, 1], [0]][length // 20]) if length % 20 == 19 else None
+        origins = torch.arange(len(memory.states)) if left is None else left
+        rows = (origins.unsqueeze(1) * hypotheses + torch.randint(hypotheses, (len(origins), 4))).flatten()
+        state, written, hypotheses = decoder.reorder(state, rows, left), written[rows], 4
+        memory = memory if left is None else memory.select(left)
 
 
 def test_sinusoids_are_the_formula():

@@ -9,12 +9,14 @@ from polyglot.model.memory import Memory
 
 
 @pytest.mark.parametrize("counts", [[3, 3, 3], [1, 4, 2], [2]])
-def test_the_rows_of_sentences_make_the_memory_that_they_were_taken_from(counts: list[int]) -> None:
+def test_sentences_make_the_memory_that_they_were_taken_from(counts: list[int]) -> None:
     states = torch.randn(len(counts), 6, 5)
     mask = torch.arange(6) < torch.tensor(counts).unsqueeze(1)
-    rows = Memory(states, mask).rows()
-    assert [tuple(own.shape) for own in rows] == [(count, 5) for count in counts]
-    again, most = Memory.of(rows), max(counts)
+    final = (torch.randn(len(counts), 2, 5), torch.randn(len(counts), 2, 5))
+    alone = Memory(states, mask, final=final).sentences()
+    assert [tuple(own.states.shape) for own in alone] == [(1, count, 5) for count in counts]
+    again, most = Memory.of(alone), max(counts)
+    assert all(torch.equal(one, other) for one, other in zip(again.final, final, strict=True))
     expected = mask[:, :most]
     assert torch.equal(again.states, states[:, :most] * expected.unsqueeze(2))
     assert again.mask is None if expected.all() else torch.equal(again.mask, expected)
@@ -22,5 +24,5 @@ def test_the_rows_of_sentences_make_the_memory_that_they_were_taken_from(counts:
 
 def test_a_memory_without_a_mask_keeps_every_row() -> None:
     states = torch.randn(2, 4, 3)
-    again = Memory.of(Memory(states).rows())
-    assert torch.equal(again.states, states) and again.mask is None
+    again = Memory.of(Memory(states).sentences())
+    assert torch.equal(again.states, states) and again.mask is None and again.final is None

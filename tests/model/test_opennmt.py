@@ -11,6 +11,7 @@ from polyglot.layers.opennmt import available
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
+from polyglot.model.model import ModelConfig
 from tests.models import close
 
 SIZE = 16
@@ -51,6 +52,57 @@ def copy_layer(ours, theirs, *, norms):
             norm.weight.uniform_(0.5, 1.5)
             norm.bias.normal_()
         around.norm.load_state_dict(norm.state_dict())
+
+
+@needs_opennmt
+@torch.no_grad()
+@pytest.mark.parametrize("training", [False, True])
+def test_convolutional_encoders_agree(training):
+    """The layers are the same; ours has positions in front of them, of which theirs knows nothing."""
+    theirs, ours = built(ENCODERS, "onmt_cnn", size=SIZE, layers=3, width=5, dropout=0.0).train(training), built(ENCODERS, "cnn", size=SIZE, layers=3, dropout=0.0)
+    theirs.theirs.linear.weight.copy_(torch.eye(SIZE))
+    theirs.theirs.linear.bias.zero_()
+    for one, other in zip(ours.convolutions, theirs.theirs.cnn.layers):
+        other.conv.g.uniform_(0.5, 1.5)
+        norms = other.conv.weight.flatten(1).norm(dim=1)
+        one.weight.copy_((other.conv.weight * (other.conv.g / norms)[:, None, None, None]).squeeze(3))
+        one.bias.copy_(other.conv.bias)
+    ours.positions = torch.nn.Identity()
+    embedded, mask = sentences(6, 2, 1)
+    assert close(ours(embedded, mask), theirs(embedded, mask))
+
+
+@needs_opennmt
+@torch.no_grad()
+@pytest.mark.parametrize("cell", ["LSTM", "GRU"])
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_final_states_are_those_of_each_sentence_alone(cell, bidirectional):
+    """Of the last layer they are the states at both ends; of every layer what the package itself starts its decoder with."""
+    encoder = built(ENCODERS, "onmt_rnn", size=SIZE, layers=3, cell=cell, bidirectional=bidirectional)
+    embedded, mask = sentences(6, 2, 1)
+    states, final = encoder.read(embedded, mask)
+    assert [part.shape for part in final] == [(3, 3, SIZE)] * (2 if cell == "LSTM" else 1)
+    for row, length in enumerate([6, 2, 1]):
+        forwards, backwards = states[row, length - 1, : SIZE // 2], states[row, 0, SIZE // 2 :]
+        wanted = torch.cat([forwards, backwards]) if bidirectional else states[row, length - 1]
+        assert close(final[0][row, -1], wanted)
+        _, alone = encoder.read(embedded[row : row + 1, :length], mask[row : row + 1, :length])
+        assert all(close(one[0], other[row]) for one, other in zip(alone, final))
+
+
+@needs_opennmt
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"encoder": {"type": "lstm", "size": 16}}, "found type lstm, size 16, layers 2 in encoder"),
+        ({"languages": {"de": {"encoder": {"layers": 1}}}}, "found type onmt_rnn, size 16, layers 1, cell LSTM in languages.de.encoder"),
+    ],
+)
+def test_a_decoder_that_starts_from_final_states_needs_an_encoder_alike(changes, problem):
+    model = {"encoder": {"type": "onmt_rnn", "size": 16}, "decoder": {"type": "onmt_rnn", "size": 16, "start": "final"}}
+    ModelConfig.model_validate(model)
+    with pytest.raises(ValueError, match=f"decoder.start 'final' needs encoders with type onmt_rnn, size 16, layers 2, cell LSTM, {problem}"):
+        ModelConfig.model_validate(model | changes)
 
 
 @needs_opennmt

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from pydantic import Field, model_validator
+import torch
 from torch import Tensor
 
-from polyglot.layers.opennmt import Embedded, lengths, opennmt
+from polyglot.layers.opennmt import ALONE, Embedded, TransformerConfig, lengths, opennmt
 from polyglot.layers.positions import Positions
+from polyglot.layers.recurrent import RecurrentDecoderConfig
 from polyglot.layers.resize import resize
-from polyglot.layers.transformer import heads_problem
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
-from polyglot.registry import ComponentConfig
 
 
 class RnnState(NamedTuple):
@@ -29,26 +28,21 @@ class RnnState(NamedTuple):
 class OpenNmtRnnDecoder(Decoder):
     """`StdRNNDecoder` or, with input feeding, `InputFeedRNNDecoder` of OpenNMT-py 3.0.4; needs the extra `opennmt`.
 
-    It starts from the mean of the memory as ours do: a bridge hands on no final state of an encoder.
+    It starts from the mean of the memory as ours do, or as in OpenNMT-py from the final states of an encoder `onmt_rnn`.
     """
 
-    class Config(ComponentConfig):
-        size: int = Field(512, ge=1, le=65536)
-        """State size D."""
-        layers: int = Field(2, ge=1, le=256)
-        """How many layers are stacked."""
+    class Config(RecurrentDecoderConfig):
         cell: Literal["LSTM", "GRU"] = "LSTM"
         """Its `rnn_type`."""
-        attention: Literal["dot", "general", "mlp"] = "general"
-        """Its `global_attention`."""
         input_feeding: bool = True
         """Feed each output back beside the next word: its `input_feed`."""
-        dropout: float = Field(0.3, ge=0, lt=1)
-        """Dropout between layers and on the output."""
+        start: Literal["mean", "final"] = "mean"
+        """The first state: the mean of the memory, or the last states of the encoder, layer by layer; then that is an `onmt_rnn` alike."""
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
         self.size, self.layer_count, self.lstm = config.size, config.layers, config.cell == "LSTM"
+        self.final = config.start == "final"
         self.memory = resize(memory_size, config.size)
         decoders = opennmt("decoders.decoder")
         kind = decoders.InputFeedRNNDecoder if config.input_feeding else decoders.StdRNNDecoder
@@ -61,9 +55,11 @@ class OpenNmtRnnDecoder(Decoder):
         return states
 
     def start(self, memory: Memory) -> RnnState:
-        initial = self.memory(memory.mean())
-        stacked = initial.expand(self.layer_count, -1, -1).contiguous()
-        return RnnState((stacked,) * (2 if self.lstm else 1), initial.new_zeros(1, *initial.shape))
+        if self.final:
+            hidden = tuple(part.transpose(0, 1).contiguous() for part in memory.final)
+        else:
+            hidden = (self.memory(memory.mean()).expand(self.layer_count, -1, -1).contiguous(),) * (2 if self.lstm else 1)
+        return RnnState(hidden, torch.zeros_like(hidden[0][:1]))
 
     def step(self, words: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
         states, state = self._run(words.unsqueeze(1), state, memory)
@@ -75,9 +71,10 @@ class OpenNmtRnnDecoder(Decoder):
     def _run(self, embedded: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
         """embedded (N, T, E) -> (N, T, D) and the state after them"""
         rows, real = _for_each(len(embedded), self.memory(memory.states), memory.mask)
-        self.theirs.state = {"hidden": state.hidden, "input_feed": state.feed, "coverage": None}
-        states, _ = self.theirs(embedded, rows, src_len=real)
-        after, self.theirs.state = self.theirs.state, {}
+        with ALONE:
+            self.theirs.state = {"hidden": state.hidden, "input_feed": state.feed, "coverage": None}
+            states, _ = self.theirs(embedded, rows, src_len=real)
+            after, self.theirs.state = self.theirs.state, {}
         return states, RnnState(tuple(after["hidden"]), after["input_feed"])
 
 
@@ -93,25 +90,8 @@ class TransformerState(NamedTuple):
 class OpenNmtTransformerDecoder(Decoder):
     """`TransformerDecoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `opennmt`."""
 
-    class Config(ComponentConfig):
-        size: int = Field(512, ge=1, le=65536)
-        """State size D."""
-        layers: int = Field(6, ge=1, le=256)
-        """How many layers are stacked."""
-        heads: int = Field(8, ge=1, le=1024)
-        """Attention heads; they divide the size."""
-        feed_forward: int = Field(2048, ge=1, le=1048576)
-        """Size of the hidden layer of the feed-forward networks: its `transformer_ff`."""
-        dropout: float = Field(0.1, ge=0, lt=1)
-        """Dropout on what each block adds, and inside the feed-forward networks."""
-        attention_dropout: float = Field(0.1, ge=0, lt=1)
-        """Dropout on the attention weights."""
-
-        @model_validator(mode="after")
-        def _heads_fit(self) -> OpenNmtTransformerDecoder.Config:
-            if problem := heads_problem(self.size, self.heads):
-                raise ValueError(problem)
-            return self
+    class Config(TransformerConfig):
+        pass
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
@@ -123,7 +103,7 @@ class OpenNmtTransformerDecoder(Decoder):
         self.theirs = kind(*shape, False, "scaled-dot", config.dropout, config.attention_dropout, Embedded(config.size), 0, False, False, 0, 0)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
-        return self._run(self.positions(self.inputs(embedded)), memory, step=None)
+        return self._run(self.positions(self.inputs(embedded)), memory)[0]
 
     def start(self, memory: Memory) -> TransformerState:
         return TransformerState([], 0)
@@ -133,23 +113,25 @@ class OpenNmtTransformerDecoder(Decoder):
         return self.positions(self.inputs(embedded).unsqueeze(1), state.length).squeeze(1)
 
     def step(self, words: Tensor, state: TransformerState, memory: Memory) -> tuple[Tensor, TransformerState]:
-        for layer, caches in zip(self.theirs.transformer_layers, state.caches):
-            for name, cache in caches.items():
-                getattr(layer, name).layer_cache = True, dict(cache)
-        states = self._run(words.unsqueeze(1), memory, step=state.length)
-        after = [{name: getattr(layer, name).layer_cache[1] for name in ("self_attn", "context_attn")} for layer in self.theirs.transformer_layers]
-        return states.squeeze(1), TransformerState(after, state.length + 1)
+        states, caches = self._run(words.unsqueeze(1), memory, state)
+        return states.squeeze(1), TransformerState(caches, state.length + 1)
 
     def reorder(self, state: TransformerState, rows: Tensor, sentences: Tensor | None) -> TransformerState:
         chosen = lambda cache: {key: part.index_select(0, rows) for key, part in cache.items()}  # noqa: E731
         return state._replace(caches=[{name: chosen(cache) for name, cache in caches.items()} for caches in state.caches])
 
-    def _run(self, states: Tensor, memory: Memory, *, step: int | None) -> Tensor:
+    def _run(self, states: Tensor, memory: Memory, before: TransformerState | None = None) -> tuple[Tensor, list[dict[str, dict[str, Tensor]]]]:
+        """states (N, T, D) of whole targets, or of one word after what was written before -> (N, T, D) and the caches after it"""
         rows, real = _for_each(len(states), self.memory(memory.states), memory.mask)
-        self.theirs.state = {"src": rows}
-        states, _ = self.theirs(states, rows, step=step, src_len=real)
-        self.theirs.state = {}
-        return states
+        layers = self.theirs.transformer_layers
+        with ALONE:
+            for layer, caches in zip(layers, before.caches if before else ()):
+                for name, cache in caches.items():
+                    getattr(layer, name).layer_cache = True, dict(cache)
+            self.theirs.state = {"src": rows}
+            states, _ = self.theirs(states, rows, step=before.length if before else None, src_len=real)
+            self.theirs.state = {}
+            return states, [{name: getattr(layer, name).layer_cache[1] for name in ("self_attn", "context_attn")} for layer in layers]
 
 
 def _for_each(hypotheses: int, memory: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

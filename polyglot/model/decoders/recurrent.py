@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.layers.attention import Attention
 from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear, linear
-from polyglot.layers.recurrent import KINDS, LayerStates, Stepper, run, start_state, tanh
+from polyglot.layers.recurrent import KINDS, LayerStates, RecurrentDecoderConfig, Stepper, run, start_state, tanh
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
-from polyglot.registry import ComponentConfig
 
 
 class DecodingState(NamedTuple):
@@ -41,17 +39,8 @@ class RecurrentDecoder(Decoder):
 
     kind: str
 
-    class Config(ComponentConfig):
-        size: int = Field(512, ge=1, le=65536)
-        """State size D."""
-        layers: int = Field(2, ge=1, le=256)
-        """How many layers are stacked."""
-        attention: Literal["dot", "general", "mlp"] = "general"
-        """Luong's dot product, Luong's bilinear form, or Bahdanau's feed-forward network."""
-        input_feeding: bool = False
-        """Feed each output back beside the next word, as the paper does; slower, since positions wait for each other."""
-        dropout: float = Field(0.3, ge=0, lt=1)
-        """Dropout between layers and on the output."""
+    class Config(RecurrentDecoderConfig):
+        pass
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
-from polyglot.layers.cache import Cache
+from polyglot.layers.cache import Cache, Seen, selected
 from polyglot.layers.positions import Positions
 from polyglot.layers.resize import resize
+from polyglot.layers.steps import LayerSteps
 from polyglot.layers.transformer import CrossAttentionLayer, TransformerConfig, final_norm
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
 
 
 class DecodingState(NamedTuple):
-    """Where N hypotheses of B sentences stand, layer by layer."""
+    """Where N hypotheses of B sentences stand; of all but the last three, one a layer."""
 
-    caches: tuple[Cache | None, ...]
-    """of what they have written; None before the first word"""
+    steps: tuple[LayerSteps, ...]
+    """the layers, with their matrices laid out once for many steps"""
+    caches: tuple[Cache, ...]
+    """of what the hypotheses have written"""
     memories: tuple[tuple[Tensor, Tensor], ...]
     """keys (B, H, d, K) and values (B, H, K, d) of the memory, computed once a sentence"""
+    seen: Seen
+    """which of it each hypothesis attends to"""
+    place: int
+    """how many words there are before the next"""
 
 
 @DECODERS.register("transformer")
@@ -45,27 +53,33 @@ class TransformerDecoder(Decoder):
             states = layer(states, memory.states, memory.mask)
         return self.norm(states)
 
+    @torch.no_grad()
     def start(self, memory: Memory) -> DecodingState:
-        return DecodingState((None,) * len(self.layers), tuple(layer.cross.prepare(memory.states) for layer in self.layers))
+        steps = tuple(LayerSteps(layer) for layer in self.layers)
+        caches = tuple(Cache.empty(memory.states, heads=layer.heads, size=self.size) for layer in (one.attention for one in self.layers))
+        return DecodingState(
+            steps, caches, tuple(step.cross.prepare(memory.states) for step in steps), Seen.nothing(memory.states), place=0
+        )
 
     def read(self, embedded: Tensor, state: DecodingState) -> Tensor:
         """(U, E) -> (U, D), where the words stand now"""
-        written = state.caches[0].length if state.caches[0] else 0
-        return self.positions(self.inputs(embedded).unsqueeze(1), written).squeeze(1)
+        return self.positions(self.inputs(embedded).unsqueeze(1), state.place).squeeze(1)
 
+    @torch.no_grad()
     def step(self, words: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
-        states = words
-        caches = []
-        for layer, cache, prepared in zip(self.layers, state.caches, state.memories):
-            states, cache = layer.step(states, cache, prepared, memory.mask)
-            caches.append(cache)
-        return self.norm(states), state._replace(caches=tuple(caches))
+        """As for any decoder, in evaluation: without gradients and dropout."""
+        sentences, caches, seen = len(memory.states), state.caches, state.seen
+        if seen.is_full(len(words) // sentences):
+            places, seen = seen.used(sentences)
+            caches = tuple(cache.keep(places, seen.room) for cache in caches)
+        seen, states = seen.and_itself(sentences), words
+        for layer, cache, prepared in zip(state.steps, caches, state.memories):
+            states = layer(states, cache, prepared, penalty=seen.penalty, place=state.place, mask=memory.mask)
+        return self.norm(states), state._replace(caches=caches, seen=seen, place=state.place + 1)
 
     def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
-        if sentences is None and len(rows) == len(state.memories[0][0]):
-            return state  # one hypothesis a sentence, and every sentence stays: nothing has moved
-        caches = tuple(cache and cache.reorder(rows) for cache in state.caches)
+        state = state._replace(seen=state.seen.reorder(rows))
         if sentences is None:
-            return state._replace(caches=caches)
-        memories = tuple(tuple(part.index_select(0, sentences) for part in prepared) for prepared in state.memories)
-        return DecodingState(caches, memories)
+            return state
+        memories = tuple(tuple(selected(part, sentences) for part in prepared) for prepared in state.memories)
+        return state._replace(caches=tuple(cache.select(sentences) for cache in state.caches), memories=memories)

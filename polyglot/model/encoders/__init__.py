@@ -1,9 +1,9 @@
 """Encoders by name. A new one is one file and one line here."""
 
-from polyglot.model.encoders.base import ENCODERS, Encoder
+from polyglot.model.encoders.base import ENCODERS, Encoder, FinalStates
 from polyglot.model.encoders.cnn import CnnEncoder
 from polyglot.model.encoders.embedding import EmbeddingEncoder
-from polyglot.model.encoders.opennmt import OpenNmtRnnEncoder, OpenNmtTransformerEncoder
+from polyglot.model.encoders.opennmt import OpenNmtCnnEncoder, OpenNmtRnnEncoder, OpenNmtTransformerEncoder
 from polyglot.model.encoders.recurrent import GruEncoder, LstmEncoder
 from polyglot.model.encoders.transformer import TransformerEncoder
 
@@ -12,8 +12,10 @@ __all__ = [
     "CnnEncoder",
     "EmbeddingEncoder",
     "Encoder",
+    "FinalStates",
     "GruEncoder",
     "LstmEncoder",
+    "OpenNmtCnnEncoder",
     "OpenNmtRnnEncoder",
     "OpenNmtTransformerEncoder",
     "TransformerEncoder",

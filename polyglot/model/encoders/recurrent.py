@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.layers.dropout import Dropout
-from polyglot.layers.recurrent import BidirectionalLayer, UnidirectionalLayer
+from polyglot.layers.recurrent import BidirectionalLayer, RecurrentEncoderConfig, UnidirectionalLayer
 from polyglot.model.encoders.base import ENCODERS, Encoder
-from polyglot.registry import ComponentConfig
 
 
 class RecurrentEncoder(Encoder):
@@ -16,21 +15,9 @@ class RecurrentEncoder(Encoder):
 
     kind: str
 
-    class Config(ComponentConfig):
-        size: int = Field(512, ge=2, le=65536)
-        """State size D; the two directions share it half and half."""
-        layers: int = Field(2, ge=1, le=256)
-        """How many layers are stacked."""
-        bidirectional: bool = True
-        """Read in both directions."""
+    class Config(RecurrentEncoderConfig):
         dropout: float = Field(0.3, ge=0, lt=1)
         """Dropout between layers and on the states."""
-
-        @model_validator(mode="after")
-        def _two_equal_halves(self) -> RecurrentEncoder.Config:
-            if self.bidirectional and self.size % 2:
-                raise ValueError(f"size {self.size} cannot be shared by two directions; use an even number")
-            return self
 
     def __init__(self, config: Config, *, input_size: int) -> None:
         super().__init__()

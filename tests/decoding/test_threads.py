@@ -1,0 +1,53 @@
+"""Batches side by side come in order, each thread with its share of the cores, and leave PyTorch's settings as they were."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import torch
+
+from polyglot.decoding.threads import side_by_side
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(params=[1, 2, 4])
+def cores(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def test_results_come_in_order_from_as_many_threads_as_cores(cores):
+    meeting = threading.Barrier(min(cores, 3))
+
+    def work(item):
+        if item < meeting.parties:
+            meeting.wait(timeout=20)  # nobody goes on before all threads have begun
+        return item * item, torch.get_num_threads()
+
+    found = side_by_side(work, range(3), CPU)
+    assert [square for square, _ in found] == [0, 1, 4]
+    assert {own for _, own in found} == {1}
+    assert torch.get_num_threads() == cores
+
+
+def test_one_batch_has_all_cores(cores):
+    assert side_by_side(lambda item: torch.get_num_threads(), ["one"], CPU) == [cores]
+    assert side_by_side(lambda item: torch.get_num_threads(), [], CPU) == []
+
+
+def test_an_error_is_raised_and_what_has_not_begun_does_not_begin(cores):
+    begun = []
+
+    def work(item):
+        begun.append(item)
+        time.sleep(0.001)
+        raise ValueError(f"item {item}")
+
+    with pytest.raises(ValueError, match="item 0"):
+        side_by_side(work, range(1000), CPU)
+    assert len(begun) < 1000 and torch.get_num_threads() == cores
