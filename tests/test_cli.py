@@ -950,7 +950,7 @@ def test_an_experiment_trains_in_processes_of_their_own_and_goes_on(folder, poly
 
 def test_an_experiment_whose_training_fails_says_which(folder, polyglot, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    Path("one.yaml").write_text("title: One\nsystems: {made: {config: mine.yaml, set: [data.folder=nowhere]}}\n")
+    Path("one.yaml").write_text("title: One\nsystems: {made: {config: mine.yaml, set: [optimizer.learning_rate=1e30]}}\n")
     assert "polyglot train mine.yaml" in polyglot.refuses("experiment", "one.yaml")
     assert "no experiment named 'phrasebok'. Did you mean 'phrasebook'?" in polyglot.refuses("experiment", "phrasebok")
 
