@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from polyglot.distributed.processes import Processes
 from polyglot.errors import CheckpointError
 from polyglot.version import VERSION
 
@@ -61,8 +62,8 @@ class Checkpoint:
     @property
     def components(self) -> list[str]:
         """The names of all it holds."""
-        files = (file.removesuffix(".safetensors") for file in self.manifest["files"] if file.endswith(".safetensors") and file != TRAINING)
-        return sorted(files)
+        files = (file for file in self.manifest["files"] if file.endswith(".safetensors") and not _is_training(file))
+        return sorted(file.removesuffix(".safetensors") for file in files)
 
     def component(self, name: str) -> dict[str, Tensor]:
         """The parameters of one component. Raises CheckpointError when it is missing or damaged."""
@@ -70,9 +71,11 @@ class Checkpoint:
             raise CheckpointError(f"{self.path}: has no component {name!r}; it has {', '.join(self.components)}")
         return self._tensors(f"{name}.safetensors")
 
-    def training_tensors(self) -> dict[str, Tensor]:
-        """What the optimizer keeps for each parameter, named `component/parameter/quantity`."""
-        return self._tensors(TRAINING)
+    def training_tensors(self, components: Collection[str] | None = None) -> dict[str, Tensor]:
+        """What the optimizer keeps for each parameter, named `component/parameter/quantity`; of all components or of these."""
+        files = sorted(file for file in self.manifest["files"] if _is_training(file) and file != STATE)
+        everything = ((key, value) for file in files for key, value in self._tensors(file).items())
+        return {key: value for key, value in everything if components is None or key.partition("/")[0] in components}
 
     def training_state(self) -> dict[str, Any]:
         """Step, positions in the data, the best score so far."""
@@ -107,9 +110,13 @@ class Checkpoint:
 
 def digest(chosen: Sequence[Checkpoint]) -> str:
     """A hash of the parameters of one checkpoint or of several: the same parameters have the same."""
-    training = (TRAINING, STATE)
-    files = [sorted((name, sha256) for name, sha256 in one.manifest["files"].items() if name not in training) for one in chosen]
+    files = [sorted((name, sha256) for name, sha256 in one.manifest["files"].items() if not _is_training(name)) for one in chosen]
     return hashlib.sha256(json.dumps(files).encode()).hexdigest()
+
+
+def _is_training(file: str) -> bool:
+    """Whether a file is about training rather than a component: `training.json`, `training.safetensors`, `training.2.safetensors`."""
+    return file.partition(".")[0] == "training"
 
 
 def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter], *, where: str) -> None:
@@ -142,37 +149,77 @@ def write(
     training: Mapping[str, Tensor],
     state: Mapping[str, Any],
     configuration: Any,
+    processes: Processes = Processes(),
 ) -> Checkpoint:
     """Write a checkpoint below `folder`: all of it under a temporary name, synced, then renamed.
 
-    configuration: what the components were built from, as JSON can hold it. Raises CheckpointError when it cannot be written; what was
-    there before stays as it was.
+    components, training: what this process writes; each of several names other components. state: of the first one counts.
+    configuration: what the components were built from, as JSON can hold it. Raises CheckpointError, on all processes, when it cannot be
+    written; what was there before stays as it was.
     """
     path, temporary = folder / f"step-{step:08d}", folder / f".step-{step:08d}.writing"
-    checksums = {}
 
-    def put(file: str, content: bytes) -> None:
-        _write_synced(temporary / file, content)
-        checksums[file] = hashlib.sha256(content).hexdigest()
-
-    try:
+    def begin() -> None:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
-        for name, part in components.items():  # one after the other: no second copy of the whole model in memory
-            put(f"{name}.safetensors", save({key: _plain(one) for key, one in part.items()}))
-        put(TRAINING, save({key: _plain(one) for key, one in training.items()}))
-        put(STATE, json.dumps(state, indent=1).encode())
-        manifest = {"step": step, "version": VERSION, "configuration": configuration, "files": checksums}
-        _write_synced(temporary / MANIFEST, json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode())
+
+    def put_all() -> dict[str, str]:
+        own = {file: _put(temporary / file, content) for file, content in _files(components, training, part=processes.index)}
+        return own | ({STATE: _put(temporary / STATE, json.dumps(state, indent=1).encode())} if processes.main else {})
+
+    def complete() -> None:
+        _put(temporary / MANIFEST, json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode())
         _sync_folder(temporary)
         _put_in_place(temporary, path)
         _sync_folder(folder)
+
+    try:
+        _by_all(processes, begin if processes.main else None)
+        checksums = {file: one for own in _by_all(processes, put_all) for file, one in own.items()}
+        manifest = {"step": step, "version": VERSION, "configuration": configuration, "files": checksums}
+        _by_all(processes, complete if processes.main else None)
     except OSError as error:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if processes.main:
+            shutil.rmtree(temporary, ignore_errors=True)
         last = steps(folder)[-1:]
         kept = f"the last good one is step {last[0]}" if last else "there is no earlier one"
         raise CheckpointError(f"{path}: the checkpoint cannot be written: {error.strerror or error}; {kept}") from None
     return Checkpoint(path, manifest)
+
+
+def _by_all(processes: Processes, work: Callable[[], Any] | None) -> list[Any]:
+    """Done by every process that has something to do, and what it gave each; where one fails, all do."""
+    result = failed = None
+    try:
+        result = work() if work else None
+    except OSError as error:
+        failed = error.strerror or str(error)
+    everybody = processes.gather((result, failed), "its part of the checkpoint")
+    for _, problem in everybody:
+        if problem:
+            raise OSError(problem)
+    return [each for each, _ in everybody]
+
+
+def _files(
+    components: Mapping[str, Mapping[str, Tensor]], training: Mapping[str, Tensor], *, part: int
+) -> Iterator[tuple[str, bytes]]:
+    """One after the other: no second copy of the whole model in memory. part: the number of the process."""
+    for name, own in components.items():
+        yield f"{name}.safetensors", save({key: _plain(one) for key, one in own.items()})
+    if training or not part:
+        yield training_file(part), save({key: _plain(one) for key, one in training.items()})
+
+
+def training_file(part: int) -> str:
+    """What a process writes of the optimizer's numbers: those of the components that it writes."""
+    return f"training.{part}.safetensors" if part else TRAINING
+
+
+def _put(path: Path, content: bytes) -> str:
+    """Write a file; returns its SHA-256."""
+    _write_synced(path, content)
+    return hashlib.sha256(content).hexdigest()
 
 
 def _plain(tensor: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from polyglot.data.batching import BatchingConfig
 from polyglot.data.corpora import CORPORA
 from polyglot.data.filters import FilterConfig
 from polyglot.decoding.search import SearchConfig
+from polyglot.distributed.settings import ParallelConfig
 from polyglot.errors import ConfigError
 from polyglot.model.losses import LossesConfig
 from polyglot.model.model import ModelConfig
@@ -115,6 +116,8 @@ class ValidationConfig(ComponentConfig):
     """Pairs that are translated greedily and scored with BLEU, as patterns; also pairs that are not trained."""
     sentences: int = Field(500, ge=1)
     """How many sentences of a pair are looked at, at most."""
+    tasks: int | None = Field(None, ge=1)
+    """How many tasks' losses are looked at, at most, drawn by the seed; null for all."""
     best_by: Literal["loss", "bleu"] = "loss"
     """What makes a checkpoint the best one: the mean loss of the tasks that are no copies, or the mean BLEU of `bleu_pairs`."""
     patience: int | None = Field(None, ge=1)
@@ -170,6 +173,8 @@ class Config(ComponentConfig):
     """How the learning rate changes."""
     training: TrainingConfig
     """The training loop."""
+    parallel: ParallelConfig = ParallelConfig()
+    """How several processes share the work."""
     validation: ValidationConfig = ValidationConfig()
     """Looking at held-out text during training."""
     search: SearchConfig = SearchConfig()

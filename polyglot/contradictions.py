@@ -63,6 +63,10 @@ def contradictions(config: Config) -> Iterator[str]:
         for key in ("bleu_pairs", "best_by", "patience"):
             if getattr(config.validation, key) != type(config.validation).model_fields[key].default:
                 yield f"validation.{key}: needs held-out text, and data.valid names no corpus"
+    if config.parallel.placement == "partitioned" and config.parallel.tasks == "same":
+        yield "parallel.placement: 'partitioned' gives each process tasks of its own; it needs parallel.tasks 'mixed', found 'same'"
+    if config.parallel.placement == "partitioned" and getattr(config.training, "precision", None) == "fp16":
+        yield "parallel.placement: 'partitioned' cannot agree on the scale of 'fp16' losses; use training.precision 'bf16' or 'no'"
     if config.search.n_best > config.search.beam:
         yield f"search.n_best: {config.search.n_best} hypotheses cannot come from a beam of {config.search.beam}"
 

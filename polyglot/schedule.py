@@ -70,6 +70,12 @@ class Schedule:
         first = (step * processes + process) * self.config.tasks_per_update
         return [self.choose(active, first + number) for number in range(self.config.tasks_per_update)]
 
+    def at_own(self, step: int, own: Sequence[Task], *, process: int) -> list[Task]:
+        """The tasks of one update on a process that only has some of all; none where no phase has any of its own."""
+        active = [task for task in self.active(step) if task in own]
+        first = step * self.config.tasks_per_update
+        return [self.choose(active, first + number, process) for number in range(self.config.tasks_per_update) if active]
+
     def active(self, step: int) -> list[Task]:
         """The tasks that may train at this step."""
         phases = [pairs for phase, pairs in self._phases if phase.covers(step)]
@@ -82,11 +88,11 @@ class Schedule:
         trained = {task for step in turns for task in self.active(step)}
         return [task for task in self.tasks if task not in trained]
 
-    def choose(self, active: Sequence[Task], draw: int) -> Task:
-        """The task of the draw-th batch of the run: drawn by the shares."""
+    def choose(self, active: Sequence[Task], draw: int, process: int = 0) -> Task:
+        """The task of the draw-th batch of the run, or of what a process draws for itself: drawn by the shares."""
         shares = numpy.cumsum([self.share(task) for task in active])
         # One counter-based generator a draw: any draw is known without those before it.
-        point = numpy.random.Generator(numpy.random.Philox(key=self.seed, counter=[0, 0, 0, draw])).random() * shares[-1]
+        point = numpy.random.Generator(numpy.random.Philox(key=self.seed, counter=[0, 0, process, draw])).random() * shares[-1]
         return active[int(numpy.searchsorted(shares, point, side="right"))]
 
     def share(self, task: Task) -> float:
@@ -106,8 +112,11 @@ class Uniform(Schedule):
 class RoundRobin(Schedule):
     """One task after the other."""
 
-    def choose(self, active: Sequence[Task], draw: int) -> Task:
+    def choose(self, active: Sequence[Task], draw: int, process: int = 0) -> Task:
         return active[draw % len(active)]
+
+    def share(self, task: Task) -> float:
+        return 1.0
 
 
 @SCHEDULES.register("proportional")

@@ -15,7 +15,7 @@ import polyglot
 PACKAGE = Path(polyglot.__file__).parent
 FLOORS = [
     {"errors", "registry", "task", "shipped", "yaml_file", "problems", "version", "console", "process", "sharing"},
-    {"text", "layers", "batch"},
+    {"text", "layers", "batch", "distributed"},
     {"model", "data", "schedule", "optim"},
     {"decoding", "embedding"},  # below `config`, which holds the settings of the search
     {"config", "contradictions"},

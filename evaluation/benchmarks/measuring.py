@@ -86,7 +86,7 @@ def work_of_a_target_token(run: Path) -> float:
 
     opened = Run.open(run)
     config = load_config(run / "config.yaml")
-    dataset = build_datasets(config, corpora_of(config, config.data.train), opened.vocabularies, opened.normalisers)["en-de"]
+    dataset = build_datasets(config, corpora_of(config, config.data.train), opened.vocabularies, opened.normalisers, config.tasks)["en-de"]
     matrices = {
         name: sum(one.numel() for key, one in own.items() if one.dim() == 2 and "embedding" not in key)
         for name, own in build_model(config, opened.vocabularies, seed=None).component_parameters().items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +12,12 @@ from polyglot.cli import completion
 from polyglot.cli.program import Overrides, app, logger, screen
 
 if TYPE_CHECKING:
+    from polyglot.distributed.processes import Processes
     from polyglot.run import Run
+    from polyglot.training.trainer import Trainer
 
 
-@app.command(epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume")
+@app.command(epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume · polyglot train mine.yaml --processes 4")
 def train(
     config: Annotated[
         str,
@@ -27,8 +30,15 @@ def train(
     overrides: Overrides = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run exactly where its last checkpoint was written.")] = False,
+    number: Annotated[int, typer.Option("--processes", min=1, help="Train with so many processes on this machine, one for each device.")] = 1,
 ) -> None:
     """Train a set of language pairs."""
+    from polyglot.distributed.launch import is_launched, launch
+
+    if number > 1 and not dry_run and not is_launched():
+        if status := launch(number, [sys.executable, "-m", "polyglot", *sys.argv[1:]]):
+            raise typer.Exit(status)
+        return
     from polyglot.config import load_config
     from polyglot.run import Run
     from polyglot.training.plan import plan
@@ -36,29 +46,50 @@ def train(
     if dry_run:
         run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or ()))
         exists = None if resume else run.exists()
-        screen.print(*plan(run.config).tables(), sep="\n")
+        screen.print(*plan(run.config, number).tables(), sep="\n")
         if exists:
             logger.warning(exists)
         return
-    run = Run.reconfigure(config, overrides or ()) if resume else Run.create(load_config(config, overrides or ()))
-    train_run(run, resume=resume, reconfigured=bool(overrides))
+    from polyglot.distributed.processes import Processes
+
+    with Processes.together() as processes:
+        if resume:
+            run = Run.reconfigure(config, overrides or ())
+        else:
+            settings = load_config(config, overrides or ())
+            run = Run.create(settings) if processes.main else Run.of(settings)
+        trainer = _train(run, processes, resume=resume, reconfigured=bool(overrides))
+    _say_what_comes_next(trainer)
 
 
-def train_run(run: Run, *, resume: bool = False, reconfigured: bool = False) -> None:
-    """Train a run from its beginning or from its last checkpoint, and say what comes next."""
+def train_run(run: Run) -> None:
+    """Train a new run in this process, and say what comes next."""
+    from polyglot.distributed.processes import Processes
+
+    _say_what_comes_next(_train(run, Processes()))
+
+
+def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured: bool = False) -> Trainer:
+    """From the beginning or from the last checkpoint. Of several processes the first prepares what the others find on the disk."""
     from polyglot import checkpoint as checkpoints
     from polyglot.evaluate.validation import Validator
     from polyglot.training.start import build_trainer
 
-    with run.locked():
-        with nullcontext() if resume else run.removed_on_error():
-            trainer = build_trainer(run, Validator(run))
+    with run.locked() if processes.main else nullcontext():
+        with nullcontext() if resume or not processes.main else run.removed_on_error():
+            trainer = processes.first_by_main("preparation", lambda: build_trainer(run, Validator(run, processes), processes))
+            processes.meet("start")
         if resume and checkpoints.steps(run.checkpoints):
             trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
         start = trainer.progress.step
-        changed = run.reconfigured(lambda: trainer.progress.step > start) if reconfigured and resume else nullcontext()
-        with changed:  # only now that data and checkpoint agree with it
+        changes = reconfigured and resume and processes.main
+        with run.reconfigured(lambda: trainer.progress.step > start) if changes else nullcontext():  # now that data and checkpoint agree with it
             trainer.train()
+    return trainer
+
+
+def _say_what_comes_next(trainer: Trainer) -> None:
+    run = trainer.run
     logger.info(
         f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training"
     )

@@ -87,11 +87,15 @@ class BatchStream:
         self.last_indices = None
 
     def next(self) -> Batch:
+        return self.dataset.batch(self.take())
+
+    def take(self) -> NDArray[numpy.int64]:
+        """What the next batch is made of; enough where another process gathers it."""
         if self._index >= len(self._batches):  # beyond the end: a position from before the batches became larger
             self._begin(self._epoch + 1)
         self.last_indices = self._batches[self._index]
         self._index += 1
-        return self.dataset.batch(self.last_indices)
+        return self.last_indices
 
     def _begin(self, epoch: int) -> None:
         lengths = self.dataset.source_lengths, self.dataset.target_lengths

@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+import numpy
 import torch
 
 from polyglot.data.batching import ordered_batches
 from polyglot.data.dataset import TaskDataset
+from polyglot.distributed.processes import Processes
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.heldout import HeldOut
 from polyglot.evaluate.scores import Scorer
+from polyglot.evaluate.shared_model import SharedModel
 from polyglot.inference import Translator
 from polyglot.model.losses import TranslationLoss
 from polyglot.model.model import TranslationModel
 from polyglot.run import Run
-from polyglot.task import LanguagePair, match_pairs
+from polyglot.task import LanguagePair, Task, match_pairs
 from polyglot.validation import Validation
 
 logger = logging.getLogger("polyglot")
@@ -25,8 +28,9 @@ logger = logging.getLogger("polyglot")
 class Validator:
     """Makes of a model the function that the trainer is given."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, processes: Processes = Processes()) -> None:
+        """processes: share the work, and all learn of the whole."""
+        self.run, self.processes = run, processes
 
     def __call__(self, model: TranslationModel) -> Callable[[], Validation] | None:
         """What looks at the validation text of the run, or None where the run has none.
@@ -39,22 +43,33 @@ class Validator:
         text = HeldOut(run, config.data.valid, sentences=config.validation.sentences)
         text.check(config.pairs)
         given = {"filters": None, "seed": config.seed}
+        named = {task.name: task for task in self._drawn() if self._has_text(text, task.pair)}
         datasets = {
-            task.name: TaskDataset(task, text, run.vocabularies, run.normalisers, **given)
-            for task in config.tasks
-            if self._has_text(text, task.pair)
+            name: TaskDataset(task, text, run.vocabularies, run.normalisers, **given)
+            for name, task in named.items()
+            if task.source in model.encoders and task.target in model.decoders
         }
         wanted = match_pairs(config.validation.bleu_pairs, config.languages)
         if config.validation.best_by == "bleu":
             text.check(wanted)
         scored = [pair for pair in wanted if self._has_text(text, pair)]
         lines = {pair: text.lines(pair) for pair in scored}
+        shared = SharedModel(model, run, self.processes)
 
         def validate() -> Validation:
-            losses = {name: self._loss(model, dataset) for name, dataset in datasets.items()}
-            return Validation(losses, {str(pair): self._bleu(model, pair, *lines[pair]) for pair in scored})
+            losses = shared.each([task.pair for task in named.values()], lambda whole, pair: self._loss(whole, datasets[str(pair)]))
+            bleu = shared.each(scored, lambda whole, pair: self._bleu(whole, pair, *lines[pair]))
+            return Validation({str(pair): loss for pair, loss in losses.items()}, {str(pair): score for pair, score in bleu.items()})
 
         return validate
+
+    def _drawn(self) -> list[Task]:
+        """The tasks whose losses are looked at, the same every time."""
+        tasks, most = self.run.config.tasks, self.run.config.validation.tasks
+        if most is None or most >= len(tasks):
+            return tasks
+        chosen = numpy.random.default_rng(self.run.config.seed).choice(len(tasks), most, replace=False)
+        return [tasks[number] for number in sorted(chosen)]
 
     def _has_text(self, text: HeldOut, pair: LanguagePair) -> bool:
         reason = text.missing(pair)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from polyglot.batch import Batch
 from polyglot.sharing import SharingConfig, components_of
+from polyglot.task import LanguagePair
 
 
-def count_by_component(
-    batches: Iterable[Batch], components: Iterable[str], sharing: SharingConfig, *, count: Callable[[Batch], int]
-) -> dict[str, int]:
-    """How much trains each component, in what `count` gives of a batch: target tokens or sentences. What nobody trains is absent."""
+def count_by_component(batches: Iterable[tuple[LanguagePair, int]], components: Iterable[str], sharing: SharingConfig) -> dict[str, int]:
+    """How much trains each component, in target tokens or sentences; what nobody trains is absent. batches: the pair and the count of each."""
     counts: Counter[str] = Counter()
-    for batch in batches:
-        counts.update(dict.fromkeys(components_of(batch.task.pair, sharing), count(batch)))
+    for pair, count in batches:
+        counts.update(dict.fromkeys(components_of(pair, sharing), count))
     return {name: counts[name] for name in components if name in counts}
 
 

@@ -29,11 +29,11 @@ def count(model: TranslationModel) -> dict[str, int]:
     return {name: sum(each.numel() for each in own.values()) for name, own in model.component_parameters().items()}
 
 
-def of_parameters(config: Config, parameters: Mapping[str, int]) -> dict[str, int]:
-    """Bytes by purpose of what grows with the parameters, which are counted by component."""
+def of_parameters(config: Config, parameters: Mapping[str, int], *, trained_at_once: int) -> dict[str, int]:
+    """Bytes by purpose of what grows with the parameters, which are counted by component. trained_at_once: tasks of an update."""
     total = sum(parameters.values())
     own = lambda pair: sum(parameters.get(name, 0) for name in components_of(pair, config.sharing))  # noqa: E731
-    gradients = max(own(task.pair) for task in config.tasks) * config.schedule.tasks_per_update
+    gradients = max(own(task.pair) for task in config.tasks) * trained_at_once
     return {"parameters": 4 * total, "optimizer": 4 * _kept(config) * total, "gradients": 4 * min(gradients, total)}
 
 
@@ -50,9 +50,9 @@ def of_activations(config: Config, datasets: Mapping[str, TaskDataset]) -> int:
     return 4 * 16 * widest * (layers + model.embedding.size)
 
 
-def in_words(config: Config) -> dict[str, str]:
+def in_words(config: Config, *, trained_at_once: int) -> dict[str, str]:
     """What the bytes are of, by purpose."""
-    kept, batches, optimizer = _kept(config), config.schedule.tasks_per_update, config.optimizer.type
+    kept, batches, optimizer = _kept(config), trained_at_once, config.optimizer.type
     numbers = f"{kept} number{'s' if kept > 1 else ''} of {optimizer} for each parameter"
     return {
         "parameters": "4 bytes each",

@@ -18,6 +18,7 @@ from polyglot.run import Run
 from polyglot.task import LanguagePair, match_pairs
 from polyglot.training.initial import Initial, freeze
 from polyglot.training.memory import MEBIBYTE, PROGRAM, count, in_words, more_than_there_is, of_activations, of_parameters
+from polyglot.training.placement import Placement, place
 from polyglot.training.start import (
     build_datasets,
     build_model,
@@ -41,10 +42,17 @@ class Plan:
     datasets: dict[str, TaskDataset]
     parameters: dict[str, int]
     """by component"""
+    placement: Placement
 
     def memory(self) -> dict[str, int]:
-        """Bytes by purpose, estimated."""
-        return of_parameters(self.config, self.parameters) | {"activations": of_activations(self.config, self.datasets)}
+        """Bytes by purpose, estimated; of several processes those of the largest."""
+        largest = max(map(self.parameters_of, range(self.placement.processes)), key=lambda own: sum(own.values()))
+        parameters = of_parameters(self.config, largest, trained_at_once=self.placement.trained_at_once)
+        return parameters | {"activations": of_activations(self.config, self.datasets)}
+
+    def parameters_of(self, process: int) -> dict[str, int]:
+        """How many parameters a process has, by component."""
+        return {name: count for name, count in self.parameters.items() if process in self.placement.holders(name)}
 
     def tables(self) -> Iterator[Table]:
         """For the terminal."""
@@ -64,8 +72,16 @@ class Plan:
         components.add_section()
         components.add_row("all", f"{sum(self.parameters.values()):,}")
         yield components
-        memory = Table("memory for", "MiB", "which is", title="Memory of training, estimated")
-        sizes, made_of = self.memory(), in_words(self.config)
+        several = self.placement.processes > 1
+        if several:
+            processes = Table("process", "tasks", "parameters", title="Processes")
+            for process in range(self.placement.processes):
+                parameters = sum(self.parameters_of(process).values())
+                processes.add_row(str(process), f"{len(self.placement.tasks(process)):,}", f"{parameters:,}")
+            yield processes
+        title = "Memory of training, estimated" + (", of one process" if several else "")
+        memory = Table("memory for", "MiB", "which is", title=title)
+        sizes, made_of = self.memory(), in_words(self.config, trained_at_once=self.placement.trained_at_once)
         for purpose, size in sizes.items():
             memory.add_row(purpose, f"{size / MEBIBYTE:,.0f}", made_of[purpose])
         memory.add_section()
@@ -73,8 +89,8 @@ class Plan:
         yield memory
 
 
-def plan(config: Config) -> Plan:
-    """Check a configuration with its data and this machine; nothing is written but the cache of the text."""
+def plan(config: Config, processes: int = 1) -> Plan:
+    """Check a configuration with its data and this machine; nothing is written but the cache of the text. processes: that shall train."""
     check_machine(config)
     corpora = corpora_of(config, config.data.train)
     _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
@@ -85,14 +101,14 @@ def plan(config: Config) -> Plan:
     normalisers = Run.of(config).normalisers
     initial = Initial(config) if config.initialize else None
     vocabularies = initial_vocabularies(config, corpora, normalisers, initial, languages=config.languages)
-    datasets = build_datasets(config, corpora, vocabularies, normalisers)
-    build_schedule(config, datasets)
+    datasets = build_datasets(config, corpora, vocabularies, normalisers, config.tasks)
+    placement = place(build_schedule(config, {name: len(dataset) for name, dataset in datasets.items()}), config, processes)
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
     if initial:
         initial.check_shapes(model)
     freeze(model, config.freeze, config.tasks)
-    found = Plan(config, {language: len(each) for language, each in vocabularies.items()}, datasets, count(model))
+    found = Plan(config, {language: len(each) for language, each in vocabularies.items()}, datasets, count(model), placement)
     if more := more_than_there_is(found.memory()):
         logger.warning(more)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from polyglot.config import Config
 from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
+from polyglot.distributed.processes import Processes
 from polyglot.errors import CheckpointError, ConfigError, DataError
 from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
@@ -23,11 +25,12 @@ from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.schedule import SCHEDULES, Schedule
-from polyglot.task import LanguagePair
+from polyglot.task import LanguagePair, Task
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.initial import Initial, freeze
 from polyglot.training.memory import count, more_than_there_is, of_parameters
+from polyglot.training.placement import place
 from polyglot.training.trainer import Trainer
 from polyglot.validation import Validation
 
@@ -62,7 +65,9 @@ def check_test_text(config: Config) -> None:
 
 def directions(config: Config) -> list[LanguagePair]:
     """From every language with an encoder into every one with a decoder."""
-    return list(dict.fromkeys(LanguagePair(one.source, other.target) for one in config.pairs for other in config.pairs))
+    pairs = config.pairs
+    sources, targets = dict.fromkeys(pair.source for pair in pairs), dict.fromkeys(pair.target for pair in pairs)
+    return [LanguagePair(source, target) for source in sources for target in targets]
 
 
 def build_vocabularies(
@@ -90,17 +95,17 @@ def initial_vocabularies(
 
 
 def build_datasets(
-    config: Config, corpora: Corpora, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser]
+    config: Config, corpora: Corpora, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser], tasks: Sequence[Task]
 ) -> dict[str, TaskDataset]:
-    """The sentences of every task, by its name."""
+    """The sentences of each task, by its name."""
     given = {"filters": config.data.filter, "seed": config.seed}
-    return {task.name: TaskDataset(task, corpora, vocabularies, normalisers, **given) for task in config.tasks}
+    return {task.name: TaskDataset(task, corpora, vocabularies, normalisers, **given) for task in tasks}
 
 
-def build_schedule(config: Config, datasets: Mapping[str, TaskDataset]) -> Schedule:
-    """The schedule of a run; tasks that its phases leave no step to are said."""
-    sizes = {task.pair: len(datasets[task.name]) for task in config.tasks}
-    schedule = SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, sizes=sizes, seed=config.seed)
+def build_schedule(config: Config, sizes: Mapping[str, int]) -> Schedule:
+    """The schedule of a run; tasks that its phases leave no step to are said. sizes: sentences of each task, by its name."""
+    given = {"sizes": {task.pair: sizes[task.name] for task in config.tasks}, "seed": config.seed}
+    schedule = SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, **given)
     if never := schedule.never(steps=config.training.steps):
         logger.warning(
             f"schedule.phases: {', '.join(task.name for task in never)} will not train at all, "
@@ -110,10 +115,13 @@ def build_schedule(config: Config, datasets: Mapping[str, TaskDataset]) -> Sched
     return schedule
 
 
-def build_model(config: Config, vocabularies: Mapping[str, Vocabulary], *, seed: int | None) -> TranslationModel:
-    """The model of a run; on the meta device it costs nothing and can still be counted."""
+def build_model(
+    config: Config, vocabularies: Mapping[str, Vocabulary], *, seed: int | None, pairs: Sequence[LanguagePair] | None = None
+) -> TranslationModel:
+    """The model of a run, or the part of it that these pairs need; on the meta device it costs nothing and can still be counted."""
     sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
-    return TranslationModel(config.model, vocabulary_sizes=sizes, pairs=config.pairs, seed=seed, sharing=config.sharing)
+    pairs = config.pairs if pairs is None else pairs
+    return TranslationModel(config.model, vocabulary_sizes=sizes, pairs=pairs, seed=seed, sharing=config.sharing)
 
 
 def check_machine(config: Config) -> None:
@@ -126,7 +134,9 @@ def check_machine(config: Config) -> None:
         raise ConfigError(f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another")
 
 
-def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[], Validation] | None]) -> Trainer:
+def build_trainer(
+    run: Run, validator: Callable[[TranslationModel], Callable[[], Validation] | None], processes: Processes = Processes()
+) -> Trainer:
     """Everything a run needs to train; vocabularies are read from the run directory, those it lacks are learnt and put there.
 
     Raises CheckpointError when one is gone that checkpoints were trained with.
@@ -141,34 +151,51 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     missing = [language for language in config.languages if language not in run.vocabularies]
     if missing and checkpoints.steps(run.checkpoints):
         raise CheckpointError(f"{run.vocabulary_file(missing[0])}: no such file, but the checkpoints were trained with it; put it back")
+    if missing and not processes.main:
+        raise CheckpointError(
+            f"{run.path}: process {processes.index} on {platform.node()} does not see what the first process has written there; "
+            "put the run where all machines see the same folder"
+        )
     fresh = not checkpoints.steps(run.checkpoints)
     initial = Initial(config) if fresh and config.initialize else None
     learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
     vocabularies = {**run.vocabularies, **learnt}
     run.vocabularies = {language: vocabularies[language] for language in config.languages}
-    datasets = build_datasets(config, corpora, run.vocabularies, run.normalisers)
+    partitioned = config.parallel.placement == "partitioned" and processes.number > 1
+    text = corpora, run.vocabularies, run.normalisers
+    # All are looked at, where memory shall not hold them all by the first process alone: a process's share depends on the sizes.
+    datasets = build_datasets(config, *text, config.tasks if processes.main or not partitioned else ())
+    sizes = {name: len(dataset) for name, dataset in datasets.items()}
+    placement = place(build_schedule(config, processes.tell(f"sizes/{run.path}", sizes) if partitioned else sizes), config, processes.number)
+    tasks = placement.tasks(processes.index)
     for name, dataset in datasets.items():
         dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
         logger.info(f"task {name}: {len(dataset)} sentences" + (f", left out: {dropped}" if dropped else ""))
+    if not placement.everywhere:
+        least, most = placement.departure()
+        logger.info(f"tasks are drawn from {least:.2f} to {most:.2f} times as often as the schedule says, as they are divided over processes")
+        datasets = {task.name: datasets[task.name] for task in tasks} if processes.main else build_datasets(config, *text, tasks)
+    pairs = placement.pairs(processes.index)
     with torch.device("meta"):
-        needed = of_parameters(config, count(build_model(config, run.vocabularies, seed=None)))
-    if more := more_than_there_is(needed):
+        parameters = count(build_model(config, run.vocabularies, seed=None, pairs=pairs))
+    if more := more_than_there_is(of_parameters(config, parameters, trained_at_once=placement.trained_at_once)):
         logger.warning(more)
-    model = build_model(config, run.vocabularies, seed=config.seed)
+    model = build_model(config, run.vocabularies, seed=config.seed, pairs=pairs)
     if initial:
         initial.check(run.vocabularies)
         initial.load_into(model)
-    freeze(model, config.freeze, config.tasks)
+    freeze(model, config.freeze, tasks)
     trainer = Trainer(
         run,
         model=model,
         optimizer=OPTIMIZERS.build(config.optimizer, parameters=[one for one in model.parameters() if one.requires_grad]),
         learning_rate=LEARNING_RATES.build(config.learning_rate_schedule, steps=config.training.steps),
-        schedule=build_schedule(config, datasets),
+        placement=placement,
         streams={name: BatchStream(dataset, config.batching, seed=config.seed) for name, dataset in datasets.items()},
         criterion=Criterion(config.losses),
         accelerator=accelerator,
         validate=validator(model),
+        processes=processes,
     )
     for language, vocabulary in learnt.items():  # last: a start that fails leaves none behind for other settings to find
         vocabulary.save(run.vocabulary_file(language))

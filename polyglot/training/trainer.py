@@ -21,14 +21,17 @@ from polyglot import checkpoint as checkpoints
 from polyglot.batch import Batch
 from polyglot.checkpoint import Checkpoint
 from polyglot.data.batching import BatchStream
+from polyglot.distributed.processes import Processes
 from polyglot.errors import CheckpointError, TrainingError
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LearningRate
 from polyglot.run import Run
-from polyglot.schedule import Schedule
-from polyglot.training.gradients import clip, count_by_component, to_means
+from polyglot.sharing import components_of
+from polyglot.training.gradients import count_by_component, to_means
 from polyglot.training.log import Log
+from polyglot.training.parallel import Alone, Exchange
+from polyglot.training.placement import Entry, Placement
 from polyglot.training.progress import Progress
 from polyglot.validation import Validation
 
@@ -59,19 +62,21 @@ class Trainer:
         model: TranslationModel,
         optimizer: torch.optim.Optimizer,
         learning_rate: LearningRate,
-        schedule: Schedule,
+        placement: Placement,
         streams: Mapping[str, BatchStream],
         criterion: Criterion,
         accelerator: Accelerator,
         validate: Callable[[], Validation] | None,
+        processes: Processes = Processes(),
     ) -> None:
         """streams: by task name. validate: looks at held-out text; None when there is none."""
-        self.run, self.settings, self.accelerator = run, run.config.training, accelerator
+        self.run, self.settings, self.accelerator, self.processes = run, run.config.training, accelerator, processes
         self.model = model.to(accelerator.device)
         self.optimizer = accelerator.prepare_optimizer(optimizer)
-        self.learning_rate, self.schedule, self.streams = learning_rate, schedule, streams
+        self.learning_rate, self.placement, self.streams = learning_rate, placement, streams
         self.criterion, self.validate = criterion, validate
         self.parameters = self.model.component_parameters()
+        self.exchange = self._exchange()
         self.base_rates = [group["lr"] for group in optimizer.param_groups]
         self.progress = Progress()
         self.pending: list[Trained] = []
@@ -84,7 +89,7 @@ class Trainer:
         """Go on until the last step, an early stop, or an interruption; every end leaves a checkpoint."""
         progress, settings = self.progress, self.settings
         with self._log() as self.log, self._interruptible():
-            while progress.step < settings.steps and not self.interrupted and not self._out_of_patience():
+            while progress.step < settings.steps and not self._asked_to_end() and not self._out_of_patience():
                 started = time.perf_counter()
                 norm = self.update()
                 progress.step += 1
@@ -98,29 +103,36 @@ class Trainer:
                 if self._due(settings.checkpoint.every):
                     self.save()
             self.save()
+        self.interrupted = self._asked_to_end()
 
     def update(self) -> Tensor:
         """One step: batches of the scheduled tasks, their gradients, the optimizer. Returns the gradient norm on the device."""
         step = self.progress.step
-        torch.manual_seed(zlib.crc32(f"{self.run.config.seed}/{step}/{self.accelerator.process_index}".encode()))
         self._set_learning_rate(step)
-        place = {"process": self.accelerator.process_index, "processes": self.accelerator.num_processes}
-        batches = [self._next_batch(task.name) for task in self.schedule.at(step, **place)]
-        count = self.criterion.count
-        counts = count_by_component(batches, self.parameters, self.run.config.sharing, count=count)
-        total = sum(map(count, batches))
+        plan = self.placement.at(step)
+        batches = self._next_batches(plan)
+        parts = {number: self.criterion.count(batch) for number, (batch, _) in batches.items()}
+        parts = self.exchange.begin(step, plan, parts, stop=self.interrupted)
+        total = sum(parts.values())
         self.model.train()
-        for batch in batches:
+        for number, (batch, indices) in batches.items():
+            self._seed(step, number)
             with self.accelerator.autocast():
                 losses = self.criterion(self.model(batch), batch)
-            self.accelerator.backward(losses.total * (count(batch) / total))
-            self._remember(batch, losses)
+            with self.exchange.backward_of(number):
+                self.accelerator.backward(losses.total * (parts[number] / total))
+            self._remember(batch, losses, indices)
+        self.exchange.finish()
+        pairs = ((plan[number][1].pair, part) for number, part in parts.items())
+        counts = count_by_component(pairs, self.parameters, self.run.config.sharing)
         to_means(self.parameters, counts, total=total)
-        trained = [parameter for name in counts for parameter in self.parameters[name].values() if parameter.grad is not None]
+        trained = {name: {key: one for key, one in self.parameters[name].items() if one.grad is not None} for name in counts}
         self.accelerator.unscale_gradients(self.optimizer)
-        norm = clip(trained, self.settings.clip_norm)
+        norm = self.exchange.clip(trained, self.settings.clip_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        if (every := self.run.config.parallel.verify) and (step + 1) % every == 0:
+            self.exchange.verify(sorted({name for _, task in plan for name in components_of(task.pair, self.run.config.sharing)}))
         return norm
 
     def save(self) -> None:
@@ -128,24 +140,28 @@ class Trainer:
         if self.saved == self.progress.step:
             return
         self._check_numbers()
+        texts = self._texts_of_all()
         checkpoint = checkpoints.write(
             self.run.checkpoints,
             step=self.progress.step,
-            components=self.parameters,
+            components=self._owned(self.parameters),
             training=self._optimizer_tensors(),
             state={
                 "progress": self.progress.to_dict(),
-                "positions": {name: stream.position for name, stream in self.streams.items()},
-                "data": {name: stream.dataset.fingerprint for name, stream in self.streams.items()},
+                "positions": {name: position for name, (position, _) in texts.items()},
+                "data": {name: fingerprint for name, (_, fingerprint) in texts.items()},
                 "optimizer": self.run.config.optimizer.type,
+                "processes": self.processes.number,
                 "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(),
             },
             configuration=self.run.built_from,
+            processes=self.processes,
         )
-        self.saved = self.progress.step
-        if self.progress.best and self.progress.best["step"] == self.progress.step:
-            checkpoints.mark_best(self.run.checkpoints, self.progress.best)
-        checkpoints.prune(self.run.checkpoints, keep=self.settings.checkpoint.keep)
+        self._saved_at(self.progress.step)
+        if self.processes.main:
+            if self.progress.best and self.progress.best["step"] == self.progress.step:
+                checkpoints.mark_best(self.run.checkpoints, self.progress.best)
+            checkpoints.prune(self.run.checkpoints, keep=self.settings.checkpoint.keep)
         self.log.write(f"step {self.progress.step} · checkpoint in {checkpoint.path}", step=self.progress.step, kind="checkpoint")
 
     def resume(self, checkpoint: Checkpoint) -> None:
@@ -164,21 +180,26 @@ class Trainer:
             )
         checkpoint.load_into(self.parameters)
         named = {f"{component}/{name}": one for component, own in self.parameters.items() for name, one in own.items()}
-        for key, value in checkpoint.training_tensors().items():
+        for key, value in checkpoint.training_tensors(self.parameters).items():
             name, _, quantity = key.rpartition("/")
             # Fused optimizers keep the step count beside the parameter too.
             self.optimizer.state[named[name]][quantity] = value.to(named[name].device, copy=True)
         if self.accelerator.scaler and state.get("scaler"):
             self.accelerator.scaler.load_state_dict(state["scaler"])
         self.progress = Progress.from_dict(state["progress"])
-        self.saved = self.progress.step
+        self._saved_at(self.progress.step)
         best = self.progress.best
-        if best and best["step"] in checkpoints.steps(self.run.checkpoints) and best["step"] != checkpoints.best_step(self.run.checkpoints):
+        if self.processes.main and best and best["step"] in checkpoints.steps(self.run.checkpoints) and best["step"] != checkpoints.best_step(self.run.checkpoints):
             checkpoints.mark_best(self.run.checkpoints, best)  # it comes after the checkpoint, and somebody was stopped between the two
-        for name, position in state["positions"].items():
-            self.streams[name].seek(position)
+        for name, stream in self.streams.items():
+            stream.seek(state["positions"][name])
+        if (before := state.get("processes", 1)) != self.processes.number:
+            logger.warning(
+                f"{checkpoint.path}: was written by {_count(before)} and goes on with {_count(self.processes.number)}: every text goes on "
+                "where it was, but an update has another number of batches from here on, and other tasks are drawn"
+            )
         written = state.get("data", {})  # older checkpoints do not say
-        if changed := [name for name, value in written.items() if value != self.streams[name].dataset.fingerprint]:
+        if changed := [name for name, own in self.streams.items() if name in written and written[name] != own.dataset.fingerprint]:
             logger.warning(
                 f"{checkpoint.path}: the training text of {', '.join(changed)} is not what it was when this was written; "
                 "the run goes on at the same place in the text of now, so some sentences of this epoch may come twice or not at all"
@@ -186,9 +207,19 @@ class Trainer:
 
     # The loop's calls, in its order -----------------------------------------------------------------------------------------
 
+    def _exchange(self) -> Alone | Exchange:
+        if self.processes.number == 1:
+            return Alone()
+        config = self.run.config
+        return Exchange(self.processes, self.placement, self.parameters, config.sharing, bucket=config.parallel.bucket)
+
     def _log(self) -> Log:
         start, seconds = self.progress.step, self.progress.seconds
         return Log(self.run.log, accelerator=self.accelerator, steps=self.settings.steps, start=start, seconds=seconds)
+
+    def _asked_to_end(self) -> int:
+        """The signal that did; among several processes what all have heard of, so that they end at the same step."""
+        return self.interrupted if self.processes.number == 1 else self.exchange.stop
 
     def _due(self, every: int) -> bool:
         return self.progress.step % every == 0 or self.progress.step == self.settings.steps
@@ -201,12 +232,25 @@ class Trainer:
         for group, base in zip(self.optimizer.param_groups, self.base_rates):
             group["lr"] = base * self.learning_rate.factor(step)
 
-    def _next_batch(self, task: str) -> Batch:
-        return self.streams[task].next().to(self.accelerator.device)
+    def _next_batches(self, plan: Sequence[Entry]) -> dict[int, tuple[Batch, Any]]:
+        """The batches of this process by their number in the plan, and what each is made of; the others' are passed over.
 
-    def _remember(self, batch: Batch, losses: Losses) -> None:
+        So the streams of every process are where those of one alone would be.
+        """
+        batches = {}
+        for number, (process, task) in enumerate(plan):
+            if task.name in self.streams:
+                indices = self.streams[task.name].take()
+                if process == self.processes.index:
+                    batches[number] = self.streams[task.name].dataset.batch(indices).to(self.accelerator.device), indices
+        return batches
+
+    def _seed(self, step: int, number: int) -> None:
+        """Each batch of an update has random numbers of its own, whichever process it is on."""
+        torch.manual_seed(zlib.crc32(f"{self.run.config.seed}/{step}/{number}".encode()))
+
+    def _remember(self, batch: Batch, losses: Losses, indices: Any) -> None:
         terms = {name: term.detach() for name, term in losses.terms.items()}
-        indices = self.streams[batch.task.name].last_indices
         self.pending.append(Trained(self.progress.step + 1, batch.task.name, batch.target_tokens, indices, terms))
 
     def _look_at_losses(self, norm: Tensor | None, *, flush: bool = False) -> None:
@@ -217,20 +261,27 @@ class Trainer:
         if norm is not None:
             self.norms.append((self.progress.step, norm))
         due = norm is not None and self._due(self.settings.log_every)
-        if not due and not flush and self.accelerator.device.type != "cpu":
+        if not due and not flush and (self.accelerator.device.type != "cpu" or self.processes.number > 1):
             return
         (pending, self.pending), (norms, self.norms) = (self.pending, []), (self.norms, [])
         numbers = [term.float() for batch in pending for term in batch.terms.values()] + [norm.float() for _, norm in norms]
         values = iter(torch.stack(numbers).tolist() if numbers else [])
+        seen, problems = [], []
         for batch in pending:
             losses = {name: next(values) for name in batch.terms}
+            seen.append((batch.task, losses, batch.tokens))
             if not all(map(math.isfinite, losses.values())):
-                raise TrainingError(self._not_a_number("the loss", losses, [batch]))
-            self.log.window.add(batch.task, losses, batch.tokens)
-            self.progress.tokens[batch.task] = self.progress.tokens.get(batch.task, 0) + batch.tokens
+                problems.append(self._not_a_number("the loss", losses, [batch]))
         for (step, _), value in zip(norms, values):
-            if not math.isfinite(value) and self.settings.precision != "fp16":  # there the scaler skips such a step
-                raise TrainingError(self._not_a_number("the gradient", {"norm": value}, [batch for batch in pending if batch.step == step]))
+            own = [batch for batch in pending if batch.step == step]
+            if not math.isfinite(value) and own and self.settings.precision != "fp16":  # there the scaler skips such a step
+                problems.append(self._not_a_number("the gradient", {"norm": value}, own))
+        everybody = self.processes.gather((seen, problems[:1]), "the losses of the others")
+        for problem in (one for _, found in everybody for one in found):
+            raise TrainingError(problem)
+        for task, losses, tokens in (one for own, _ in everybody for one in own):
+            self.log.window.add(task, losses, tokens)
+            self.progress.tokens[task] = self.progress.tokens.get(task, 0) + tokens
 
     def _report(self, norm: Tensor) -> None:
         """A line of the log; the losses of its steps have been read."""
@@ -248,13 +299,17 @@ class Trainer:
     def _check_numbers(self) -> None:
         """Raises TrainingError rather than judge or keep what a step spoilt: what is no number, and parameters beyond DIVERGED."""
         self._look_at_losses(None, flush=True)
+        for problem in self.processes.gather(next(self._spoilt(), None), "the parameters of the others"):
+            if problem:
+                raise TrainingError(f"step {self.progress.step}: {problem}; {self._what_to_do()}")
+
+    def _spoilt(self) -> Iterator[str]:
         for name, own in self.parameters.items():
             largest = torch.stack([parameter.detach().abs().max() for parameter in own.values()]).max().item()  # NaN when one is NaN
             if not math.isfinite(largest):
-                raise TrainingError(f"step {self.progress.step}: the parameters of {name} are no longer numbers; {self._what_to_do()}")
-            if largest > DIVERGED:
-                grown = f"training has diverged, the parameters of {name} grew to {largest:.1e}"
-                raise TrainingError(f"step {self.progress.step}: {grown}; {self._what_to_do()}")
+                yield f"the parameters of {name} are no longer numbers"
+            elif largest > DIVERGED:
+                yield f"training has diverged, the parameters of {name} grew to {largest:.1e}"
 
     def _what_to_do(self) -> str:
         kept = checkpoints.steps(self.run.checkpoints)
@@ -276,11 +331,25 @@ class Trainer:
         if better:
             self.save()
 
+    def _saved_at(self, step: int) -> None:
+        self.saved = step
+        self.processes.kept = f"the last checkpoint is step {step}"
+
+    def _texts_of_all(self) -> dict[str, tuple[dict[str, int], str]]:
+        """Where each task is in its text, and what that text is, by task in their order; also those of other processes alone."""
+        own = {name: (stream.position, stream.dataset.fingerprint) for name, stream in self.streams.items()}
+        found = {name: text for texts in self.processes.gather(own, "where the texts are") for name, text in texts.items()}
+        return {task.name: found[task.name] for task in self.run.config.tasks}
+
+    def _owned(self, components: Mapping[str, Any]) -> dict[str, Any]:
+        """What this process writes: the first that has a component does."""
+        return {name: own for name, own in components.items() if self.placement.holders(name)[0] == self.processes.index}
+
     def _optimizer_tensors(self) -> dict[str, Tensor]:
         state = self.optimizer.state
         return {
             f"{component}/{name}/{quantity}": value
-            for component, parameters in self.parameters.items()
+            for component, parameters in self._owned(self.parameters).items()
             for name, parameter in parameters.items()
             for quantity, value in state.get(parameter, {}).items()
             if isinstance(value, Tensor)
@@ -303,3 +372,7 @@ class Trainer:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _count(processes: int) -> str:
+    return "one process" if processes == 1 else f"{processes} processes"

@@ -41,6 +41,16 @@ def test_losses_are_per_token_of_the_first_sentences(sentences: int, tmp_path: P
     assert losses["de-en"] == pytest.approx(-sum(log_probabilities) / tokens, rel=1e-5)
 
 
+def test_some_of_the_tasks_are_enough(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path, validation={"tasks": 2})
+    model = tiny_model(run)
+    validate = Validator(run)(model)
+    losses = validate().losses
+    assert len(losses) == 2 and losses == validate().losses == Validator(run)(model)().losses
+    everything = Validator(tiny_run(tmp_path, "all"))(model)().losses
+    assert len(everything) == 4 and losses.items() <= everything.items()
+
+
 def test_bleu_is_that_of_greedy_translations_also_zero_shot(tmp_path: Path) -> None:
     run = tiny_run(tmp_path, validation={"sentences": 3, "bleu_pairs": ["de-fr", "fr-en"]})
     model = tiny_model(run)

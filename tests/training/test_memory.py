@@ -60,5 +60,5 @@ def test_a_start_says_it_before_the_model_is_built(machine, tmp_path, caplog):
 @pytest.mark.parametrize("batches", [1, 2, 1000])
 def test_gradients_are_those_of_some_components_and_never_more_than_all(batches, tmp_path):
     config = load_config(write_config(tmp_path, schedule={"tasks_per_update": batches}))
-    found = memory.of_parameters(config, dict.fromkeys(config.components, 10))
+    found = memory.of_parameters(config, dict.fromkeys(config.components, 10), trained_at_once=config.schedule.tasks_per_update)
     assert found["gradients"] == 4 * 10 * min(3 * batches, len(config.components))

@@ -52,9 +52,9 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
         assert f"{planned.parameters[component]:,}" in shown
     assert str(LINES) in shown and f"{sum(planned.parameters.values()):,}" in shown
     memory = planned.memory()
-    assert all(size > 0 for size in memory.values()) and memory.keys() == in_words(planned.config).keys()
+    assert all(size > 0 for size in memory.values()) and memory.keys() == in_words(planned.config, trained_at_once=planned.placement.trained_at_once).keys()
     assert f"{sum(memory.values()) / 2**20:,.0f}" in shown.split("Memory of training")[1].split("│ all ")[1].splitlines()[0]
-    assert all(words in shown for words in in_words(planned.config).values())
+    assert all(words in shown for words in in_words(planned.config, trained_at_once=planned.placement.trained_at_once).values())
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
 def test_memory_of_optimizers(optimizer, kept, words, tmp_path):
     planned = plan(load_config(write_config(tmp_path, optimizer=optimizer)))
     assert planned.memory()["optimizer"] == 4 * kept * sum(planned.parameters.values())
-    assert in_words(planned.config)["optimizer"].startswith(words)
+    assert in_words(planned.config, trained_at_once=planned.placement.trained_at_once)["optimizer"].startswith(words)
 
 
 def test_it_leaves_no_run_behind(tmp_path):

@@ -60,7 +60,7 @@ def test_each_component_gets_the_weighted_mean_of_who_trained_it(pairs, tied, pe
     settings = {"losses": {"per": per}, "batching": {"by": "tokens", "size": 80}}
     run = tiny_run(tmp_path, schedule=schedule, model={"embedding": {"tie_sides": tied}}, **settings, **PLAIN)
     trainer, twin = trainer_of(run), trainer_of(run)
-    batches = [twin.streams[task.name].next() for task in twin.schedule.at(0)]
+    batches = [twin.streams[task.name].next() for _, task in twin.placement.at(0)]
     assert len({SHARE[per](batch) for batch in batches}) > 1, "equal weights would show nothing"
     before = snapshot(trainer)
     trainer.model.train()
@@ -88,8 +88,8 @@ def test_the_parts_of_a_batch_are_the_batch(per):
     total = SHARE[per](whole)
     for part in parts:
         (criterion(model(part), part).total * (SHARE[per](part) / total)).backward()
-    parameters = model.component_parameters()
-    to_means(parameters, count_by_component(parts, parameters, model.sharing, count=criterion.count), total=total)
+    parameters, counts = model.component_parameters(), [(part.task.pair, criterion.count(part)) for part in parts]
+    to_means(parameters, count_by_component(counts, parameters, model.sharing), total=total)
     for name, gradient in expected.items():
         assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-6), name
 
@@ -115,7 +115,7 @@ def test_only_the_components_of_the_tasks_change(optimizer, tied, tmp_path):
     trainer.optimizer.step = looks
     for number in range(20):
         before = snapshot(trainer)
-        pairs = [task.pair for task in trainer.schedule.at(number)]
+        pairs = [task.pair for _, task in trainer.placement.at(number)]
         trainer.update()
         trainer.progress.step += 1
         expected = {name for pair in pairs for name in components_of(pair)} & trainer.parameters.keys()

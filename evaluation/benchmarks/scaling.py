@@ -1,0 +1,238 @@
+"""What many languages and several processes cost: steps, starts, memory, and the throughput of two processes beside one.
+
+    python evaluation/benchmarks/scaling.py WORK
+
+The text is made up, each language with words of its own. Every language is trained with the first one, both ways. Figures go to
+WORK/scaling.json, WORK/scaling.md and WORK/scaling.png: medians of windows and of repetitions, taken in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy
+from measuring import machine
+
+COUNTS = [4, 16, 64, 128]
+LINES = 400
+MODEL = (
+    "model={embedding: {size: 128}, encoder: {type: lstm, size: 256, layers: 1}, bridge: {type: attention, heads: 10, hidden_size: 256}, "
+    "decoder: {type: lstm, size: 256, layers: 1}}"
+)
+LARGE = (
+    "model={embedding: {size: 512}, encoder: {type: lstm, size: 512, layers: 2}, bridge: {type: attention, heads: 10, hidden_size: 1024}, "
+    "decoder: {type: lstm, size: 512, layers: 2}}"
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=160, help="training steps of each repetition; the first half is left out")
+    parser.add_argument("--counts", type=int, nargs="+", default=COUNTS, help="numbers of languages")
+    parser.add_argument("--only", choices=["languages", "placement", "processes"], action="append")
+    options = parser.parse_args()
+    options.work = options.work.resolve()
+    write_text(options.work / "text", max(64, *options.counts))
+    parts = {"languages": languages, "placement": placement, "processes": processes}
+    file = options.work / "scaling.json"
+    figures = json.loads(file.read_text()) if file.exists() else {}
+    figures |= {"machine": machine(), "repetitions": options.repetitions, "steps": options.steps}
+    for name in options.only or parts:
+        figures[name] = parts[name](options)
+        print(json.dumps({name: figures[name]}, indent=1), flush=True)
+        file.write_text(json.dumps(figures, indent=1))
+    (options.work / "scaling.md").write_text(markdown(figures))
+    if "languages" in figures:
+        draw(figures["languages"], options.work / "scaling.png")
+    print(markdown(figures))
+
+
+# What is measured -------------------------------------------------------------------------------------------------------------
+
+
+def languages(options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """By the number of languages: seconds of a step, of a second start, and memory of training and of translating one direction."""
+    seconds: dict[int, list[float]] = {count: [] for count in options.counts}
+    result = {}
+    for _ in range(options.repetitions):
+        for count in options.counts:
+            run = options.work / "runs" / f"{count}-languages"
+            memory = train(options, run, count, [MODEL])
+            seconds[count] += step_seconds(run, options)
+            result.setdefault(count, {})["training_mib"] = memory
+    for count in options.counts:
+        run = options.work / "runs" / f"{count}-languages"
+        translating = [measured(["translate", run, options.work / "text" / "test.l1", "--from", "l1", "--to", "l0", "--beam", "1"]) for _ in range(2)]
+        start = [first_step(options, count) for _ in range(2)]
+        result[count] |= {
+            "step_seconds": statistics.median(seconds[count]),
+            "start_seconds": min(start),
+            "translating_mib": min(mib for _, mib in translating),
+            "translating_seconds": min(spent for spent, _ in translating),
+        }
+    return {str(count): figures for count, figures in result.items()}
+
+
+def placement(options: argparse.Namespace) -> dict[str, float]:
+    """64 languages over four processes: parameters of the largest process, counted from what each builds."""
+    from polyglot.config import load_config
+    from polyglot.training.plan import plan
+
+    config = load_config(configuration(options), [*settings(options, 64, 1), MODEL, f"run={options.work / 'never'}"])
+    everything = sum(plan(config).parameters_of(0).values())
+    divided = plan(load_config(configuration(options), [*settings(options, 64, 1), MODEL, "parallel.placement=partitioned"]), 4)
+    largest = max(sum(divided.parameters_of(process).values()) for process in range(4))
+    return {"replicated_parameters": everything, "partitioned_parameters": largest, "share": largest / everything}
+
+
+def processes(options: argparse.Namespace) -> dict[str, float]:
+    """Target tokens a second: one process of two threads with two tasks an update, and two processes of one thread with one."""
+    rates: dict[str, list[float]] = {"one": [], "two": []}
+    for _ in range(options.repetitions):
+        for name, several, own in (("one", 1, "schedule.tasks_per_update=2"), ("two", 2, "schedule.tasks_per_update=1")):
+            run = options.work / "runs" / f"{name}-processes"
+            train(options, run, 4, [LARGE, own, "batching.size=64"], processes=several)
+            rates[name] += [line["tokens_per_second"] for line in windows(run, options)]
+    medians = {f"{name}_tokens_per_second": statistics.median(values) for name, values in rates.items()}
+    return medians | {"ratio": medians["two_tokens_per_second"] / medians["one_tokens_per_second"]}
+
+
+# Runs -------------------------------------------------------------------------------------------------------------------------
+
+
+def configuration(options: argparse.Namespace) -> Path:
+    """What all runs have in common."""
+    file = options.work / "scaling.yaml"
+    file.write_text(
+        "languages: [l0, l1]\n"
+        f"data: {{folder: {options.work / 'text'}, train: [{{type: text, path: 'train.{{language}}'}}]}}\n"
+        "vocabulary: {type: word, size: 1000}\n"
+        "schedule: {pairs: ['l0-*', '*-l0']}\n"
+        "batching: {size: 64}\n"
+        "training: {steps: 1}\n"
+    )
+    return file
+
+
+def settings(options: argparse.Namespace, count: int, steps: int) -> list[str]:
+    names = ", ".join(f"l{number}" for number in range(count))
+    return [f"languages=[{names}]", f"training.steps={steps}", f"training.log_every={max(1, steps // 8)}"]
+
+
+def train(options: argparse.Namespace, run: Path, count: int, own: list[str], *, processes: int = 1) -> float:
+    """Train a run afresh; returns the largest resident size of one process, in MiB."""
+    subprocess.run(["rm", "-rf", run], check=True)
+    more = ["--processes", processes] if processes > 1 else []
+    _, memory = measured(["-q", "train", configuration(options), f"run={run}", *settings(options, count, options.steps), *own, *more])
+    return memory
+
+
+def first_step(options: argparse.Namespace, count: int) -> float:
+    """Seconds from the command to the first step, with the text in the cache."""
+    run = options.work / "runs" / "start"
+    subprocess.run(["rm", "-rf", run], check=True)
+    began = time.time()
+    measured(["-q", "train", configuration(options), f"run={run}", *settings(options, count, 1), MODEL])
+    return json.loads((run / "log.jsonl").read_text().splitlines()[0])["time"] - began
+
+
+def measured(arguments: list) -> tuple[float, float]:
+    """Seconds and the largest resident size in MiB of a call of the program, or of the largest process that it starts."""
+    threads = "1" if "--processes" in arguments else "2"
+    with open(os.devnull, "w") as nowhere:
+        began = time.perf_counter()
+        command = [sys.executable, "-m", "polyglot", *map(str, arguments)]
+        process = subprocess.Popen(command, stdout=nowhere, env={**os.environ, "OMP_NUM_THREADS": threads})
+        _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(map(str, arguments))}: status {os.waitstatus_to_exitcode(status)}")
+    return time.perf_counter() - began, usage.ru_maxrss / 1024
+
+
+def windows(run: Path, options: argparse.Namespace) -> list[dict]:
+    """Lines of the log about the second half of the steps."""
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == "training" and line["step"] > options.steps / 2]
+
+
+def step_seconds(run: Path, options: argparse.Namespace) -> list[float]:
+    return [1 / line["steps_per_second"] for line in windows(run, options)]
+
+
+def write_text(folder: Path, count: int) -> None:
+    """Line n of every language is the same sentence, word for word: 5 to 25 of 800 words."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, lines in (("train", LINES), ("test", 50)):
+        random = numpy.random.default_rng(lines)
+        sentences = [random.zipf(1.3, random.integers(5, 26)) % 800 for _ in range(lines)]
+        for number in range(count):
+            file = folder / f"{part}.l{number}"
+            if not file.exists():
+                file.write_text("".join(" ".join(f"w{number}x{word}" for word in sentence) + "\n" for sentence in sentences))
+
+
+# The page ---------------------------------------------------------------------------------------------------------------------
+
+
+def markdown(figures: dict) -> str:
+    lines = ["# Many languages, several processes", "", f"- machine: {figures['machine']}", f"- repetitions: {figures['repetitions']}", ""]
+    lines += [line for name, part in PARTS.items() if name in figures for line in part(figures[name])]
+    return "\n".join(lines)
+
+
+def of_languages(figures: dict) -> Iterator[str]:
+    yield "| languages | step, s | second start, s | training, MiB | translating one direction, MiB | the same, s |"
+    yield "|---:|---:|---:|---:|---:|---:|"
+    for count, own in figures.items():
+        yield (
+            f"| {count} | {own['step_seconds']:.4f} | {own['start_seconds']:.1f} | {own['training_mib']:,.0f} "
+            f"| {own['translating_mib']:,.0f} | {own['translating_seconds']:.1f} |"
+        )
+    steps = [own["step_seconds"] for own in figures.values()]
+    yield f"\nThe slowest step takes {max(steps) / min(steps):.2f} times the fastest.\n"
+
+
+def of_placement(figures: dict) -> Iterator[str]:
+    whole, part = figures["replicated_parameters"], figures["partitioned_parameters"]
+    yield f"64 languages over 4 processes: {part:,} of {whole:,} parameters on the largest ({figures['share']:.1%}), and as many of Adam's numbers.\n"
+
+
+def of_processes(figures: dict) -> Iterator[str]:
+    one, two = figures["one_tokens_per_second"], figures["two_tokens_per_second"]
+    yield f"Two processes of one thread {two:,.0f} target tokens/s, one process of two threads {one:,.0f}: {figures['ratio']:.2f}.\n"
+
+
+PARTS = {"languages": of_languages, "placement": of_placement, "processes": of_processes}
+
+
+def draw(figures: dict, path: Path) -> None:
+    """Step time and memory over the number of languages."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    counts = list(map(int, figures))
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.5))
+    left.plot(counts, [own["step_seconds"] * 1000 for own in figures.values()], marker="o")
+    left.set(xlabel="languages", ylabel="milliseconds of a step", ylim=(0, None), xscale="log", xticks=counts, xticklabels=counts)
+    for key, label in (("training_mib", "training"), ("translating_mib", "translating one direction")):
+        right.plot(counts, [own[key] for own in figures.values()], marker="o", label=label)
+    right.set(xlabel="languages", ylabel="MiB", ylim=(0, None), xscale="log", xticks=counts, xticklabels=counts)
+    right.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    main()

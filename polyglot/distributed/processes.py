@@ -1,0 +1,215 @@
+"""The processes that train one run together, and what they tell each other besides gradients."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed
+from torch import Tensor
+from torch.distributed import ProcessGroup
+
+from polyglot.distributed.watch import Watch, first_to_say, store
+from polyglot.errors import ConfigError, PolyglotError, TrainingError
+
+if TYPE_CHECKING:
+    from accelerate import PartialState
+
+logger = logging.getLogger("polyglot")
+
+TIMEOUT = timedelta(minutes=30)
+"""The longest that anybody waits for processes that are all alive: longer than any part of a validation."""
+LINGER = 10.0
+"""Seconds that the first process, which holds the store, leaves the others to read it when it fails."""
+
+
+class Processes:
+    """This process among those that train a run together; one alone has nobody to talk to, and every call returns at once."""
+
+    def __init__(self, index: int = 0, number: int = 1) -> None:
+        self.index, self.number = index, number
+        self.watch: Watch | None = None
+        self._groups: dict[tuple[int, ...], ProcessGroup | None] = {tuple(range(number)): None}
+        if number > 1:
+            self.store, self.watch = store(), Watch(index, number)
+            self._talk = torch.distributed.new_group(backend="gloo", timeout=TIMEOUT)  # what the CPU says waits for no device
+            self.watch.start()
+
+    @property
+    def kept(self) -> str:
+        """What there is to go on from, for the sentence about a process that is gone."""
+        return self.watch.kept if self.watch else ""
+
+    @kept.setter
+    def kept(self, words: str) -> None:
+        if self.watch:
+            self.watch.kept = words
+
+    @property
+    def main(self) -> bool:
+        """Whether it is the one that writes and speaks."""
+        return self.index == 0
+
+    @classmethod
+    @contextmanager
+    def together(cls) -> Iterator[Processes]:
+        """The processes that a launcher has started, by its environment variables; without them this one alone.
+
+        When one fails, the others end within a minute, and each mistake is said once. Raises ConfigError where they cannot meet.
+        """
+        if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+            yield cls()
+            return
+        state = _meet()
+        processes = cls(state.process_index, state.num_processes)
+        if not processes.main:
+            logger.setLevel(logging.CRITICAL)
+        try:
+            yield processes
+            processes.meet("end")
+        except BaseException as error:
+            processes._failed(error)
+            raise
+        processes.watch.stop()
+        state.destroy_process_group()
+
+    def gather(self, value: Any, what: str = "the others") -> list[Any]:
+        """What each process gives, by its number; whoever comes first waits. what: is waited for, for the sentence about one that is gone."""
+        if self.number == 1:
+            return [value]
+        values = [None] * self.number
+        with self.waiting(what):
+            torch.distributed.all_gather_object(values, value, group=self._talk)
+        return values
+
+    def gather_numbers(self, numbers: Sequence[int], what: str) -> list[list[int]]:
+        """The same for whole numbers, equally many of each process: quick enough for every update."""
+        own = torch.tensor(numbers, dtype=torch.int64)
+        rows = [torch.empty_like(own) for _ in range(self.number)]
+        with self.waiting(what):
+            torch.distributed.all_gather(rows, own, group=self._talk)
+        return [row.tolist() for row in rows]
+
+    def group(self, members: Sequence[int]) -> ProcessGroup | None:
+        """The group of these processes for tensors of the device. Everybody asks for the same groups in the same order."""
+        members = tuple(members)
+        if members not in self._groups:
+            self._groups[members] = torch.distributed.new_group(list(members), timeout=TIMEOUT)
+        return self._groups[members]
+
+    def copy(self, tensors: Sequence[Tensor], *, sender: int, receiver: int, what: str) -> None:
+        """Tensors of one process into those of another; the third parties go on."""
+        with self.waiting(what):
+            for tensor in tensors:
+                if self.index == sender:
+                    torch.distributed.send(tensor.detach().contiguous(), receiver)
+                elif self.index == receiver:
+                    torch.distributed.recv(tensor, sender)
+
+    def meet(self, place: str) -> None:
+        """Go on when all are there, however long that takes."""
+        if self.number > 1:
+            self._set(f"{place}/{self.index}", "")
+            for other in range(self.number):
+                self._wait_for(f"{place}/{other}", f"process {other} ({place})")
+
+    def first_by_main(self, place: str, work: Callable[[], Any]) -> Any:
+        """Work that the others only begin when the first process has done it, however long that takes: they find what it left on the disk."""
+        if not self.main:
+            self._wait_for(place, f"what the first process prepares ({place})")
+        result = work()
+        if self.main and self.number > 1:
+            self._set(place, "")
+        return result
+
+    def tell(self, key: str, value: Any) -> Any:
+        """What the first process says, as JSON holds it, to everybody, however long it takes to find out."""
+        if self.number == 1:
+            return value
+        if self.main:
+            self._set(key, json.dumps(value))
+        self._wait_for(key, f"what the first process says ({key})")
+        return json.loads(self.store.get(key))
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """A broken connection becomes the sentence about who is gone and what was waited for."""
+        self.watch.waiting = what
+        try:
+            yield
+        except RuntimeError as error:
+            logger.debug("%s", error)
+            raise self._lost() from None
+        self.watch.waiting = ""
+
+    def _wait_for(self, key: str, what: str) -> None:
+        with self.waiting(what):
+            while not self.store.check([key]):
+                if self.watch.failure:
+                    raise self._lost()
+                time.sleep(0.05)
+
+    def _set(self, key: str, value: str) -> None:
+        with self.waiting("the store of the first process"):
+            self.store.set(key, value)
+
+    def _lost(self) -> TrainingError:
+        return Lost(str(self.watch.lost()))
+
+    def _failed(self, error: BaseException) -> None:
+        """Tell the others, and end in silence what one of them has said already."""
+        self.watch.stop()
+        quiet = False
+        if isinstance(error, Lost):
+            quiet = not first_to_say(self.store)
+        else:
+            what = f"has failed: {error if isinstance(error, PolyglotError) else f'{type(error).__name__} {error}'}"
+            try:
+                before = self.store.compare_set("failed", "", json.dumps({"process": self.index, "what": what}))
+                record = json.loads(before)
+                quiet = record["process"] != self.index and record["what"] == what
+            except RuntimeError:  # the store went with the first process
+                pass
+        self._leave()
+        if quiet:
+            raise SystemExit(2) from None
+
+    def _leave(self) -> None:
+        """The first process holds the store: the others read there why it ends."""
+        try:
+            left = self.store.add("left", 1)
+            end = time.monotonic() + LINGER
+            while self.main and left < self.number and time.monotonic() < end:
+                time.sleep(0.1)
+                left = self.store.add("left", 0)
+        except RuntimeError:
+            pass
+
+
+class Lost(TrainingError):
+    """Another process is gone."""
+
+
+def _meet() -> PartialState:
+    """accelerate's state with the process group in it; on the CPU where there is no accelerator."""
+    from accelerate import PartialState  # here: who only reads checkpoints need not load it
+    from accelerate.utils import parse_flag_from_env
+
+    devices = torch.accelerator.device_count() if torch.accelerator.is_available() else 0
+    cpu = not devices or parse_flag_from_env("ACCELERATE_USE_CPU") or torch.accelerator.current_accelerator().type == "mps"
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if not cpu and local > devices:
+        raise ConfigError(f"{local} processes on this machine, which has {devices} devices; start one for each")
+    try:
+        return PartialState(cpu=cpu, timeout=TIMEOUT)
+    except RuntimeError as error:
+        where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"the processes cannot meet at {where}: {reason}; were all of them started, with the same address?") from None

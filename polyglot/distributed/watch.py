@@ -1,0 +1,121 @@
+"""Noticing that a process has failed or is gone, so that nobody waits for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from datetime import timedelta
+
+from torch.distributed import PrefixStore, TCPStore
+
+from polyglot.console import aside
+from polyglot.errors import TrainingError
+
+BEAT = 2.0
+"""Seconds between two signs of life."""
+PATIENCE = 30.0
+"""Seconds without one after which a process counts as lost."""
+SHORT_PATIENCE = 6.0
+"""The same when a connection has broken, so that somebody must be."""
+GRACE = 5.0
+"""Seconds that the main thread has for ending by itself."""
+
+
+def store() -> PrefixStore:
+    """The key-value store beside the process group, with a connection of its own: another thread's waiting does not hold it up."""
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    connection = TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=PATIENCE))
+    return PrefixStore(f"polyglot/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", connection)
+
+
+class Watch(threading.Thread):
+    """Gives signs of life, and looks for those of the others: the first process at all of them, the others at the first.
+
+    When one has failed, the main thread learns it wherever it waits; where it cannot be woken, the process ends from here.
+    """
+
+    def __init__(self, index: int, number: int) -> None:
+        super().__init__(name="watch", daemon=True)
+        self.index, self.store = index, store()
+        self.watched = range(1, number) if index == 0 else [0]
+        self.failure: str | None = None
+        """The sentence about the process that failed first."""
+        self.waiting = ""
+        """What the main thread waits for, as the sentence says it."""
+        self.kept = ""
+        """What is there to go on from."""
+        self._stopped, self._found = threading.Event(), threading.Event()
+        self._parent = os.getppid() if "POLYGLOT_LAUNCHED" in os.environ else None
+
+    def run(self) -> None:
+        seen, last = {}, time.monotonic()
+        while not self._stopped.wait(BEAT):
+            now = time.monotonic()
+            if now - last > 3 * BEAT:  # this process was asleep, and so perhaps everybody
+                seen = {}
+            last = now
+            try:
+                self._look(seen, now)
+            except RuntimeError:
+                self._fail(0, "is gone: it was killed, or its machine is")
+            if self._parent not in (None, os.getppid()):
+                self._fail(self.index, "is alone: the program that started the processes is gone")
+            if self.failure:
+                return self._end()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self.is_alive():
+            self.join()
+
+    def lost(self) -> TrainingError:
+        """What to raise when a connection broke: the sentence about whoever is gone, as soon as that is known."""
+        try:
+            self.store.set("hurry", "")
+        except RuntimeError:
+            self._fail(0, "is gone: it was killed, or its machine is")
+        if not self._found.wait(2 * PATIENCE):
+            self._fail(self.index, "lost its connection to another one")
+        return TrainingError(self.sentence())
+
+    def sentence(self) -> str:
+        waited = f"process {self.index} waited for {self.waiting}" if self.waiting else ""
+        return "; ".join(part for part in (self.failure, waited, self.kept) if part)
+
+    def _look(self, seen: dict[int, tuple[int, float]], now: float) -> None:
+        self.store.add(f"beat/{self.index}", 1)
+        patience = SHORT_PATIENCE if self.store.check(["hurry"]) else PATIENCE
+        if self.store.check(["failed"]):
+            record = json.loads(self.store.get("failed"))
+            self._fail(record["process"], record["what"])
+        for other in self.watched:
+            beats = self.store.add(f"beat/{other}", 0)
+            if other not in seen or seen[other][0] != beats:
+                seen[other] = beats, now
+            elif now - seen[other][1] > patience:
+                what = f"is gone: it gave no sign of life for {now - seen[other][1]:.0f} s"
+                self.store.compare_set("failed", "", json.dumps({"process": other, "what": what}))
+                self._fail(other, what)
+
+    def _fail(self, process: int, what: str) -> None:
+        if not self.failure:
+            self.failure = f"process {process} {what}"
+            self._found.set()
+
+    def _end(self) -> None:
+        """Leave it to the main thread, which may be stuck in a call that nothing wakes."""
+        if not self._stopped.wait(GRACE):
+            if first_to_say(self.store):
+                aside.show_cursor()
+                aside.print(f"error: {self.sentence()}", markup=False, highlight=False, soft_wrap=True)
+            os._exit(2)
+
+
+def first_to_say(store: PrefixStore) -> bool:
+    """Whether nobody has said yet that a process is gone; where that cannot be asked, everybody says it."""
+    try:
+        return store.add("said", 1) == 1
+    except RuntimeError:
+        return True

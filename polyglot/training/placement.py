@@ -1,0 +1,134 @@
+"""Who trains what: a pure function of the step, so that every process knows what every other one does."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+
+from polyglot.config import Config
+from polyglot.errors import ConfigError
+from polyglot.schedule import Schedule
+from polyglot.sharing import components_of
+from polyglot.task import LanguagePair, Task
+
+Entry = tuple[int, Task]
+"""A process and the task that it has a batch of."""
+
+
+class Placement:
+    """Which process trains which tasks, and has what they need."""
+
+    everywhere = True
+    """Whether every process has every component."""
+
+    def __init__(self, schedule: Schedule, config: Config, processes: int) -> None:
+        self.schedule, self.config, self.processes = schedule, config, processes
+
+    def at(self, step: int) -> list[Entry]:
+        """The batches of an update, in the order in which the texts are gone through."""
+        raise NotImplementedError
+
+    def tasks(self, process: int) -> list[Task]:
+        """The tasks that a process may draw."""
+        return self.config.tasks
+
+    def pairs(self, process: int) -> list[LanguagePair]:
+        """The directions that a process has the components of."""
+        return self.config.pairs
+
+    def holders(self, component: str) -> tuple[int, ...]:
+        """The processes that have a component."""
+        return tuple(range(self.processes))
+
+    @property
+    def trained_at_once(self) -> int:
+        """Tasks whose components a process has gradients of in an update: where it has everything, also those that others train."""
+        others = self.processes if self.everywhere and self.config.parallel.tasks == "mixed" else 1
+        return self.config.schedule.tasks_per_update * others
+
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """Some of the processes, not all, that have components in common."""
+        return []
+
+
+class Replicated(Placement):
+    """Every process has every component and every text."""
+
+    def at(self, step: int) -> list[Entry]:
+        """As one process alone would take them with so many more tasks an update; or for all the same, each with other sentences."""
+        several = {} if self.config.parallel.tasks == "same" else {"processes": self.processes}
+        drawn = [self.schedule.at(step, **several, **({"process": one} if several else {})) for one in range(self.processes)]
+        return [(process, task) for process, own in enumerate(drawn) for task in own]
+
+
+class Partitioned(Placement):
+    """Each process has tasks of its own, and only the components that they use; those of several are in all of them."""
+
+    everywhere = False
+
+    def __init__(self, schedule: Schedule, config: Config, processes: int) -> None:
+        """Raises ConfigError for more processes than tasks can be divided over."""
+        super().__init__(schedule, config, processes)
+        self.assigned = assign(schedule, config.tasks, processes)
+
+    def at(self, step: int) -> list[Entry]:
+        drawn = [self.schedule.at_own(step, own, process=process) for process, own in enumerate(self.assigned)]
+        return [(process, task) for process, own in enumerate(drawn) for task in own]
+
+    def tasks(self, process: int) -> list[Task]:
+        return self.assigned[process]
+
+    def pairs(self, process: int) -> list[LanguagePair]:
+        """What was trained before, the first process keeps."""
+        before = map(LanguagePair.parse, self.config.trained_before if process == 0 else ())
+        return list(dict.fromkeys([*(task.pair for task in self.assigned[process]), *before]))
+
+    def holders(self, component: str) -> tuple[int, ...]:
+        return self._holders.get(component, ())
+
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        return sorted(members for members in set(self._holders.values()) if 1 < len(members) < self.processes)
+
+    @cached_property
+    def _holders(self) -> dict[str, tuple[int, ...]]:
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for process in range(self.processes):
+            for name in {name for pair in self.pairs(process) for name in components_of(pair, self.config.sharing)}:
+                found[name].append(process)
+        return {name: tuple(members) for name, members in found.items()}
+
+    def departure(self) -> tuple[float, float]:
+        """How often the rarest and the most frequent task are drawn, against what the schedule says: each process draws equally often."""
+        loads = [sum(map(self.schedule.share, own)) for own in self.assigned]
+        return sum(loads) / len(loads) / max(loads), sum(loads) / len(loads) / min(loads)
+
+
+def assign(schedule: Schedule, tasks: Sequence[Task], processes: int) -> list[list[Task]]:
+    """The tasks of each process: those of one language stay together, the language that fewer tasks have; then the largest load first.
+
+    Raises ConfigError for more processes than such groups.
+    """
+    often = Counter(language for task in tasks for language in {task.source, task.target})
+    groups: defaultdict[str, list[Task]] = defaultdict(list)
+    for task in tasks:
+        groups[min(task.source, task.target, key=often.__getitem__)].append(task)
+    if len(groups) < processes:
+        raise ConfigError(
+            f"parallel.placement: 'partitioned' over {processes} processes, but the tasks are of {len(groups)} languages besides those that "
+            f"most tasks have ({', '.join(groups)}); start {len(groups)} processes at most, or use 'replicated'"
+        )
+    loads, assigned = [0.0] * processes, [set[Task]() for _ in range(processes)]
+    for own in sorted(groups.values(), key=lambda own: -sum(map(schedule.share, own))):
+        least = loads.index(min(loads))
+        loads[least] += sum(map(schedule.share, own))
+        assigned[least].update(own)
+    return [[task for task in tasks if task in own] for own in assigned]
+
+
+def place(schedule: Schedule, config: Config, processes: int) -> Placement:
+    """As the configuration says; one process alone has everything."""
+    partitioned = config.parallel.placement == "partitioned" and processes > 1
+    return (Partitioned if partitioned else Replicated)(schedule, config, processes)

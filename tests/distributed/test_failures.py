@@ -1,0 +1,151 @@
+"""Processes of one run that are interrupted or killed: nobody waits for them for long, and the run goes on as if nothing had been."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from polyglot import checkpoint as checkpoints
+from polyglot.run import Run
+from tests.runs import tiny_run, train, write_config
+
+STEPS = 200
+SECTIONS = {"training": {"steps": STEPS, "checkpoint": {"every": 5}}, "parallel": {"verify": 1}}
+"""About a hundred steps a second: there is time to kill somebody."""
+ROOT = Path(__file__).parents[2]
+
+
+def start(*arguments: object) -> subprocess.Popen:
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
+    command = [sys.executable, "-m", "polyglot", "train", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def trained_until(run: Path, step: int, process: subprocess.Popen) -> None:
+    """Wait for a checkpoint of that step or a later one."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline and process.poll() is None:
+        if any(one >= step for one in checkpoints.steps(run / "checkpoints")):
+            return
+        time.sleep(0.02)
+    process.kill()
+    pytest.fail(f"no checkpoint of step {step}: {process.communicate()}")
+
+
+def children(process: subprocess.Popen) -> list[int]:
+    """Those of a launcher, in the order of their numbers."""
+    return sorted(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
+
+
+def alone(folder: Path, number: int, *, steps: int = STEPS) -> Run:
+    """The run that nobody disturbed: one process that accumulates the batches of all."""
+    sections = {"training": {"steps": steps, "checkpoint": {"every": steps}}, "schedule": {"tasks_per_update": number}}
+    run = tiny_run(folder, "alone", **sections)
+    train(run)
+    return run
+
+
+def last_step(run: Path) -> int:
+    return checkpoints.steps(run / "checkpoints")[-1]
+
+
+def kill(process: subprocess.Popen, victim: int) -> tuple[str, float]:
+    """Kill one of the processes; returns what the program says, and the seconds until it has ended."""
+    os.kill(children(process)[victim], signal.SIGKILL)
+    began = time.monotonic()
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGKILL, errors
+    return " ".join(errors.split()), time.monotonic() - began
+
+
+def check_same(expected: Run, found: Run) -> None:
+    """To the bit, parameters and what the optimizer keeps."""
+    ours, theirs = (checkpoints.choose(run.checkpoints, "last")[0] for run in (found, expected))
+    assert ours.step == theirs.step and ours.components == theirs.components
+    parts = [(ours.component(name), theirs.component(name)) for name in ours.components]
+    for our, their in [*parts, (ours.training_tensors(), theirs.training_tensors())]:
+        assert all(torch.equal(our[key], their[key]) for key in our.keys() | their.keys())
+
+
+def test_interrupted_and_killed_it_ends_with_the_same_parameters(tmp_path):
+    config, path = write_config(tmp_path, **SECTIONS), tmp_path / "run"
+    process = start(config, "--processes", 2)
+    trained_until(path, 5, process)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 130 and output == "" and "Traceback" not in errors, errors
+    assert " ".join(errors.split()).count(f"polyglot train {path} --resume") == 1
+    for victim in (1, 0):
+        stopped = last_step(path)
+        process = start(path, "--resume", "--processes", 2)
+        trained_until(path, stopped + 5, process)
+        errors, seconds = kill(process, victim)
+        assert seconds < 60 and "Traceback" not in errors
+        assert f"process {victim} was ended by SIGKILL" in errors and errors.count(f"error: process {victim} is gone: ") == 1, errors
+        assert f"process {1 - victim} waited for " in errors and "the last checkpoint is step " in errors
+    process = start(path, "--resume", "--processes", 2)
+    _, errors = process.communicate(timeout=240)
+    assert process.returncode == 0 and f"{STEPS} of {STEPS} steps" in errors, errors
+    check_same(alone(tmp_path, 2), Run.open(path))
+
+
+@pytest.mark.slow
+def test_killed_twenty_times(tmp_path):
+    """At random points, also while it starts."""
+    steps, path, chance = 2000, tmp_path / "run", random.Random(7)
+    config = write_config(tmp_path, training={"steps": steps, "log_every": 10, "checkpoint": {"every": 20}}, parallel={"verify": 1})
+    process = start(config, "--processes", 2)
+    trained_until(path, 20, process)
+    for _ in range(20):
+        time.sleep(chance.uniform(0, 8))
+        _, seconds = kill(process, chance.randrange(2))
+        assert seconds < 60
+        process = start(path, "--resume", "--processes", 2)
+        time.sleep(0.5)  # both are there
+    process.communicate(timeout=400)
+    assert process.returncode == 0
+    check_same(alone(tmp_path, 2, steps=steps), Run.open(path))
+
+
+@pytest.mark.slow
+def test_a_process_that_hangs_ends_the_others(tmp_path):
+    config, path = write_config(tmp_path, **SECTIONS), tmp_path / "run"
+    process = start(config, "--processes", 2)
+    trained_until(path, 5, process)
+    sleeper = children(process)[1]
+    os.kill(sleeper, signal.SIGSTOP)
+    began = time.monotonic()
+    while Path(f"/proc/{children(process)[0]}").exists() and len(children(process)) == 2 and time.monotonic() - began < 90:
+        time.sleep(0.2)
+    assert time.monotonic() - began < 60
+    os.kill(sleeper, signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert "error: process 1 is gone: it gave no sign of life for 3" in " ".join(errors.split())
+
+
+def test_another_number_of_processes_goes_on(tmp_path):
+    """It says what that does; mistakes of the user are said once, and end with status 2."""
+    config, path = write_config(tmp_path, training={"steps": 6, "checkpoint": {"every": 3}}), tmp_path / "run"
+    process = start(config, "training.stepz=3", "--processes", 2)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2 and errors.count("error:") == 1 == errors.count("training.stepz"), errors
+    assert not path.exists()
+    process = start(config, "--processes", 2)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0 and errors.count("step 6 · loss") == 1, errors
+    trainer = train(Run.reconfigure(path, ["training.steps=9"]))
+    assert trainer.progress.step == 9 and set(trainer.progress.tokens) == {task.name for task in trainer.run.config.tasks}
+    process = start(path, "--resume", "training.steps=12", "--processes", 2)
+    _, errors = process.communicate(timeout=120)
+    words = " ".join(errors.split())
+    assert process.returncode == 0 and words.count("was written by one process and goes on with 2 processes: every text goes on where it was") == 1, errors
+    assert last_step(path) == 12

@@ -1,0 +1,178 @@
+"""Several processes do what one does that accumulates the same batches, and send what was trained, no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from polyglot import checkpoint as checkpoints
+from polyglot.config import check_config
+from polyglot.distributed.launch import launch
+from polyglot.errors import ConfigError
+from polyglot.evaluate.validation import Validator
+from polyglot.run import Run
+from polyglot.schedule import SCHEDULES, tasks_of
+from polyglot.sharing import components_of
+from polyglot.task import LanguagePair
+from polyglot.training.placement import Placement, Replicated, place
+from tests import runs
+from tests.runs import tiny_settings
+from tests.training.together import CASES, STEPS, settings
+
+ROOT = Path(__file__).parents[2]
+FOUR = ["mixed", "same"]
+EVERY = [*((2, name) for name in CASES), *((4, name) for name in FOUR)]
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    """The folder in which so many processes have trained every case; they are started once."""
+    folders = {}
+
+    def of(number):
+        if number not in folders:
+            folders[number] = tmp_path_factory.mktemp(f"by-{number}")
+            command = [sys.executable, "-m", "tests.training.together", str(folders[number]), *(CASES if number == 2 else FOUR)]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+                patch.setenv("OMP_NUM_THREADS", "1")
+                assert launch(number, command) == 0
+        return folders[number]
+
+    return of
+
+
+class Collected(Placement):
+    """What several processes train, on one."""
+
+    def __init__(self, several):
+        super().__init__(several.schedule, several.config, 1)
+        self.several = several
+
+    def at(self, step):
+        return [(0, task) for _, task in self.several.at(step)]
+
+
+def alone(folder, name, number):
+    """The same run on one process that accumulates the batches of all."""
+    run = runs.tiny_run(folder, f"{name} alone", **settings(name))
+    trainer = runs.trainer_of(run, Validator(run))
+    trainer.placement = Collected(place(trainer.placement.schedule, run.config, number))
+    trainer.train()
+    return run
+
+
+def numbers(run):
+    """Parameters and what the optimizer keeps, by name."""
+    checkpoint = checkpoints.choose(run.checkpoints, "last")[0]
+    assert checkpoint.step == STEPS
+    parts = {name: checkpoint.component(name) for name in checkpoint.components} | {"optimizer": checkpoint.training_tensors()}
+    return {f"{name}/{key}": tensor.double() for name, part in parts.items() for key, tensor in part.items()}
+
+
+def lines(run, kind):
+    return [line for line in map(json.loads, run.log.read_text(encoding="utf-8").splitlines()) if line["kind"] == kind]
+
+
+@pytest.mark.parametrize(("number", "name"), EVERY)
+def test_several_processes_are_one_that_accumulates_the_same_batches(number, name, together):
+    folder = together(number)
+    found, expected = Run.open(folder / name), alone(folder, name, number)
+    ours, theirs = numbers(found), numbers(expected)
+    assert ours.keys() == theirs.keys()
+    for key, tensor in theirs.items():
+        # Gradients that cancel out nearly are mostly the rounding of their parts, and the optimizer remembers gradients.
+        tolerance = 1e-3 if key.startswith("optimizer/") else 1e-6
+        assert (ours[key] - tensor).norm() <= tolerance * tensor.norm(), key
+    states = [checkpoints.choose(run.checkpoints, "last")[0].training_state() for run in (found, expected)]
+    for key in ("positions", "data", "optimizer"):
+        assert states[0][key] == states[1][key]
+    assert states[0]["progress"]["tokens"] == states[1]["progress"]["tokens"]
+    for kind, keys in (("training", ("step", "loss", "gradient_norm")), ("validation", ("step", "value"))):
+        for our, their in zip(lines(found, kind), lines(expected, kind), strict=True):
+            assert [our[key] for key in keys] == pytest.approx([their[key] for key in keys], rel=1e-5)
+            assert {**our.get("losses", {}), **our.get("bleu", {})} == pytest.approx({**their.get("losses", {}), **their.get("bleu", {})}, rel=1e-5)
+
+
+@pytest.mark.parametrize(("number", "name"), EVERY)
+def test_what_is_sent_is_as_large_as_what_was_trained(number, name, together):
+    folder = together(number)
+    run = Run.open(folder / name)
+    checkpoint = checkpoints.choose(run.checkpoints, "last")[0]
+    frozen = {"encoder.de", "bridge"} if name == "frozen" else set()
+    sizes = {each: sum(4 * one.numel() for one in checkpoint.component(each).values()) for each in checkpoint.components if each not in frozen}
+    for process in range(number):
+        found = json.loads((folder / f"{name}.{process}.json").read_text())
+        assert found["step"] == STEPS and len(found["sent"]) == STEPS
+        for sent, tasks in found["sent"]:
+            trained = {one for task in tasks for one in components_of(LanguagePair.parse(task), run.config.sharing)} & found["exchanged"].keys()
+            assert sent == pytest.approx(sum(sizes.get(one, 0) for one in trained), rel=0.05)
+
+
+def test_a_process_that_differs_is_found(together):
+    folder = together(2)
+    for process in range(2):
+        sentence = json.loads((folder / f"differ.{process}.json").read_text())
+        assert sentence.startswith("step 7: bridge is no longer the same on all processes: that of 0 is not that of 1; ")
+
+
+@pytest.mark.parametrize("kind", ["uniform", "round_robin", "proportional", "temperature"])
+def test_several_processes_draw_what_one_draws_with_as_many_tasks_an_update(kind, tmp_path):
+    languages = ["en", "de", "fr"]
+    schedules = []
+    run = check_config(tiny_settings(tmp_path, parallel={"tasks": "same"}), where="tiny"), check_config(tiny_settings(tmp_path), where="tiny")
+    for several in (2, 6):
+        config = SCHEDULES.configure(kind, copies=True, tasks_per_update=several)
+        tasks = tasks_of(config, languages)
+        sizes = {task.pair: 10 * (place + 1) for place, task in enumerate(tasks)}
+        schedules.append(SCHEDULES.build(config, tasks=tasks, languages=languages, sizes=sizes, seed=3))
+    few, many = schedules
+    for step in range(30):
+        assert [task for _, task in Replicated(few, run[1], 3).at(step)] == many.at(step)
+        everybody = Replicated(few, run[0], 3).at(step)
+        assert [process for process, _ in everybody] == [0, 0, 1, 1, 2, 2]
+        assert [task for _, task in everybody] == 3 * few.at(step)
+
+
+LANGUAGES = ["en", "de", "fr", "cs", "fi"]
+
+
+def drawn(schedule, **parallel):
+    languages = LANGUAGES
+    values = {"languages": languages, "data": {"train": [{"type": "phrasebook"}]}, "training": {"steps": 5}}
+    config = check_config({**values, "schedule": schedule, "parallel": parallel}, where="tiny")
+    sizes = {task.pair: 100 for task in config.tasks}
+    return config, SCHEDULES.build(config.schedule, tasks=config.tasks, languages=languages, sizes=sizes, seed=1)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "round_robin", "temperature"])
+def test_a_divided_run_trains_every_task_on_one_process_and_keeps_a_language_where_its_tasks_are(kind):
+    config, schedule = drawn({"type": kind, "pairs": ["en-*", "*-en"], "copies": True}, placement="partitioned")
+    placement = place(schedule, config, 3)
+    trained = [(process, task) for step in range(400) for process, task in placement.at(step)]
+    assert [process for process, _ in trained] == 400 * [0, 1, 2]
+    assert {task for _, task in trained} == set(config.tasks) and len(set(trained)) == len(config.tasks)
+    for language in LANGUAGES[1:]:
+        assert len(placement.holders(f"encoder.{language}")) == len(placement.holders(f"decoder.{language}")) == 1
+    assert placement.holders("bridge") == placement.holders("encoder.en") == (0, 1, 2)
+    loads = [len(placement.tasks(process)) for process in range(3)]
+    assert max(loads) <= 6 and sum(loads) == 13
+
+
+def test_a_process_whose_tasks_no_phase_has_waits(tmp_path):
+    phases = [{"until_step": 5, "pairs": ["de-en"]}]
+    config, schedule = drawn({"type": "uniform", "pairs": ["en-*", "*-en"], "phases": phases}, placement="partitioned")
+    placement = place(schedule, config, 4)
+    assert [task.name for _, task in placement.at(0)] == ["de-en"] and len(placement.at(5)) == 4
+
+
+def test_more_processes_than_languages_is_a_sentence():
+    config, schedule = drawn({"type": "uniform", "pairs": ["en-*", "*-en"]}, placement="partitioned")
+    with pytest.raises(ConfigError, match="over 5 processes, but the tasks are of 4 languages besides .*; start 4 processes at most"):
+        place(schedule, config, 5)
