@@ -39,11 +39,11 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--steps", type=int, default=160, help="training steps of each repetition; the first half is left out")
     parser.add_argument("--counts", type=int, nargs="+", default=COUNTS, help="numbers of languages")
-    parser.add_argument("--only", choices=["languages", "placement", "processes"], action="append")
+    parser.add_argument("--only", choices=["languages", "placement", "processes", "estimate"], action="append")
     options = parser.parse_args()
     options.work = options.work.resolve()
     write_text(options.work / "text", max(64, *options.counts))
-    parts = {"languages": languages, "placement": placement, "processes": processes}
+    parts = {"languages": languages, "placement": placement, "processes": processes, "estimate": estimate}
     file = options.work / "scaling.json"
     figures = json.loads(file.read_text()) if file.exists() else {}
     figures |= {"machine": machine(), "repetitions": options.repetitions, "steps": options.steps}
@@ -105,6 +105,48 @@ def processes(options: argparse.Namespace) -> dict[str, float]:
             rates[name] += [line["tokens_per_second"] for line in windows(run, options)]
     medians = {f"{name}_tokens_per_second": statistics.median(values) for name, values in rates.items()}
     return medians | {"ratio": medians["two_tokens_per_second"] / medians["one_tokens_per_second"]}
+
+
+def estimate(options: argparse.Namespace) -> dict[str, float]:
+    """200 languages with English, both ways, on 8 machines of 8 GPUs: what each process has and sends, counted by the program's own placement."""
+    import torch
+
+    from polyglot.config import check_config
+    from polyglot.model.model import TranslationModel
+    from polyglot.schedule import SCHEDULES
+    from polyglot.sharing import components_of
+    from polyglot.training.placement import place
+
+    layers = {"type": "transformer", "size": 512, "layers": 6, "heads": 8, "feed_forward": 2048}
+    names = ["en", *(f"l{number}" for number in range(199))]
+    values = {
+        "languages": names,
+        "data": {"train": [{"type": "phrasebook"}]},
+        "training": {"steps": 1},
+        "schedule": {"pairs": ["en-*", "*-en"]},
+        "model": {"embedding": {"size": 512, "tie_output": True}, "encoder": layers, "decoder": layers, "bridge": {"type": "attention", "heads": 10}},
+        "parallel": {"placement": "partitioned"},
+    }
+    config = check_config(values, where="200 languages")
+    sizes = dict.fromkeys((task.pair for task in config.tasks), 1)
+    schedule = SCHEDULES.build(config.schedule, tasks=config.tasks, languages=names, sizes=sizes, seed=1)
+    placed = place(schedule, config, 64)
+    with torch.device("meta"):
+        model = TranslationModel(config.model, vocabulary_sizes=dict.fromkeys(names, 8000), pairs=config.pairs, seed=None)
+    counts = {name: sum(one.numel() for one in own.values()) for name, own in model.component_parameters().items()}
+    of_each = [sum(count for name, count in counts.items() if process in placed.holders(name)) for process in range(64)]
+    task = config.tasks[0].pair
+    trained = sum(counts.get(name, 0) for name in components_of(task))
+    exchanged = {name for _, task in placed.at(0) for name in components_of(task.pair) if len(placed.holders(name)) > 1}
+    return {
+        "parameters_of_all": sum(counts.values()),
+        "parameters_of_the_largest_process": max(of_each),
+        "parameters_of_a_task": trained,
+        "parameters_exchanged": sum(counts.get(name, 0) for name in exchanged),
+        "assumed_tokens_of_a_batch": 8192,
+        "assumed_flops_of_a_device": 4e14 * 0.3,
+        "assumed_bytes_per_second_of_a_machine": 25e9,
+    }
 
 
 # Runs -------------------------------------------------------------------------------------------------------------------------
@@ -212,7 +254,32 @@ def of_processes(figures: dict) -> Iterator[str]:
     yield f"Two processes of one thread {two:,.0f} target tokens/s, one process of two threads {one:,.0f}: {figures['ratio']:.2f}.\n"
 
 
-PARTS = {"languages": of_languages, "placement": of_placement, "processes": of_processes}
+def of_estimate(figures: dict) -> Iterator[str]:
+    """Time and memory of an update, from what is counted and what is assumed of the machines."""
+    whole, largest, trained, sent = (figures[f"parameters_{key}"] for key in ("of_all", "of_the_largest_process", "of_a_task", "exchanged"))
+    tokens, speed, line = (figures[f"assumed_{key}"] for key in ("tokens_of_a_batch", "flops_of_a_device", "bytes_per_second_of_a_machine"))
+    computing, sending = 6 * trained * tokens / speed, 2 * 4 * sent / line
+    yield "## 200 languages on 8 × 8 GPUs, on paper\n"
+    yield (
+        "English with 199 languages, both ways; Transformers of 6 + 6 layers, 512 wide, feed-forward 2 048, 8 000 pieces a language; "
+        f"`placement: partitioned`. Counted: {whole / 1e9:.1f} billion parameters in all, {largest / 1e6:,.0f} million (P) on the largest process, "
+        f"{trained / 1e6:,.0f} million (A) in a task, {sent / 1e6:,.0f} million (X) that are exchanged in an update. Assumed, not measured: "
+        f"{tokens:,} target tokens in a batch (n), {speed / 1e12:.0f} TFLOP/s of a device (F), {line / 1e9:.0f} GB/s between machines (B).\n"
+    )
+    yield "| of an update, on a process | formula | value |\n|---|---|---:|"
+    yield f"| parameters and Adam's numbers | 12 P | {12 * largest / 2**30:.1f} GiB (replicated: {12 * whole / 2**30:.0f} GiB) |"
+    yield f"| gradients of its language and of what is exchanged, and their copies on the way | 8 (A / 2 + X) | {8 * (trained / 2 + sent) / 2**30:.2f} GiB |"
+    yield f"| computing | 6 A n / F | {computing * 1000:.0f} ms |"
+    yield f"| sending, of which two thirds of the computing can hide | 2 · 4 X / B | {sending * 1000:.0f} ms |"
+    yield f"| the two together | max(6 A n / F, 2 A n / F + 8 X / B) | {1000 * max(computing, computing / 3 + sending):.0f} ms |\n"
+    yield (
+        "What is exchanged is English's encoder and decoder and the bridge, however many languages there are: with more languages only P grows, by "
+        "the languages of a process. With faster lines computing is the limit, with slower ones the exchange of English's components; larger "
+        "batches (or `tasks_per_update`) divide its share.\n"
+    )
+
+
+PARTS = {"languages": of_languages, "placement": of_placement, "processes": of_processes, "estimate": of_estimate}
 
 
 def draw(figures: dict, path: Path) -> None:
