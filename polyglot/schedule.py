@@ -72,14 +72,14 @@ class Schedule:
 
     def at_own(self, step: int, own: Sequence[Task], *, process: int) -> list[Task]:
         """The tasks of one update on a process that only has some of all; none where no phase has any of its own."""
-        active = [task for task in self.active(step) if task in own]
+        active = self.active(step, own)
         first = step * self.config.tasks_per_update
         return [self.choose(active, first + number, process) for number in range(self.config.tasks_per_update) if active]
 
-    def active(self, step: int) -> list[Task]:
-        """The tasks that may train at this step."""
+    def active(self, step: int, tasks: Sequence[Task] | None = None) -> list[Task]:
+        """The tasks that may train at this step, of all or of these."""
         phases = [pairs for phase, pairs in self._phases if phase.covers(step)]
-        return [task for task in self.tasks if not phases or any(task.pair in pairs for pairs in phases)]
+        return [task for task in (self.tasks if tasks is None else tasks) if not phases or any(task.pair in pairs for pairs in phases)]
 
     def never(self, *, steps: int) -> list[Task]:
         """The tasks that no step before `steps` may train."""

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from polyglot.training.trainer import Trainer
 
 
-@app.command(epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume · polyglot train mine.yaml --processes 4")
+@app.command(
+    epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume · polyglot train mine.yaml --processes 4"
+)
 def train(
     config: Annotated[
         str,
@@ -30,7 +32,7 @@ def train(
     overrides: Overrides = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run exactly where its last checkpoint was written.")] = False,
-    number: Annotated[int, typer.Option("--processes", min=1, help="Train with so many processes on this machine, one for each device.")] = 1,
+    number: Annotated[int, typer.Option("--processes", min=1, help="Train with so many processes here, one for each device.")] = 1,
 ) -> None:
     """Train a set of language pairs."""
     from polyglot.distributed.launch import is_launched, launch
@@ -83,7 +85,8 @@ def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured
             trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
         start = trainer.progress.step
         changes = reconfigured and resume and processes.main
-        with run.reconfigured(lambda: trainer.progress.step > start) if changes else nullcontext():  # now that data and checkpoint agree with it
+        changed = run.reconfigured(lambda: trainer.progress.step > start) if changes else nullcontext()
+        with changed:  # only now that data and checkpoint agree with it
             trainer.train()
     return trainer
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-
 from polyglot.distributed.processes import Processes
 from polyglot.model.model import TranslationModel
 from polyglot.run import Run

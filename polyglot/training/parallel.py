@@ -180,9 +180,11 @@ class Exchange:
     def _line_up(self) -> None:
         """What will be sent in this update, in the same order everywhere: as the backward pass gives it, decoders first."""
         self._queue, self._next, self._current = [], 0, -1
-        for name in sorted(self.parameters, key=_turn):
+        trains = [components_of(task.pair, self.sharing) for _, task in self._plan]
+        trained = {name for own in trains for name in own if name in self.parameters}
+        for name in sorted(trained, key=_turn):
             holders = self.placement.holders(name)
-            of = [number for number, (_, task) in enumerate(self._plan) if name in components_of(task.pair, self.sharing)]
+            of = [number for number, own in enumerate(trains) if name in own]
             reached = set().union(*(self.reached[self._plan[number][1].name].get(name, ()) for number in of))
             if len(holders) == 1 or not reached:
                 continue

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from polyglot import checkpoint as checkpoints
 from polyglot.config import check_config
