@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -111,6 +112,23 @@ def test_what_is_sent_is_as_large_as_what_was_trained(number, name, together):
         for sent, tasks in found["sent"]:
             trained = {one for task in tasks for one in components_of(LanguagePair.parse(task), run.config.sharing)} & found["exchanged"].keys()
             assert sent == pytest.approx(sum(sizes.get(one, 0) for one in trained), rel=0.05)
+
+
+def test_a_run_goes_on_divided_and_undivided_again(together, tmp_path):
+    folder = together(2)
+    half = runs.tiny_run(tmp_path, **{**settings("partitioned"), "training": {"steps": STEPS // 2}})
+    runs.train(half)
+    trainer = runs.trainer_of(Run.reconfigure(half.path, [f"training.steps={STEPS}"]))
+    trainer.placement = Collected(place(trainer.placement.schedule, trainer.run.config, 2))
+    trainer.train()
+    found = Run.open(folder / "continued")
+    ours, theirs = numbers(found), numbers(half)
+    assert ours.keys() == theirs.keys()
+    assert all((ours[key] - theirs[key]).norm() <= 1e-3 * theirs[key].norm() for key in theirs)
+    assert all((ours[key] - theirs[key]).norm() <= 1e-6 * theirs[key].norm() for key in theirs if not key.startswith("optimizer/"))
+    shutil.copytree(found.path, tmp_path / "again")
+    again = runs.train(Run(tmp_path / "again", check_config({**found.config.model_dump(), "training": {"steps": STEPS + 4}}, where="again")))
+    assert again.progress.step == STEPS + 4 and set(again.parameters) == {key.partition("/")[0] for key in theirs} - {"optimizer"}
 
 
 def test_a_process_that_differs_is_found(together):

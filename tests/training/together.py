@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from accelerate.state import AcceleratorState
 
+from polyglot import checkpoint as checkpoints
 from polyglot.config import check_config
 from polyglot.distributed.processes import Processes
 from polyglot.errors import TrainingError
@@ -85,6 +86,21 @@ def train(folder: Path, name: str, processes: Processes) -> None:
     (folder / f"{name}.{processes.index}.json").write_text(json.dumps({"sent": sent, "step": trainer.progress.step, "exchanged": exchanged}))
 
 
+def go_on(folder: Path, processes: Processes) -> None:
+    """Half of the steps on one process that has everything, the other half divided over all."""
+    path = folder / "continued"
+    if processes.main:
+        half = {**settings("partitioned"), "training": {"steps": STEPS // 2}}
+        AcceleratorState._reset_state()
+        build_trainer(tiny_run(folder, "continued", **half), lambda model: None).train()
+    processes.meet("half")
+    run = Run.reconfigure(path, [f"training.steps={STEPS}"])
+    AcceleratorState._reset_state()
+    trainer = processes.first_by_main("continued", lambda: build_trainer(run, lambda model: None, processes))
+    trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
+    trainer.train()
+
+
 def differ(folder: Path, name: str, processes: Processes) -> None:
     """One process changes a number of its own."""
     trainer = trainer_of(folder, name, processes)
@@ -109,8 +125,10 @@ def main(folder: Path, names: list[str]) -> None:
     with Processes.together() as processes:
         for name in names:
             train(folder, name, processes)
-        CASES["differ"] = {}
-        differ(folder, "differ", processes)
+        if processes.number == 2:
+            go_on(folder, processes)
+            CASES["differ"] = {}
+            differ(folder, "differ", processes)
 
 
 if __name__ == "__main__":
