@@ -27,7 +27,7 @@ logger = logging.getLogger("polyglot")
 TIMEOUT = timedelta(minutes=30)
 """The longest that anybody waits for processes that are all alive: longer than any part of a validation."""
 LINGER = 10.0
-"""Seconds that the first process, which holds the store, leaves the others to read it when it fails."""
+"""Seconds that the first process, which holds the store, leaves the others to read it."""
 
 
 class Processes:
@@ -78,6 +78,7 @@ class Processes:
             processes._failed(error)
             raise
         processes.watch.stop()
+        processes._leave()
         state.destroy_process_group()
 
     def gather(self, value: Any, what: str = "the others") -> list[Any]:
@@ -182,7 +183,7 @@ class Processes:
             raise SystemExit(2) from None
 
     def _leave(self) -> None:
-        """The first process holds the store: the others read there why it ends."""
+        """The first process holds the store, and goes last: the others read there why it ends, or that all are through."""
         try:
             left = self.store.add("left", 1)
             end = time.monotonic() + LINGER
