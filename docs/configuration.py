@@ -24,6 +24,7 @@ from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import LOSSES
+from polyglot.model.options import OPTIONS
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.registry import Registry
 from polyglot.schedule import SCHEDULES
@@ -39,6 +40,7 @@ REGISTRIES: dict[str, tuple[Registry, str]] = {
     "Encoders": (ENCODERS, "`model.encoder`, `model.languages.<language>.encoder`"),
     "Bridges": (BRIDGES, "`model.bridge`"),
     "Decoders": (DECODERS, "`model.decoder`, `model.languages.<language>.decoder`"),
+    "Options": (OPTIONS, "`model.options.encoder`, `model.options.decoder`, `model.languages.<language>.options`"),
     "Optimizers": (OPTIMIZERS, "`optimizer`"),
     "Learning-rate schedules": (LEARNING_RATES, "`learning_rate_schedule`"),
 }

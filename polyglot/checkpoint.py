@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import Tensor, nn
+from torch import Tensor
 
 from polyglot.errors import CheckpointError
 from polyglot.version import VERSION
@@ -78,8 +78,8 @@ class Checkpoint:
         """Step, positions in the data, the best score so far."""
         return json.loads(self._bytes(STATE))
 
-    def load_into(self, components: Mapping[str, Mapping[str, nn.Parameter]]) -> None:
-        """Copy the named components' parameters. Raises CheckpointError when names or shapes differ."""
+    def load_into(self, components: Mapping[str, Mapping[str, Tensor]]) -> None:
+        """Copy the named components' tensors. Raises CheckpointError when names or shapes differ."""
         for name, parameters in components.items():
             copy_parameters(self.component(name), parameters, where=f"{self.path}: {name}")
 
@@ -112,7 +112,7 @@ def digest(chosen: Sequence[Checkpoint]) -> str:
     return hashlib.sha256(json.dumps(files).encode()).hexdigest()
 
 
-def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter], *, where: str) -> None:
+def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str) -> None:
     """Tensors into parameters of the same names and shapes. Raises CheckpointError when they are not the same."""
     check_same(tensors, parameters, where=where)
     with torch.no_grad():
@@ -285,7 +285,7 @@ def choose(folder: Path, which: str | int) -> list[Checkpoint]:
     return [Checkpoint.open(folder / f"step-{step:08d}") for step in wanted]
 
 
-def load_average(checkpoints: Iterable[Checkpoint], components: Mapping[str, Mapping[str, nn.Parameter]]) -> None:
+def load_average(checkpoints: Iterable[Checkpoint], components: Mapping[str, Mapping[str, Tensor]]) -> None:
     """The mean of some checkpoints' parameters into a model; of one, exactly its parameters."""
     checkpoints = list(checkpoints)
     for name, parameters in components.items():

@@ -109,7 +109,7 @@ class Translator(SentenceEncoder):
         model = TranslationModel(
             run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None, sharing=run.config.sharing
         )
-        checkpoints.load_average(chosen, model.component_parameters())
+        checkpoints.load_average(chosen, model.component_tensors())
         return cls(
             model.to(place).eval(),
             vocabularies=run.vocabularies,

@@ -72,6 +72,7 @@ class Trainer:
         self.learning_rate, self.schedule, self.streams = learning_rate, schedule, streams
         self.criterion, self.validate = criterion, validate
         self.parameters = self.model.component_parameters()
+        self.annealed = self.model.annealed()
         self.base_rates = [group["lr"] for group in optimizer.param_groups]
         self.progress = Progress()
         self.pending: list[Trained] = []
@@ -104,6 +105,8 @@ class Trainer:
         step = self.progress.step
         torch.manual_seed(zlib.crc32(f"{self.run.config.seed}/{step}/{self.accelerator.process_index}".encode()))
         self._set_learning_rate(step)
+        for quantities in self.annealed.values():
+            quantities.move_to(step)
         place = {"process": self.accelerator.process_index, "processes": self.accelerator.num_processes}
         batches = [self._next_batch(task.name) for task in self.schedule.at(step, **place)]
         count = self.criterion.count
@@ -131,10 +134,11 @@ class Trainer:
         checkpoint = checkpoints.write(
             self.run.checkpoints,
             step=self.progress.step,
-            components=self.parameters,
+            components=self.model.component_tensors(),
             training=self._optimizer_tensors(),
             state={
                 "progress": self.progress.to_dict(),
+                "annealed": self._annealed_values(),
                 "positions": {name: stream.position for name, stream in self.streams.items()},
                 "data": {name: stream.dataset.fingerprint for name, stream in self.streams.items()},
                 "optimizer": self.run.config.optimizer.type,
@@ -162,7 +166,7 @@ class Trainer:
             raise CheckpointError(
                 f"{checkpoint.path}: the run is past training.steps {self.settings.steps} already; name more steps than that"
             )
-        checkpoint.load_into(self.parameters)
+        checkpoint.load_into(self.model.component_tensors())
         named = {f"{component}/{name}": one for component, own in self.parameters.items() for name, one in own.items()}
         for key, value in checkpoint.training_tensors().items():
             name, _, quantity = key.rpartition("/")
@@ -234,8 +238,13 @@ class Trainer:
 
     def _report(self, norm: Tensor) -> None:
         """A line of the log; the losses of its steps have been read."""
-        rate = self.optimizer.param_groups[0]["lr"]
-        self.log.training(self.progress.step, seconds=self.progress.seconds, learning_rate=rate, gradient_norm=norm.item())
+        rate, annealed = self.optimizer.param_groups[0]["lr"], self._annealed_values()
+        figures = {"learning_rate": rate, "gradient_norm": norm.item(), **({"annealed": annealed} if annealed else {})}
+        self.log.training(self.progress.step, seconds=self.progress.seconds, **figures)
+
+    def _annealed_values(self) -> dict[str, dict[str, float]]:
+        """By option and name, as they were in the last update."""
+        return {name: {key: value.item() for key, value in one.values().items()} for name, one in self.annealed.items()}
 
     def _not_a_number(self, what: str, values: Mapping[str, float], batches: Sequence[Trained]) -> str:
         lines = [line for batch in batches for line in self.streams[batch.task].dataset.names(batch.indices)]

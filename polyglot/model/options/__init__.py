@@ -1,0 +1,6 @@
+"""Options by name: what can be put on an encoder or a decoder. A new one is one file and one line here."""
+
+from polyglot.model.options.base import OPTIONS, EmbeddingOption, Option, StatesOption, build_options, placed
+from polyglot.model.options.context_gate import ContextGate
+
+__all__ = ["OPTIONS", "ContextGate", "EmbeddingOption", "Option", "StatesOption", "build_options", "placed"]
