@@ -136,7 +136,11 @@ def _rows(settings: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
         if key == "type" and typing.get_origin(field.annotation) is Literal and (settings in ROOM_OF or settings in LOSS_OF):
             continue  # the name it was chosen by
         meaning = " ".join((field.description or "").split())
-        yield f"{prefix}{key}", f"{_type(field, prefix + key)} | {_default(field, prefix + key)} | {meaning}"
+        below = settings in ROOM_OF and _is_settings(field.annotation)  # keys that have no section of their own
+        default = "its own" if below else _default(field, prefix + key)
+        yield f"{prefix}{key}", f"{_type(field, prefix + key)} | {default} | {meaning}"
+        if below:
+            yield from _rows(field.annotation, f"{prefix}{key}.")
         for inner in _items(field.annotation):
             yield from _rows(inner, f"{prefix}{key}.N.")
 

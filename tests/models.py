@@ -28,6 +28,9 @@ TINY = {
     "hidden_size": 8,
     "feed_forward": 24,
     "layers": 2,
+    "roles": 4,
+    "context_size": 6,
+    "head_size": 8,
     "bridges": [{"type": "transformer", "heads": 4, "feed_forward": 24, "dropout": 0.0}, {"type": "attention", "heads": 4, "hidden_size": 8}],
 }
 

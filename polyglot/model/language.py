@@ -222,6 +222,9 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
         elif "weight_hh" in key:
             for gate in parameter.split(parameter.shape[1]):
                 nn.init.orthogonal_(gate, generator=generator)
+        elif key.endswith("matrices"):
+            for matrix in parameter.split(parameter.shape[1]):
+                nn.init.xavier_uniform_(matrix, generator=generator)
         else:
             nn.init.xavier_uniform_(parameter, generator=generator)
     if initial_range is None:

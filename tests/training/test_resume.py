@@ -40,6 +40,14 @@ SECTIONS = {
             "phases": [{"until_step": 5, "copies": True}, {"from_step": 5, "pairs": ["de-en"]}],
         }
     },
+    "options": {
+        "model": {
+            "options": {
+                "encoder": [{"type": "roles", "roles": 3, "assignment": "onehot"}, {"type": "latent_graph", "temperature": {"every": 3}}],
+                "decoder": [{"type": "roles", "roles": 3, "assignment": "onehot", "temperature": {"decay": 0.5}}, "context_gate"],
+            }
+        }
+    },
     "half precision": {"training": {"precision": "bf16"}, "model": {"bridge": "none"}},
     "tokens": {"batching": {"by": "tokens", "size": 60, "pool": 2}, "training": {"clip_norm": 0.1}},
 }

@@ -2,5 +2,7 @@
 
 from polyglot.model.options.base import OPTIONS, EmbeddingOption, Option, StatesOption, build_options, placed
 from polyglot.model.options.context_gate import ContextGate
+from polyglot.model.options.latent_graph import LatentGraph
+from polyglot.model.options.roles import Roles
 
-__all__ = ["OPTIONS", "ContextGate", "EmbeddingOption", "Option", "StatesOption", "build_options", "placed"]
+__all__ = ["OPTIONS", "ContextGate", "EmbeddingOption", "LatentGraph", "Option", "Roles", "StatesOption", "build_options", "placed"]
