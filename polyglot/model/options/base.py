@@ -79,3 +79,13 @@ def build_options(configs: Iterable[ComponentConfig], **given: Mapping[str, Any]
 def placed(options: nn.ModuleDict, place: Place) -> list[Option]:
     """Those in one place, in the order of the configuration."""
     return [option for option in options.values() if option.place == place]
+
+
+def reaching(options: nn.ModuleDict, name: str, words: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
+    """The embedded words (B, S, E) as they come to the option of that name, through those before it."""
+    given = () if memory is None else (memory,)
+    for option in placed(options, "embedding"):
+        if option is options[name]:
+            break
+        words = option(words, mask, *given)
+    return words

@@ -14,7 +14,7 @@ from polyglot.layers.context import CnnContext, LstmContext
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
 from polyglot.layers.relaxed import concrete
-from polyglot.layers.roles import combine, combine_chosen
+from polyglot.layers.roles import combine
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, EmbeddingOption
 from polyglot.registry import ComponentConfig
@@ -52,7 +52,7 @@ class Roles(EmbeddingOption):
         context: Literal["lstm", "cnn"] = "lstm"
         """What reads the context of a word."""
         context_size: int | None = Field(None, ge=2, le=65536)
-        """Size of c_t, which two directions share half and half; by default that of the embeddings."""
+        """Size of c_t, which two directions share half and half; by default half that of the embeddings, for the paper's is small."""
         width: int = Field(7, ge=1, le=1001)
         """Words that `cnn` sees: around a word on the source side, up to it on the target side; odd."""
         dropout: float = Field(0.3, ge=0, lt=1)
@@ -70,7 +70,7 @@ class Roles(EmbeddingOption):
 
     def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:
         super().__init__(config, size=size, memory_size=memory_size)
-        self.config, roles, context = config, config.roles, config.context_size or size + size % 2
+        self.config, roles, context = config, config.roles, config.context_size or 2 * max(1, size // 4)
         given = {"input_size": size, "size": context, "causal": memory_size is not None}
         self.context = LstmContext(**given) if config.context == "lstm" else CnnContext(**given, width=config.width)
         self.dense = Linear(context, roles)
@@ -113,10 +113,10 @@ class Roles(EmbeddingOption):
             found = self.of_roles(roles)
         elif self.config.combination == "rank1":
             found = self.output(self.of_roles(roles) * self.of_words(words))
-        elif self.config.assignment == "onehot" and not self.training:
-            found = combine_chosen(roles.argmax(dim=-1), words, self.matrices)
         else:
-            found = combine(roles, words, self.matrices)
+            onehot = self.config.assignment == "onehot" and not self.training
+            dropped = self.training and self.config.dropout > 0 and words.device.type == "cpu"  # elsewhere one large product is faster
+            found = combine(roles, words, self.matrices, sparse=onehot or dropped)
         return found + words if self.config.residual else found
 
     def start(self, memory: Memory) -> Any:

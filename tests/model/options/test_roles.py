@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from polyglot.layers.roles import combine, combine_chosen
+from polyglot.layers.roles import combine
 from polyglot.model.options import Roles
 from tests.models import close
 
@@ -102,7 +102,9 @@ def test_the_fast_path_of_one_role_equals_the_formula():
     torch.manual_seed(0)
     chosen, embedded, matrices = torch.randint(0, ROLES, (4, 7)), torch.randn(4, 7, SIZE), torch.randn(ROLES * SIZE, SIZE)
     onehot = torch.nn.functional.one_hot(chosen, ROLES).float()
-    assert close(combine_chosen(chosen, embedded, matrices), combine(onehot, embedded, matrices))
+    expected = torch.stack([matrices.view(ROLES, SIZE, SIZE)[role].T @ word for role, word in zip(chosen.flatten(), embedded.flatten(0, 1))])
+    for sparse in (True, False):
+        assert close(combine(onehot, embedded, matrices, sparse=sparse).flatten(0, 1), expected)
 
 
 def test_the_fast_path_multiplies_each_word_once(monkeypatch):
@@ -115,15 +117,18 @@ def test_the_fast_path_multiplies_each_word_once(monkeypatch):
     assert sum(multiplied) == embedded.numel()
 
 
+@pytest.mark.parametrize("sparse", [True, False], ids=["role by role", "at once"])
 @pytest.mark.parametrize("count", [3, 1100])
-def test_the_one_product_has_the_gradients_of_the_formula(count):
-    """Of few words, and of so many that they are taken in blocks."""
+def test_the_products_have_the_gradients_of_the_formula(count, sparse):
+    """Of few words, and of so many that they are taken in blocks; a role of 0 was dropped, and its gradient goes no further."""
     torch.manual_seed(0)
-    roles, embedded, matrices = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((count, ROLES), (count, SIZE), (ROLES * SIZE, SIZE)))
-    plain = torch.einsum("nr,ne,reo->no", roles, embedded, matrices.view(ROLES, SIZE, SIZE))
-    found, weights = combine(roles, embedded, matrices), torch.randn(count, SIZE, dtype=torch.float64)
+    kept = torch.rand(count, ROLES) > 0.3
+    shapes = (count, ROLES), (count, SIZE), (ROLES * SIZE, SIZE)
+    given = roles, embedded, matrices = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    plain = torch.einsum("nr,ne,reo->no", roles * kept, embedded, matrices.view(ROLES, SIZE, SIZE))
+    found, weights = combine(roles * kept, embedded, matrices, sparse=sparse), torch.randn(count, SIZE, dtype=torch.float64)
     assert torch.allclose(found, plain)
-    for one, other in zip(*(torch.autograd.grad((each * weights).sum(), (roles, embedded, matrices)) for each in (found, plain))):
+    for one, other in zip(*(torch.autograd.grad((each * weights).sum(), given) for each in (found, plain))):
         assert torch.allclose(one, other)
 
 
