@@ -54,7 +54,7 @@ def arcs_png(words: Sequence[str], heads: Sequence[int | None], shares: Sequence
 
     places = numpy.cumsum([0.0, *(0.16 * (len(one) + len(other)) / 2 + 0.35 for one, other in zip(words, words[1:]))])
     widest = max((abs(places[head] - places[word]) for word, head in enumerate(heads) if head is not None), default=1.0)
-    figure = _figure(max(4.0, 0.75 * places[-1] + 1.2), 1.6 + 0.28 * widest, title)
+    figure = _figure(max(4.0, 0.75 * places[-1] + 1.2), 1.3 + 0.22 * widest, title)
     axes = figure.subplots()
     for word, (head, share) in enumerate(zip(heads, shares)):
         axes.text(places[word], 0, words[word], ha="center", va="top", size=9, color=INK, parse_math=False)
@@ -62,7 +62,7 @@ def arcs_png(words: Sequence[str], heads: Sequence[int | None], shares: Sequence
             bend = -0.55 if places[head] < places[word] else 0.55
             style = {"arrowstyle": "-|>", "mutation_scale": 8, "color": BLUE, "alpha": 0.25 + 0.75 * share, "linewidth": 0.6 + 1.6 * share}
             axes.add_patch(FancyArrowPatch((places[head], 0.05), (places[word], 0.05), connectionstyle=f"arc3,rad={bend}", **style))
-    axes.set(xlim=(places[0] - 0.6, places[-1] + 0.6), ylim=(-0.4, 0.35 * widest + 0.3))
+    axes.set(xlim=(places[0] - 0.6, places[-1] + 0.6), ylim=(-0.4, 0.25 * widest + 0.3))
     axes.axis("off")
     return _png(figure)
 
