@@ -28,7 +28,14 @@ EXAMPLES = (
 @app.command(epilog=EXAMPLES)
 def analyse(
     run: RunPath,
-    what: Annotated[str, typer.Argument(metavar="[WHAT]", help="embeddings, roles, graph, chart or heads.")] = "embeddings",
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="[WHAT]",
+            help="embeddings, roles, graph, chart or heads.",
+            autocompletion=lambda incomplete: [one for one in KINDS if one.startswith(incomplete)],
+        ),
+    ] = "embeddings",
     word: Annotated[Optional[str], typer.Argument(metavar="[WORD]", help="chart: the word in the middle.")] = None,
     language: Annotated[
         Optional[str], typer.Option(help="roles, graph, chart: whose words; by default the first language that has them.", autocompletion=languages)
