@@ -46,8 +46,8 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("rolls",), "no analysis named 'rolls'. Did you mean 'roles'?"),
-        (("chart",), "chart needs a word"),
+        (("rolls",), "rolls: there is no such run; or, if that is what to look at: no analysis named 'rolls'. Did you mean 'roles'?"),
+        (("chart",), "chart needs one word"),
         (("roles", "der"), "nothing else takes one"),
         (("roles", "--side", "left"), "--side: found 'left'; encoder or decoder"),
         (("graph", "--sentence", "Ein Haus."), "--sentence: found 'Ein Haus.'; write language and text"),
