@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy
 import torch
+from torch.nn import functional
 
 from polyglot.analysis.agreement import purity, v_measure
 from polyglot.analysis.page import Page, Table, file_name
 from polyglot.analysis.pictures import bars_png
 from polyglot.analysis.text import Sentence, batches, sentences, shown
+from polyglot.batch import BOS
 from polyglot.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.model.memory import Memory
@@ -81,19 +83,23 @@ def taken(run: Run, translator: Translator, language: str, *, side: str, count: 
     option, result = component.options["roles"], []
     for part, tokens, mask in batches(sentences(run, translator, language, count=count), translator.device):
         with torch.inference_mode():
-            memory = None if side == "encoder" else _memory(translator, language, tokens, mask)
-            words = reaching(component.options, "roles", component.embedding(tokens), mask, memory)
-            of_all = option.of(words, mask).float().cpu().numpy()
-        result += [Taken(one, place, own[place]) for one, own in zip(part, of_all) for place in range(len(one.ids))]
+            if side == "encoder":
+                words = reaching(component.options, "roles", component.embedding(tokens), mask)
+                of_all = option.of(words, mask)
+            else:
+                memory = _memory(run, translator, language, tokens, mask)
+                tokens, mask = functional.pad(tokens, (1, 0), value=BOS), functional.pad(mask, (1, 0), value=True)
+                words = reaching(component.options, "roles", component.embedding(tokens), mask, memory)
+                of_all = option.of(words, mask)[:, 1:]
+        result += [Taken(one, place, own[place]) for one, own in zip(part, of_all.float().cpu().numpy()) for place in range(len(one.ids))]
     return result
 
 
-def _memory(translator: Translator, language: str, tokens: torch.Tensor, mask: torch.Tensor) -> Memory:
-    """What options before the roles may look at: the sentence itself where the language is read, too, else nothing."""
+def _memory(run: Run, translator: Translator, language: str, tokens: torch.Tensor, mask: torch.Tensor) -> Memory:
+    """What a context gate before the roles of a decoder looks at: the sentence itself where its language is read, too, else nothing."""
     if language in translator.model.encoders:
         return translator.model.encode(language, tokens, mask)
-    size = translator.model.decoders[language].body.size
-    return Memory(torch.zeros(len(tokens), 1, size, device=tokens.device))
+    return Memory(torch.zeros(len(tokens), 1, run.config.model.memory_size, device=tokens.device))
 
 
 def _of_all(language: str, side: str, found: Sequence[Taken]) -> Page:

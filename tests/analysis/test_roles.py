@@ -6,9 +6,11 @@ import json
 
 import numpy
 import pytest
+import torch
 
 from polyglot.analysis.roles import Taken, _of_all, agreement, roles, taken
 from polyglot.analysis.text import Sentence, words_of
+from polyglot.batch import BOS
 from polyglot.data.phrasebook import Token
 from polyglot.errors import ConfigError, DataError
 
@@ -61,6 +63,15 @@ def test_every_piece_of_a_run_takes_its_roles(run, translator, side):
     values = json.loads((folder / "page.json").read_text())["values"]
     assert sum(role["count"] for role in values["usage"].values()) == values["pieces"] == len(found)
     assert values["agreement"] and "# Roles of the" in (folder / "page.md").read_text() and (folder / "picture-1.png").is_file()
+
+
+def test_a_decoder_reads_a_sentence_after_bos(run, translator):
+    """As it does in training, so that the first word has its roles after bos, too."""
+    own, (one, *_) = translator.model.decoders["de"], taken(run, translator, "de", side="decoder", count=1)
+    ids = torch.tensor([[BOS, *one.sentence.ids]])
+    with torch.inference_mode():
+        expected = own.options["roles"].of(own.embedding(ids), torch.ones_like(ids, dtype=torch.bool))[0, 1:]
+    assert numpy.array_equal([each.roles for each in taken(run, translator, "de", side="decoder", count=1)], expected.numpy())
 
 
 def test_of_one_token_with_contexts_and_translations(run, translator):
