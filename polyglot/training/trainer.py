@@ -108,16 +108,17 @@ class Trainer:
         for quantities in self.annealed.values():
             quantities.move_to(step)
         place = {"process": self.accelerator.process_index, "processes": self.accelerator.num_processes}
-        batches = [self._next_batch(task.name) for task in self.schedule.at(step, **place)]
+        drawn = [(self._next_batch(task.name), self.streams[task.name].last_indices) for task in self.schedule.at(step, **place)]
+        batches = [batch for batch, _ in drawn]
         count = self.criterion.count
         counts = count_by_component(batches, self.parameters, self.run.config.sharing, count=count)
         total = sum(map(count, batches))
         self.model.train()
-        for batch in batches:
+        for batch, indices in drawn:
             with self.accelerator.autocast():
                 losses = self.criterion(self.model(batch), batch)
             self.accelerator.backward(losses.total * (count(batch) / total))
-            self._remember(batch, losses)
+            self._remember(batch, indices, losses)
         to_means(self.parameters, counts, total=total)
         trained = [parameter for name in counts for parameter in self.parameters[name].values() if parameter.grad is not None]
         self.accelerator.unscale_gradients(self.optimizer)
@@ -208,9 +209,8 @@ class Trainer:
     def _next_batch(self, task: str) -> Batch:
         return self.streams[task].next().to(self.accelerator.device)
 
-    def _remember(self, batch: Batch, losses: Losses) -> None:
+    def _remember(self, batch: Batch, indices: Any, losses: Losses) -> None:
         terms = {name: term.detach() for name, term in losses.terms.items()}
-        indices = self.streams[batch.task.name].last_indices
         self.pending.append(Trained(self.progress.step + 1, batch.task.name, batch.target_tokens, indices, terms))
 
     def _look_at_losses(self, norm: Tensor | None, *, flush: bool = False) -> None:
