@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from accelerate import Accelerator
 from rich.console import Console
 
 from polyglot import checkpoint as checkpoints
@@ -658,6 +659,22 @@ def test_a_loss_that_is_no_number(folder, polyglot):
 
 def test_a_tracker_that_is_not_installed(folder, polyglot):
     assert "training.trackers: aim not installed" in polyglot.refuses("train", "mine.yaml", "run=other", "training.trackers=[aim]")
+
+
+def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(folder, polyglot, monkeypatch):
+    """A new run does not stand in the way of the next attempt, and one that is continued keeps its settings."""
+
+    def fails(*given, **named):
+        raise RuntimeError("api_key not configured\nand much more")
+
+    monkeypatch.setattr(starting, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr("accelerate.accelerator.filter_trackers", lambda names, folder: names)
+    monkeypatch.setattr(Accelerator, "init_trackers", fails)
+    before = contents(folder)
+    for given in (["mine.yaml", "run=other"], ["runs/mine", "--resume", "training.steps=6"]):
+        said = polyglot.refuses("train", *given, "training.trackers=[tensorboard]")
+        assert "training.trackers: tensorboard cannot be started: api_key not configured; " in said and "and much more" not in said
+        assert contents(folder) == before and not Path("other").exists()
 
 
 # translate ---------------------------------------------------------------------------------------------------------------

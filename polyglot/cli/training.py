@@ -48,13 +48,15 @@ def train_run(run: Run, *, resume: bool = False, reconfigured: bool = False) -> 
     """Train a run from its beginning or from its last checkpoint, and say what comes next."""
     from polyglot import checkpoint as checkpoints
     from polyglot.evaluate.validation import Validator
+    from polyglot.training.log import start_trackers
     from polyglot.training.start import build_trainer
 
     with run.locked():
         with nullcontext() if resume else run.removed_on_error():
             trainer = build_trainer(run, Validator(run))
-        if resume and checkpoints.steps(run.checkpoints):
-            trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
+            if resume and checkpoints.steps(run.checkpoints):
+                trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
+            start_trackers(trainer.accelerator)
         start = trainer.progress.step
         changed = run.reconfigured(lambda: trainer.progress.step > start) if reconfigured and resume else nullcontext()
         with changed:  # only now that data and checkpoint agree with it
