@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
 from polyglot.config import Config, check_config, load_config
-from polyglot.errors import CheckpointError, ConfigError, TrainingError
+from polyglot.errors import CheckpointError, ConfigError
 from polyglot.model.model import ModelConfig
 from polyglot.sharing import SharingConfig
 from polyglot.text.normalisation import Normaliser
@@ -92,8 +92,9 @@ class Run:
 
     @contextmanager
     def reconfigured(self, trained: Callable[[], bool]) -> Iterator[None]:
-        """Another configuration stays once training goes on with it. The one before comes back where that ends without a step, or by a
-        loss that is no number before there is a new checkpoint; unless there is no checkpoint at all: vocabularies are as the new one says.
+        """Another configuration stays once training goes on with it. The one before comes back where that ends without a step, or by an
+        error before there is a new checkpoint (but for one that cannot be written: a full disk is no fault of the configuration);
+        unless there is no checkpoint at all: vocabularies are as the new one says.
 
         trained: whether there was a step.
         """
@@ -102,8 +103,8 @@ class Run:
         try:
             yield
         except BaseException as error:
-            failed = isinstance(error, TrainingError) and checkpoints.steps(self.checkpoints) == kept
-            if kept and (failed or not trained()):
+            failed = isinstance(error, Exception) and not isinstance(error, CheckpointError)
+            if kept and (not trained() or (failed and checkpoints.steps(self.checkpoints) == kept)):
                 replace_file(self.path / "config.yaml", before)
             raise
 

@@ -339,6 +339,30 @@ def test_a_change_that_training_fails_with_is_not_kept_either(spoilt, sentence, 
     assert polyglot("train", "runs/mine", "--resume", "training.steps=6").status == 0
 
 
+@pytest.mark.parametrize(
+    ("error", "stays"),
+    [
+        (MemoryError(), False),
+        (RuntimeError("CUDA out of memory."), False),
+        (TrainingError("enough"), False),
+        (CheckpointError("No space left on device"), True),
+    ],
+)
+def test_what_becomes_of_a_change_that_fails_after_some_steps(error, stays, folder, polyglot, monkeypatch):
+    """Before there is a new checkpoint; a full disk is no fault of the change."""
+    update = Trainer.update
+
+    def fails(trainer):
+        if trainer.progress.step == 5:
+            raise error
+        return update(trainer)
+
+    monkeypatch.setattr(Trainer, "update", fails)
+    polyglot.refuses("train", "runs/mine", "--resume", "training.steps=9", "training.checkpoint.every=9")
+    assert checkpoints.steps(Path("runs/mine/checkpoints")) == [2, 4]
+    assert (Run.open("runs/mine").config.training.steps == 9) == stays
+
+
 def test_a_log_that_cannot_be_shortened_keeps_no_change(folder, polyglot, monkeypatch):
     """The last thing that can be in the way of a start."""
 
