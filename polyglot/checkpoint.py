@@ -20,11 +20,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from polyglot.checkpoint_names import steps
 from polyglot.errors import CheckpointError
 from polyglot.version import VERSION
 
 MANIFEST, TRAINING, STATE, BEST = "manifest.json", "training.safetensors", "training.json", "best.json"
-NAME = re.compile(r"step-(\d{8,})")
 
 
 @dataclass(frozen=True)
@@ -211,12 +211,6 @@ def _sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def steps(folder: Path) -> list[int]:
-    """The steps that have a checkpoint, in order."""
-    found = [NAME.fullmatch(path.name) for path in folder.glob("step-*")] if folder.is_dir() else []
-    return sorted(int(match[1]) for match in found if match)
 
 
 def mark_best(folder: Path, record: Mapping[str, Any]) -> None:
