@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from torch import Tensor
 
 from polyglot.checkpoint_names import steps
 from polyglot.errors import CheckpointError
+from polyglot.synced import replace_file, sync_folder, write_synced
 from polyglot.version import VERSION
 
 MANIFEST, TRAINING, STATE, BEST = "manifest.json", "training.safetensors", "training.json", "best.json"
@@ -152,7 +152,7 @@ def write(
     checksums = {}
 
     def put(file: str, content: bytes) -> None:
-        _write_synced(temporary / file, content)
+        write_synced(temporary / file, content)
         checksums[file] = hashlib.sha256(content).hexdigest()
 
     try:
@@ -163,10 +163,10 @@ def write(
         put(TRAINING, save({key: _plain(one) for key, one in training.items()}))
         put(STATE, json.dumps(state, indent=1).encode())
         manifest = {"step": step, "version": VERSION, "configuration": configuration, "files": checksums}
-        _write_synced(temporary / MANIFEST, json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode())
-        _sync_folder(temporary)
+        write_synced(temporary / MANIFEST, json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode())
+        sync_folder(temporary)
         _put_in_place(temporary, path)
-        _sync_folder(folder)
+        sync_folder(folder)
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
         last = steps(folder)[-1:]
@@ -198,30 +198,9 @@ def _put_in_place(temporary: Path, path: Path) -> None:
     shutil.rmtree(before, ignore_errors=True)
 
 
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def mark_best(folder: Path, record: Mapping[str, Any]) -> None:
-    """Remember which step was best; the record has at least `step`."""
-    temporary = folder / f".{BEST}.writing"
-    try:
-        _write_synced(temporary, json.dumps(dict(record)).encode())
-        temporary.rename(folder / BEST)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise CheckpointError(f"{folder / BEST}: cannot be written: {error.strerror}") from None
+    """Remember which step was best; the record has at least `step`. Raises CheckpointError when that cannot be written."""
+    replace_file(folder / BEST, json.dumps(dict(record)))
 
 
 def best_step(folder: Path) -> int | None:

@@ -21,6 +21,7 @@ from polyglot.config import Config, check_config, load_config
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.model.model import ModelConfig
 from polyglot.sharing import SharingConfig
+from polyglot.synced import replace_file
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.text.word_list import WordList, load_vocabulary
@@ -245,13 +246,3 @@ def _why_none(path: Path) -> str:
     if near:
         return f"{why}. Did you mean {next(run for run in runs if run.name == near[0])}?"
     return f"{why}; a run is the folder that `polyglot train` has made, such as runs/mine"
-
-
-def replace_file(path: Path, content: str | bytes) -> None:
-    """A file is either what it was or what it shall be. Raises CheckpointError when it cannot be written."""
-    temporary = path.with_name(f".{path.name}.writing")
-    try:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-        temporary.replace(path)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from None

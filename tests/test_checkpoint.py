@@ -208,7 +208,7 @@ def full_disk(request, monkeypatch):
     """A disk that is full from some point on."""
 
     def arm():
-        synced = checkpoints._write_synced
+        synced = checkpoints.write_synced
         full = OSError(errno.ENOSPC, "No space left on device")
 
         def fails(*_):
@@ -221,14 +221,14 @@ def full_disk(request, monkeypatch):
             synced(path, content)
 
         if request.param == "the sync of the folder":
-            monkeypatch.setattr(checkpoints, "_sync_folder", fails)
+            monkeypatch.setattr(checkpoints, "sync_folder", fails)
         elif request.param == "every renaming":
             monkeypatch.setattr(Path, "rename", fails)
         elif request.param == "the renaming of the new one":
             rename = Path.rename
             monkeypatch.setattr(Path, "rename", lambda path, to: fails() if path.name.endswith(".writing") else rename(path, to))
         else:
-            monkeypatch.setattr(checkpoints, "_write_synced", writes)
+            monkeypatch.setattr(checkpoints, "write_synced", writes)
 
     return arm
 
@@ -408,22 +408,6 @@ def test_a_damaged_mark_is_a_sentence(content, tmp_path):
     with pytest.raises(CheckpointError, match="best.json: cannot be used"):
         checkpoints.choose(tmp_path, "best")
     assert chosen(tmp_path, "last") == [3]
-
-
-def test_a_mark_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
-    for step in (3, 4):
-        write(tmp_path, step=step)
-    checkpoints.mark_best(tmp_path, {"step": 3})
-    before = files(tmp_path)
-
-    def full(path, content):
-        path.write_bytes(content[:3])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(checkpoints, "_write_synced", full)
-    with pytest.raises(CheckpointError, match="best.json: cannot be written: No space left on device"):
-        checkpoints.mark_best(tmp_path, {"step": 4})
-    assert chosen(tmp_path, "best") == [3] and files(tmp_path) == before
 
 
 # The mean of several -----------------------------------------------------------------------------------------------------

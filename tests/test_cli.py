@@ -572,7 +572,7 @@ def test_a_run_directory_that_nobody_may_write(folder, polyglot, monkeypatch):
     def refuse(*arguments, **given):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(checkpoints, "_write_synced", refuse)
+    monkeypatch.setattr(checkpoints, "write_synced", refuse)
     before = contents(folder / "runs/mine/checkpoints")
     said = polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6")
     assert "step-00000006: the checkpoint cannot be written: Permission denied; the last good one is step 4" in said
@@ -588,14 +588,14 @@ def test_a_lock_that_cannot_be_taken(folder, polyglot):
 
 
 def test_a_full_disk_leaves_the_last_good_checkpoint(folder, polyglot, monkeypatch):
-    write = checkpoints._write_synced
+    write = checkpoints.write_synced
 
     def full(path: Path, content: bytes) -> None:
         if "step-00000006" in str(path) and path.name.startswith("decoder"):
             raise OSError(errno.ENOSPC, "No space left on device")
         write(path, content)
 
-    monkeypatch.setattr(checkpoints, "_write_synced", full)
+    monkeypatch.setattr(checkpoints, "write_synced", full)
     before = contents(folder / "runs/mine/checkpoints")
     said = polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6")
     assert "step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 4" in said

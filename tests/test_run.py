@@ -13,7 +13,7 @@ from polyglot import checkpoint as checkpoints
 from polyglot.config import check_config
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.inference import Translator
-from polyglot.run import Run, replace_file
+from polyglot.run import Run
 from polyglot.yaml_file import read_yaml, write_yaml
 from tests.runs import tiny_run, tiny_settings, train
 
@@ -245,14 +245,6 @@ def test_a_damaged_vocabulary_is_a_sentence(tmp_path):
     run.vocabulary_file("de").write_bytes(b"\0damaged")
     with pytest.raises(CheckpointError, match="de.model: no SentencePiece model; the file is damaged or something else"):
         Translator.load(run.path)
-
-
-def test_a_file_is_what_it_was_or_what_it_shall_be(tmp_path, monkeypatch):
-    replace_file(tmp_path / "x.yaml", "one")
-    monkeypatch.setattr(type(tmp_path), "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(CheckpointError, match="x.yaml: cannot be written: No space left on device"):
-        replace_file(tmp_path / "x.yaml", "two")
-    assert (tmp_path / "x.yaml").read_text() == "one"
 
 
 def test_components_of_a_checkpoint_are_files_of_their_own(tmp_path):

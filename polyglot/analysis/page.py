@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from polyglot.errors import CheckpointError
-from polyglot.run import Run, replace_file
+from polyglot.run import Run
+from polyglot.synced import replace_file
 
 FORMAT = 1  # of page.json: to be raised when an older report could not read it
 

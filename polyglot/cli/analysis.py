@@ -142,7 +142,8 @@ def _embeddings(
     from polyglot.evaluate.embeddings.page import markdown, save
     from polyglot.evaluate.embeddings.settings import AnalysisSettings
     from polyglot.inference import Translator
-    from polyglot.run import Run, replace_file
+    from polyglot.run import Run
+    from polyglot.synced import replace_file
 
     if output and len(runs) < 2:
         raise ConfigError("analyse: --output is for the comparison of several runs, and there is one; its page is in its run directory")

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from polyglot.console import aside
 from polyglot.errors import CheckpointError, ConfigError
-from polyglot.run import replace_file
+from polyglot.synced import replace_file
 
 logger = logging.getLogger("polyglot")
 

@@ -356,7 +356,7 @@ def test_a_full_disk_ends_training_and_keeps_the_last_good_checkpoint(tmp_path, 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    at_step(trainer, 5, lambda: monkeypatch.setattr(checkpoints, "_write_synced", full))
+    at_step(trainer, 5, lambda: monkeypatch.setattr(checkpoints, "write_synced", full))
     with pytest.raises(
         CheckpointError, match="step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 3"
     ):

@@ -25,7 +25,8 @@ from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol, Reference, references
 from polyglot.inference import Directions, Translator
 from polyglot.registry import ComponentConfig
-from polyglot.run import Run, replace_file
+from polyglot.run import Run
+from polyglot.synced import replace_file
 from polyglot.yaml_file import read_yaml
 
 Train = Callable[[Sequence[str]], None]
