@@ -280,9 +280,9 @@ def _check_direction(source: str, target: str, *, sources: Collection[str], targ
 def _device(wanted: str | torch.device | None) -> torch.device:
     """That device, or the best that there is. Raises ConfigError for one that this machine does not have."""
     try:
-        device = torch.device(wanted or ("cuda" if torch.cuda.is_available() else "cpu"))
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError):  # PyTorch's answers to a wrong name, a wrong build, no name at all
+        device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if wanted is None else wanted)
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, TypeError):  # PyTorch's answers to a wrong name, a wrong build, no name; `meta` holds no numbers
         there = ", ".join(map(repr, _devices()))
         raise ConfigError(f"device: {wanted!r} cannot be had on this machine; there {'are' if ',' in there else 'is'} {there}") from None
     return device

@@ -359,7 +359,15 @@ def test_as_many_sources_as_targets(translator):
         translator.score(["a", "b"], ["c"], **of("de-en"))
 
 
-@pytest.mark.parametrize("device", ["gpu", "cuda:99", 3.5])
+@pytest.mark.parametrize("device", ["gpu", "cuda:99", 3.5, "", "meta"])
 def test_a_device_that_is_not_there_is_a_sentence(device, run):
     with pytest.raises(ConfigError, match=f"device: {device!r} cannot be had on this machine; there (is|are) 'cpu'"):
         Translator.load(run, device=device)
+
+
+def test_the_number_of_a_gpu_is_a_device(run, monkeypatch):
+    """0 is the first one, and not as if nothing had been said."""
+    asked = []
+    monkeypatch.setattr(torch, "device", lambda wanted: asked.append(wanted) or "cpu")
+    inference._device(0)
+    assert asked == [0]
