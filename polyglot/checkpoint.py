@@ -20,7 +20,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from polyglot.checkpoint_names import steps
-from polyglot.errors import CheckpointError
+from polyglot.errors import CheckpointError, few
 from polyglot.synced import replace_file, sync_folder, write_synced
 from polyglot.version import VERSION
 
@@ -123,9 +123,8 @@ def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, Tens
 def check_same(tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str) -> None:
     """Raises CheckpointError unless names and shapes are the same."""
     if tensors.keys() != parameters.keys():
-        different = sorted(tensors.keys() ^ parameters.keys())
-        shown = ", ".join(different[:4]) + (", …" if len(different) > 4 else "")
-        raise CheckpointError(f"{where}: comes from another configuration: the parameters differ ({shown})")
+        different = few(sorted(tensors.keys() ^ parameters.keys()), shown=4)
+        raise CheckpointError(f"{where}: comes from another configuration: the parameters differ ({different})")
     for key, parameter in parameters.items():
         if tensors[key].shape != parameter.shape:
             raise CheckpointError(

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
 from polyglot.config import Config, check_config, load_config
-from polyglot.errors import CheckpointError, ConfigError
+from polyglot.errors import CheckpointError, ConfigError, few
 from polyglot.model.model import ModelConfig
 from polyglot.sharing import SharingConfig
 from polyglot.synced import replace_file
@@ -87,7 +87,7 @@ class Run:
             changed.append(f"the pairs of schedule were {', '.join(sorted(map(str, before.config.pairs)))}")
         if changed and before.vocabularies:
             raise ConfigError(
-                f"{path}: the run was built from another configuration: {_few(changed)}; what it has cannot change, choose a new run=…"
+                f"{path}: the run was built from another configuration: {few(changed, shown=SHOWN)}; what it has cannot change, choose a new run=…"
             )
         return run
 
@@ -193,7 +193,7 @@ class Run:
                 )
         if different := self.differences(made_of):
             raise CheckpointError(
-                f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; different: {_few(different)}"
+                f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; different: {few(different, shown=SHOWN)}"
             )
 
     def differences(self, built_from: Any) -> list[str]:
@@ -232,10 +232,6 @@ def _value(nested: Any, place: str) -> Any:
     for key in place.split("."):
         nested = nested.get(key) if isinstance(nested, dict) else None
     return nested
-
-
-def _few(found: Sequence[str]) -> str:
-    return ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
 
 
 def _why_none(path: Path) -> str:

@@ -31,17 +31,22 @@ def train(
     """Train a set of language pairs."""
     from polyglot.config import load_config
     from polyglot.run import Run
-    from polyglot.training.plan import plan
 
     if dry_run:
-        run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or ()))
-        exists = None if resume else run.exists()
-        screen.print(*plan(run.config).tables(), sep="\n")
-        if exists:
-            logger.warning(exists)
+        show_plan(Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or ())), resume=resume)
         return
     run = Run.reconfigure(config, overrides or ()) if resume else Run.create(load_config(config, overrides or ()))
     train_run(run, resume=resume, reconfigured=bool(overrides))
+
+
+def show_plan(run: Run, *, resume: bool = False) -> None:
+    """What training a run would do; for a new one also that something stands in its place already."""
+    from polyglot.training.plan import plan
+
+    exists = None if resume else run.exists()
+    screen.print(*plan(run.config).tables(), sep="\n")
+    if exists:
+        logger.warning(exists)
 
 
 def train_run(run: Run, *, resume: bool = False, reconfigured: bool = False) -> None:

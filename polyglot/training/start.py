@@ -16,7 +16,7 @@ from polyglot.config import Config
 from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
-from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.errors import ConfigError, DataError
 from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
@@ -139,9 +139,9 @@ def build_trainer(run: Run, validator: Callable[[TranslationModel], Callable[[],
     corpora = corpora_of(config, config.data.train)
     check_test_text(config)
     missing = [language for language in config.languages if language not in run.vocabularies]
-    if missing and checkpoints.steps(run.checkpoints):
-        raise CheckpointError(f"{run.vocabulary_file(missing[0])}: no such file, but the checkpoints were trained with it; put it back")
     fresh = not checkpoints.steps(run.checkpoints)
+    if missing and not fresh:
+        run.choose("last")  # was trained with it, and says so
     initial = Initial(config) if fresh and config.initialize else None
     learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
     vocabularies = {**run.vocabularies, **learnt}
