@@ -31,6 +31,8 @@ from polyglot.text.vocabulary import Vocabulary
 
 ROWS = 640
 """Hypotheses decoded together: enough for full speed of the matrix products on a CPU, and little memory."""
+LONG = 128
+"""Pieces of a sentence up to which that holds; of longer ones fewer are decoded together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,8 +302,14 @@ def sentences_together(config: SearchConfig) -> int:
 
 
 def by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:
-    """Rows in batches of similar length, the longest first; rows without pieces are left out unless asked for."""
-    lengths = numpy.array([len(sentence) for sentence in sentences])
+    """Rows in batches of similar length, the longest first; rows without pieces are left out unless asked for.
+
+    At most `size` rows, and fewer where they are so long that padded they have more pieces than `size` rows of LONG.
+    """
+    lengths = numpy.array([len(sentence) for sentence in sentences], dtype=numpy.int64)
     order = [int(row) for row in numpy.argsort(-lengths, kind="stable") if empty or lengths[row]]
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
+    start = 0
+    while start < len(order):
+        count = min(size, max(1, size * LONG // max(1, int(lengths[order[start]]))))
+        yield order[start : start + count]
+        start += count

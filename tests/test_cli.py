@@ -753,6 +753,22 @@ def test_a_terminal_sees_how_far_it_is_and_the_output_is_the_same(terminal, fold
     assert ("3/3" in shown.getvalue()) == terminal
 
 
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory.")])
+def test_a_line_that_is_too_long_for_the_memory_is_named_after_all_before_it(error, folder, polyglot, monkeypatch):
+    search = Translator.hypotheses
+
+    def small(translator, lines, **given):
+        if max(map(len, lines)) > 10_000:
+            raise error
+        return search(translator, lines, **given)
+
+    monkeypatch.setattr(Translator, "hypotheses", small)
+    Path("long.de").write_text("es regnet\nes regnet\n" + "es " * 5000 + "\nes regnet\n", encoding="utf-8")
+    ended = polyglot(*TRANSLATE, "long.de")
+    assert ended.status == 2 and len(ended.output.splitlines()) == 2
+    assert "error: long.de, line 3: not enough memory to translate its 15,000 characters; divide it, or lower --beam" in ended.errors
+
+
 def test_a_file_with_a_damaged_end_is_refused_before_anything_is_printed(folder, polyglot, monkeypatch):
     monkeypatch.setattr("polyglot.data.lines.BLOCK", 16)
     Path("some.txt").write_bytes(b"es regnet\n" * 5 + b"\xff\n")

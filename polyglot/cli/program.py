@@ -88,7 +88,7 @@ def main() -> None:
         aside.print(f"{place}: cannot be written: {error.strerror}; make room there", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except (MemoryError, RuntimeError) as error:
-        if not _is_out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         aside.print("[bold red]error:[/] ", end="")
         aside.print(f"not enough memory: {OUT_OF_MEMORY}", markup=False, highlight=False, soft_wrap=True)
@@ -103,7 +103,7 @@ def _leave_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """PyTorch says it of a GPU in one way, of the machine's own memory in another."""
     return isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error)
 
