@@ -53,12 +53,13 @@ class Run:
         """A new run directory with its configuration. Raises CheckpointError when it exists or cannot be made."""
         run = cls.of(config)
         run.check_new()
-        try:
-            run.path.mkdir(parents=True, exist_ok=True)
-            (run.path / "vocabulary").mkdir(exist_ok=True)
-        except OSError as error:
-            raise CheckpointError(f"{run.path}: the run directory cannot be written: {error.strerror}") from None
-        run.write_config()
+        with run.removed_on_error():
+            try:
+                run.path.mkdir(parents=True, exist_ok=True)
+                (run.path / "vocabulary").mkdir(exist_ok=True)
+            except OSError as error:
+                raise CheckpointError(f"{run.path}: the run directory cannot be written: {error.strerror}") from None
+            run.write_config()
         return run
 
     @classmethod
@@ -124,6 +125,8 @@ class Run:
             raise CheckpointError(f"{self.path}: is a file, and a run is a folder; choose another name with run=…")
         if not self.path.is_dir() or not any(self.path.iterdir()):
             return None
+        if not (self.path / "config.yaml").exists():
+            return f"{self.path}: exists, and is no run; choose another with run=…, or remove it"
         return f"{self.path}: exists; continue it with `polyglot train {self.path} --resume`, choose another with run=…, or remove it"
 
     @contextmanager

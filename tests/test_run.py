@@ -10,6 +10,7 @@ import shutil
 import pytest
 
 from polyglot import checkpoint as checkpoints
+from polyglot import synced
 from polyglot.config import check_config
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.inference import Translator
@@ -31,11 +32,24 @@ def test_a_directory_that_holds_something_is_refused_and_stays(content, tmp_path
         (tmp_path / "run" / content).mkdir()
     else:
         (tmp_path / "run" / content).write_text("mine")
-    with pytest.raises(
-        CheckpointError, match="run: exists; continue it with `polyglot train .*run --resume`, choose another with run=…, or remove it"
-    ):
+    sentence = "continue it with `polyglot train .*run --resume`, choose" if content == "config.yaml" else "and is no run; choose"
+    with pytest.raises(CheckpointError, match=f"run: exists[;,]? {sentence} another with run=…, or remove it"):
         tiny_run(tmp_path)
     assert [path.name for path in (tmp_path / "run").iterdir()] == [content.rstrip("/")]
+
+
+def test_a_full_disk_leaves_nothing_of_a_new_run(tmp_path, monkeypatch):
+    """The next attempt finds nothing in its way."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(synced, "write_synced", full)
+        with pytest.raises(CheckpointError, match="config.yaml: cannot be written: No space left on device"):
+            tiny_run(tmp_path)
+    assert not (tmp_path / "run").exists()
+    assert tiny_run(tmp_path).config
 
 
 def test_an_empty_directory_is_as_good_as_none(tmp_path):
