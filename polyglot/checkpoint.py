@@ -47,7 +47,7 @@ class Checkpoint:
                 raise ValueError("`files` or `step` is missing or something else")
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({why}); choose another checkpoint") from None
+            raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({why}); {_instead_of(path)}") from None
         return cls(path, manifest)
 
     @property
@@ -94,15 +94,20 @@ class Checkpoint:
             content = (self.path / file).read_bytes()
         except OSError as error:
             raise CheckpointError(
-                f"{self.path / file}: cannot be read: {error.strerror}; put the file back, or choose another checkpoint"
+                f"{self.path / file}: cannot be read: {error.strerror}; put the file back, or {_instead_of(self.path)}"
             ) from None
         found, expected = hashlib.sha256(content).hexdigest(), self.manifest["files"].get(file)
         if found != expected:
             raise CheckpointError(
                 f"{self.path / file}: damaged: its SHA-256 is {found[:12]}…, the manifest says {str(expected)[:12]}…; "
-                f"choose another checkpoint, or remove {self.path}"
+                f"{_instead_of(self.path)}"
             )
         return content
+
+
+def _instead_of(path: Path) -> str:
+    """What to do where a checkpoint is of no use: `--resume` takes none but the last."""
+    return f"choose another checkpoint; to train on, remove {path}, and the one before it is continued"
 
 
 def digest(chosen: Sequence[Checkpoint]) -> str:
