@@ -24,6 +24,7 @@ from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import LOSSES
+from polyglot.model.options import OPTIONS
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.registry import Registry
 from polyglot.schedule import SCHEDULES
@@ -39,6 +40,7 @@ REGISTRIES: dict[str, tuple[Registry, str]] = {
     "Encoders": (ENCODERS, "`model.encoder`, `model.languages.<language>.encoder`"),
     "Bridges": (BRIDGES, "`model.bridge`"),
     "Decoders": (DECODERS, "`model.decoder`, `model.languages.<language>.decoder`"),
+    "Options": (OPTIONS, "`model.options.encoder`, `model.options.decoder`, `model.languages.<language>.options`"),
     "Optimizers": (OPTIMIZERS, "`optimizer`"),
     "Learning-rate schedules": (LEARNING_RATES, "`learning_rate_schedule`"),
 }
@@ -134,7 +136,11 @@ def _rows(settings: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
         if key == "type" and typing.get_origin(field.annotation) is Literal and (settings in ROOM_OF or settings in LOSS_OF):
             continue  # the name it was chosen by
         meaning = " ".join((field.description or "").split())
-        yield f"{prefix}{key}", f"{_type(field, prefix + key)} | {_default(field, prefix + key)} | {meaning}"
+        below = settings in ROOM_OF and _is_settings(field.annotation)  # keys that have no section of their own
+        default = "its own" if below else _default(field, prefix + key)
+        yield f"{prefix}{key}", f"{_type(field, prefix + key)} | {default} | {meaning}"
+        if below:
+            yield from _rows(field.annotation, f"{prefix}{key}.")
         for inner in _items(field.annotation):
             yield from _rows(inner, f"{prefix}{key}.N.")
 

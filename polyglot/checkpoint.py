@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,14 +17,15 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import Tensor, nn
+from torch import Tensor
 
+from polyglot.checkpoint_names import steps
 from polyglot.distributed.processes import Processes
-from polyglot.errors import CheckpointError
+from polyglot.errors import CheckpointError, few
+from polyglot.synced import replace_file, sync_folder, write_synced
 from polyglot.version import VERSION
 
 MANIFEST, TRAINING, STATE, BEST = "manifest.json", "training.safetensors", "training.json", "best.json"
-NAME = re.compile(r"step-(\d{8,})")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Checkpoint:
                 raise ValueError("`files` or `step` is missing or something else")
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({why}); choose another checkpoint") from None
+            raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({why}); {_instead_of(path)}") from None
         return cls(path, manifest)
 
     @property
@@ -81,8 +81,8 @@ class Checkpoint:
         """Step, positions in the data, the best score so far."""
         return json.loads(self._bytes(STATE))
 
-    def load_into(self, components: Mapping[str, Mapping[str, nn.Parameter]]) -> None:
-        """Copy the named components' parameters. Raises CheckpointError when names or shapes differ."""
+    def load_into(self, components: Mapping[str, Mapping[str, Tensor]]) -> None:
+        """Copy the named components' tensors. Raises CheckpointError when names or shapes differ."""
         for name, parameters in components.items():
             copy_parameters(self.component(name), parameters, where=f"{self.path}: {name}")
 
@@ -97,15 +97,20 @@ class Checkpoint:
             content = (self.path / file).read_bytes()
         except OSError as error:
             raise CheckpointError(
-                f"{self.path / file}: cannot be read: {error.strerror}; put the file back, or choose another checkpoint"
+                f"{self.path / file}: cannot be read: {error.strerror}; put the file back, or {_instead_of(self.path)}"
             ) from None
         found, expected = hashlib.sha256(content).hexdigest(), self.manifest["files"].get(file)
         if found != expected:
             raise CheckpointError(
                 f"{self.path / file}: damaged: its SHA-256 is {found[:12]}…, the manifest says {str(expected)[:12]}…; "
-                f"choose another checkpoint, or remove {self.path}"
+                f"{_instead_of(self.path)}"
             )
         return content
+
+
+def _instead_of(path: Path) -> str:
+    """What to do where a checkpoint is of no use: `--resume` takes none but the last."""
+    return f"choose another checkpoint; to train on, remove {path}, and the one before it is continued"
 
 
 def digest(chosen: Sequence[Checkpoint]) -> str:
@@ -119,7 +124,7 @@ def _is_training(file: str) -> bool:
     return file.partition(".")[0] == "training"
 
 
-def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter], *, where: str) -> None:
+def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str) -> None:
     """Tensors into parameters of the same names and shapes. Raises CheckpointError when they are not the same."""
     check_same(tensors, parameters, where=where)
     with torch.no_grad():
@@ -130,9 +135,8 @@ def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, nn.P
 def check_same(tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str) -> None:
     """Raises CheckpointError unless names and shapes are the same."""
     if tensors.keys() != parameters.keys():
-        different = sorted(tensors.keys() ^ parameters.keys())
-        shown = ", ".join(different[:4]) + (", …" if len(different) > 4 else "")
-        raise CheckpointError(f"{where}: comes from another configuration: the parameters differ ({shown})")
+        different = few(sorted(tensors.keys() ^ parameters.keys()), shown=4)
+        raise CheckpointError(f"{where}: comes from another configuration: the parameters differ ({different})")
     for key, parameter in parameters.items():
         if tensors[key].shape != parameter.shape:
             raise CheckpointError(
@@ -169,9 +173,9 @@ def write(
 
     def complete() -> None:
         _put(temporary / MANIFEST, json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode())
-        _sync_folder(temporary)
+        sync_folder(temporary)
         _put_in_place(temporary, path)
-        _sync_folder(folder)
+        sync_folder(folder)
 
     try:
         _by_all(processes, begin if processes.main else None)
@@ -218,7 +222,7 @@ def training_file(part: int) -> str:
 
 def _put(path: Path, content: bytes) -> str:
     """Write a file; returns its SHA-256."""
-    _write_synced(path, content)
+    write_synced(path, content)
     return hashlib.sha256(content).hexdigest()
 
 
@@ -245,36 +249,9 @@ def _put_in_place(temporary: Path, path: Path) -> None:
     shutil.rmtree(before, ignore_errors=True)
 
 
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def steps(folder: Path) -> list[int]:
-    """The steps that have a checkpoint, in order."""
-    found = [NAME.fullmatch(path.name) for path in folder.glob("step-*")] if folder.is_dir() else []
-    return sorted(int(match[1]) for match in found if match)
-
-
 def mark_best(folder: Path, record: Mapping[str, Any]) -> None:
-    """Remember which step was best; the record has at least `step`."""
-    temporary = folder / f".{BEST}.writing"
-    try:
-        _write_synced(temporary, json.dumps(dict(record)).encode())
-        temporary.rename(folder / BEST)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise CheckpointError(f"{folder / BEST}: cannot be written: {error.strerror}") from None
+    """Remember which step was best; the record has at least `step`. Raises CheckpointError when that cannot be written."""
+    replace_file(folder / BEST, json.dumps(dict(record)))
 
 
 def best_step(folder: Path) -> int | None:
@@ -332,7 +309,7 @@ def choose(folder: Path, which: str | int) -> list[Checkpoint]:
     return [Checkpoint.open(folder / f"step-{step:08d}") for step in wanted]
 
 
-def load_average(checkpoints: Iterable[Checkpoint], components: Mapping[str, Mapping[str, nn.Parameter]]) -> None:
+def load_average(checkpoints: Iterable[Checkpoint], components: Mapping[str, Mapping[str, Tensor]]) -> None:
     """The mean of some checkpoints' parameters into a model; of one, exactly its parameters."""
     checkpoints = list(checkpoints)
     for name, parameters in components.items():

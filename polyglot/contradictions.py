@@ -87,7 +87,9 @@ def _unlike(config: Config) -> Iterator[str]:
         ("embeddings", "model.embedding", lambda language: config.model.of(language).embedding),
         ("encoder", "model.encoder", lambda language: config.model.of(language).encoder),
         ("encoder", "model.embedding.size", lambda language: config.model.of(language).embedding.size),
+        ("encoder", "model.options.encoder", lambda language: config.model.of(language).options.encoder),
         ("decoder", "model.decoder", lambda language: config.model.of(language).decoder),
+        ("decoder", "model.options.decoder", lambda language: config.model.of(language).options.decoder),
         ("decoder", "model.embedding.size", lambda language: config.model.of(language).embedding.size),
     ):
         for language in config.languages:

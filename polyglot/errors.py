@@ -32,6 +32,12 @@ class TrainingError(PolyglotError):
     """Training that cannot go on, such as a loss that is no longer a number."""
 
 
+def few(names: Iterable[object], *, shown: int = 8) -> str:
+    """The first of some names, and whether there are more."""
+    names = [str(name) for name in names]
+    return ", ".join(names[:shown]) + (", …" if len(names) > shown else "")
+
+
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """The sentence for a name nobody knows: `no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm`."""
     known = sorted(known)

@@ -31,6 +31,8 @@ from polyglot.text.vocabulary import Vocabulary
 
 ROWS = 640
 """Hypotheses decoded together: enough for full speed of the matrix products on a CPU, and little memory."""
+LONG = 128
+"""Pieces of a sentence up to which that holds; of longer ones fewer are decoded together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class Translator(SentenceEncoder):
         model = TranslationModel(
             run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None, sharing=run.config.sharing
         )
-        checkpoints.load_average(chosen, model.component_parameters())
+        checkpoints.load_average(chosen, model.component_tensors())
         return cls(
             model.to(place).eval(),
             vocabularies=run.vocabularies,
@@ -280,9 +282,9 @@ def _check_direction(source: str, target: str, *, sources: Collection[str], targ
 def _device(wanted: str | torch.device | None) -> torch.device:
     """That device, or the best that there is. Raises ConfigError for one that this machine does not have."""
     try:
-        device = torch.device(wanted or ("cuda" if torch.cuda.is_available() else "cpu"))
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError):  # PyTorch's answers to a wrong name, a wrong build, no name at all
+        device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if wanted is None else wanted)
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, TypeError):  # PyTorch's answers to a wrong name, a wrong build, no name; `meta` holds no numbers
         there = ", ".join(map(repr, _devices()))
         raise ConfigError(f"device: {wanted!r} cannot be had on this machine; there {'are' if ',' in there else 'is'} {there}") from None
     return device
@@ -300,8 +302,14 @@ def sentences_together(config: SearchConfig) -> int:
 
 
 def by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:
-    """Rows in batches of similar length, the longest first; rows without pieces are left out unless asked for."""
-    lengths = numpy.array([len(sentence) for sentence in sentences])
+    """Rows in batches of similar length, the longest first; rows without pieces are left out unless asked for.
+
+    At most `size` rows, and fewer where they are so long that padded they have more pieces than `size` rows of LONG.
+    """
+    lengths = numpy.array([len(sentence) for sentence in sentences], dtype=numpy.int64)
     order = [int(row) for row in numpy.argsort(-lengths, kind="stable") if empty or lengths[row]]
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
+    start = 0
+    while start < len(order):
+        count = min(size, max(1, size * LONG // max(1, int(lengths[order[start]]))))
+        yield order[start : start + count]
+        start += count

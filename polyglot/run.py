@@ -18,9 +18,10 @@ from pydantic import ValidationError
 from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
 from polyglot.config import Config, check_config, load_config
-from polyglot.errors import CheckpointError, ConfigError, TrainingError
+from polyglot.errors import CheckpointError, ConfigError, few
 from polyglot.model.model import ModelConfig
 from polyglot.sharing import SharingConfig
+from polyglot.synced import replace_file
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.text.word_list import WordList, load_vocabulary
@@ -52,12 +53,13 @@ class Run:
         """A new run directory with its configuration. Raises CheckpointError when it exists or cannot be made."""
         run = cls.of(config)
         run.check_new()
-        try:
-            run.path.mkdir(parents=True, exist_ok=True)
-            (run.path / "vocabulary").mkdir(exist_ok=True)
-        except OSError as error:
-            raise CheckpointError(f"{run.path}: the run directory cannot be written: {error.strerror}") from None
-        run.write_config()
+        with run.removed_on_error():
+            try:
+                run.path.mkdir(parents=True, exist_ok=True)
+                (run.path / "vocabulary").mkdir(exist_ok=True)
+            except OSError as error:
+                raise CheckpointError(f"{run.path}: the run directory cannot be written: {error.strerror}") from None
+            run.write_config()
         return run
 
     @classmethod
@@ -86,14 +88,15 @@ class Run:
             changed.append(f"the pairs of schedule were {', '.join(sorted(map(str, before.config.pairs)))}")
         if changed and before.vocabularies:
             raise ConfigError(
-                f"{path}: the run was built from another configuration: {_few(changed)}; what it has cannot change, choose a new run=…"
+                f"{path}: the run was built from another configuration: {few(changed, shown=SHOWN)}; what it has cannot change, choose a new run=…"
             )
         return run
 
     @contextmanager
     def reconfigured(self, trained: Callable[[], bool]) -> Iterator[None]:
-        """Another configuration stays once training goes on with it. The one before comes back where that ends without a step, or by a
-        loss that is no number before there is a new checkpoint; unless there is no checkpoint at all: vocabularies are as the new one says.
+        """Another configuration stays once training goes on with it. The one before comes back where that ends without a step, or by an
+        error before there is a new checkpoint (but for one that cannot be written: a full disk is no fault of the configuration);
+        unless there is no checkpoint at all: vocabularies are as the new one says.
 
         trained: whether there was a step.
         """
@@ -102,8 +105,8 @@ class Run:
         try:
             yield
         except BaseException as error:
-            failed = isinstance(error, TrainingError) and checkpoints.steps(self.checkpoints) == kept
-            if kept and (failed or not trained()):
+            failed = isinstance(error, Exception) and not isinstance(error, CheckpointError)
+            if kept and (not trained() or (failed and checkpoints.steps(self.checkpoints) == kept)):
                 replace_file(self.path / "config.yaml", before)
             raise
 
@@ -122,6 +125,8 @@ class Run:
             raise CheckpointError(f"{self.path}: is a file, and a run is a folder; choose another name with run=…")
         if not self.path.is_dir() or not any(self.path.iterdir()):
             return None
+        if not (self.path / "config.yaml").exists():
+            return f"{self.path}: exists, and is no run; choose another with run=…, or remove it"
         return f"{self.path}: exists; continue it with `polyglot train {self.path} --resume`, choose another with run=…, or remove it"
 
     @contextmanager
@@ -191,7 +196,7 @@ class Run:
                 )
         if different := self.differences(made_of):
             raise CheckpointError(
-                f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; different: {_few(different)}"
+                f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; different: {few(different, shown=SHOWN)}"
             )
 
     def differences(self, built_from: Any) -> list[str]:
@@ -232,10 +237,6 @@ def _value(nested: Any, place: str) -> Any:
     return nested
 
 
-def _few(found: Sequence[str]) -> str:
-    return ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
-
-
 def _why_none(path: Path) -> str:
     """What stands where a run directory should, and which one may be meant: a configuration's name is often that of its run."""
     why = "it is a file" if path.is_file() else "it has no config.yaml" if path.is_dir() else "there is nothing"
@@ -244,13 +245,3 @@ def _why_none(path: Path) -> str:
     if near:
         return f"{why}. Did you mean {next(run for run in runs if run.name == near[0])}?"
     return f"{why}; a run is the folder that `polyglot train` has made, such as runs/mine"
-
-
-def replace_file(path: Path, content: str | bytes) -> None:
-    """A file is either what it was or what it shall be. Raises CheckpointError when it cannot be written."""
-    temporary = path.with_name(f".{path.name}.writing")
-    try:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-        temporary.replace(path)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from None

@@ -35,7 +35,7 @@ def names(room: str) -> list[str]:
 def rooms_of(name: str) -> list[str]:
     """Where a name is shipped: with the room before it, as `schedules/with_copies`, in that one; a name alone perhaps in several.
 
-    None for what is a file or a folder of the user's.
+    Empty for what is a file or a folder of the user's.
     """
     if Path(name).exists():
         return []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import typing
+from collections.abc import Iterator, Sequence
 
 import numpy
 import pytest
@@ -26,6 +28,9 @@ TINY = {
     "hidden_size": 8,
     "feed_forward": 24,
     "layers": 2,
+    "roles": 4,
+    "context_size": 6,
+    "head_size": 8,
     "bridges": [{"type": "transformer", "heads": 4, "feed_forward": 24, "dropout": 0.0}, {"type": "attention", "heads": 4, "hidden_size": 8}],
 }
 
@@ -48,6 +53,21 @@ def tiny_component(registry: Registry, name: str | dict) -> dict[str, object]:
     if isinstance(name, dict):
         return name
     return {"type": name, **{key: value for key, value in TINY.items() if key in registry.get(name).Config.model_fields}}
+
+
+def alternatives(registry: Registry, name: str) -> Iterator[dict[str, object]]:
+    """Every combination of the alternatives that the settings of a class name."""
+    fields = {key: choices(field.annotation) for key, field in registry.get(name).Config.model_fields.items() if key != "type"}
+    fields = {key: values for key, values in fields.items() if values}
+    for chosen in itertools.product(*fields.values()):
+        yield dict(zip(fields, chosen))
+
+
+def choices(annotation: object) -> list[object]:
+    """What may stand in a field that names its alternatives; of others nothing is varied."""
+    if annotation is bool:
+        return [True, False]
+    return list(typing.get_args(annotation)) if typing.get_origin(annotation) is typing.Literal else []
 
 
 def tiny_model(config: ModelConfig, pairs: Sequence[str] = ("de-en", "en-de"), *, seed: int | None = 1) -> TranslationModel:

@@ -134,7 +134,7 @@ def test_a_flipped_byte_anywhere_in_a_file_is_noticed(file, tmp_path):
         damaged = bytearray(content)
         damaged[place] ^= 1 << (place % 8)
         (written.path / file).write_bytes(damaged)
-        with pytest.raises(CheckpointError, match=f"{file}: damaged: its SHA-256 is .*choose another checkpoint"):
+        with pytest.raises(CheckpointError, match=f"{file}: damaged: its SHA-256 is .*choose another checkpoint; to train on, remove .*step-0+7, and the one before it is continued"):
             read_everything(tmp_path)
 
 
@@ -208,7 +208,7 @@ def full_disk(request, monkeypatch):
     """A disk that is full from some point on."""
 
     def arm():
-        synced = checkpoints._write_synced
+        synced = checkpoints.write_synced
         full = OSError(errno.ENOSPC, "No space left on device")
 
         def fails(*_):
@@ -221,14 +221,14 @@ def full_disk(request, monkeypatch):
             synced(path, content)
 
         if request.param == "the sync of the folder":
-            monkeypatch.setattr(checkpoints, "_sync_folder", fails)
+            monkeypatch.setattr(checkpoints, "sync_folder", fails)
         elif request.param == "every renaming":
             monkeypatch.setattr(Path, "rename", fails)
         elif request.param == "the renaming of the new one":
             rename = Path.rename
             monkeypatch.setattr(Path, "rename", lambda path, to: fails() if path.name.endswith(".writing") else rename(path, to))
         else:
-            monkeypatch.setattr(checkpoints, "_write_synced", writes)
+            monkeypatch.setattr(checkpoints, "write_synced", writes)
 
     return arm
 
@@ -410,22 +410,6 @@ def test_a_damaged_mark_is_a_sentence(content, tmp_path):
     assert chosen(tmp_path, "last") == [3]
 
 
-def test_a_mark_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
-    for step in (3, 4):
-        write(tmp_path, step=step)
-    checkpoints.mark_best(tmp_path, {"step": 3})
-    before = files(tmp_path)
-
-    def full(path, content):
-        path.write_bytes(content[:3])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(checkpoints, "_write_synced", full)
-    with pytest.raises(CheckpointError, match="best.json: cannot be written: No space left on device"):
-        checkpoints.mark_best(tmp_path, {"step": 4})
-    assert chosen(tmp_path, "best") == [3] and files(tmp_path) == before
-
-
 # The mean of several -----------------------------------------------------------------------------------------------------
 
 
@@ -472,7 +456,7 @@ def test_what_is_no_manifest_is_a_sentence(flags, tmp_path):
         (folder / "best.json").write_text(json.dumps({"step": None}))
     said = subprocess.run([sys.executable, *flags, "-c", OPENING, *map(str, folders)], capture_output=True, text=True, check=True).stdout
     for folder, manifest, best in zip(folders, *(iter(said.splitlines()[start::2]) for start in (0, 1)), strict=True):
-        assert re.fullmatch(rf"{folder}: no complete checkpoint: manifest.json cannot be used \(.+\); choose another checkpoint", manifest)
+        assert re.fullmatch(rf"{folder}: no complete checkpoint: manifest.json cannot be used \(.+\); choose another checkpoint; to train on, remove {folder}, and .+", manifest)
         assert not re.search(r"object|attribute|indices|expected at most|'files'|Errno", manifest), manifest
         assert best == f"{folder / 'best.json'}: cannot be used; remove it, and the newest checkpoint counts as the best"
 

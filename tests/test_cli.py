@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from accelerate import Accelerator
 from rich.console import Console
 
 from polyglot import checkpoint as checkpoints
@@ -294,7 +295,7 @@ def test_what_is_no_run_is_said_with_the_run_that_may_be_meant(given, sentence, 
 def test_a_folder_is_no_configuration(dry, folder, polyglot):
     Path("text").mkdir()
     said = polyglot.refuses("train", "text", *dry)
-    assert "text: a folder; a YAML file is expected here, or the name of a shipped one: multi30k/paper, " in said
+    assert "text: a folder; a YAML file is expected here, or the name of a shipped one: " in said and "multi30k/paper, " in said
     assert "runs/mine: a run directory; continue it with --resume" in polyglot.refuses("train", "runs/mine", *dry)
 
 
@@ -336,6 +337,30 @@ def test_a_change_that_training_fails_with_is_not_kept_either(spoilt, sentence, 
     assert sentence in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6", *spoilt)
     assert contents(folder) == before
     assert polyglot("train", "runs/mine", "--resume", "training.steps=6").status == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "stays"),
+    [
+        (MemoryError(), False),
+        (RuntimeError("CUDA out of memory."), False),
+        (TrainingError("enough"), False),
+        (CheckpointError("No space left on device"), True),
+    ],
+)
+def test_what_becomes_of_a_change_that_fails_after_some_steps(error, stays, folder, polyglot, monkeypatch):
+    """Before there is a new checkpoint; a full disk is no fault of the change."""
+    update = Trainer.update
+
+    def fails(trainer):
+        if trainer.progress.step == 5:
+            raise error
+        return update(trainer)
+
+    monkeypatch.setattr(Trainer, "update", fails)
+    polyglot.refuses("train", "runs/mine", "--resume", "training.steps=9", "training.checkpoint.every=9")
+    assert checkpoints.steps(Path("runs/mine/checkpoints")) == [2, 4]
+    assert (Run.open("runs/mine").config.training.steps == 9) == stays
 
 
 def test_a_log_that_cannot_be_shortened_keeps_no_change(folder, polyglot, monkeypatch):
@@ -547,7 +572,7 @@ def test_a_run_directory_that_nobody_may_write(folder, polyglot, monkeypatch):
     def refuse(*arguments, **given):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(checkpoints, "_write_synced", refuse)
+    monkeypatch.setattr(checkpoints, "write_synced", refuse)
     before = contents(folder / "runs/mine/checkpoints")
     said = polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6")
     assert "step-00000006: the checkpoint cannot be written: Permission denied; the last good one is step 4" in said
@@ -563,14 +588,14 @@ def test_a_lock_that_cannot_be_taken(folder, polyglot):
 
 
 def test_a_full_disk_leaves_the_last_good_checkpoint(folder, polyglot, monkeypatch):
-    write = checkpoints._write_synced
+    write = checkpoints.write_synced
 
     def full(path: Path, content: bytes) -> None:
         if "step-00000006" in str(path) and path.name.startswith("decoder"):
             raise OSError(errno.ENOSPC, "No space left on device")
         write(path, content)
 
-    monkeypatch.setattr(checkpoints, "_write_synced", full)
+    monkeypatch.setattr(checkpoints, "write_synced", full)
     before = contents(folder / "runs/mine/checkpoints")
     said = polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6")
     assert "step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 4" in said
@@ -660,6 +685,22 @@ def test_a_tracker_that_is_not_installed(folder, polyglot):
     assert "training.trackers: aim not installed" in polyglot.refuses("train", "mine.yaml", "run=other", "training.trackers=[aim]")
 
 
+def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(folder, polyglot, monkeypatch):
+    """A new run does not stand in the way of the next attempt, and one that is continued keeps its settings."""
+
+    def fails(*given, **named):
+        raise RuntimeError("api_key not configured\nand much more")
+
+    monkeypatch.setattr(starting, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr("accelerate.accelerator.filter_trackers", lambda names, folder: names)
+    monkeypatch.setattr(Accelerator, "init_trackers", fails)
+    before = contents(folder)
+    for given in (["mine.yaml", "run=other"], ["runs/mine", "--resume", "training.steps=6"]):
+        said = polyglot.refuses("train", *given, "training.trackers=[tensorboard]")
+        assert "training.trackers: tensorboard cannot be started: api_key not configured; " in said and "and much more" not in said
+        assert contents(folder) == before and not Path("other").exists()
+
+
 # translate ---------------------------------------------------------------------------------------------------------------
 
 
@@ -710,6 +751,22 @@ def test_a_terminal_sees_how_far_it_is_and_the_output_is_the_same(terminal, fold
     monkeypatch.setattr(translation, "aside", console)
     assert polyglot(*TRANSLATE, "some.txt") == before
     assert ("3/3" in shown.getvalue()) == terminal
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory.")])
+def test_a_line_that_is_too_long_for_the_memory_is_named_after_all_before_it(error, folder, polyglot, monkeypatch):
+    search = Translator.hypotheses
+
+    def small(translator, lines, **given):
+        if max(map(len, lines)) > 10_000:
+            raise error
+        return search(translator, lines, **given)
+
+    monkeypatch.setattr(Translator, "hypotheses", small)
+    Path("long.de").write_text("es regnet\nes regnet\n" + "es " * 5000 + "\nes regnet\n", encoding="utf-8")
+    ended = polyglot(*TRANSLATE, "long.de")
+    assert ended.status == 2 and len(ended.output.splitlines()) == 2
+    assert "error: long.de, line 3: not enough memory to translate its 15,000 characters; divide it, or lower --beam" in ended.errors
 
 
 def test_a_file_with_a_damaged_end_is_refused_before_anything_is_printed(folder, polyglot, monkeypatch):

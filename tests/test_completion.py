@@ -21,8 +21,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, languages in (("one", ["en", "de"]), ("other", ["fr", "fi"])):
         (tmp_path / "runs" / name).mkdir(parents=True)
-        (tmp_path / "runs" / name / "config.yaml").write_text(write_yaml({"languages": languages}))
-    for name in ("step-00000200", "step-00001000", ".step-00002000.writing", "best.json"):
+        (tmp_path / "runs" / name / "config.yaml").write_text(write_yaml({"languages": languages, "training": {"checkpoint": {"keep": 2}}}))
+    for name in ("step-00000050", "step-00000200", "step-00000200.bak", "step-00001000", ".step-00002000.writing", "best.json"):
         (tmp_path / "runs" / "one" / "checkpoints" / name).mkdir(parents=True)
     (tmp_path / "mine.yaml").write_text("languages: [en]\n")
     (tmp_path / "text").mkdir()
@@ -65,7 +65,7 @@ def offered(monkeypatch, capsys):
         ("translate nowhere --from ", []),
         ("embed runs/other --language ", ["fr", "fi"]),
         ("evaluate runs/other runs/one --pivot ", ["fr", "fi"]),
-        ("translate runs/one --checkpoint ", ["best", "last", "200", "1000", "average:2"]),
+        ("translate runs/one --checkpoint ", ["best", "last", "50", "200", "1000", "average:2"]),
         ("translate runs/other --checkpoint ", ["best", "last"]),
         ("evaluate runs/one --checkpoint 1", ["1000"]),
         ("evaluate runs/one --protocol q", ["quick"]),
@@ -86,9 +86,10 @@ def test_everything_that_is_shipped_is_offered_for_show(folder, offered):
     assert everything <= set(offered("show "))
 
 
-def test_a_run_that_cannot_be_read_offers_nothing(folder, offered):
+def test_a_run_that_cannot_be_read_offers_nothing_of_it(folder, offered):
     Path("runs/one/config.yaml").write_text("languages: [en\n")
     assert offered("translate runs/one --from ") == []
+    assert offered("translate runs/one --checkpoint ") == ["best", "last", "50", "200", "1000"]
 
 
 def test_it_needs_no_torch(folder):

@@ -197,6 +197,14 @@ def test_the_number_of_threads_changes_nothing(translator, monkeypatch):
     assert found[1] == found[3]
 
 
+def test_long_sentences_have_little_company():
+    """Of every batch sentences times longest is bounded, so that one line does not take the memory of hundreds like it."""
+    lengths = [30_000, 300, *[20] * 20]
+    found = list(inference.by_length([[5] * length for length in lengths], size=10))
+    assert found[:2] == [[0], [1, 2, 3, 4]] and all(len(rows) <= 10 for rows in found)
+    assert sorted(row for rows in found for row in rows) == list(range(len(lengths)))
+
+
 def test_the_order_of_the_sentences_is_kept(translator):
     lines = text("de-en", 20)
     forwards, backwards = (translator.translate(order, **of("de-en")) for order in (lines, lines[::-1]))
@@ -359,7 +367,15 @@ def test_as_many_sources_as_targets(translator):
         translator.score(["a", "b"], ["c"], **of("de-en"))
 
 
-@pytest.mark.parametrize("device", ["gpu", "cuda:99", 3.5])
+@pytest.mark.parametrize("device", ["gpu", "cuda:99", 3.5, "", "meta"])
 def test_a_device_that_is_not_there_is_a_sentence(device, run):
     with pytest.raises(ConfigError, match=f"device: {device!r} cannot be had on this machine; there (is|are) 'cpu'"):
         Translator.load(run, device=device)
+
+
+def test_the_number_of_a_gpu_is_a_device(run, monkeypatch):
+    """0 is the first one, and not as if nothing had been said."""
+    asked = []
+    monkeypatch.setattr(torch, "device", lambda wanted: asked.append(wanted) or "cpu")
+    inference._device(0)
+    assert asked == [0]

@@ -10,10 +10,11 @@ import shutil
 import pytest
 
 from polyglot import checkpoint as checkpoints
+from polyglot import synced
 from polyglot.config import check_config
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.inference import Translator
-from polyglot.run import Run, replace_file
+from polyglot.run import Run
 from polyglot.yaml_file import read_yaml, write_yaml
 from tests.runs import tiny_run, tiny_settings, train
 
@@ -31,11 +32,24 @@ def test_a_directory_that_holds_something_is_refused_and_stays(content, tmp_path
         (tmp_path / "run" / content).mkdir()
     else:
         (tmp_path / "run" / content).write_text("mine")
-    with pytest.raises(
-        CheckpointError, match="run: exists; continue it with `polyglot train .*run --resume`, choose another with run=…, or remove it"
-    ):
+    sentence = "continue it with `polyglot train .*run --resume`, choose" if content == "config.yaml" else "and is no run; choose"
+    with pytest.raises(CheckpointError, match=f"run: exists[;,]? {sentence} another with run=…, or remove it"):
         tiny_run(tmp_path)
     assert [path.name for path in (tmp_path / "run").iterdir()] == [content.rstrip("/")]
+
+
+def test_a_full_disk_leaves_nothing_of_a_new_run(tmp_path, monkeypatch):
+    """The next attempt finds nothing in its way."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(synced, "write_synced", full)
+        with pytest.raises(CheckpointError, match="config.yaml: cannot be written: No space left on device"):
+            tiny_run(tmp_path)
+    assert not (tmp_path / "run").exists()
+    assert tiny_run(tmp_path).config
 
 
 def test_an_empty_directory_is_as_good_as_none(tmp_path):
@@ -245,14 +259,6 @@ def test_a_damaged_vocabulary_is_a_sentence(tmp_path):
     run.vocabulary_file("de").write_bytes(b"\0damaged")
     with pytest.raises(CheckpointError, match="de.model: no SentencePiece model; the file is damaged or something else"):
         Translator.load(run.path)
-
-
-def test_a_file_is_what_it_was_or_what_it_shall_be(tmp_path, monkeypatch):
-    replace_file(tmp_path / "x.yaml", "one")
-    monkeypatch.setattr(type(tmp_path), "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(CheckpointError, match="x.yaml: cannot be written: No space left on device"):
-        replace_file(tmp_path / "x.yaml", "two")
-    assert (tmp_path / "x.yaml").read_text() == "one"
 
 
 def test_components_of_a_checkpoint_are_files_of_their_own(tmp_path):

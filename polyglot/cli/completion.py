@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from polyglot import shipped
+from polyglot.checkpoint_names import steps
 from polyglot.errors import PolyglotError
 from polyglot.yaml_file import read_yaml
 
@@ -38,16 +40,14 @@ def shown(incomplete: str) -> list[str]:
 
 def checkpoints(context: typer.Context, incomplete: str) -> list[str]:
     """`best`, `last`, and the steps of the run that is named before; of several the first."""
-    steps = sorted(int(path.name.removeprefix("step-")) for path in (_run(context) / "checkpoints").glob("step-[0-9]*"))
-    return _beginning(incomplete, ["best", "last", *map(str, steps), *([f"average:{len(steps)}"] if steps else [])])
+    there, keep = steps(_run(context) / "checkpoints"), _setting(context, "training", "checkpoint", "keep")
+    newest = there[-keep:] if isinstance(keep, int) else []  # what is there besides may be a best one of long ago
+    return _beginning(incomplete, ["best", "last", *map(str, there), *([f"average:{len(newest)}"] if newest else [])])
 
 
 def languages(context: typer.Context, incomplete: str) -> list[str]:
     """Those of the run that is named before."""
-    try:
-        found = read_yaml(_run(context) / "config.yaml").get("languages")
-    except PolyglotError:  # no run, or none yet: there is nothing to offer, and the verb itself will say why
-        return []
+    found = _setting(context, "languages")
     return _beginning(incomplete, map(str, found if isinstance(found, list) else ()))
 
 
@@ -60,6 +60,17 @@ def _run(context: typer.Context) -> Path:
     """The run among what is written already; before an option that lacks its value nothing has got its name yet."""
     given = context.params.get("run") or context.params.get("runs") or context.args
     return Path(given if isinstance(given, (str, Path)) else next(iter(given), ""))
+
+
+def _setting(context: typer.Context, *path: str) -> Any:
+    """A setting of that run."""
+    try:
+        found = read_yaml(_run(context) / "config.yaml")
+    except PolyglotError:  # no run, or none yet: there is nothing to offer, and the verb itself will say why
+        return None
+    for key in path:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
 def _runs(incomplete: str) -> Iterator[str]:

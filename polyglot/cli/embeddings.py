@@ -1,4 +1,4 @@
-"""Sentences as vectors: write them, compare them, measure them."""
+"""Sentences as vectors: write them, compare them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
-from rich.progress import MofNCompleteColumn, Progress
 
 from polyglot.cli import completion
-from polyglot.cli.program import Checkpoint, Device, RunPath, app, lines_bar, lines_of, logger, screen
-from polyglot.console import aside
+from polyglot.cli.program import Checkpoint, Device, RunPath, app, lines_bar, lines_of, logger
 
 if TYPE_CHECKING:
     from polyglot.inference import Translator
@@ -106,61 +104,6 @@ def similar(
     lowest = -float("inf") if threshold is None else threshold
     for pair in found.mined(threshold=lowest) if mining else found.nearest(top=top, threshold=lowest):
         print(f"{pair.score:.4f}", pair.source + 1, pair.target + 1, found.sources[pair.source], found.targets[pair.target], sep="\t")
-
-
-@app.command(epilog="polyglot analyse runs/phrasebook · polyglot analyse runs/4-heads runs/20-heads --output comparison.md")
-def analyse(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN...", help="Run directories, such as runs/phrasebook; several are compared.", autocompletion=completion.runs
-        ),
-    ],
-    settings: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="YAML: test text, similarity tests, labelled text, representations.")
-    ] = None,
-    folder: Annotated[
-        Optional[Path], typer.Option(metavar="DIR", help="Where relative paths of text start; by default the run's data.folder.")
-    ] = None,
-    output: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Write the comparison of several runs there, too.")
-    ] = None,
-    checkpoint: Checkpoint = "best",
-    device: Device = None,
-) -> None:
-    """Measure the sentence embeddings of runs: retrieval across languages, similarity, probes; a map, and the heads of the bridge."""
-    from rich.markdown import Markdown
-
-    from polyglot.errors import ConfigError
-    from polyglot.evaluate.embeddings.analysis import analyse as analyse_run
-    from polyglot.evaluate.embeddings.comparison import comparison
-    from polyglot.evaluate.embeddings.page import markdown, save
-    from polyglot.evaluate.embeddings.settings import AnalysisSettings
-    from polyglot.inference import Translator
-    from polyglot.run import Run, replace_file
-
-    if output and len(runs) < 2:
-        raise ConfigError("analyse: --output is for the comparison of several runs, and there is one; its page is in its run directory")
-    wanted = AnalysisSettings.load(settings) if settings else AnalysisSettings()
-    found = {}
-    for opened in [Run.open(run) for run in runs]:
-        with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
-            row = bar.add_task("representations")
-            advance = lambda name, done, of: bar.update(row, completed=done, total=of, description=name)  # noqa: E731
-            translator = Translator.load(opened, checkpoint=checkpoint, device=device)
-            one = found[str(opened.path)] = analyse_run(opened, translator, wanted, folder=folder, progress=advance)
-        place = opened.path / "analysis" / (settings.stem if settings else "default")
-        save(one, place)
-        if len(runs) == 1:
-            screen.print(Markdown(markdown(one)))
-        logger.info(f"written to {place}: analysis.md, analysis.json, retrieval of each representation, {', '.join(one.pictures)}")
-    if len(runs) > 1:
-        side_by_side = comparison(found)
-        screen.print(Markdown(side_by_side))
-        if output:
-            replace_file(output, f"# Sentence embeddings, run by run\n\n{side_by_side}\n")
-            logger.info(f"written to {output}: all of them side by side")
-    logger.info(f"next: polyglot report {runs[0]}")
 
 
 def _reader(run: Path, wanted: list[str] | None, *, checkpoint: str, device: str | None) -> Translator:

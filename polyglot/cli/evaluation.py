@@ -13,7 +13,7 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress
 
 from polyglot.cli import completion
-from polyglot.cli.program import Checkpoint, Device, RunPath, app, logger, screen
+from polyglot.cli.program import Checkpoint, Device, RunPath, app, logger, screen, sentences_of
 from polyglot.console import aside
 from polyglot.errors import ConfigError, TrainingError, unknown_name
 
@@ -172,9 +172,5 @@ def report(
     from polyglot import report as reports
     from polyglot.run import Run
 
-    sentences = [tuple(each.split("=", 1)) for each in sentence or ()]
-    for each in sentences:
-        if len(each) != 2 or not each[1].strip():
-            raise ConfigError(f"--sentence: found {'='.join(each)!r}; write language and text, such as de='Ein Hund rennt.'")
-    path = reports.write(Run.open(run), sentences=sentences)
+    path = reports.write(Run.open(run), sentences=sentences_of(sentence))
     logger.info(f"written to {path}: one file that any browser shows")

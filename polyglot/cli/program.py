@@ -6,7 +6,7 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from polyglot.cli import completion
 from polyglot.console import LogLines, aside
-from polyglot.errors import PolyglotError
+from polyglot.errors import ConfigError, PolyglotError
 from polyglot.process import collect_rarely, keep_freed_memory
 from polyglot.version import VERSION
 
@@ -88,7 +88,7 @@ def main() -> None:
         aside.print(f"{place}: cannot be written: {error.strerror}; make room there", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except (MemoryError, RuntimeError) as error:
-        if not _is_out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         aside.print("[bold red]error:[/] ", end="")
         aside.print(f"not enough memory: {OUT_OF_MEMORY}", markup=False, highlight=False, soft_wrap=True)
@@ -103,7 +103,7 @@ def _leave_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """PyTorch says it of a GPU in one way, of the machine's own memory in another."""
     return isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error)
 
@@ -139,3 +139,12 @@ def lines_of(file: Path | None) -> tuple[int | None, Iterator[list[str]]]:
         total = sum(map(len, line_blocks(file, empty=True)))  # which also finds what is no text before anything is written
         return total, line_blocks(file, empty=True)
     return None, pipe_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input")
+
+
+def sentences_of(given: Sequence[str] | None) -> list[tuple[str, str]]:
+    """`LANGUAGE=TEXT` of an option that may be repeated. Raises ConfigError for what is no such thing."""
+    pairs = [each.partition("=")[::2] for each in given or ()]
+    for (language, text), each in zip(pairs, given or ()):
+        if not language or not text.strip():
+            raise ConfigError(f"--sentence: found {each!r}; write language and text, such as de='Ein Hund rennt.'")
+    return pairs

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from polyglot.cli.completion import configurations, languages
-from polyglot.cli.program import Checkpoint, Overrides, RunPath, app, logger, screen
-from polyglot.cli.training import train_run
+from polyglot.cli.program import Checkpoint, Overrides, RunPath, app, logger
+from polyglot.cli.training import show_plan, train_run
 
 if TYPE_CHECKING:
     from polyglot.config import Config
@@ -36,14 +36,10 @@ def add_language(
     """Train one language more into a new run; what the run has stays as it is, and so do its translations."""
     from polyglot.derive import with_language
     from polyglot.run import Run
-    from polyglot.training.plan import plan
 
     config = with_language(Run.open(run), language, overrides or (), partners=partners or (), free=free or (), checkpoint=checkpoint)
     if dry_run:
-        exists = Run.of(config).exists()
-        screen.print(*plan(config).tables(), sep="\n")
-        if exists:
-            logger.warning(exists)
+        show_plan(Run.of(config))
         return
     train_run(Run.create(config))
 

@@ -43,14 +43,10 @@ def train(
         return
     from polyglot.config import load_config
     from polyglot.run import Run
-    from polyglot.training.plan import plan
 
     if dry_run:
         run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or ()))
-        exists = None if resume else run.exists()
-        screen.print(*plan(run.config, number).tables(), sep="\n")
-        if exists:
-            logger.warning(exists)
+        show_plan(run, resume=resume, processes=number)
         return
     from polyglot.distributed.processes import Processes
 
@@ -64,6 +60,16 @@ def train(
     _say_what_comes_next(trainer)
 
 
+def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
+    """What training a run would do; for a new one also that something stands in its place already."""
+    from polyglot.training.plan import plan
+
+    exists = None if resume else run.exists()
+    screen.print(*plan(run.config, processes).tables(), sep="\n")
+    if exists:
+        logger.warning(exists)
+
+
 def train_run(run: Run) -> None:
     """Train a new run in this process, and say what comes next."""
     from polyglot.distributed.processes import Processes
@@ -75,14 +81,16 @@ def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured
     """From the beginning or from the last checkpoint. Of several processes the first prepares what the others find on the disk."""
     from polyglot import checkpoint as checkpoints
     from polyglot.evaluate.validation import Validator
+    from polyglot.training.log import start_trackers
     from polyglot.training.start import build_trainer
 
     with run.locked() if processes.main else nullcontext():
         with nullcontext() if resume or not processes.main else run.removed_on_error():
             trainer = processes.first_by_main("preparation", lambda: build_trainer(run, Validator(run, processes), processes))
             processes.meet("start")
-        if resume and checkpoints.steps(run.checkpoints):
-            trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
+            if resume and checkpoints.steps(run.checkpoints):
+                trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
+            start_trackers(trainer.accelerator)
         start = trainer.progress.step
         changes = reconfigured and resume and processes.main
         changed = run.reconfigured(lambda: trainer.progress.step > start) if changes else nullcontext()

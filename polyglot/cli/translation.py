@@ -9,8 +9,9 @@ from typing import Annotated, Optional
 import typer
 
 from polyglot.cli.completion import languages
-from polyglot.cli.program import Checkpoint, Device, RunPath, app, lines_bar, lines_of
+from polyglot.cli.program import Checkpoint, Device, RunPath, app, is_out_of_memory, lines_bar, lines_of
 from polyglot.console import aside
+from polyglot.errors import DataError
 
 
 @app.command(epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de")
@@ -43,7 +44,13 @@ def translate(
     with lines_bar(hidden=hidden) as bar:
         row = bar.add_task("lines", total=total)
         for lines in portions(blocks):
-            for hypotheses in translator.hypotheses(lines, source=source, target=target, **settings):
+            try:
+                found = translator.hypotheses(lines, source=source, target=target, **settings)
+            except (MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                raise DataError(f"{file or 'standard input'}, {_too_long(lines, number)}; divide it, or lower --beam") from None
+            for hypotheses in found:
                 number += 1
                 if n_best is None:
                     print(hypotheses[0].text)
@@ -52,3 +59,9 @@ def translate(
                         print(number, f"{each.score:.4f}", f"{each.log_probability:.4f}", each.text, sep="\t")
             sys.stdout.flush()
             bar.update(row, completed=number)
+
+
+def _too_long(lines: list[str], before: int) -> str:
+    """The longest of some lines, by its number in the file: what the memory went to."""
+    longest = max(range(len(lines)), key=lambda row: len(lines[row]))
+    return f"line {before + longest + 1}: not enough memory to translate its {len(lines[longest]):,} characters"

@@ -19,6 +19,7 @@ from polyglot.errors import DataError
 
 BLOCK = 1 << 24  # bytes read at once; also about what one chunk of a table holds
 PORTION = 1 << 11  # lines translated together: enough of similar length for full batches, few enough that the first are soon there
+LONG = 1 << 12  # characters of a line that is translated alone
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -66,10 +67,19 @@ def pipe_blocks(path: Path) -> Iterator[list[str]]:
 
 
 def portions(blocks: Iterable[list[str]]) -> Iterator[list[str]]:
-    """The same lines, never more than PORTION at once."""
+    """The same lines, never more than PORTION at once, and a line of more than LONG characters alone: what comes before is done first."""
     for lines in blocks:
-        for start in range(0, len(lines), PORTION):
-            yield lines[start : start + PORTION]
+        start = 0
+        for place, line in enumerate(lines):
+            if len(line) > LONG:
+                yield from _cut(lines[start:place])
+                yield [line]
+                start = place + 1
+        yield from _cut(lines[start:])
+
+
+def _cut(lines: list[str]) -> Iterator[list[str]]:
+    return (lines[start : start + PORTION] for start in range(0, len(lines), PORTION))
 
 
 def _decoded(blocks: Iterator[bytes], *, place: str) -> Iterator[list[str]]:

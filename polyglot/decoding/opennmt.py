@@ -31,7 +31,7 @@ def opennmt_search(
     device, beam = memory.states.device, config.beam
     complete: list[list[tuple[float, float, tuple[int, ...]]]] = [[] for _ in source_lengths]
     alive, top_ended = list(range(len(complete))), [False] * len(complete)
-    limits = (source_lengths.cpu() * config.max_length_ratio).long() + config.max_length_extra
+    limits = config.limits(source_lengths)
     state = decoder.start(memory)
     words = torch.full((len(alive), 1, 1), BOS, device=device)  # (B, hypotheses, length)
     totals = torch.zeros(len(alive), 1, device=device)

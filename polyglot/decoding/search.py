@@ -28,11 +28,17 @@ class SearchConfig(ComponentConfig):
     max_length_ratio: float = Field(2.0, ge=0, le=100)
     """A translation has at most this many pieces for each source piece …"""
     max_length_extra: int = Field(20, ge=1, le=10_000)
-    """… and this many more."""
+    """… and this many more …"""
+    max_length: int = Field(1000, ge=1, le=100_000)
+    """… but never more than this, however long the source is."""
     n_best: int = Field(1, ge=1)
     """Hypotheses returned for each sentence, at most `beam`."""
     like: Literal["opennmt"] | None = None
     """Search as another program does, for the same translations to the letter; for models that were taken over from it."""
+
+    def limits(self, source_lengths: Tensor) -> Tensor:
+        """The most pieces (B,) of a translation, for sources of so many pieces (B,)."""
+        return ((source_lengths.cpu() * self.max_length_ratio).long() + self.max_length_extra).clamp(max=self.max_length)
 
     def penalty(self, length: int) -> float:
         """What a hypothesis of that many pieces, eos included, is divided by."""
@@ -95,7 +101,7 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
     device, beam = memory.states.device, config.beam
     finished = [Finished(config) for _ in source_lengths]
     alive = torch.arange(len(source_lengths))  # which sentence each group of rows is
-    limits = (source_lengths.cpu() * config.max_length_ratio).long() + config.max_length_extra
+    limits = config.limits(source_lengths)
     state = decoder.start(memory)
     words = torch.full((len(alive), 1, 1), BOS, device=device)  # (B, hypotheses, length)
     totals = torch.zeros(len(alive), 1, device=device)

@@ -16,7 +16,7 @@ from polyglot.evaluate.outputs import Outputs
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.evaluate.scores import Score
 from polyglot.evaluate.store import Store
-from polyglot.run import replace_file
+from polyglot.synced import replace_file
 from polyglot.task import LanguagePair
 
 FORMAT = 2  # of matrix.json: to be raised when an older program could not read it

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polyglot.errors import CheckpointError
-from polyglot.run import replace_file
+from polyglot.synced import replace_file
 
 
 def text_name(language: str, lines: Sequence[str]) -> str:

@@ -1,8 +1,9 @@
-"""What one language owns: its encoder and its decoder, each with embeddings, the decoder with the output layer."""
+"""What one language owns: its encoder and its decoder, each with embeddings and options, the decoder with the output layer."""
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -18,6 +19,7 @@ from polyglot.layers.resize import resize
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS, FinalStates
 from polyglot.model.memory import Memory
+from polyglot.model.options import build_options, placed
 from polyglot.registry import ComponentConfig
 
 
@@ -64,17 +66,26 @@ class LanguageEncoder(nn.Module):
     """Token ids of one language to states of the size that the bridge takes."""
 
     def __init__(
-        self, config: ComponentConfig, embedding: EmbeddingConfig, *, table: nn.Embedding, states_size: int, like: LanguageEncoder | None = None
+        self,
+        config: ComponentConfig,
+        embedding: EmbeddingConfig,
+        *,
+        table: nn.Embedding,
+        states_size: int,
+        options: Iterable[ComponentConfig] = (),
+        like: LanguageEncoder | None = None,
     ) -> None:
         """like: the encoder of another language, to share all but the embeddings with."""
         super().__init__()
         self.embedding = Embedding(embedding, table)
         self.body = like.body if like else ENCODERS.build(config, input_size=embedding.size)
+        words, states = {"size": embedding.size, "memory_size": None}, {"input_size": embedding.size, "size": self.body.size}
+        self.options = like.options if like else build_options(options, embedding=words, states=states)
         self.projection = like.projection if like else resize(self.body.size, states_size)
 
     def shared(self) -> nn.ModuleDict:
         """What others of its group have, too."""
-        return nn.ModuleDict({"body": self.body, "projection": self.projection})
+        return nn.ModuleDict({"body": self.body, "projection": self.projection, "options": self.options})
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """tokens and mask (B, S) -> states (B, S, D), 0 on padding"""
@@ -82,7 +93,12 @@ class LanguageEncoder(nn.Module):
 
     def read(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates | None]:
         """The same, and what a decoder may start from where the encoder hands it on."""
-        states, final = self.body.read(self.embedding(tokens), mask)
+        words = self.embedding(tokens)
+        for option in placed(self.options, "embedding"):
+            words = option(words, mask)
+        states, final = self.body.read(words, mask)
+        for option in placed(self.options, "states"):
+            states = option(states, words, mask)
         return self.projection(states) * mask.unsqueeze(-1), final
 
 
@@ -93,6 +109,8 @@ class LanguageState(NamedTuple):
     """what the decoder keeps of them"""
     output: DeferredLinear
     """(V, D): the output layer, laid out once for many steps"""
+    options: tuple[Any, ...]
+    """what each option between embeddings and body keeps of them"""
 
 
 class LanguageDecoder(nn.Module):
@@ -105,6 +123,7 @@ class LanguageDecoder(nn.Module):
         *,
         table: nn.Embedding,
         memory_size: int,
+        options: Iterable[ComponentConfig] = (),
         tag: bool = False,
         like: LanguageDecoder | None = None,
         same_words: bool = False,
@@ -113,6 +132,8 @@ class LanguageDecoder(nn.Module):
         super().__init__()
         self.embedding = Embedding(embedding, table, tag=tag)
         self.body = like.body if like else DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
+        words = {"size": embedding.size, "memory_size": memory_size}
+        self.options = like.options if like else build_options(options, embedding=words)
         self.output = like.output if like and same_words else Linear(self.body.size, table.num_embeddings)
         if embedding.tie_output:
             self.output.weight = table.weight
@@ -120,26 +141,43 @@ class LanguageDecoder(nn.Module):
 
     def shared(self) -> nn.ModuleDict:
         """What others of its group have, too."""
-        return nn.ModuleDict({"body": self.body, **({"output": self.output} if self.same_words else {})})
+        return nn.ModuleDict({"body": self.body, "options": self.options, **({"output": self.output} if self.same_words else {})})
 
     def forward(self, target_in: Tensor, target_mask: Tensor, memory: Memory) -> Tensor:
         """target_in and target_mask (B, T) -> states (B, T, D), still to be projected"""
-        return self.body(self.embedding(target_in), target_mask, memory)
+        words = self.embedding(target_in)
+        for option in placed(self.options, "embedding"):
+            words = option(words, target_mask, memory)
+        return self.body(words, target_mask, memory)
 
     def start(self, memory: Memory) -> LanguageState:
         """The decoding state before the first word, one row a sentence of the memory (B, K, D)."""
-        return LanguageState(self.body.start(memory), DeferredLinear(self.output.weight, self.output.bias))
+        options = tuple(option.start(memory) for option in placed(self.options, "embedding"))
+        return LanguageState(self.body.start(memory), DeferredLinear(self.output.weight, self.output.bias), options)
 
     def step(self, tokens: Tensor, state: LanguageState, memory: Memory) -> tuple[Tensor, LanguageState]:
         """tokens (N,) -> scores (N, V) of the next word, before the softmax, and the state after it"""
-        different, rows = tokens.unique(return_inverse=True)
-        words = self.body.read(self.embedding(different), state.body).index_select(0, rows)
-        states, body = self.body.step(words, state.body, memory)
+        if state.options:  # no two words are alike in their contexts
+            words, options = self._in_context(self.embedding(tokens), state.options)
+            read, state = self.body.read(words, state.body), state._replace(options=options)
+        else:
+            different, rows = tokens.unique(return_inverse=True)
+            read = self.body.read(self.embedding(different), state.body).index_select(0, rows)
+        states, body = self.body.step(read, state.body, memory)
         return state.output(states), state._replace(body=body)
 
     def reorder(self, state: LanguageState, rows: Tensor, sentences: Tensor | None) -> LanguageState:
         """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
-        return state._replace(body=self.body.reorder(state.body, rows, sentences))
+        options = tuple(option.reorder(own, rows) for option, own in zip(placed(self.options, "embedding"), state.options))
+        return state._replace(body=self.body.reorder(state.body, rows, sentences), options=options)
+
+    def _in_context(self, words: Tensor, states: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
+        """What the options make of embedded words (N, E), and their states after it."""
+        after = []
+        for option, state in zip(placed(self.options, "embedding"), states):
+            words, state = option.step(words, state)
+            after.append(state)
+        return words, tuple(after)
 
 
 class Unfilled(TorchFunctionMode):
@@ -160,7 +198,7 @@ class Unfilled(TorchFunctionMode):
 def initialize(module: nn.Module, *, initial_range: float | None, seed: str, name: str) -> None:
     """Draw every parameter of the component of that name anew, each from a generator of its own.
 
-    The bodies of one role and size start as the same function, so that languages have less far to a common space; words have
+    The bodies and options of one role and size start as the same function, so that languages have less far to a common space; words have
     nothing to do with the words of the same number elsewhere, so embeddings and output layers start differently.
 
     Uniform in ±initial_range as the paper's program does, or, when None, Glorot for matrices, orthogonal for recurrence,
@@ -173,7 +211,7 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
         if id(parameter) in norms:
             nn.init.constant_(parameter, 1.0 if key.endswith("weight") else 0.0)
             continue
-        owner = role if key.startswith("body.") else name
+        owner = role if key.startswith(("body.", "options.")) else name
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{owner}/{key}".encode()))
         if initial_range is not None:
             nn.init.uniform_(parameter, -initial_range, initial_range, generator=generator)
@@ -184,6 +222,9 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
         elif "weight_hh" in key:
             for gate in parameter.split(parameter.shape[1]):
                 nn.init.orthogonal_(gate, generator=generator)
+        elif key.endswith("matrices"):
+            for matrix in parameter.split(parameter.shape[1]):
+                nn.init.xavier_uniform_(matrix, generator=generator)
         else:
             nn.init.xavier_uniform_(parameter, generator=generator)
     if initial_range is None:

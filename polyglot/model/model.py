@@ -10,14 +10,35 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from polyglot.batch import Batch
+from polyglot.layers.annealing import Annealed, is_annealed
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.language import EmbeddingConfig, LanguageDecoder, LanguageEncoder, Unfilled, embedding_table, initialize
 from polyglot.model.memory import Memory
+from polyglot.model.options import OPTIONS
 from polyglot.registry import ComponentConfig, spelt_out
 from polyglot.sharing import SharingConfig
 from polyglot.task import LanguagePair
+
+
+class OptionsConfig(ComponentConfig):
+    """What is put on an encoder and on a decoder; absent unless it is named."""
+
+    encoder: list[OPTIONS.config_type()] = []
+    """Options of the encoder, in the order in which words or states pass through those of one place."""
+    decoder: list[OPTIONS.config_type()] = []
+    """Options of the decoder, in the same manner."""
+
+    @model_validator(mode="after")
+    def _fit(self) -> OptionsConfig:
+        for side, elsewhere in (("encoder", "decoder"), ("decoder", "states")):
+            names = [option.type for option in getattr(self, side)]
+            if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+                raise ValueError(f"{side}: {', '.join(twice)} named twice; once is enough")
+            if misfits := [name for name in names if OPTIONS.get(name).place == elsewhere]:
+                raise ValueError(f"{side}: {', '.join(misfits)} cannot be put on {'an' if side == 'encoder' else 'a'} {side}, only on the other side")
+        return self
 
 
 class LanguageConfig(ComponentConfig):
@@ -29,6 +50,8 @@ class LanguageConfig(ComponentConfig):
     """What reads the language."""
     decoder: DECODERS.config_type(default="lstm")
     """What writes the language."""
+    options: OptionsConfig = OptionsConfig()
+    """What is put on the two."""
 
 
 class ModelConfig(LanguageConfig):
@@ -182,6 +205,7 @@ class TranslationModel(nn.Module):
                 own.embedding,
                 table=table(language, self.source_embeddings),
                 states_size=config.memory_size,
+                options=own.options.encoder,
                 like=companion("encoder", language, self.encoders),
             )
         self.bridge = BRIDGES.build(config.bridge, size=config.memory_size)
@@ -192,6 +216,7 @@ class TranslationModel(nn.Module):
                 own.embedding,
                 table=table(language, self.target_embeddings),
                 memory_size=config.memory_size,
+                options=own.options.decoder,
                 tag=sharing.shared("decoder", language),
                 like=companion("decoder", language, self.decoders),
                 same_words=sharing.same_words(language, tied=own.embedding.tie_output),
@@ -225,11 +250,26 @@ class TranslationModel(nn.Module):
 
     def component_parameters(self) -> dict[str, dict[str, nn.Parameter]]:
         """The parameters of each component that has any; one that is shared belongs to the first."""
+        learnt = {name: {key: one for key, one in own.items() if not is_annealed(key)} for name, own in self.component_tensors().items()}
+        return {name: own for name, own in learnt.items() if own}
+
+    def component_tensors(self) -> dict[str, dict[str, Tensor]]:
+        """Its parameters and its annealed quantities: what makes a component, and stands in its file of a checkpoint."""
         seen: set[int] = set()
         result = {}
         for name, component in self.components().items():
-            own = {key: parameter for key, parameter in component.named_parameters() if id(parameter) not in seen}
+            tensors = [*component.named_parameters(), *component.named_buffers()]
+            own = {key: one for key, one in tensors if id(one) not in seen and (isinstance(one, nn.Parameter) or is_annealed(key))}
             seen.update(map(id, own.values()))
             if own:
                 result[name] = own
         return result
+
+    def annealed(self) -> dict[str, Annealed]:
+        """What changes with the updates in components that learn, by component and option: `encoder.de.roles`."""
+        found: dict[str, Annealed] = {}
+        for name, component in self.components().items():
+            if any(parameter.requires_grad for parameter in component.parameters()):
+                own = {key: one for key, one in component.named_modules() if isinstance(one, Annealed) and one not in found.values()}
+                found |= {f"{name}.{key.removeprefix('options.').rpartition('.')[0]}": one for key, one in own.items()}
+        return found

@@ -13,7 +13,8 @@ from markupsafe import Markup
 from polyglot.report.files import Files
 from polyglot.report.section import Section, render
 from polyglot.report.sections import SECTIONS
-from polyglot.run import Run, replace_file
+from polyglot.run import Run
+from polyglot.synced import replace_file
 from polyglot.version import VERSION
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
-import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,6 +16,7 @@ from pydantic import Field
 from polyglot.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 from polyglot.errors import CheckpointError, ConfigError, DataError
 from polyglot.registry import ComponentConfig
+from polyglot.synced import replace_file
 
 LONGEST_LINE = 1 << 16  # bytes; SentencePiece leaves longer lines out of its training, and its own default of 4192 is short
 THREADS = 4  # fixed, not the machine's number: sums of floats depend on how the text is divided
@@ -102,15 +101,8 @@ class Vocabulary:
         return vocabulary
 
     def save(self, path: Path) -> None:
-        """Written beside its place and then renamed: no reader ever sees half a vocabulary."""
-        temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        try:
-            temporary.write_bytes(self._model)
-            temporary.replace(path)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise CheckpointError(f"{path}: the vocabulary cannot be written: {error.strerror}") from None
+        """No reader ever sees half a vocabulary. Raises CheckpointError when it cannot be written."""
+        replace_file(path, self._model)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Piece numbers of each text, without bos and eos."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from polyglot.batch import SPECIAL_TOKENS, UNK
 from polyglot.errors import CheckpointError
+from polyglot.synced import replace_file
 from polyglot.text.vocabulary import Vocabulary
 
 HEAD = b"polyglot word list\n"
@@ -26,10 +27,7 @@ class WordList:
 
     def save(self, path: Path) -> None:
         """Raises CheckpointError when it cannot be written."""
-        try:
-            path.write_bytes(self._content)
-        except OSError as error:
-            raise CheckpointError(f"{path}: the vocabulary cannot be written: {error.strerror}") from None
+        replace_file(path, self._content)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Word numbers of each text, without bos and eos; what is not in the list is `<unk>`."""

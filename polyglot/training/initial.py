@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from polyglot import checkpoint as checkpoints
 from polyglot.config import Config, InitialConfig
 from polyglot.errors import CheckpointError, ConfigError
+from polyglot.layers.annealing import is_annealed
 from polyglot.model.model import TranslationModel
 from polyglot.run import Run
 from polyglot.sharing import components_of
@@ -96,12 +97,18 @@ class Initial:
         for tensors, parameters, where in self._matched(model):
             checkpoints.check_same(tensors, parameters, where=where)
 
-    def _matched(self, model: TranslationModel) -> Iterator[tuple[Mapping[str, Tensor], Mapping[str, nn.Parameter], str]]:
-        """What each component is to be, what it is, and the place for a message."""
-        parameters = model.component_parameters()
+    def _matched(self, model: TranslationModel) -> Iterator[tuple[Mapping[str, Tensor], Mapping[str, Tensor], str]]:
+        """What each component is to be, what it is, and the place for a message.
+
+        An annealed quantity that only one of the two has stays out: a one-hot role layer may start from a softmax one.
+        """
+        components = model.component_tensors()
         for source in self.sources:
-            if source.name in parameters:  # a bridge may have none
-                yield source.tensors, parameters[source.name], f"initialize.{source.name}: {source.component} of {source.run.path}"
+            if source.name in components:  # a bridge may have none
+                own, there = components[source.name], source.tensors
+                one_sided = {key for key in own.keys() ^ there.keys() if is_annealed(key)}
+                matched = [{key: tensor for key, tensor in each.items() if key not in one_sided} for each in (there, own)]
+                yield *matched, f"initialize.{source.name}: {source.component} of {source.run.path}"
 
 
 def freeze(model: TranslationModel, patterns: Iterable[str], tasks: Iterable[Task]) -> None:

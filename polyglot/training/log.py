@@ -16,8 +16,8 @@ from accelerate import Accelerator
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from polyglot.console import aside
-from polyglot.errors import CheckpointError
-from polyglot.run import replace_file
+from polyglot.errors import CheckpointError, ConfigError
+from polyglot.synced import replace_file
 
 logger = logging.getLogger("polyglot")
 
@@ -49,8 +49,18 @@ class Window:
         return {"loss": mean, "tokens_per_second": total / spent, "steps_per_second": self.steps / spent, "tasks": tasks}
 
 
+def start_trackers(accelerator: Accelerator) -> None:
+    """Those that it was made with; the log sends them its numbers. Raises ConfigError where one cannot be started, as without an account."""
+    try:
+        accelerator.init_trackers("polyglot", init_kwargs={})
+    except Exception as error:  # noqa: BLE001 - trackers fail in as many ways as they have authors
+        names, reason = ", ".join(map(str, accelerator.log_with)), str(error).strip() or type(error).__name__
+        what_to_do = "set it up as its own documentation says, or leave it out"
+        raise ConfigError(f"training.trackers: {names} cannot be started: {reason.splitlines()[0]}; {what_to_do}") from None
+
+
 class Log(AbstractContextManager):
-    """Everything a run says. Only the main process speaks."""
+    """Everything a run says, also to trackers that were started. Only the main process speaks."""
 
     def __init__(self, path: Path, *, accelerator: Accelerator, steps: int, start: int, seconds: float) -> None:
         """start, seconds: steps done and time spent training before."""
@@ -64,7 +74,6 @@ class Log(AbstractContextManager):
             _drop_lines_after(path, start)
 
     def __enter__(self) -> Log:
-        self.accelerator.init_trackers("polyglot", init_kwargs={})
         self.bar.start()
         return self
 

@@ -13,6 +13,7 @@ import torch
 from polyglot.config import Config
 from polyglot.errors import ConfigError
 from polyglot.model.model import ModelConfig, TranslationModel
+from polyglot.training.memory import count
 
 TOLERANCE = 0.01
 """Share of the wanted count that a match may be off."""
@@ -39,10 +40,10 @@ def match(config: Config, vocabulary_sizes: Mapping[str, int], wanted: int) -> M
     before = config.model.model_dump()
     blocks = [place for place in _places(before) if "feed_forward" in place]
     unit = math.lcm(2, *(block["heads"] * (2 if block.get("positions") == "rotary" else 1) for block in blocks))
-    count = lambda model: parameters(config, ModelConfig.model_validate(model), vocabulary_sizes)  # noqa: E731
-    found, best = _nearest(lambda factor: _scaled(before, factor, unit), count, wanted)
+    counted = lambda model: parameters(config, ModelConfig.model_validate(model), vocabulary_sizes)  # noqa: E731
+    found, best = _nearest(lambda factor: _scaled(before, factor, unit), counted, wanted)
     if abs(found - wanted) > TOLERANCE * wanted:
-        found, best = _nearest(lambda factor: _scaled(best, factor, unit, fine=True), count, wanted)
+        found, best = _nearest(lambda factor: _scaled(best, factor, unit, fine=True), counted, wanted)
     if abs(found - wanted) > TOLERANCE * wanted:
         raise ConfigError(f"no width has {wanted:,} parameters within {TOLERANCE:.0%}; the nearest has {found:,}; change layers or vocabularies, too")
     return Match(dict(_changes(before, best, "model")), found)
@@ -52,7 +53,7 @@ def parameters(config: Config, model: ModelConfig, vocabulary_sizes: Mapping[str
     """How many a model has; no memory is taken for them."""
     with torch.device("meta"):
         built = TranslationModel(model, vocabulary_sizes=vocabulary_sizes, pairs=config.pairs, seed=None, sharing=config.sharing)
-    return sum(one.numel() for own in built.component_parameters().values() for one in own.values())
+    return sum(count(built).values())
 
 
 def _nearest(scaled: Callable[[float], dict[str, Any]], count: Callable[[dict[str, Any]], int], wanted: int) -> tuple[int, dict[str, Any]]:

@@ -38,16 +38,19 @@ def of_parameters(config: Config, parameters: Mapping[str, int], *, trained_at_o
 
 
 def of_activations(config: Config, datasets: Mapping[str, TaskDataset]) -> int:
-    """Bytes kept for the way back: about 16 states for each layer and position of the widest batch of the tasks' first epochs."""
-    widest = 0
+    """Bytes kept for the way back: about 16 states for each layer and position of the widest batch of a task's first epoch.
+
+    Of the task that needs most; languages may have components of their own.
+    """
+    most = 0
     for name, dataset in datasets.items():
         sources, targets = dataset.source_lengths, dataset.target_lengths
         batches = epoch_batches(sources, targets, config.batching, seed=config.seed, task_name=name, epoch=0)
         cells = max(len(rows) * int(numpy.maximum(sources, targets + 1)[rows].max()) for rows in batches)
-        widest = max(widest, cells)
-    model = config.model
-    layers = getattr(model.encoder, "layers", 1) * model.encoder.size + getattr(model.decoder, "layers", 1) * model.decoder.size
-    return 4 * 16 * widest * (layers + model.embedding.size)
+        reads, writes = config.model.of(dataset.task.source), config.model.of(dataset.task.target)
+        layers = sum(getattr(one, "layers", 1) * one.size for one in (reads.encoder, writes.decoder))
+        most = max(most, cells * (layers + max(reads.embedding.size, writes.embedding.size)))
+    return 4 * 16 * most
 
 
 def in_words(config: Config, *, trained_at_once: int) -> dict[str, str]:
@@ -58,7 +61,7 @@ def in_words(config: Config, *, trained_at_once: int) -> dict[str, str]:
         "parameters": "4 bytes each",
         "optimizer": numbers if kept else f"nothing: {optimizer} keeps none",
         "gradients": f"of the components that {'one task trains' if batches == 1 else f'{batches} tasks train'} in an update",
-        "activations": "of the widest batch",
+        "activations": "of the widest batch of the task that needs most",
     }
 
 

@@ -149,14 +149,14 @@ def build_trainer(
     corpora = corpora_of(config, config.data.train)
     check_test_text(config)
     missing = [language for language in config.languages if language not in run.vocabularies]
-    if missing and checkpoints.steps(run.checkpoints):
-        raise CheckpointError(f"{run.vocabulary_file(missing[0])}: no such file, but the checkpoints were trained with it; put it back")
     if missing and not processes.main:
         raise CheckpointError(
             f"{run.path}: process {processes.index} on {platform.node()} does not see what the first process has written there; "
             "put the run where all machines see the same folder"
         )
     fresh = not checkpoints.steps(run.checkpoints)
+    if missing and not fresh:
+        run.choose("last")  # was trained with it, and says so
     initial = Initial(config) if fresh and config.initialize else None
     learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
     vocabularies = {**run.vocabularies, **learnt}

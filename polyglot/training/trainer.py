@@ -77,6 +77,7 @@ class Trainer:
         self.criterion, self.validate = criterion, validate
         self.parameters = self.model.component_parameters()
         self.exchange = self._exchange()
+        self.annealed = self.model.annealed()
         self.base_rates = [group["lr"] for group in optimizer.param_groups]
         self.progress = Progress()
         self.pending: list[Trained] = []
@@ -109,6 +110,8 @@ class Trainer:
         """One step: batches of the scheduled tasks, their gradients, the optimizer. Returns the gradient norm on the device."""
         step = self.progress.step
         self._set_learning_rate(step)
+        for quantities in self.annealed.values():
+            quantities.move_to(step)
         plan = self.placement.at(step)
         batches = self._next_batches(plan)
         parts = {number: self.criterion.count(batch) for number, (batch, _) in batches.items()}
@@ -144,10 +147,11 @@ class Trainer:
         checkpoint = checkpoints.write(
             self.run.checkpoints,
             step=self.progress.step,
-            components=self._owned(self.parameters),
+            components=self._owned(self.model.component_tensors()),
             training=self._optimizer_tensors(),
             state={
                 "progress": self.progress.to_dict(),
+                "annealed": dict(one for own in self.processes.gather(self._annealed_values(), "annealed values") for one in own.items()),
                 "positions": {name: position for name, (position, _) in texts.items()},
                 "data": {name: fingerprint for name, (_, fingerprint) in texts.items()},
                 "optimizer": self.run.config.optimizer.type,
@@ -178,7 +182,7 @@ class Trainer:
             raise CheckpointError(
                 f"{checkpoint.path}: the run is past training.steps {self.settings.steps} already; name more steps than that"
             )
-        checkpoint.load_into(self.parameters)
+        checkpoint.load_into(self.model.component_tensors())
         named = {f"{component}/{name}": one for component, own in self.parameters.items() for name, one in own.items()}
         for key, value in checkpoint.training_tensors(self.parameters).items():
             name, _, quantity = key.rpartition("/")
@@ -285,8 +289,13 @@ class Trainer:
 
     def _report(self, norm: Tensor) -> None:
         """A line of the log; the losses of its steps have been read."""
-        rate = self.optimizer.param_groups[0]["lr"]
-        self.log.training(self.progress.step, seconds=self.progress.seconds, learning_rate=rate, gradient_norm=norm.item())
+        rate, annealed = self.optimizer.param_groups[0]["lr"], self._annealed_values()
+        figures = {"learning_rate": rate, "gradient_norm": norm.item(), **({"annealed": annealed} if annealed else {})}
+        self.log.training(self.progress.step, seconds=self.progress.seconds, **figures)
+
+    def _annealed_values(self) -> dict[str, dict[str, float]]:
+        """By option and name, as they were in the last update."""
+        return {name: {key: value.item() for key, value in one.values().items()} for name, one in self.annealed.items()}
 
     def _not_a_number(self, what: str, values: Mapping[str, float], batches: Sequence[Trained]) -> str:
         lines = [line for batch in batches for line in self.streams[batch.task].dataset.names(batch.indices)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import typing
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,7 @@ from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.model.memory import Memory
-from tests.models import VOCABULARY, close, random_batch, there, tiny_component, tiny_config, tiny_model
+from tests.models import VOCABULARY, alternatives, close, random_batch, there, tiny_component, tiny_config, tiny_model
 
 SIZE, INPUT = 16, 12
 
@@ -29,19 +28,10 @@ def built(registry, name, settings={}, **given):
     return registry.build(registry.configure(own.pop("type"), **(own | settings)), **given).eval()
 
 
-def choices(annotation):
-    """What may stand in a field that names its alternatives; of others nothing is varied."""
-    if annotation is bool:
-        return [True, False]
-    return list(typing.get_args(annotation)) if typing.get_origin(annotation) is typing.Literal else []
-
-
 def variants(registry, name, **given):
     """A component in every combination of the alternatives that its settings name."""
-    fields = {key: choices(field.annotation) for key, field in registry.get(name).Config.model_fields.items() if key != "type"}
-    fields = {key: values for key, values in fields.items() if values}
-    for chosen in itertools.product(*fields.values()):
-        yield built(registry, name, dict(zip(fields, chosen)), **given)
+    for chosen in alternatives(registry, name):
+        yield built(registry, name, chosen, **given)
 
 
 def sentences(lengths, width):

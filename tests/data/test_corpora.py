@@ -490,6 +490,35 @@ def test_a_hub_that_may_not_be_asked(tmp_path):
     assert ": the hub is not asked, because HF_HUB_OFFLINE is set, and there is no copy from before; " in problem
 
 
+@pytest.mark.parametrize("error", [ConnectionError("no way there"), FileNotFoundError("nothing there")])
+def test_no_copy_is_only_said_where_there_is_none(error, closed_port, monkeypatch, tmp_path):
+    def fails(*arguments, **given):
+        raise errors.pop()
+
+    monkeypatch.setattr(datasets, "load_dataset", fails)
+    errors = [error]
+    assert "and there is no copy from before; load it once" in hub_corpus(tmp_path).check()[0]
+    errors = [ValueError("Couldn't find cache for config 'de-en'\nAvailable configs: ['de-fr']")]
+    [problem] = hub_corpus(tmp_path).check()
+    assert problem.endswith(
+        "and the copy from before cannot be used: Couldn't find cache for config 'de-en'; "
+        "correct the corpus, load it once where there is a network, or name files instead"
+    )
+
+
+def test_a_hub_data_set_that_fails_is_asked_for_once(network, monkeypatch, tmp_path):
+    asked = []
+
+    def fails(*arguments, **given):
+        asked.append(arguments)
+        raise datasets.exceptions.DatasetNotFoundError("no such data set")
+
+    monkeypatch.setattr(datasets, "load_dataset", fails)
+    monkeypatch.setattr(huggingface_hub, "get_session", lambda: types.SimpleNamespace(head=lambda address, timeout: None))
+    corpus = hub_corpus(tmp_path)
+    assert len(corpus.check()) == len(corpus.check()) == 1 and len(asked) == 1
+
+
 def test_what_the_hub_says_is_one_line(network, monkeypatch, tmp_path):
     def refused(*arguments, **given):
         raise datasets.exceptions.DatasetNotFoundError("no such data set\nand much more")

@@ -96,6 +96,9 @@ def test_the_length_limit_is_each_sentences_own():
     config = SearchConfig(beam=2, max_length_ratio=1.0, max_length_extra=1)
     lengths = [len(best.tokens) for best, *_ in search(decoder, memory, torch.tensor([1, 4, 2]), config)]
     assert lengths == [2, 5, 3]
+    for like in (None, "opennmt"):
+        config = config.model_copy(update={"max_length": 3, "like": like})
+        assert [len(best.tokens) for best, *_ in search(decoder, memory, torch.tensor([1, 4, 2]), config)] == [2, 3, 3]
 
 
 @pytest.mark.parametrize("bridge", ["attention", "none"])

@@ -186,6 +186,16 @@ def test_every_shipped_experiment_can_be_begun(name: str, tmp_path: Path) -> Non
     assert len(members) == sum(len(system.seeds or experiment.seeds) for system in experiment.systems.values())
 
 
+def test_a_system_starts_from_the_run_of_another_of_the_same_seed(tmp_path: Path) -> None:
+    members = list(members_of(Experiment.load("manythings_roles"), tmp_path))
+    tuned = [member for member in members if member.system == "RIL onehot residual"]
+    given = {member.path: member.config for member in members if member.system == "RIL softmax residual"}
+    assert len(tuned) == 3
+    for member, path in zip(tuned, given):
+        assert member.config.initialize["*"].run == str(path) and member.config.seed == given[path].seed
+        assert {option.assignment for side in ("encoder", "decoder") for option in getattr(member.config.model.options, side)} == {"onehot"}
+
+
 def test_leaving_one_pair_out_leaves_out_each_pair_once(tmp_path: Path) -> None:
     left_out = []
     for member in members_of(Experiment.load("multi30k_leave_one_pair_out"), tmp_path):

@@ -123,5 +123,5 @@ def test_load_refuses_what_is_no_vocabulary_of_ours(tmp_path):
 
 def test_save_says_what_is_in_the_way(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(CheckpointError, match="the vocabulary cannot be written: Not a directory"):
+    with pytest.raises(CheckpointError, match="de.model: cannot be written: Not a directory"):
         train().save(tmp_path / "file" / "de.model")

@@ -264,6 +264,18 @@ def test_the_sentences_named_are_those_of_the_batch(tmp_path):
     assert [int(number) for number in re.findall(r"line (\d+)", str(error.value))] == expected
 
 
+def test_the_sentences_named_are_those_of_the_batch_also_where_a_task_is_drawn_twice(tmp_path):
+    run = tiny_run(tmp_path, schedule={"pairs": ["de-en"], "tasks_per_update": 2}, training={"steps": 20})
+    trainer, twin = trainer_of(run), trainer_of(run)
+    at_step(trainer, 2, poison(trainer))
+    for _ in range(3):  # two of the step before, and the first of this one
+        twin.streams["de-en"].next()
+    with pytest.raises(TrainingError, match="step 2, task de-en: the loss") as error:
+        trainer.train()
+    expected = [row + 1 for row in twin.streams["de-en"].last_indices[:4].tolist()]
+    assert [int(number) for number in re.findall(r"line (\d+)", str(error.value))] == expected
+
+
 def test_a_gradient_that_is_no_number_stops_before_a_checkpoint_holds_it(tmp_path, monkeypatch):
     """The loss may still be fine when the way back is not; the parameters are spoilt all the same."""
     run = tiny_run(tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20, "checkpoint": {"every": 1}})
@@ -344,7 +356,7 @@ def test_a_full_disk_ends_training_and_keeps_the_last_good_checkpoint(tmp_path, 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    at_step(trainer, 5, lambda: monkeypatch.setattr(checkpoints, "_write_synced", full))
+    at_step(trainer, 5, lambda: monkeypatch.setattr(checkpoints, "write_synced", full))
     with pytest.raises(
         CheckpointError, match="step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 3"
     ):

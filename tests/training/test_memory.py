@@ -57,6 +57,20 @@ def test_a_start_says_it_before_the_model_is_built(machine, tmp_path, caplog):
     assert memory.count(trainer.model) == parameters
 
 
+def test_activations_are_those_of_the_largest_task(tmp_path):
+    """A language may have components of its own, and each task only those of its two languages."""
+
+    def activations(**model):
+        found = plan(load_config(write_config(tmp_path, model=model, schedule={"pairs": ["en-de", "fr-en"]})))
+        return memory.of_activations(found.config, found.datasets)
+
+    alike, wide = activations(), {"encoder": {"type": "lstm", "size": 64}}
+    assert activations(languages={"de": wide}) == alike, "nobody reads German"
+    assert activations(languages={"fr": wide}) > alike
+    small = {"encoder": {"type": "lstm", "size": 4}, "decoder": {"type": "lstm", "size": 4}}
+    assert activations(languages=dict.fromkeys(("en", "de", "fr"), small)) < alike
+
+
 @pytest.mark.parametrize("batches", [1, 2, 1000])
 def test_gradients_are_those_of_some_components_and_never_more_than_all(batches, tmp_path):
     config = load_config(write_config(tmp_path, schedule={"tasks_per_update": batches}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 VERSION = 1  # part of the fingerprint of every text: to be raised when the same file is read differently
-SHOWN = 8  # languages or pairs named in a message before "…"
 
 
 class Corpus(ABC):
@@ -70,8 +69,3 @@ class Corpus(ABC):
 
 
 CORPORA: Registry[Corpus] = Registry("corpus")
-
-
-def few(names: Iterable[object]) -> str:
-    names = [str(name) for name in names]
-    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyglot.errors import DataError
+from polyglot.errors import DataError, few
 from polyglot.registry import ComponentConfig
 from polyglot.task import LanguagePair
 
-from .base import CORPORA, few
+from .base import CORPORA
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,10 +36,6 @@ class HubCorpus(TableCorpus):
         split: str = "train"
         """`train`, `validation`, `test`, or a part such as `train[:10000]`."""
 
-    def __init__(self, config: HubCorpus.Config, *, folder: Path, languages: Sequence[str]) -> None:
-        super().__init__(config, folder=folder, languages=languages)
-        self._dataset, self._unreachable = cache(self._load), cache(self._why_unreachable)
-
     @property
     def name(self) -> str:
         return " ".join(filter(None, ["hub data set", self.config.name, self.config.config, self.config.split]))
@@ -47,23 +43,32 @@ class HubCorpus(TableCorpus):
     def available(self) -> Sequence[str]:
         return schema_names(self._dataset().features.arrow_schema)
 
-    def _load(self) -> Dataset:
-        """From the hub, or without it what was downloaded before."""
+    def _dataset(self) -> Dataset:
+        """Raises DataError when it cannot be loaded, which is tried once."""
+        if isinstance(self._loaded, DataError):
+            raise self._loaded
+        return self._loaded
+
+    @cached_property
+    def _loaded(self) -> Dataset | DataError:
+        """From the hub, or without it what was downloaded before; else why not."""
         from datasets import load_dataset
 
-        unreachable = self._unreachable()
+        unreachable = self._why_unreachable()
         try:
             with _offline() if unreachable else nullcontext():
                 return load_dataset(self.config.name, self.config.config, split=self.config.split)
         except Exception as error:  # noqa: BLE001 - the hub, its cache and the network fail in as many ways as they have authors
-            if unreachable:
-                what_to_do = "load it once where there is a network, or name files instead"
-                raise DataError(f"{self.name}: {unreachable}, and there is no copy from before; {what_to_do}") from None
-            reason = str(error).strip() or type(error).__name__
-            raise DataError(f"{self.name}: cannot be loaded: {reason.splitlines()[0]}") from None
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            if not unreachable:
+                return DataError(f"{self.name}: cannot be loaded: {reason}")
+            what_to_do = "load it once where there is a network, or name files instead"
+            if isinstance(error, (ConnectionError, FileNotFoundError)):
+                return DataError(f"{self.name}: {unreachable}, and there is no copy from before; {what_to_do}")
+            return DataError(f"{self.name}: {unreachable}, and the copy from before cannot be used: {reason}; correct the corpus, {what_to_do}")
 
     def _why_unreachable(self) -> str | None:
-        """Asked once, and not at all for a folder, which is loaded by the same call."""
+        """Nobody is asked for a folder, which is loaded by the same call."""
         from datasets import config
         from huggingface_hub import get_session
 

@@ -12,11 +12,11 @@ from pydantic import model_validator
 
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.lines import file_problem, json_line, json_rows, line_blocks, tsv_rows
-from polyglot.errors import DataError
+from polyglot.errors import DataError, few
 from polyglot.registry import HomePath
 from polyglot.task import LanguagePair
 
-from .base import CORPORA, VERSION, Corpus, few
+from .base import CORPORA, VERSION, Corpus
 
 if TYPE_CHECKING:
     import pyarrow

@@ -11,11 +11,11 @@ from pydantic import Field, field_validator, model_validator
 
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.lines import file_problem, line_blocks
-from polyglot.errors import ConfigError, DataError
+from polyglot.errors import ConfigError, DataError, few
 from polyglot.registry import HomePath
 from polyglot.task import LanguagePair
 
-from .base import CORPORA, VERSION, Corpus, few
+from .base import CORPORA, VERSION, Corpus
 from .tables import table_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.heat_map import heat_map_png
 from polyglot.evaluate.pages import csv, grid_table, means_table
 from polyglot.evaluate.views import KEY, SIGNS, grid_of, heading, signature_lines
-from polyglot.run import replace_file
+from polyglot.synced import replace_file
 
 FORMAT = 2  # of analysis.json: to be raised when an older program could not read it
 

@@ -25,7 +25,8 @@ from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol, Reference, references
 from polyglot.inference import Directions, Translator
 from polyglot.registry import ComponentConfig
-from polyglot.run import Run, replace_file
+from polyglot.run import Run
+from polyglot.synced import replace_file
 from polyglot.yaml_file import read_yaml
 
 Train = Callable[[Sequence[str]], None]
@@ -38,7 +39,8 @@ class SystemConfig(ComponentConfig):
     config: str | None = None
     """A configuration, as `polyglot train` takes it; it is trained once for each seed."""
     set: list[str] = []
-    """Settings that differ, as on the command line: `schedule.base=english_centric`."""
+    """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the folder of the
+    experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
     seeds: list[int] | None = Field(None, min_length=1)
     """Seeds; by default those of the experiment."""
     run: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = []
@@ -188,7 +190,8 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
             yield Member(name, f"{slug(name)}-{Path(path).resolve().name}", Path(path))
         for seed in (system.seeds or experiment.seeds) if system.config else ():
             path = folder / "runs" / f"{slug(name)}-seed{seed}"
-            settings = [*system.set, f"seed={seed}", f"run={path}"]
+            own = [each.replace("SEED", str(seed)).replace("RUNS", str(path.parent)) for each in system.set]
+            settings = [*own, f"seed={seed}", f"run={path}"]
             try:
                 config = load_config(system.config, settings)
             except PolyglotError as error:

@@ -13,7 +13,7 @@ from polyglot.evaluate.experiments.results import Results, SystemResult
 from polyglot.evaluate.matrix import cell_name
 from polyglot.evaluate.pages import settings, table
 from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
-from polyglot.run import replace_file
+from polyglot.synced import replace_file
 
 
 def save(results: Results, folder: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from polyglot.report.files import Files
 from polyglot.report.section import Section
 
+from .analysis import analysis
 from .attention import attention
 from .configuration import configuration
 from .curves import curves
@@ -16,5 +17,5 @@ from .heads import heads
 from .matrix import matrix
 
 SECTIONS: tuple[Callable[[Files], Section | None], ...] = (
-    headline, matrix, examples, curves, embeddings, attention, heads, data, configuration,
+    headline, matrix, examples, curves, embeddings, attention, heads, analysis, data, configuration,
 )  # fmt: skip

@@ -1,0 +1,169 @@
+"""What a run has learnt: its sentence embeddings, its roles and graphs, the neighbours of its words, the heads of its bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+from rich.progress import MofNCompleteColumn, Progress
+
+from polyglot.cli import completion
+from polyglot.cli.program import Checkpoint, Device, app, logger, screen, sentences_of
+from polyglot.console import aside
+from polyglot.errors import ConfigError, unknown_name
+
+if TYPE_CHECKING:
+    from polyglot.inference import Translator
+
+KINDS = ("embeddings", "roles", "graph", "chart", "heads")
+EXAMPLES = (
+    "polyglot analyse runs/phrasebook · polyglot analyse runs/4-heads runs/20-heads --output comparison.md · "
+    "polyglot analyse runs/mine roles --language de --token der · polyglot analyse runs/mine graph --sentence de='Der alte Bauer schläft.' · "
+    "polyglot analyse runs/mine chart bank --language en · polyglot analyse runs/phrasebook heads"
+)
+
+
+def _offered(incomplete: str) -> list[str]:
+    return [*completion.runs(incomplete), *(kind for kind in KINDS if kind.startswith(incomplete))]
+
+
+@app.command(epilog=EXAMPLES)
+def analyse(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN... [WHAT [WORD]]",
+            help="Run directories, such as runs/phrasebook; then embeddings, roles, graph, chart or heads; of a chart the word in the middle.",
+            autocompletion=_offered,
+        ),
+    ],
+    language: Annotated[
+        Optional[str],
+        typer.Option(help="roles, graph, chart: whose words; by default the first language that has them.", autocompletion=completion.languages),
+    ] = None,
+    side: Annotated[str, typer.Option(help="roles, chart: encoder or decoder.")] = "encoder",
+    token: Annotated[
+        Optional[str], typer.Option(help="roles: of this piece alone, with its contexts and how they are translated.")
+    ] = None,
+    into: Annotated[
+        Optional[str],
+        typer.Option(metavar="LANGUAGE", help="roles --token: what is translated into.", autocompletion=completion.languages),
+    ] = None,
+    sentence: Annotated[
+        Optional[list[str]], typer.Option(metavar="LANGUAGE=TEXT", help="graph, chart, heads: a sentence to show; may be repeated.")
+    ] = None,
+    sentences: Annotated[int, typer.Option(min=1, help="roles, graph: so many sentences of the test text.")] = 500,
+    settings: Annotated[
+        Optional[Path],
+        typer.Option(metavar="FILE", help="embeddings: YAML with test text, similarity tests, labelled text, representations."),
+    ] = None,
+    folder: Annotated[
+        Optional[Path],
+        typer.Option(metavar="DIR", help="embeddings: where relative paths of text start; by default the run's data.folder."),
+    ] = None,
+    output: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="embeddings: write the comparison of several runs there, too.")
+    ] = None,
+    checkpoint: Checkpoint = "best",
+    device: Device = None,
+) -> None:
+    """Look at what runs have learnt: tables here, with JSON, Markdown and pictures in their folder `analysis`, and in their report.
+
+    embeddings (the default): retrieval across languages, similarity, probes, a map; several runs are compared. roles: which words take
+    which, and do they tell senses apart. graph: who is whose head. chart WORD: its neighbours, and their axes. heads: where the bridge looks.
+    """
+    runs, what, word = _understood(arguments)
+    if side not in ("encoder", "decoder"):
+        raise ConfigError(f"--side: found {side!r}; encoder or decoder")
+    if what == "embeddings":
+        _embeddings(runs, settings, folder, output, checkpoint=checkpoint, device=device)
+        return
+    from rich.markdown import Markdown
+
+    from polyglot.inference import Translator
+    from polyglot.run import Run
+
+    opened, chosen = Run.open(runs[0]), sentences_of(sentence)
+    translator = Translator.load(opened, checkpoint=checkpoint, device=device)
+    owner = language or next((one for one, _ in chosen), None) or _first(translator, what, side)
+    texts = [text for one, text in chosen if one == owner]
+    if what == "roles":
+        from polyglot.analysis.roles import roles
+
+        page = roles(opened, translator, owner, side=side, token=token, into=into, count=sentences)
+    elif what == "graph":
+        from polyglot.analysis.graphs import graph
+
+        page = graph(opened, translator, owner, texts=texts, count=sentences)
+    elif what == "chart":
+        from polyglot.analysis.charts import chart
+
+        page = chart(translator, word, owner, side=side, texts=texts)
+    else:
+        from polyglot.analysis.heads import heads
+
+        page = heads(opened, translator, chosen)
+    place = page.save(opened)
+    screen.print(Markdown(page.markdown()))
+    logger.info(f"written to {place}: page.md, page.json{', pictures' if page.pictures else ''}; next: polyglot report {runs[0]}")
+
+
+def _understood(arguments: Sequence[str]) -> tuple[list[Path], str, str | None]:
+    """Runs, what is looked at, and a word. Raises ConfigError for what is none of them."""
+    place = next((number for number, one in enumerate(arguments) if number and one in KINDS), len(arguments))
+    runs, (what, *words) = list(arguments[:place]), arguments[place:] or ("embeddings",)
+    for one in runs[1:]:
+        if not Path(one).exists():
+            raise ConfigError(f"{one}: there is no such run; or, if that is what to look at: {unknown_name('analysis', one, KINDS)}")
+    if len(runs) > 1 and what != "embeddings":
+        raise ConfigError(f"analyse: {what} takes one run, found {len(runs)}: {', '.join(runs)}")
+    if len(words) != (what == "chart"):
+        raise ConfigError("analyse: chart needs one word, such as `polyglot analyse RUN chart bank`, and nothing else takes one")
+    return [Path(run) for run in runs], what, next(iter(words), None)
+
+
+def _first(translator: Translator, what: str, side: str) -> str:
+    """The first language that has what is looked at; where none has, the first of all, so that the message is about it."""
+    components = translator.model.encoders if side == "encoder" else translator.model.decoders
+    option = {"roles": "roles", "graph": "latent_graph"}.get(what)
+    return next((one for one, component in components.items() if option in component.options), next(iter(components)))
+
+
+def _embeddings(
+    runs: Sequence[Path], settings: Path | None, folder: Path | None, output: Path | None, *, checkpoint: str, device: str | None
+) -> None:
+    """Of one run its page, of several a comparison."""
+    from rich.markdown import Markdown
+
+    from polyglot.evaluate.embeddings.analysis import analyse as analyse_run
+    from polyglot.evaluate.embeddings.comparison import comparison
+    from polyglot.evaluate.embeddings.page import markdown, save
+    from polyglot.evaluate.embeddings.settings import AnalysisSettings
+    from polyglot.inference import Translator
+    from polyglot.run import Run
+    from polyglot.synced import replace_file
+
+    if output and len(runs) < 2:
+        raise ConfigError("analyse: --output is for the comparison of several runs, and there is one; its page is in its run directory")
+    wanted = AnalysisSettings.load(settings) if settings else AnalysisSettings()
+    found = {}
+    for opened in [Run.open(run) for run in runs]:
+        with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
+            row = bar.add_task("representations")
+            advance = lambda name, done, of: bar.update(row, completed=done, total=of, description=name)  # noqa: E731
+            translator = Translator.load(opened, checkpoint=checkpoint, device=device)
+            one = found[str(opened.path)] = analyse_run(opened, translator, wanted, folder=folder, progress=advance)
+        place = opened.path / "analysis" / (settings.stem if settings else "default")
+        save(one, place)
+        if len(runs) == 1:
+            screen.print(Markdown(markdown(one)))
+        logger.info(f"written to {place}: analysis.md, analysis.json, retrieval of each representation, {', '.join(one.pictures)}")
+    if len(runs) > 1:
+        side_by_side = comparison(found)
+        screen.print(Markdown(side_by_side))
+        if output:
+            replace_file(output, f"# Sentence embeddings, run by run\n\n{side_by_side}\n")
+            logger.info(f"written to {output}: all of them side by side")
+    logger.info(f"next: polyglot report {runs[0]}")

@@ -1,0 +1,30 @@
+"""Clusters beside labels: numbers worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from polyglot.analysis.agreement import entropy, purity, v_measure
+
+
+def test_the_same_under_other_names_is_1():
+    assert v_measure([0, 0, 1, 2], "aabc") == pytest.approx(1) and purity([0, 0, 1, 2], "aabc") == 1
+
+
+def test_what_knows_nothing_is_0():
+    assert v_measure([0, 1, 0, 1], "aabb") == pytest.approx(0) and purity([0, 1, 0, 1], "aabb") == 0.5
+
+
+def test_one_cluster_is_complete_and_says_nothing():
+    assert v_measure([0] * 4, "aabb") == 0.0 and v_measure([0] * 4, "aaaa") == 1.0
+
+
+def test_a_label_in_two_clusters():
+    """Homogeneous; completeness is ln 2 of the clusters' 1.5 ln 2: V = 2 · 2/3 / (1 + 2/3)."""
+    assert v_measure([0, 0, 1, 2], "aabb") == pytest.approx(0.8)
+
+
+def test_entropy_of_counts():
+    assert entropy([2, 2]) == pytest.approx(math.log(2)) and entropy([5, 0]) == pytest.approx(0) and entropy([]) == 0

@@ -1,0 +1,40 @@
+"""The context gate: the formula of Choi, Cho and Bengio, section 3, on either side."""
+
+from __future__ import annotations
+
+import torch
+
+from polyglot.model.memory import Memory
+from polyglot.model.options import ContextGate
+from tests.models import close
+
+
+def gate(**given):
+    torch.manual_seed(0)
+    return ContextGate(ContextGate.Config(), size=6, **given).eval()
+
+
+def test_is_the_formula_on_the_source_side():
+    option, words, mask = gate(memory_size=None), torch.randn(2, 4, 6), torch.tensor([[True] * 4, [True, True, False, False]])
+    for sentence, own, found in zip(words, mask, option(words, mask)):
+        context = torch.stack([option.network(word) for word in sentence[own]]).mean(0)
+        assert close(found[own], sentence[own] * torch.sigmoid(option.gate(context)))
+
+
+def test_is_the_formula_on_the_target_side_with_the_rows_of_the_memory():
+    option, words = gate(memory_size=8), torch.randn(1, 4, 6)
+    rows = torch.randn(1, 3, 8)
+    expected = words * torch.sigmoid(option.gate(rows.mean(1))).unsqueeze(1)
+    assert close(option(words, torch.ones(1, 4, dtype=torch.bool), Memory(rows)), expected)
+
+
+def test_masks_lie_between_0_and_1_and_differ_between_contexts():
+    option, words = gate(memory_size=None), 20 * torch.randn(8, 5, 6)
+    masks = option.mask(words, torch.ones(8, 5, dtype=torch.bool))
+    assert (masks > 0).all() and (masks < 1).all() and masks.std(0).min() > 0.01
+
+
+def test_padding_does_not_enter_the_average():
+    option, words = gate(memory_size=None), torch.randn(1, 5, 6)
+    mask = torch.tensor([[True, True, True, False, False]])
+    assert close(option.mask(words, mask), option.mask(words[:, :3], mask[:, :3]))
