@@ -11,6 +11,7 @@ from torch import Tensor
 
 from polyglot.batch import pad
 from polyglot.console import aside
+from polyglot.decoding.threads import side_by_side
 from polyglot.embedding.ahead import ahead
 from polyglot.embedding.pooling import cast, check, normalized, pool, rows_of, vector_size
 from polyglot.embedding.similarity import similarity, similarity_pairwise
@@ -135,18 +136,27 @@ class SentenceEncoder:
     def _encoded(
         self, tokenised, layer: str, pooling: str, batch_size: int, precision: str, normalize: bool
     ) -> Iterator[tuple[Portion, Tensor]]:
-        device = next(self.model.parameters()).device
-        size = vector_size(self.model, next(iter(self.model.encoders)), layer=layer, pooling=pooling)
         for portion, pieces in tokenised:
-            vectors = torch.zeros(len(pieces), size, device=device)
-            with torch.no_grad():  # not inference mode: its tensors cannot be used everywhere
-                for language in dict.fromkeys(portion.languages):
-                    own = [row for row, one in enumerate(portion.languages) if one == language]
-                    for places in batches([len(pieces[row]) for row in own], size=batch_size):
-                        rows = [own[place] for place in places]
-                        tokens, mask = (tensor.to(device, non_blocking=True) for tensor in pad([pieces[row] for row in rows]))
-                        vectors[rows] = pool(rows_of(self.model, language, tokens, mask, layer=layer), pooling)
+            vectors = self._vectors(portion.languages, pieces, layer=layer, pooling=pooling, batch_size=batch_size)
             yield portion, cast(normalized(vectors) if normalize else vectors, precision).cpu()
+
+    def _vectors(self, languages: Sequence[str], pieces: Sequence[list[int]], *, layer: str, pooling: str, batch_size: int) -> Tensor:
+        """Of sentences in pieces, each in its language; blank ones have zeros."""
+        device = next(self.model.parameters()).device
+        vectors = torch.zeros(len(pieces), self.vector_size(layer=layer, pooling=pooling), device=device)
+        groups = []
+        for language in dict.fromkeys(languages):
+            own = [row for row, one in enumerate(languages) if one == language]
+            groups += [(language, [own[place] for place in places]) for places in batches([len(pieces[row]) for row in own], size=batch_size)]
+
+        def embed(group: tuple[str, list[int]]) -> None:
+            language, rows = group
+            with torch.no_grad():  # not inference mode: its tensors cannot be used everywhere
+                tokens, mask = (tensor.to(device, non_blocking=True) for tensor in pad([pieces[row] for row in rows]))
+                vectors[rows] = pool(rows_of(self.model, language, tokens, mask, layer=layer), pooling)
+
+        side_by_side(embed, groups, device)
+        return vectors
 
 
 def batches(lengths: Sequence[int], *, size: int) -> Iterator[list[int]]:
