@@ -901,7 +901,7 @@ def test_evaluate_prints_tables_and_writes_files(folder, polyglot):
         assert part in result.output
     there = {path.name for path in Path("runs/mine/evaluation/default").iterdir()}
     assert there == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses", "text", "cells"}
-    assert len(list(Path("runs/mine/evaluation/default/hypotheses").iterdir())) == 9
+    assert len(list(Path("runs/mine/evaluation/default/.unfinished/hypotheses").iterdir())) == 9
 
 
 def test_evaluate_with_a_protocol_of_ones_own(folder, polyglot):
@@ -940,7 +940,7 @@ def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
 
     monkeypatch.setattr(Translator, "write", interrupted)
     assert polyglot("evaluate", "runs/mine").status == 130
-    there = {path.stem for path in Path("runs/mine/evaluation/default/hypotheses").iterdir()}
+    there = {path.stem for path in Path("runs/mine/evaluation/default/.unfinished/hypotheses").iterdir()}
     assert there == {f"{source}-{target}" for source in ("en", "de", "fr") for target in ("en", "de")}
 
 
