@@ -252,6 +252,23 @@ def test_contradictions_are_said_at_once_too(problems):
     ]
 
 
+def test_what_depends_on_a_wrong_schedule_does_not_hide_the_rest(problems):
+    wrong = "schedule: {pairs: [xx-de]}\nfreeze: [encodr.de]\ntrained_before: [de-zz]\nvalidation: {bleu_pairs: [de-yy, en-qq]}\n"
+    assert [sentence.split(": ")[0] for sentence in problems(MINIMAL + wrong)] == [
+        "schedule.pairs", "trained_before", "validation.bleu_pairs", "validation.bleu_pairs", "freeze"
+    ]  # fmt: skip
+
+
+def test_a_language_named_twice_is_one_problem(problems):
+    found = problems(MINIMAL.replace("[en, de, fr]", "[en, en]") + "schedule: english_centric\n")
+    assert found == ["languages: en named twice"]
+
+
+def test_what_is_wrong_for_all_languages_is_not_said_again_of_one(problems):
+    [problem] = problems(MINIMAL + "vocabulary: {type: bpee, languages: {fr: {size: 50}}}\n")
+    assert problem.startswith("vocabulary.type: ")
+
+
 CONTRADICTION = "search: {n_best: 7}\nvalidation: {bleu_pairs: [de-yy]}\nmodel: {languages: {zz: {}}}\nschedule: {pairs: [xx-de]}\n"
 
 
