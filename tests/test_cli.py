@@ -846,6 +846,10 @@ def test_beam_and_length_penalty_change_the_search(folder, polyglot):
     assert rows[0][0] == rows[0][1] and rows[1][0] > rows[1][1]  # without a penalty the score is the log-probability
 
 
+def test_a_length_penalty_is_a_number(folder, polyglot):
+    assert "found nan; expected a number from 0 to 10" in polyglot.refuses(*TRANSLATE, "--length-penalty", "nan", stdin="es regnet\n")
+
+
 def test_every_checkpoint_can_be_chosen(folder, polyglot):
     say = partial(polyglot, *TRANSLATE, "--n-best", 1, stdin="es regnet\n")
     two, four, mean = (say("--checkpoint", which).output for which in ("2", "4", "average:2"))
@@ -966,7 +970,8 @@ def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
         return write(self, memory, lengths, target, **given)
 
     monkeypatch.setattr(Translator, "write", interrupted)
-    assert polyglot("evaluate", "runs/mine").status == 130
+    ended = polyglot("evaluate", "runs/mine")
+    assert ended.status == 130 and ended.errors.splitlines()[-1] == "interrupted"
     there = {path.stem for path in Path("runs/mine/evaluation/default/.unfinished/hypotheses").iterdir()}
     assert there == {f"{source}-{target}" for source in ("en", "de", "fr") for target in ("en", "de")}
 

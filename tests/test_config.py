@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import types
@@ -583,9 +584,11 @@ def test_a_file_is_a_mapping(text, found, tmp_path):
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "latin.yaml").write_bytes("run: Köln\n".encode("latin-1"))
     (tmp_path / "zero.yaml").write_text("seed: \0\n")
+    (tmp_path / "mine.yaml.gz").write_bytes(gzip.compress(b"seed: 1\n"))
     (tmp_path / "deep.yaml").write_text("a: " + "[" * 5000)
     for path, sentence in (
         ("latin.yaml", "latin.yaml: line 1: not UTF-8 (invalid start byte 0xf6); write the file in UTF-8"),
+        ("mine.yaml.gz", "mine.yaml.gz: is gzipped; YAML is read plain, so unpack it with gunzip"),
         ("none.yaml", "none.yaml: cannot be read: No such file or directory"),
         (".", ": cannot be read: Is a directory"),
         ("zero.yaml", "zero.yaml: no valid YAML: the character U+0000 is not allowed"),
