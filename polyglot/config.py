@@ -74,6 +74,10 @@ class VocabulariesConfig(VocabularyConfig):
         if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
             return value
         common = {key: value[key] for key in VocabularyConfig.model_fields if key in value}
+        try:
+            VocabularyConfig.model_validate(common)
+        except ValidationError:  # which is said where it stands, and not again of every language
+            return value
         own = {language: {**common, **one} if isinstance(one, dict) else one for language, one in value["languages"].items()}
         return {**value, "languages": own}
 

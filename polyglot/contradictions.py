@@ -34,26 +34,29 @@ def contradictions(config: Config) -> Iterator[str]:
     yield from config.sharing.problems(config.languages)
     yield from _unlike(config)
     pairs, scored = None, []
-    try:
-        if not config.tasks:
-            yield "schedule: no task is left to train"
-    except ConfigError as error:
-        yield str(error)
-    else:
-        yield from (f"trained_before: {problem}" for problem in _unknown_pairs(config.trained_before, config.languages))
-        with suppress(ConfigError):
-            pairs = config.pairs
-    try:
-        scored = match_pairs(config.validation.bleu_pairs, config.languages)
-    except ConfigError as error:
-        yield f"validation.bleu_pairs: {error}"
+    if not twice:  # of one language only, a schedule may have no pair
+        try:
+            if not config.tasks:
+                yield "schedule: no task is left to train"
+            with suppress(ConfigError):
+                pairs = config.pairs
+        except ConfigError as error:
+            yield str(error)
+    yield from (f"trained_before: {problem}" for problem in _unknown_pairs(config.trained_before, config.languages))
+    for pattern in config.validation.bleu_pairs:
+        try:
+            scored += match_pairs([pattern], config.languages)
+        except ConfigError as error:
+            yield f"validation.bleu_pairs: {error}"
+    # Where the pairs are not known, there are no more components than those of all.
+    every = [LanguagePair(one, other) for one in config.languages for other in config.languages]
+    known = config.model.components(pairs or every, config.sharing)
+    for place, pattern in [*(("freeze", one) for one in config.freeze), *(("initialize", one) for one in config.initialize)]:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            yield f"{place}: {unknown_name('component', pattern, known)}"
     if pairs:
-        known = config.model.components(pairs, config.sharing)
-        for place, pattern in [*(("freeze", one) for one in config.freeze), *(("initialize", one) for one in config.initialize)]:
-            if not any(fnmatchcase(name, pattern) for name in known):
-                yield f"{place}: {unknown_name('component', pattern, known)}"
         sources, targets = {pair.source for pair in pairs}, {pair.target for pair in pairs}
-        for pair in scored:
+        for pair in dict.fromkeys(scored):
             if pair.source not in sources or pair.target not in targets:
                 components = f"an encoder of {pair.source} and a decoder of {pair.target}"
                 yield f"validation.bleu_pairs: {pair} needs {components}, which no task trains"

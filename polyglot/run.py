@@ -6,6 +6,7 @@ import difflib
 import fcntl
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ from polyglot.text.vocabulary import Vocabulary
 from polyglot.text.word_list import WordList, load_vocabulary
 from polyglot.yaml_file import as_written, read_yaml
 
+BUILT_FROM = ("languages", "text", "vocabulary", "model", "sharing")
+"""The sections that vocabularies and components are made of, beside the pairs of the schedule."""
 SHOWN = 4  # differences named in a message before "…"
 
 
@@ -76,19 +79,25 @@ class Run:
 
         Raises ConfigError for what its vocabularies and components were built from, and for its place: they stay as they are.
         """
-        before, run = cls.open(path), cls(path, load_config(Path(path) / "config.yaml", overrides))
+        before = cls.open(path)
+        try:
+            run = cls(path, load_config(before.path / "config.yaml", overrides))
+        except ConfigError as error:  # the file alone has no problem
+            fixed = {one.partition("=")[0]: None for one in overrides if re.split("[.=]", one)[0] in BUILT_FROM and before.vocabularies}
+            first = [f"{place}: cannot change, the run was built from it; leave it out, or choose a new run=… without --resume" for place in fixed]
+            raise ConfigError([*first, *error.problems], where=f"the command line, for {path}") from None
         if run.config.run != before.config.run:
             raise ConfigError(
                 f"run: {run.config.run!r}; the run stays where it is, in {path}; leave run=… out, or begin a new one without --resume"
             )
-        parts = ("languages", "text", "vocabulary", "model", "sharing")
-        one, other = (each.config.model_dump(include=set(parts)) for each in (before, run))
+        one, other = (each.config.model_dump(include=set(BUILT_FROM)) for each in (before, run))
         changed = [f"{place} was {as_written(_value(one, place))}" for place in sorted(_different(one, other))]
         if set(run.config.pairs) != set(before.config.pairs):
             changed.append(f"the pairs of schedule were {', '.join(sorted(map(str, before.config.pairs)))}")
         if changed and before.vocabularies:
             raise ConfigError(
-                f"{path}: the run was built from another configuration: {few(changed, shown=SHOWN)}; what it has cannot change, choose a new run=…"
+                f"the command line, for {path}: what a run was built from cannot change: {few(changed, shown=SHOWN)}; "
+                "leave that out, or choose a new run=… without --resume"
             )
         return run
 

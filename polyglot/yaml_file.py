@@ -13,6 +13,7 @@ from polyglot.errors import ConfigError
 SHOWN = 60  # characters of a value in a message
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$")
 
+GZIP = b"\x1f\x8b"  # how each such file begins
 STARRED = re.compile(r"(?<![^\s\[{,:])\*[^\s,\]}]*")
 
 
@@ -54,6 +55,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except yaml.reader.ReaderError as error:
         raise ConfigError(f"{path}: no valid YAML: the character U+{error.character:04X} is not allowed") from None
     except UnicodeDecodeError as error:
+        if error.object.startswith(GZIP):
+            raise ConfigError(f"{path}: is gzipped; YAML is read plain, so unpack it with gunzip") from None
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ConfigError(
             f"{path}: line {line}: not UTF-8 ({error.reason} 0x{error.object[error.start]:02x}); write the file in UTF-8"

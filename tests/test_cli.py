@@ -30,6 +30,7 @@ from polyglot import cli, shipped
 from polyglot.cli import program, translation
 from polyglot.config import load_config
 from polyglot.data import fetch
+from polyglot.data.corpora import Corpora
 from polyglot.errors import CheckpointError, TrainingError
 from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
@@ -403,11 +404,37 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("optimizer=sgd", "what it remembers is of no use: go on with optimizer.type=adam, or begin a new run"),
+        ("training.steps=3", "step-00000004: the run is past training.steps 3 already"),
+    ],
+)
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_what_cannot_be_continued_is_said_before_the_text_is_read(override, sentence, dry, folder, polyglot, monkeypatch):
+    monkeypatch.setattr(Corpora, "__init__", lambda *given, **named: pytest.fail("the text was read"))
+    assert sentence in polyglot.refuses("train", "runs/mine", "--resume", *dry, override)
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_damaged_checkpoint_is_said_before_the_text_is_read(dry, folder, polyglot, monkeypatch):
+    flip(LAST / "training.safetensors")
+    monkeypatch.setattr(Corpora, "__init__", lambda *given, **named: pytest.fail("the text was read"))
+    assert "training.safetensors: damaged: its SHA-256 is" in polyglot.refuses("train", "runs/mine", "--resume", *dry)
+
+
 def test_what_cannot_change_is_named(folder, polyglot):
     said = polyglot.refuses("train", "runs/mine", "--resume", "model.encoder.size=10", "model.bridge.heads=3", "vocabulary.size=50")
-    assert "configuration: model.bridge.heads was 2, model.encoder.size was 8, vocabulary.size was 100; what it has cannot change" in said
+    assert "the command line, for runs/mine: what a run was built from cannot change: model.bridge.heads was 2, model.encoder.size was 8, vocabulary.size was 100; leave" in said
     said = polyglot.refuses("train", "runs/mine", "--resume", "schedule=english_centric")
-    assert "the pairs of schedule were de-de, de-en, en-de, en-en, en-fr, fr-en, fr-fr; what it has cannot change" in said
+    assert "cannot change: the pairs of schedule were de-de, de-en, en-de, en-en, en-fr, fr-en, fr-fr; leave that out" in said
+
+
+def test_what_is_wrong_with_a_change_is_no_fault_of_the_file(folder, polyglot):
+    said = polyglot.refuses("train", "runs/mine", "--resume", "languages=[en,de]", "search.beam=0").splitlines()
+    assert said[0].endswith("the command line, for runs/mine: 3 problems") and "config.yaml" not in "".join(said)
+    assert said[1].strip().startswith("languages: cannot change, the run was built from it; leave it out")
 
 
 # Bad input: the configuration --------------------------------------------------------------------------------------------
@@ -819,6 +846,10 @@ def test_beam_and_length_penalty_change_the_search(folder, polyglot):
     assert rows[0][0] == rows[0][1] and rows[1][0] > rows[1][1]  # without a penalty the score is the log-probability
 
 
+def test_a_length_penalty_is_a_number(folder, polyglot):
+    assert "found nan; expected a number from 0 to 10" in polyglot.refuses(*TRANSLATE, "--length-penalty", "nan", stdin="es regnet\n")
+
+
 def test_every_checkpoint_can_be_chosen(folder, polyglot):
     say = partial(polyglot, *TRANSLATE, "--n-best", 1, stdin="es regnet\n")
     two, four, mean = (say("--checkpoint", which).output for which in ("2", "4", "average:2"))
@@ -901,7 +932,7 @@ def test_evaluate_prints_tables_and_writes_files(folder, polyglot):
         assert part in result.output
     there = {path.name for path in Path("runs/mine/evaluation/default").iterdir()}
     assert there == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses", "text", "cells"}
-    assert len(list(Path("runs/mine/evaluation/default/hypotheses").iterdir())) == 9
+    assert len(list(Path("runs/mine/evaluation/default/.unfinished/hypotheses").iterdir())) == 9
 
 
 def test_evaluate_with_a_protocol_of_ones_own(folder, polyglot):
@@ -939,8 +970,9 @@ def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
         return write(self, memory, lengths, target, **given)
 
     monkeypatch.setattr(Translator, "write", interrupted)
-    assert polyglot("evaluate", "runs/mine").status == 130
-    there = {path.stem for path in Path("runs/mine/evaluation/default/hypotheses").iterdir()}
+    ended = polyglot("evaluate", "runs/mine")
+    assert ended.status == 130 and ended.errors.splitlines()[-1] == "interrupted"
+    there = {path.stem for path in Path("runs/mine/evaluation/default/.unfinished/hypotheses").iterdir()}
     assert there == {f"{source}-{target}" for source in ("en", "de", "fr") for target in ("en", "de")}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import types
@@ -250,6 +251,23 @@ def test_contradictions_are_said_at_once_too(problems):
         "validation.bleu_pairs",
         "search.n_best",
     ]
+
+
+def test_what_depends_on_a_wrong_schedule_does_not_hide_the_rest(problems):
+    wrong = "schedule: {pairs: [xx-de]}\nfreeze: [encodr.de]\ntrained_before: [de-zz]\nvalidation: {bleu_pairs: [de-yy, en-qq]}\n"
+    assert [sentence.split(": ")[0] for sentence in problems(MINIMAL + wrong)] == [
+        "schedule.pairs", "trained_before", "validation.bleu_pairs", "validation.bleu_pairs", "freeze"
+    ]  # fmt: skip
+
+
+def test_a_language_named_twice_is_one_problem(problems):
+    found = problems(MINIMAL.replace("[en, de, fr]", "[en, en]") + "schedule: english_centric\n")
+    assert found == ["languages: en named twice"]
+
+
+def test_what_is_wrong_for_all_languages_is_not_said_again_of_one(problems):
+    [problem] = problems(MINIMAL + "vocabulary: {type: bpee, languages: {fr: {size: 50}}}\n")
+    assert problem.startswith("vocabulary.type: ")
 
 
 CONTRADICTION = "search: {n_best: 7}\nvalidation: {bleu_pairs: [de-yy]}\nmodel: {languages: {zz: {}}}\nschedule: {pairs: [xx-de]}\n"
@@ -566,9 +584,11 @@ def test_a_file_is_a_mapping(text, found, tmp_path):
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "latin.yaml").write_bytes("run: Köln\n".encode("latin-1"))
     (tmp_path / "zero.yaml").write_text("seed: \0\n")
+    (tmp_path / "mine.yaml.gz").write_bytes(gzip.compress(b"seed: 1\n"))
     (tmp_path / "deep.yaml").write_text("a: " + "[" * 5000)
     for path, sentence in (
         ("latin.yaml", "latin.yaml: line 1: not UTF-8 (invalid start byte 0xf6); write the file in UTF-8"),
+        ("mine.yaml.gz", "mine.yaml.gz: is gzipped; YAML is read plain, so unpack it with gunzip"),
         ("none.yaml", "none.yaml: cannot be read: No such file or directory"),
         (".", ": cannot be read: Is a directory"),
         ("zero.yaml", "zero.yaml: no valid YAML: the character U+0000 is not allowed"),

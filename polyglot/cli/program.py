@@ -23,7 +23,7 @@ from polyglot.version import VERSION
 
 
 class Verbs(TyperGroup):
-    """Each of them ends well when whoever reads its results has seen enough, as `head` has."""
+    """Each of them ends well when whoever reads its results has seen enough, as `head` has; interrupted, it says so."""
 
     def invoke(self, context: typer.Context) -> None:
         try:
@@ -32,6 +32,9 @@ class Verbs(TyperGroup):
         except BrokenPipeError:
             _leave_output()
             raise typer.Exit from None
+        except KeyboardInterrupt:  # here, because typer ends without a word
+            aside.print("interrupted")
+            raise typer.Exit(130) from None
 
 
 class Screen(Console):
@@ -93,9 +96,6 @@ def main() -> None:
         aside.print("[bold red]error:[/] ", end="")
         aside.print(f"not enough memory: {OUT_OF_MEMORY}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        aside.print("interrupted")
-        sys.exit(130)
 
 
 def _leave_output() -> None:

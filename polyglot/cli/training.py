@@ -61,9 +61,12 @@ def train(
 
 
 def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
-    """What training a run would do; for a new one also that something stands in its place already."""
+    """What training a run would do, once it can be continued; for a new one also that something stands in its place already."""
+    from polyglot.training.continuing import last_checkpoint
     from polyglot.training.plan import plan
 
+    if resume:
+        last_checkpoint(run)
     exists = None if resume else run.exists()
     screen.print(*plan(run.config, processes).tables(), sep="\n")
     if exists:
@@ -81,12 +84,18 @@ def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured
     """From the beginning or from the last checkpoint. Of several processes the first prepares what the others find on the disk."""
     from polyglot import checkpoint as checkpoints
     from polyglot.evaluate.validation import Validator
+    from polyglot.training.continuing import last_checkpoint
     from polyglot.training.log import start_trackers
     from polyglot.training.start import build_trainer
 
+    def prepare() -> Trainer:
+        if resume and processes.main:
+            last_checkpoint(run)
+        return build_trainer(run, Validator(run, processes), processes)
+
     with run.locked() if processes.main else nullcontext():
         with nullcontext() if resume or not processes.main else run.removed_on_error():
-            trainer = processes.first_by_main("preparation", lambda: build_trainer(run, Validator(run, processes), processes))
+            trainer = processes.first_by_main("preparation", prepare)
             processes.meet("start")
             if resume and checkpoints.steps(run.checkpoints):
                 trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])

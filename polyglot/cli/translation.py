@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Annotated, Optional
@@ -11,7 +12,14 @@ import typer
 from polyglot.cli.completion import languages
 from polyglot.cli.program import Checkpoint, Device, RunPath, app, is_out_of_memory, lines_bar, lines_of
 from polyglot.console import aside
-from polyglot.errors import DataError
+from polyglot.errors import ConfigError, DataError
+
+
+def _number(value: float | None) -> float | None:
+    """Not a number is neither too small nor too large for a range."""
+    if value is not None and math.isnan(value):
+        raise ConfigError("--length-penalty: found nan; expected a number from 0 to 10")
+    return value
 
 
 @app.command(epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de")
@@ -23,7 +31,9 @@ def translate(
     source: Annotated[str, typer.Option("--from", help="Language of the sentences.", autocompletion=languages)] = ...,
     target: Annotated[str, typer.Option("--to", help="Language to translate into.", autocompletion=languages)] = ...,
     beam: Annotated[Optional[int], typer.Option(min=1, help="Hypotheses kept for each sentence; 1 is greedy. Default: the run's.")] = None,
-    length_penalty: Annotated[Optional[float], typer.Option(min=0, max=10, help="α of the length penalty. Default: the run's.")] = None,
+    length_penalty: Annotated[
+        Optional[float], typer.Option(min=0, max=10, callback=_number, help="α of the length penalty. Default: the run's.")
+    ] = None,
     n_best: Annotated[
         Optional[int], typer.Option(min=1, help="Print so many for each line: number, score, log-probability, text, between tabs.")
     ] = None,

@@ -47,8 +47,8 @@ def evaluate(
     """Translate and score what the protocol asks for; a direction without test text becomes an empty cell with the reason.
 
     test_set: which one of a protocol that has several; by default the first.
-    folder: where each direction is written as soon as it is ready, all into one language together. What is there already is used again if it was made from the same
-    parameters, text and settings; the rest of an earlier matrix is removed.
+    folder: where the matrix is to be saved. Each direction is written below it as soon as it is ready, all into one language together, and is used
+    again if it was made from the same parameters, text and settings; an earlier matrix stays until this one is saved.
     Every text and tokenizer is looked at before the first sentence is translated. Raises ConfigError, DataError and
     CheckpointError as sentences.
     """
@@ -127,14 +127,14 @@ class _Work:
         return [self._cells[route] for route in wanted]
 
     def _begin(self, wanted: Sequence[Route]) -> list[Route]:
-        """Take what the folder has of the same, remove the rest, and write the texts; what is missing."""
+        """Take what the folder has of the same, remove the rest of an interrupted evaluation, and write the texts; what is missing."""
         kept: dict[Route, Kept | None] = {}
         for pair, via in wanted:
             if reason := self.text.missing(pair):
                 self._cells[pair, via] = Cell(pair, self._kind(pair, via), reason=reason, via=via)
             else:
                 kept[pair, via] = self.store.recall(cell_name(pair, via), self._keys(pair, via))
-        self.store.clear(keep=[cell_name(*route) for route, found in kept.items() if found])
+        self.store.begin(keep=[cell_name(*route) for route, found in kept.items() if found and not found.finished])
         for name, lines in self.texts.items():
             self.store.put_text(name, lines)
         for (pair, via), found in kept.items():

@@ -102,17 +102,16 @@ class Matrix:
     def save(self, folder: Path) -> None:
         """`matrix.json`, `.csv` and `.md`, hypotheses and texts, one line each, and last a picture for each measure.
 
-        What an earlier matrix left there is replaced. Raises CheckpointError when it cannot be written.
+        What an earlier matrix left there is replaced at the end, all at once. Raises CheckpointError when it cannot be written.
         """
         store = Store(folder)
-        store.clear(keep=self.hypotheses)
+        store.begin(keep=self.hypotheses)
         for name, lines in self.texts.items():
             store.put_text(name, lines)
         for name, lines in self.hypotheses.items():
             store.put_hypotheses(name, lines)
-        replace_file(folder / "matrix.json", json.dumps(self.to_dict(), indent=1, ensure_ascii=False))
-        replace_file(folder / "matrix.csv", pages.csv(self))
-        replace_file(folder / "matrix.md", pages.markdown(self))
+        values = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        store.finish({"matrix.csv": pages.csv(self), "matrix.md": pages.markdown(self), "matrix.json": values}, keep=self.hypotheses)
         for measure in self.measures:
             replace_file(folder / f"{measure}.png", heat_map_png(self, measure))
 

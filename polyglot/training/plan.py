@@ -58,17 +58,17 @@ class Plan:
         """For the terminal."""
         tasks = Table("task", "sentences", "left out", "source tokens", "target tokens", title="Tasks")
         for name, dataset in self.datasets.items():
-            dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
-            counts = (int(lengths.sum()) for lengths in (dataset.source_lengths, dataset.target_lengths))
-            tasks.add_row(name, f"{len(dataset):,}", dropped or "none", *(f"{count:,}" for count in counts))
+            dropped = ", ".join(f"{lines} {reason}" for reason, lines in dataset.dropped.items() if lines)
+            tokens = (int(lengths.sum()) for lengths in (dataset.source_lengths, dataset.target_lengths))
+            tasks.add_row(name, f"{len(dataset):,}", dropped or "none", *(f"{one:,}" for one in tokens))
         yield tasks
         vocabularies = Table("language", "pieces", title="Vocabularies")
         for language, size in self.vocabulary_sizes.items():
             vocabularies.add_row(language, f"{size:,}")
         yield vocabularies
         components = Table("component", "parameters", title="Components")
-        for name, count in self.parameters.items():
-            components.add_row(name, f"{count:,}")
+        for name, parameters in self.parameters.items():
+            components.add_row(name, f"{parameters:,}")
         components.add_section()
         components.add_row("all", f"{sum(self.parameters.values()):,}")
         yield components

@@ -125,13 +125,16 @@ def build_model(
 
 
 def check_machine(config: Config) -> None:
-    """Raises ConfigError for a precision or a tracker that this machine does not have."""
+    """Raises ConfigError for a precision and trackers that this machine does not have."""
+    problems = []
     missing = [name for name in config.training.trackers if name not in map(str, get_available_trackers())]
     if missing:
-        raise ConfigError(f"training.trackers: {', '.join(missing)} not installed; for tensorboard, pip install 'polyglot-nmt[trackers]'")
+        problems.append(f"training.trackers: {', '.join(missing)} not installed; for tensorboard, pip install 'polyglot-nmt[trackers]'")
     precision, device = config.training.precision, PartialState().device.type
     if (precision == "fp16" and device == "cpu") or (precision == "bf16" and not is_bf16_available()):
-        raise ConfigError(f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another")
+        problems.append(f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another")
+    if problems:
+        raise ConfigError(problems, where=f"the configuration of {config.run}, on this machine")
 
 
 def build_trainer(

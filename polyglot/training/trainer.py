@@ -22,12 +22,13 @@ from polyglot.batch import Batch
 from polyglot.checkpoint import Checkpoint
 from polyglot.data.batching import BatchStream
 from polyglot.distributed.processes import Processes
-from polyglot.errors import CheckpointError, TrainingError
+from polyglot.errors import TrainingError
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LearningRate
 from polyglot.run import Run
 from polyglot.sharing import components_of
+from polyglot.training.continuing import state_of
 from polyglot.training.gradients import count_by_component, to_means
 from polyglot.training.log import Log
 from polyglot.training.parallel import Alone, Exchange
@@ -170,18 +171,7 @@ class Trainer:
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Go on exactly where a checkpoint was written."""
-        self.run.check_same(checkpoint)
-        state, optimizer = checkpoint.training_state(), self.run.config.optimizer.type
-        if "progress" not in state:
-            raise CheckpointError(f"{checkpoint.path}: was taken out of another run and cannot be continued; begin a new run with `initialize`")
-        if state.get("optimizer", optimizer) != optimizer:
-            raise CheckpointError(
-                f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}"
-            )
-        if state["progress"]["step"] > self.settings.steps:
-            raise CheckpointError(
-                f"{checkpoint.path}: the run is past training.steps {self.settings.steps} already; name more steps than that"
-            )
+        state = state_of(self.run, checkpoint)
         checkpoint.load_into(self.model.component_tensors())
         named = {f"{component}/{name}": one for component, own in self.parameters.items() for name, one in own.items()}
         for key, value in checkpoint.training_tensors(self.parameters).items():

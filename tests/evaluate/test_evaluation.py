@@ -79,10 +79,11 @@ def test_hypotheses_are_those_of_the_translator(run: Run) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_what_was_translated_before_an_interruption_is_there(error: type[BaseException], run: Run, tmp_path: Path) -> None:
+def test_an_interruption_keeps_what_was_translated_and_the_matrix_of_before(error: type[BaseException], run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    whole = evaluate(run, tiny_translator(run), protocol(), folder=folder)
-    whole.save(folder)
+    evaluate(run, tiny_translator(run), protocol(sentences=2), folder=folder).save(folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    whole = evaluate(run, tiny_translator(run), protocol())
 
     def stop(what: str, done: int, of: int) -> None:
         if what == "into fr":
@@ -90,9 +91,29 @@ def test_what_was_translated_before_an_interruption_is_there(error: type[BaseExc
 
     with pytest.raises(error):
         evaluate(run, tiny_translator(run), protocol(), folder=folder, progress=stop)
+    assert {path: path.read_bytes() for path in before} == before
     done = [pair for pair in whole.cells if pair.target != "fr"]
-    texts = {path.name: path.read_text(encoding="utf-8").splitlines() for path in folder.glob("hypotheses/*")}
-    assert texts == {f"{pair}.txt": whole.hypotheses[str(pair)] for pair in done} and not list(folder.glob("matrix.*")), "and nothing of the earlier matrix, whose scores are of other text"
+    texts = {path.name: path.read_text(encoding="utf-8").splitlines() for path in folder.glob(".unfinished/hypotheses/*")}
+    assert texts == {f"{pair}.txt": whole.hypotheses[str(pair)] for pair in done}
+    matrix = evaluate(run, tiny_translator(run), protocol(), folder=folder)
+    matrix.save(folder)
+    assert Matrix.load(folder) == matrix and not (folder / ".unfinished").exists()
+
+
+def test_what_an_interrupted_evaluation_left_does_not_come_into_another_matrix(run: Run, asked: list[str], tmp_path: Path) -> None:
+    """The directions of the earlier one are used again, and stay what they were."""
+    folder = tmp_path / "out"
+    before, _ = evaluated(run, folder, asked)
+    cells = {path: path.read_bytes() for path in folder.glob("cells/*")}
+
+    def stop(what: str, done: int, of: int) -> None:
+        if what == "into fr":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(run, tiny_translator(run, sha256="b"), protocol(pivot="en"), folder=folder, progress=stop)
+    after, translated = evaluated(run, folder, asked)
+    assert (after, translated) == (before, []) and {path: path.read_bytes() for path in folder.glob("cells/*")} == cells
 
 
 def test_a_folder_that_cannot_be_written_is_said_before_anything_is_translated(run: Run, tmp_path: Path) -> None:
