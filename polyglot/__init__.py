@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING
 from polyglot.version import VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch
 
+    from polyglot.decoding.ensemble import Average
+    from polyglot.together import EnsembleTranslator
     from polyglot.inference import Translator
     from polyglot.run import Run
 
 __version__ = VERSION
-__all__ = ["__version__", "load"]
+__all__ = ["__version__", "ensemble", "load"]
 
 
 def load(run: str | Path | Run, *, checkpoint: str | int = "best", device: str | torch.device | None = None) -> Translator:
@@ -31,3 +35,19 @@ def load(run: str | Path | Run, *, checkpoint: str | int = "best", device: str |
     from polyglot.inference import Translator  # torch is only imported when somebody translates
 
     return Translator.load(run, checkpoint=checkpoint, device=device)
+
+
+def ensemble(
+    runs: Sequence[str | Path | Run],
+    *,
+    checkpoints: Sequence[str | int] = ("best",),
+    average: Average = "log",
+    device: str | torch.device | None = None,
+) -> EnsembleTranslator:
+    """Translators of several runs, or of several checkpoints of one, that write each translation together: `translate` and `hypotheses`.
+
+    average: of their probabilities, `log` or `linear`. Raises ConfigError where their targets have different vocabularies.
+    """
+    from polyglot.together import EnsembleTranslator as Translators
+
+    return Translators.load(runs, checkpoints=checkpoints, average=average, device=device)

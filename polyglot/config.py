@@ -25,6 +25,7 @@ from polyglot.schedule import SCHEDULES, tasks_of
 from polyglot.sharing import Sharing, SharingConfig
 from polyglot.task import LanguagePair, Task
 from polyglot.text.normalisation import STEPS
+from polyglot.text.symbols import SymbolsConfig
 from polyglot.text.vocabulary import VocabularyConfig
 from polyglot.yaml_file import as_written, parse_value, read_yaml, write_yaml
 
@@ -57,6 +58,8 @@ class TextConfig(ComponentConfig):
     """Steps for every language, in order."""
     languages: dict[str, list[STEPS.config_type()]] = {}
     """Other steps for single languages."""
+    symbols: SymbolsConfig | None = None
+    """Typed symbols in the place of numbers, names and acronyms, after the steps: `{}` for all as below; null for none."""
 
     def of(self, language: str) -> list[ComponentConfig]:
         return self.languages.get(language, self.steps)

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from polyglot.errors import ConfigError, unknown_name
+from polyglot.model.options import OPTIONS
 from polyglot.task import LANGUAGE_CODE, LanguagePair, match_pairs
 from polyglot.text.vocabulary import VocabularyConfig
 
@@ -33,6 +34,7 @@ def contradictions(config: Config) -> Iterator[str]:
                 yield f"{place}.{language}: {unknown_name('language', language, config.languages)}"
     yield from config.sharing.problems(config.languages)
     yield from _unlike(config)
+    yield from _shared_predictions(config)
     pairs, scored = None, []
     if not twice:  # of one language only, a schedule may have no pair
         try:
@@ -81,6 +83,16 @@ def _unknown_pairs(pairs: Sequence[str], languages: Sequence[str]) -> Iterator[s
             yield from (unknown_name("language", one, languages) for one in (pair.source, pair.target) if one not in languages)
         except ConfigError as error:
             yield str(error)
+
+
+def _shared_predictions(config: Config) -> Iterator[str]:
+    """Decoders that are shared, but whose options know the words of one language."""
+    for language in config.languages:
+        members = config.sharing.members("decoder", language, config.languages)
+        beside = [option.type for option in config.model.of(language).options.decoder if OPTIONS.get(option.type).place == "decoder"]
+        if beside and any(config.sharing.group("vocabulary", one) != config.sharing.group("vocabulary", language) for one in members):
+            yield f"model.options.decoder: {beside[0]} predicts words, so {' and '.join(members)} cannot share a decoder without sharing their vocabulary"
+            return
 
 
 def _unlike(config: Config) -> Iterator[str]:

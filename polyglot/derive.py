@@ -30,6 +30,8 @@ def export(run: Run, place: Path, *, checkpoint: str | int, components: Sequence
     with new.removed_on_error():
         for language in _languages_of(taken, run.config):
             shutil.copyfile(run.vocabulary_file(language), new.vocabulary_file(language))
+        if run.symbols_file.is_file():
+            shutil.copyfile(run.symbols_file, new.symbols_file)
         checkpoints.write(
             new.checkpoints,
             step=chosen[-1].step,

@@ -23,7 +23,9 @@ from polyglot.errors import CheckpointError, ConfigError, few
 from polyglot.model.model import ModelConfig
 from polyglot.sharing import SharingConfig
 from polyglot.synced import replace_file
+from polyglot.task import LanguagePair
 from polyglot.text.normalisation import Normaliser
+from polyglot.text.symbols import Dictionary, Symbolizer
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.text.word_list import WordList, load_vocabulary
 from polyglot.yaml_file import as_written, read_yaml
@@ -171,6 +173,15 @@ class Run:
         files = {language: self.vocabulary_file(language) for language in self.config.languages}
         return {language: load_vocabulary(file) for language, file in files.items() if file.is_file()}
 
+    def shortlist_file(self, pair: LanguagePair) -> Path:
+        """What `polyglot shortlist` counts for a direction."""
+        return self.path / "shortlists" / f"{pair}.safetensors"
+
+    def shortlist_digest(self, pair: LanguagePair) -> str | None:
+        """Of that file; None where it is not there."""
+        file = self.shortlist_file(pair)
+        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+
     def choose(self, which: str | int) -> list[Checkpoint]:
         """What `best`, `last`, a step or `average:N` mean. Raises CheckpointError when they are not of this configuration."""
         chosen = checkpoints.choose(self.checkpoints, which)
@@ -181,7 +192,19 @@ class Run:
     @cached_property
     def normalisers(self) -> dict[str, Normaliser]:
         """The text steps of every language."""
-        return {language: Normaliser(self.config.text.of(language), language) for language in self.config.languages}
+        return {language: Normaliser(self.config.text.of(language), language, symbols=self.symbols) for language in self.config.languages}
+
+    @property
+    def symbols_file(self) -> Path:
+        """The dictionary of symbols, where the run has them."""
+        return self.path / "vocabulary" / "symbols.json"
+
+    @cached_property
+    def symbols(self) -> Symbolizer | None:
+        """What puts symbols into text and takes them out; None where the run has none."""
+        if self.config.text.symbols is None:
+            return None
+        return Symbolizer(self.config.text.symbols, Dictionary.load(self.symbols_file) if self.symbols_file.is_file() else Dictionary())
 
     @cached_property
     def built_from(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
@@ -77,6 +77,21 @@ def plane_png(words: Sequence[str], points: numpy.ndarray, *, title: str) -> byt
     axes.set_xlabel("first axis", size=8, color=INK)
     axes.set_ylabel("second axis", size=8, color=INK)
     axes.tick_params(labelsize=6)
+    return _png(figure)
+
+
+def curves_png(lines: Mapping[str, Sequence[tuple[float, float]]], *, title: str, across: str, up: str) -> bytes:
+    """A line each through its points, which lie by orders of magnitude apart from left to right."""
+    figure = _figure(5.5, 3.6, title)
+    axes = figure.subplots()
+    for (name, points), style in zip(lines.items(), ("o-", "s--", "^:")):
+        axes.plot(*zip(*points), style, label=name, color=BLUE if style == "o-" else INK, markersize=4, linewidth=1.4)
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(across, size=8, color=INK)
+    axes.set_ylabel(up, size=8, color=INK)
+    axes.tick_params(labelsize=7)
+    axes.legend(fontsize=7, frameon=False)
     return _png(figure)
 
 

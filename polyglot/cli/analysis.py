@@ -15,13 +15,16 @@ from polyglot.console import aside
 from polyglot.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
+    from polyglot.analysis.page import Page
     from polyglot.inference import Translator
+    from polyglot.run import Run
 
-KINDS = ("embeddings", "roles", "graph", "chart", "heads")
+KINDS = ("embeddings", "roles", "graph", "chart", "heads", "words")
 EXAMPLES = (
     "polyglot analyse runs/phrasebook · polyglot analyse runs/4-heads runs/20-heads --output comparison.md · "
     "polyglot analyse runs/mine roles --language de --token der · polyglot analyse runs/mine graph --sentence de='Der alte Bauer schläft.' · "
-    "polyglot analyse runs/mine chart bank --language en · polyglot analyse runs/phrasebook heads"
+    "polyglot analyse runs/mine chart bank --language en · polyglot analyse runs/phrasebook heads · "
+    "polyglot analyse runs/mine words --language de --into en"
 )
 
 
@@ -35,13 +38,17 @@ def analyse(
         list[str],
         typer.Argument(
             metavar="RUN... [WHAT [WORD]]",
-            help="Run directories, such as runs/phrasebook; then embeddings, roles, graph, chart or heads; of a chart the word in the middle.",
+            help="Run directories, such as runs/phrasebook; then embeddings, roles, graph, chart, heads or words; "
+            "of a chart the word in the middle.",
             autocompletion=_offered,
         ),
     ],
     language: Annotated[
         Optional[str],
-        typer.Option(help="roles, graph, chart: whose words; by default the first language that has them.", autocompletion=completion.languages),
+        typer.Option(
+            help="roles, graph, chart: whose words; by default the first language that has them. words: the source.",
+            autocompletion=completion.languages,
+        ),
     ] = None,
     side: Annotated[str, typer.Option(help="roles, chart: encoder or decoder.")] = "encoder",
     token: Annotated[
@@ -49,12 +56,12 @@ def analyse(
     ] = None,
     into: Annotated[
         Optional[str],
-        typer.Option(metavar="LANGUAGE", help="roles --token: what is translated into.", autocompletion=completion.languages),
+        typer.Option(metavar="LANGUAGE", help="roles --token, words: what is translated into.", autocompletion=completion.languages),
     ] = None,
     sentence: Annotated[
         Optional[list[str]], typer.Option(metavar="LANGUAGE=TEXT", help="graph, chart, heads: a sentence to show; may be repeated.")
     ] = None,
-    sentences: Annotated[int, typer.Option(min=1, help="roles, graph: so many sentences of the test text.")] = 500,
+    sentences: Annotated[int, typer.Option(min=1, help="roles, graph, words: so many sentences of the test text.")] = 500,
     settings: Annotated[
         Optional[Path],
         typer.Option(metavar="FILE", help="embeddings: YAML with test text, similarity tests, labelled text, representations."),
@@ -73,6 +80,7 @@ def analyse(
 
     embeddings (the default): retrieval across languages, similarity, probes, a map; several runs are compared. roles: which words take
     which, and do they tell senses apart. graph: who is whose head. chart WORD: its neighbours, and their axes. heads: where the bridge looks.
+    words: are the likeliest words those of the reference, what search among few keeps, which numbers and names are copied.
     """
     runs, what, word = _understood(arguments)
     if side not in ("encoder", "decoder"):
@@ -80,13 +88,16 @@ def analyse(
     if what == "embeddings":
         _embeddings(runs, settings, folder, output, checkpoint=checkpoint, device=device)
         return
-    from rich.markdown import Markdown
-
     from polyglot.inference import Translator
     from polyglot.run import Run
 
     opened, chosen = Run.open(runs[0]), sentences_of(sentence)
     translator = Translator.load(opened, checkpoint=checkpoint, device=device)
+    if what == "words":
+        from polyglot.analysis.words import direction, words
+
+        _show(words(opened, translator, direction(opened, language, into), count=sentences), opened)
+        return
     owner = language or next((one for one, _ in chosen), None) or _first(translator, what, side)
     texts = [text for one, text in chosen if one == owner]
     if what == "roles":
@@ -105,9 +116,15 @@ def analyse(
         from polyglot.analysis.heads import heads
 
         page = heads(opened, translator, chosen)
-    place = page.save(opened)
+    _show(page, opened)
+
+
+def _show(page: Page, run: Run) -> None:
+    from rich.markdown import Markdown
+
+    place = page.save(run)
     screen.print(Markdown(page.markdown()))
-    logger.info(f"written to {place}: page.md, page.json{', pictures' if page.pictures else ''}; next: polyglot report {runs[0]}")
+    logger.info(f"written to {place}: page.md, page.json{', pictures' if page.pictures else ''}; next: polyglot report {run.path}")
 
 
 def _understood(arguments: Sequence[str]) -> tuple[list[Path], str, str | None]:

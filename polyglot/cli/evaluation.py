@@ -18,7 +18,7 @@ from polyglot.console import aside
 from polyglot.errors import ConfigError, TrainingError, unknown_name
 
 
-@app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --pivot en --protocol quick --checkpoint last")
+@app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --pivot en --protocol quick --checkpoint last · polyglot evaluate runs/a runs/b --ensemble")
 def evaluate(
     runs: Annotated[
         list[Path],
@@ -36,6 +36,10 @@ def evaluate(
             metavar="LANGUAGE", help="Also translate in two hops through it. Default: the protocol's.", autocompletion=completion.languages
         ),
     ] = None,
+    ensemble: Annotated[bool, typer.Option("--ensemble", help="The runs write each translation together, in the place of being compared.")] = False,
+    select: Annotated[Optional[int], typer.Option(min=1, help="Search among so many words. Default: the protocol's, or the run's.")] = None,
+    select_by: Annotated[Optional[str], typer.Option(help="Which words: by prediction of the decoder, or by a shortlist that was counted.")] = None,
+    select_for: Annotated[Optional[str], typer.Option(help="Words of each sentence, or of the batch together.")] = None,
     device: Device = None,
 ) -> None:
     """Score every direction into a matrix: tables here, JSON, CSV, Markdown and pictures in the run directory.
@@ -48,14 +52,21 @@ def evaluate(
     from polyglot.evaluate.views import tables
     from polyglot.inference import Translator
     from polyglot.run import Run
+    from polyglot.together import EnsembleTranslator
 
+    chosen = {key: value for key, value in {"select": select, "select_by": select_by, "select_for": select_for}.items() if value is not None}
     settings = Protocol.load(protocol)
-    settings = settings.model_copy(update={"pivot": pivot} if pivot else {})
+    settings = settings.model_copy(update={"pivot": pivot} if pivot else {}).searched_with(chosen)
+    opened_runs = list(map(Run.open, runs))
+    name = "".join([Path(protocol).stem, *(f"+{run.path.resolve().name}" for run in opened_runs[1:] if ensemble), *(f"+{key}-{value}" for key, value in chosen.items())])
     matrices = {}
-    for opened in map(Run.open, runs):
-        translator = Translator.load(opened, checkpoint=checkpoint, device=device)
+    for opened in opened_runs[:1] if ensemble else opened_runs:
+        if ensemble:
+            translator = EnsembleTranslator.load(opened_runs, checkpoints=[checkpoint], device=device)
+        else:
+            translator = Translator.load(opened, checkpoint=checkpoint, device=device)
         for test_set in settings.corpora:
-            folder = opened.evaluation / Path(protocol).stem / test_set
+            folder = opened.evaluation / name / test_set
             with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
                 row = bar.add_task("sentences")
                 advance = lambda what, done, of: bar.update(row, completed=done, total=of, description=what)  # noqa: E731
@@ -64,7 +75,7 @@ def evaluate(
             matrices.setdefault(test_set, {})[str(opened.path)] = matrix
             screen.print(*tables(matrix), sep="\n")
             logger.info(f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each measure, hypotheses/, text/")
-    if len(runs) > 1:
+    if len(runs) > 1 and not ensemble:
         for each in matrices.values():
             screen.print(compare(each).table())
     logger.info(f"next: polyglot report {runs[0]}")

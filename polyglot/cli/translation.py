@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-import math
 import sys
+from collections.abc import Iterator
+from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
-from polyglot.cli.completion import languages
-from polyglot.cli.program import Checkpoint, Device, RunPath, app, is_out_of_memory, lines_bar, lines_of
+from polyglot.cli import completion
+from polyglot.cli.program import Device, RunPath, app, is_out_of_memory, lines_bar, lines_of, logger
 from polyglot.console import aside
 from polyglot.errors import ConfigError, DataError
 
 
-def _number(value: float | None) -> float | None:
-    """Not a number is neither too small nor too large for a range."""
-    if value is not None and math.isnan(value):
-        raise ConfigError("--length-penalty: found nan; expected a number from 0 to 10")
-    return value
-
-
-@app.command(epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de")
+@app.command(
+    epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de · "
+    "polyglot translate runs/phrasebook runs/phrasebook-without-copies sentences.de --from de --to fr · "
+    "polyglot translate runs/phrasebook --from de=sentences.de --from en=sentences.en --to fr"
+)
 def translate(
-    run: RunPath,
-    file: Annotated[
-        Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")
-    ] = None,
-    source: Annotated[str, typer.Option("--from", help="Language of the sentences.", autocompletion=languages)] = ...,
-    target: Annotated[str, typer.Option("--to", help="Language to translate into.", autocompletion=languages)] = ...,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN... [FILE]",
+            help="Run directories, of which several write together; one sentence a line, plain or gzipped, by default standard input.",
+            autocompletion=completion.runs,
+        ),
+    ],
+    sources: Annotated[
+        list[str],
+        typer.Option(
+            "--from",
+            metavar="LANGUAGE[=FILE]",
+            help="Language of the sentences; several, each with its file, for the same sentences in several languages.",
+            autocompletion=completion.languages,
+        ),
+    ] = ...,
+    target: Annotated[str, typer.Option("--to", help="Language to translate into.", autocompletion=completion.languages)] = ...,
     beam: Annotated[Optional[int], typer.Option(min=1, help="Hypotheses kept for each sentence; 1 is greedy. Default: the run's.")] = None,
     length_penalty: Annotated[
         Optional[float], typer.Option(min=0, max=10, callback=_number, help="α of the length penalty. Default: the run's.")
@@ -37,29 +48,31 @@ def translate(
     n_best: Annotated[
         Optional[int], typer.Option(min=1, help="Print so many for each line: number, score, log-probability, text, between tabs.")
     ] = None,
-    checkpoint: Checkpoint = "best",
+    select: Annotated[Optional[int], typer.Option(min=1, help="Search among so many words, the likeliest for each sentence. Default: the run's.")] = None,
+    select_by: Annotated[Optional[str], typer.Option(help="Which words: by prediction of the decoder, or by a shortlist that was counted.")] = None,
+    select_for: Annotated[Optional[str], typer.Option(help="Words of each sentence, or of the batch together.")] = None,
+    checkpoint: Annotated[list[str], typer.Option(help="best, last, a step, or average:N; several write together.", autocompletion=completion.checkpoints)] = ["best"],  # noqa: B006
+    average: Annotated[str, typer.Option(help="Of the probabilities of several models: log or linear.")] = "log",
     device: Device = None,
 ) -> None:
     """Translate a file or standard input, line by line."""
-    from polyglot.data.lines import portions
-    from polyglot.inference import Translator
-    from polyglot.task import LanguagePair
-
     settings = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
+    settings |= {"select": select, "select_by": select_by, "select_for": select_for}
     settings = {name: value for name, value in settings.items() if value is not None}
-    translator = Translator.load(run, checkpoint=checkpoint, pairs=[LanguagePair(source, target)], device=device)
-    total, blocks = lines_of(file)
+    runs, texts = _runs_and_texts(runs, sources)
+    translator = _translator(runs, list(texts), target, checkpoints=checkpoint, average=average, device=device)
+    total, portions = _portions(texts)
     hidden = not aside.is_terminal or sys.stdout.isatty()  # there the translations show how far it is
     number = 0
     with lines_bar(hidden=hidden) as bar:
         row = bar.add_task("lines", total=total)
-        for lines in portions(blocks):
+        for sentences, given in portions:
             try:
-                found = translator.hypotheses(lines, source=source, target=target, **settings)
+                found = translator.hypotheses(sentences, **given, target=target, **settings)
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
-                raise DataError(f"{file or 'standard input'}, {_too_long(lines, number)}; divide it, or lower --beam") from None
+                raise DataError(f"{_too_long(texts, sentences, number)}; divide it, or lower --beam") from None
             for hypotheses in found:
                 number += 1
                 if n_best is None:
@@ -69,9 +82,77 @@ def translate(
                         print(number, f"{each.score:.4f}", f"{each.log_probability:.4f}", each.text, sep="\t")
             sys.stdout.flush()
             bar.update(row, completed=number)
+    if lost := translator.symbols_without_rule:
+        logger.info(f"{lost} symbols had no rule in their source; each became another of its type that was left, or nothing")
 
 
-def _too_long(lines: list[str], before: int) -> str:
-    """The longest of some lines, by its number in the file: what the memory went to."""
-    longest = max(range(len(lines)), key=lambda row: len(lines[row]))
-    return f"line {before + longest + 1}: not enough memory to translate its {len(lines[longest]):,} characters"
+def _too_long(texts: dict[str, Path | None], sentences: Any, before: int) -> str:
+    """The longest of some lines, by its file and its number there: what the memory went to."""
+    by_language = sentences if isinstance(sentences, dict) else dict.fromkeys(texts, sentences)
+    places = [(len(line), row, language) for language, lines in by_language.items() for row, line in enumerate(lines)]
+    length, row, language = max(places, key=itemgetter(0))
+    return f"{texts[language] or 'standard input'}, line {before + row + 1}: not enough memory to translate its {length:,} characters"
+
+
+def _runs_and_texts(paths: list[Path], sources: list[str]) -> tuple[list[Path], dict[str, Path | None]]:
+    """Which of the paths are runs, and the file of each language. Raises ConfigError where a file is missing or one too many."""
+    texts = {language: Path(file) if file else None for language, _, file in (one.partition("=") for one in sources)}
+    if len(texts) < len(sources):
+        raise ConfigError("--from: a language is named twice; each has one file")
+    runs = paths[:1] + paths[1:-1] + [path for path in paths[1:][-1:] if path.is_dir()]
+    if len(runs) < len(paths):
+        if any(texts.values()):
+            raise ConfigError(f"{paths[-1]}: --from names a file, too; give the text in one place")
+        texts = dict.fromkeys(texts, paths[-1])
+    if len(texts) > 1 and (len(runs) < len(paths) or not all(texts.values())):
+        raise ConfigError(f"--from: {' and '.join(texts)} need a file each: {' '.join(f'--from {language}=FILE' for language in texts)}")
+    return runs, texts
+
+
+def _translator(runs: list[Path], sources: list[str], target: str, *, checkpoints: list[str], average: str, device: str | None) -> Any:
+    """One model's, or that of several together."""
+    from polyglot.together import EnsembleTranslator
+    from polyglot.inference import Translator
+    from polyglot.task import LanguagePair
+
+    if len(runs) == len(sources) == len(checkpoints) == 1:
+        return Translator.load(runs[0], checkpoint=checkpoints[0], pairs=[LanguagePair(sources[0], target)], device=device)
+    return EnsembleTranslator.load(runs, checkpoints=checkpoints, sources=sources, target=target, average=average, device=device)
+
+
+def _portions(texts: dict[str, Path | None]) -> tuple[int | None, Iterator[tuple[Any, dict[str, str]]]]:
+    """How many lines there are, where that can be known, and what is translated together, with its language unless there are several."""
+    from polyglot.data.lines import PORTION, portions
+
+    if len(texts) == 1:
+        [(language, file)] = texts.items()
+        total, blocks = lines_of(file)
+        return total, ((lines, {"source": language}) for lines in portions(blocks))
+    read = {language: lines_of(file) for language, file in texts.items()}
+    totals = {language: total for language, (total, _) in read.items()}
+    if len(set(totals.values())) > 1:
+        found = ", ".join(f"{texts[language]} {total}" for language, total in totals.items())
+        raise DataError(f"--from: the files have different numbers of lines: {found}; line n of each is the same sentence")
+    lines = {language: chain.from_iterable(blocks) for language, (_, blocks) in read.items()}
+
+    def together() -> Iterator[tuple[Any, dict[str, str]]]:
+        while any((part := {language: list(islice(own, PORTION)) for language, own in lines.items()}).values()):
+            yield part, {}
+
+    return next(iter(totals.values())), together()
+
+
+@app.command(epilog="polyglot shortlist runs/phrasebook de-fr · polyglot translate runs/phrasebook --from de --to fr --select 200 --select-by shortlist sentences.de")
+def shortlist(
+    run: RunPath,
+    direction: Annotated[str, typer.Argument(metavar="PAIR", help="Source and target, such as de-fr; the run's training text has both.")],
+    sentences: Annotated[int, typer.Option(min=1, help="How many of its sentences are counted, from the first on.")] = 500_000,
+    best: Annotated[int, typer.Option(min=1, help="Target words kept for each source word.")] = 100,
+) -> None:
+    """Count from a run's training text which target words go with which source words, for `--select-by shortlist`."""
+    from polyglot.run import Run
+    from polyglot.task import LanguagePair
+    from polyglot.training.shortlist import write_shortlist
+
+    path, count = write_shortlist(Run.open(run), LanguagePair.parse(direction), sentences=sentences, best=best)
+    logger.info(f"written to {path}: from {count} sentences")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -67,12 +67,14 @@ class TaskDataset:
             digest.update(numbers)
         return digest.hexdigest()
 
+    def pieces(self, indices: Sequence[int] | NDArray[numpy.int64]) -> tuple[list[NDArray[numpy.int32]], list[NDArray[numpy.int32]]]:
+        """Sources and targets of the pairs at those indices."""
+        places = list(self._places(indices))
+        return [self._parts[part].source[row] for part, row in places], [self._parts[part].target[row] for part, row in places]
+
     def batch(self, indices: Sequence[int] | NDArray[numpy.int64]) -> Batch:
         """The pairs at those indices, padded."""
-        places = list(self._places(indices))
-        sources = [self._parts[part].source[row] for part, row in places]
-        targets = [self._parts[part].target[row] for part, row in places]
-        return Batch.of(self.task, sources, targets)
+        return Batch.of(self.task, *self.pieces(indices))
 
     def texts(self, indices: Sequence[int] | NDArray[numpy.int64]) -> tuple[list[str], list[str]]:
         """The lines of those pairs as they stand in the corpus, before any step."""
@@ -108,24 +110,49 @@ class _Part:
         self, text: ParallelText, task: Task, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser]
     ) -> None:
         self.text = text
-        self.source = Pieces(text.source, vocabularies[task.source], normalisers[task.source])
-        self.target = self.source if task.pair.is_copy else Pieces(text.target, vocabularies[task.target], normalisers[task.target])
+        source, target = normalisers[task.source], normalisers[task.target]
+        if source.symbols and not task.pair.is_copy:  # what becomes a symbol on one side depends on the other
+            made_of = text.source._fingerprint, text.target._fingerprint, source.fingerprint, target.fingerprint
+            side = lambda number: lambda: (lines[number] for lines in _together(text, source, target))  # noqa: E731
+            self.source = Pieces(side(0), vocabularies[task.source], made_of=("source", *made_of))
+            self.target = Pieces(side(1), vocabularies[task.target], made_of=("target", *made_of))
+        else:
+            self.source = self._alone(text.source, vocabularies[task.source], source)
+            self.target = self.source if task.pair.is_copy else self._alone(text.target, vocabularies[task.target], target)
+
+    @staticmethod
+    def _alone(text: Dataset, vocabulary: Vocabulary, normaliser: Normaliser) -> Pieces:
+        def blocks() -> Iterator[list[str]]:
+            for lines in _blocks(text):
+                yield [normaliser.apply(line) for line in lines] if normaliser.fingerprint else lines
+
+        return Pieces(blocks, vocabulary, made_of=(text._fingerprint, normaliser.fingerprint))
+
+
+def _blocks(text: Dataset) -> Iterator[list[str]]:
+    for rows in text.with_format("arrow").iter(batch_size=LINES):
+        yield rows.column("text").to_pylist()
+
+
+def _together(text: ParallelText, source: Normaliser, target: Normaliser) -> Iterator[tuple[list[str], list[str]]]:
+    """Blocks of source lines and target lines, with symbols where they match."""
+    for blocks in zip(_blocks(text.source), _blocks(text.target), strict=True):
+        pairs = [source.pair(line, target, other) for line, other in zip(*blocks, strict=True)]
+        yield [own for own, _ in pairs], [other for _, other in pairs]
 
 
 class Pieces:
     """The piece numbers of every row of a text, memory-mapped; made once for each text, vocabulary and steps before it."""
 
-    def __init__(self, text: Dataset, vocabulary: Vocabulary, normaliser: Normaliser) -> None:
+    def __init__(self, blocks: Callable[[], Iterator[list[str]]], vocabulary: Vocabulary, *, made_of: Sequence[str]) -> None:
+        """blocks: the lines as the vocabulary gets them. made_of: fingerprints of all that they depend on."""
         def tables() -> Iterator[pyarrow.Table]:
             import pyarrow
 
-            for rows in text.with_format("arrow").iter(batch_size=LINES):
-                lines = rows.column("text").to_pylist()
-                if normaliser.fingerprint:
-                    lines = [normaliser.apply(line) for line in lines]
+            for lines in blocks():
                 yield pyarrow.table({"pieces": pyarrow.array(vocabulary.encode(lines), pyarrow.list_(pyarrow.int32()))})
 
-        name = fingerprint("pieces", VERSION, text._fingerprint, vocabulary.sha256, normaliser.fingerprint)
+        name = fingerprint("pieces", VERSION, *made_of, vocabulary.sha256)
         chunks = cached(name, tables).data.column("pieces").chunks
         # views of the file: `starts` of a chunk has one entry more than it has rows
         self._pieces = [chunk.values.to_numpy() for chunk in chunks]

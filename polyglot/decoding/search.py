@@ -33,6 +33,12 @@ class SearchConfig(ComponentConfig):
     """… but never more than this, however long the source is."""
     n_best: int = Field(1, ge=1)
     """Hypotheses returned for each sentence, at most `beam`."""
+    select: int | None = Field(None, ge=1, le=1_000_000)
+    """Search among so many words, the likeliest ones for the sentence, besides the special tokens; null searches among all."""
+    select_by: Literal["prediction", "shortlist"] = "prediction"
+    """What says which words are likely: the decoder's `word_prediction` from its initial state, or what `polyglot shortlist` has counted."""
+    select_for: Literal["sentence", "batch"] = "sentence"
+    """Each sentence has words of its own, or those of all sentences that are translated together."""
     like: Literal["opennmt"] | None = None
     """Search as another program does, for the same translations to the letter; for models that were taken over from it."""
 

@@ -26,6 +26,7 @@ from polyglot.inference import Translator
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.task import LanguagePair, kind_of
+from polyglot.together import EnsembleTranslator
 from polyglot.version import VERSION
 
 Progress = Callable[[str, int, int], None]
@@ -37,7 +38,7 @@ Route = tuple[LanguagePair, str | None]
 
 def evaluate(
     run: Run,
-    translator: Translator,
+    translator: Translator | EnsembleTranslator,
     protocol: Protocol,
     *,
     test_set: str | None = None,
@@ -93,7 +94,15 @@ class _Work:
     """What has been made so far, so that nothing is made twice."""
 
     def __init__(
-        self, run: Run, translator: Translator, protocol: Protocol, *, text: HeldOut, store: Store, targets: Sequence[str], progress: Progress
+        self,
+        run: Run,
+        translator: Translator | EnsembleTranslator,
+        protocol: Protocol,
+        *,
+        text: HeldOut,
+        store: Store,
+        targets: Sequence[str],
+        progress: Progress,
     ) -> None:
         self.run, self.translator, self.protocol, self.text, self.store, self.progress = run, translator, protocol, text, store, progress
         self.search = protocol.search_of(translator.search_config)
@@ -213,6 +222,9 @@ class _Work:
         if parameters is None:
             return {"translated": "", "scored": ""}
         made_of: list[Any] = [VERSION, self.run.built_from, parameters, self.search.model_dump(), str(pair), via, sources]
+        if self.search.select and self.search.select_by == "shortlist":
+            hops = [LanguagePair(pair.source, via), LanguagePair(via, pair.target)] if via else [pair]
+            made_of += [self.run.shortlist_digest(hop) for hop in hops]
         translated, protocol = digest(made_of), self.protocol
         how: list[Any] = [sacrebleu.__version__, list(map(str, protocol.measures)), protocol.tokenizer, protocol.comet, protocol.resamples]
         return {"translated": translated, "scored": digest([translated, how, references, self.run.config.languages])}

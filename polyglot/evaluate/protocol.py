@@ -115,6 +115,11 @@ class Protocol(ComponentConfig):
         """By the name of their test set; one without a name where `test_sets` has none."""
         return self.test_sets or {"": self.test}
 
+    def searched_with(self, settings: Mapping[str, Any]) -> Protocol:
+        """The same with other settings of the search laid over its own. Raises ConfigError for what cannot be meant."""
+        search = check_settings(SearchConfig, {**self.search.model_dump(exclude_unset=True), **settings}, where="search")
+        return self.model_copy(update={"search": search})
+
     def search_of(self, config: SearchConfig) -> SearchConfig:
         """The run's search with what differs laid over it; one hypothesis a sentence is enough for scores.
 

@@ -19,27 +19,39 @@ class ProjectedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(  # noqa: ANN001
-        ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, needed: bool
+        ctx, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, shares: Tensor | None, smoothing: float, needed: bool
     ) -> Tensor:
-        """states (N, D), weight (V, D), bias (V), targets (N), needed: whether there will be a way back -> () the summed loss in float32"""
+        """states (N, D), weight (V, D), bias (V), targets and shares (N, L), or one target for each row and no shares.
+
+        needed: whether there will be a way back -> () the summed loss in float32
+        """
         total = states.new_zeros((), dtype=torch.float32)
         grad_states = torch.empty_like(states) if needed else None
-        grad_weight = torch.empty_like(weight, dtype=states.dtype) if needed else None
+        made = torch.empty_like if len(states) else torch.zeros_like
+        grad_weight = made(weight, dtype=states.dtype) if needed else None
         grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed else None
         projection = weight.to(states.dtype)
         rows = max(1, SLICE_BYTES.get(states.device.type, SLICE_BYTES["cuda"]) // (4 * len(weight)))
         for start in range(0, len(states), rows):
-            part, wanted = states[start : start + rows], targets[start : start + rows].unsqueeze(1)
+            part, wanted = states[start : start + rows], targets[start : start + rows]
+            share = None if shares is None else shares[start : start + rows]
             scores = product(part, projection, bias.to(states.dtype)).float()
-            largest, chosen = scores.amax(dim=1), scores.gather(1, wanted).squeeze(1)
+            largest, chosen = scores.amax(dim=1), scores.gather(1, wanted)
             mean = scores.mean(dim=1) if smoothing else 0.0
             gradient = torch.softmax(scores, dim=1, out=scores)
             # log Σ exp, from the softmax already made: its largest entry is at least 1/V, so this logarithm is safe.
-            total += (largest - gradient.amax(dim=1).log() - (1 - smoothing) * chosen - smoothing * mean).sum()
+            normaliser = largest - gradient.amax(dim=1).log()
+            if share is None:
+                total += (normaliser - (1 - smoothing) * chosen.squeeze(1) - smoothing * mean).sum()
+            else:
+                mass = share.sum(dim=1)
+                total += (mass * normaliser - (share * chosen).sum(dim=1)).sum()
             if needed:
                 if smoothing:
                     gradient.sub_(smoothing / len(weight))
-                gradient.scatter_add_(1, wanted, gradient.new_full(wanted.shape, smoothing - 1))
+                if share is not None:
+                    gradient.mul_(mass.unsqueeze(1))
+                gradient.scatter_add_(1, wanted, gradient.new_full(wanted.shape, smoothing - 1) if share is None else -share)
                 grad_bias += gradient.sum(dim=0)
                 gradient = gradient.to(states.dtype)
                 grad_states[start : start + rows] = product(gradient, projection.t())
@@ -52,10 +64,19 @@ class ProjectedCrossEntropy(torch.autograd.Function):
     def backward(ctx, grad_total: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
         grad_states, grad_weight, grad_bias = ctx.saved_tensors
         # In place: each is used once (there is no second way back), and a copy of (V, D) would be another pass through memory.
-        return grad_states.mul_(grad_total), grad_weight.mul_(grad_total), grad_bias.mul_(grad_total), None, None, None
+        return grad_states.mul_(grad_total), grad_weight.mul_(grad_total), grad_bias.mul_(grad_total), None, None, None, None
 
 
 def projected_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
     """The summed loss of N tokens; equals `F.cross_entropy(W h + b, y, reduction="sum", label_smoothing=smoothing)`."""
     with torch.autocast(states.device.type, enabled=False):  # the states' type is the type of the product
-        return ProjectedCrossEntropy.apply(states, weight, bias, targets, smoothing, torch.is_grad_enabled())
+        return ProjectedCrossEntropy.apply(states, weight, bias, targets.unsqueeze(1), None, smoothing, torch.is_grad_enabled())
+
+
+def projected_bag_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, shares: Tensor) -> Tensor:
+    """−Σ_n Σ_l shares[n, l] · log softmax(W h_n + b)[targets[n, l]]: one softmax for each row, whatever the number of its targets.
+
+    states (N, D), weight (V, D), bias (V), targets and shares (N, L), where 0 is for none -> () in float32
+    """
+    with torch.autocast(states.device.type, enabled=False):
+        return ProjectedCrossEntropy.apply(states, weight, bias, targets, shares.float(), 0.0, torch.is_grad_enabled())

@@ -61,6 +61,35 @@ class LaidOut:
         return outputs if plus is None else outputs + plus
 
 
+class RowsOfSentences:
+    """Some rows of a matrix for each of B sentences: its few words, where those of all together would be many."""
+
+    def __init__(self, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
+        """weight (O, I), bias (O), rows (B, U)"""
+        self.weight, self.bias = weight[rows], bias[rows].unsqueeze(1)
+        self.there = torch.arange(len(rows), device=rows.device)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """inputs (B·M, I), those of a sentence side by side -> (B·M, U)"""
+        inputs = inputs.unflatten(0, (len(self.there), -1))
+        if len(self.there) == len(self.weight):
+            return torch.baddbmm(self.bias, inputs, self.weight.transpose(1, 2)).flatten(0, 1)
+        every = inputs.new_zeros(len(self.weight), *inputs.shape[1:]).index_copy_(0, self.there, inputs)
+        return torch.baddbmm(self.bias, every, self.weight.transpose(1, 2)).index_select(0, self.there).flatten(0, 1)
+
+    def select(self, sentences: Tensor) -> RowsOfSentences:
+        """Those of the sentences that stay. sentences (B',)
+
+        The rows are copied only when half of their sentences have gone: until then it is cheaper to multiply some in vain.
+        """
+        result = RowsOfSentences.__new__(RowsOfSentences)
+        result.weight, result.bias, result.there = self.weight, self.bias, self.there.index_select(0, sentences)
+        if 2 * len(result.there) <= len(self.weight):
+            result.weight, result.bias = self.weight.index_select(0, result.there), self.bias.index_select(0, result.there)
+            result.there = torch.arange(len(result.there), device=sentences.device)
+        return result
+
+
 def _fits(inputs: Tensor, weight: Tensor) -> bool:
     """Whether oneDNN is the faster one for this product, and can do it: not with nothing in the rows, or no rows."""
     return ONEDNN and inputs.device.type == "cpu" and inputs.dtype == weight.dtype == torch.float32 and inputs.numel() > 0

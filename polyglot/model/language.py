@@ -14,12 +14,12 @@ from torch.overrides import TorchFunctionMode
 from polyglot.batch import BOS, PAD
 from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import Dropout
-from polyglot.layers.linear import Linear
+from polyglot.layers.linear import Linear, RowsOfSentences
 from polyglot.layers.resize import resize
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS, FinalStates
 from polyglot.model.memory import Memory
-from polyglot.model.options import build_options, placed
+from polyglot.model.options import WordPrediction, build_options, placed
 from polyglot.registry import ComponentConfig
 
 
@@ -107,8 +107,8 @@ class LanguageState(NamedTuple):
 
     body: Any
     """what the decoder keeps of them"""
-    output: DeferredLinear
-    """(V, D): the output layer, laid out once for many steps"""
+    output: DeferredLinear | RowsOfSentences
+    """(V, D): the output layer, laid out once for many steps; only some of its rows where the words are chosen"""
     options: tuple[Any, ...]
     """what each option between embeddings and body keeps of them"""
 
@@ -133,7 +133,8 @@ class LanguageDecoder(nn.Module):
         self.embedding = Embedding(embedding, table, tag=tag)
         self.body = like.body if like else DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
         words = {"size": embedding.size, "memory_size": memory_size}
-        self.options = like.options if like else build_options(options, embedding=words)
+        beside = {"first_size": self.body.first_size or memory_size, "size": self.body.size, "vocabulary_size": table.num_embeddings}
+        self.options = like.options if like else build_options(options, embedding=words, decoder={**beside, "memory_size": memory_size})
         self.output = like.output if like and same_words else Linear(self.body.size, table.num_embeddings)
         if embedding.tie_output:
             self.output.weight = table.weight
@@ -150,13 +151,28 @@ class LanguageDecoder(nn.Module):
             words = option(words, target_mask, memory)
         return self.body(words, target_mask, memory)
 
-    def start(self, memory: Memory) -> LanguageState:
-        """The decoding state before the first word, one row a sentence of the memory (B, K, D)."""
+    @property
+    def predictor(self) -> WordPrediction | None:
+        """What predicts words beside its states, where it has that option."""
+        return next((option for option in self.options.values() if isinstance(option, WordPrediction)), None)
+
+    def start(self, memory: Memory, words: Tensor | None = None) -> LanguageState:
+        """The decoding state before the first word, one row a sentence of the memory (B, K, D).
+
+        words: the only ones that will have scores, the same for all (U,) or those of each sentence (B, U).
+        """
         options = tuple(option.start(memory) for option in placed(self.options, "embedding"))
-        return LanguageState(self.body.start(memory), DeferredLinear(self.output.weight, self.output.bias), options)
+        weight, bias = self.output.weight, self.output.bias
+        if words is None:
+            output = DeferredLinear(weight, bias)
+        elif words.dim() == 1:
+            output = DeferredLinear(weight.index_select(0, words), bias.index_select(0, words))
+        else:
+            output = RowsOfSentences(weight, bias, words)
+        return LanguageState(self.body.start(memory), output, options)
 
     def step(self, tokens: Tensor, state: LanguageState, memory: Memory) -> tuple[Tensor, LanguageState]:
-        """tokens (N,) -> scores (N, V) of the next word, before the softmax, and the state after it"""
+        """tokens (N,) -> scores (N, V) of the next word, or of the chosen ones, before the softmax, and the state after it"""
         if state.options:  # no two words are alike in their contexts
             words, options = self._in_context(self.embedding(tokens), state.options)
             read, state = self.body.read(words, state.body), state._replace(options=options)
@@ -169,7 +185,8 @@ class LanguageDecoder(nn.Module):
     def reorder(self, state: LanguageState, rows: Tensor, sentences: Tensor | None) -> LanguageState:
         """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
         options = tuple(option.reorder(own, rows) for option, own in zip(placed(self.options, "embedding"), state.options))
-        return state._replace(body=self.body.reorder(state.body, rows, sentences), options=options)
+        output = state.output.select(sentences) if isinstance(state.output, RowsOfSentences) and sentences is not None else state.output
+        return LanguageState(self.body.reorder(state.body, rows, sentences), output, options)
 
     def _in_context(self, words: Tensor, states: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
         """What the options make of embedded words (N, E), and their states after it."""
@@ -211,7 +228,8 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
         if id(parameter) in norms:
             nn.init.constant_(parameter, 1.0 if key.endswith("weight") else 0.0)
             continue
-        owner = role if key.startswith(("body.", "options.")) else name
+        of_words = key.startswith("options.") and ".output." in key
+        owner = role if key.startswith(("body.", "options.")) and not of_words else name
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{owner}/{key}".encode()))
         if initial_range is not None:
             nn.init.uniform_(parameter, -initial_range, initial_range, generator=generator)

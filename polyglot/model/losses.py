@@ -10,8 +10,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from polyglot.batch import Batch
-from polyglot.layers.cross_entropy import projected_cross_entropy
+from polyglot.batch import EOS, Batch
+from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected_cross_entropy
 from polyglot.model.model import Output
 from polyglot.registry import ComponentConfig, Registry
 
@@ -70,6 +70,49 @@ class BridgePenalty(Loss):
         return (products - torch.eye(weights.shape[1], device=weights.device)).square().sum() / batch.target_tokens
 
 
+@LOSSES.register("initial_words")
+class InitialWordsLoss(Loss):
+    """−Σ_j log p(y_j given x) over the words of the target, whatever their order, predicted from the decoder's initial state (L_E).
+
+    Weng et al. 2017, section 3.1. The end of the sentence is no word. Only for decoders with `word_prediction`.
+    """
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor | None:
+        predictor = output.decoder.predictor
+        if predictor is None or predictor.initial is None:
+            return None
+        hidden, _ = predictor.initial(output.decoder.body.first(output.memory), output.memory)
+        weight, bias = predictor.initial.output.weight, predictor.initial.output.bias
+        return projected_bag_cross_entropy(hidden, weight, bias, batch.target_out, _words(batch)) / batch.target_tokens
+
+
+@LOSSES.register("remaining_words")
+class RemainingWordsLoss(Loss):
+    """−Σ_j 1/(T−j+1) Σ_{k≥j} log p_j(y_k): at each step, the words still to come, predicted from the decoder's state (L_D).
+
+    Weng et al. 2017, section 3.2. One softmax a step. The end of the sentence is no word. Only for decoders with `word_prediction`.
+    """
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor | None:
+        predictor = output.decoder.predictor
+        if predictor is None or predictor.states is None:
+            return None
+        words = _words(batch)
+        count, length = batch.target_tokens - len(words), words.shape[1]  # each sentence has one end
+        places = torch.nonzero_static(words.flatten(), size=count).squeeze(1)
+        hidden = predictor.states(output.states, output.memory).flatten(0, 1).index_select(0, places)
+        sentences, steps = places // length, places % length
+        remaining = words[sentences] & (torch.arange(length, device=words.device) >= steps.unsqueeze(1))  # (N, T)
+        shares = remaining / remaining.sum(dim=1, keepdim=True)
+        weight, bias = predictor.states.output.weight, predictor.states.output.bias
+        return projected_bag_cross_entropy(hidden, weight, bias, batch.target_out[sentences], shares) / batch.target_tokens
+
+
+def _words(batch: Batch) -> Tensor:
+    """Which targets are words: neither padding nor the end. (B, T)"""
+    return batch.target_mask & (batch.target_out != EOS)
+
+
 @dataclass(frozen=True, slots=True)
 class Losses:
     """The terms by name, each () and for one target token, so that runs compare; and their weighted sum, which is minimised."""
@@ -86,6 +129,10 @@ class LossesConfig(ComponentConfig):
     """Cross-entropy of the target."""
     bridge: BridgePenalty.Config = BridgePenalty.Config()
     """Penalty on bridge heads that attend alike."""
+    initial_words: InitialWordsLoss.Config = InitialWordsLoss.Config()
+    """Words of the target predicted from the decoder's initial state."""
+    remaining_words: RemainingWordsLoss.Config = RemainingWordsLoss.Config()
+    """Words still to come predicted from the decoder's states."""
     per: Literal["token", "sentence"] = "token"
     """What the sum over an update is divided by: its target tokens, or its sentences, as papers with SGD at 1.0 and their programs mean it
     (OpenNMT-py's `normalization: sents`). A gradient per sentence is as many times larger as a sentence has target tokens; SGD's learning

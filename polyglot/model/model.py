@@ -152,9 +152,14 @@ class Output:
 
     states: Tensor
     """(B, T, D) of the decoder, before its output layer"""
-    projection: nn.Linear
-    """the output layer of the target language, (V, D)"""
+    decoder: LanguageDecoder
+    """of the target language, with its output layer"""
     memory: Memory
+
+    @property
+    def projection(self) -> nn.Linear:
+        """The output layer of the target language, (V, D)."""
+        return self.decoder.output
 
 
 class TranslationModel(nn.Module):
@@ -225,7 +230,7 @@ class TranslationModel(nn.Module):
     def forward(self, batch: Batch) -> Output:
         memory = self.encode(batch.task.source, batch.source, batch.source_mask)
         decoder = self.decoders[batch.task.target]
-        return Output(decoder(batch.target_in, batch.target_mask, memory), decoder.output, memory)
+        return Output(decoder(batch.target_in, batch.target_mask, memory), decoder, memory)
 
     def encode(self, language: str, tokens: Tensor, mask: Tensor) -> Memory:
         """tokens and mask (B, S) -> the memory any decoder can read"""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
 from polyglot.registry import ComponentConfig, Registry
+from polyglot.text.symbols import Symbolized, Symbolizer, desymbolize
 
 
 class Step:
@@ -113,27 +114,48 @@ class TokenizeStep(Step):
 
 
 class Normaliser:
-    """All steps of one language: applied in order before the vocabulary, undone in reverse after it."""
+    """All steps of one language: applied in order before the vocabulary, undone in reverse after it; symbols come last."""
 
-    def __init__(self, steps: Sequence[ComponentConfig], language: str) -> None:
-        self.language = language
+    def __init__(self, steps: Sequence[ComponentConfig], language: str, *, symbols: Symbolizer | None = None) -> None:
+        self.language, self.symbols = language, symbols
         self._configs = tuple(steps)
         self._steps = [STEPS.build(config, language=language) for config in steps]
 
     def apply(self, line: str) -> str:
+        """A line that has no translation beside it, with symbols where the run has some."""
+        return self.source(line).text
+
+    def source(self, line: str, target: str | None = None) -> Symbolized:
+        """A line to be translated, and what its symbols stand for in the target language, or by default in its own."""
+        line = self._stepped(line)
+        return self.symbols.line(line, self.language, target) if self.symbols else Symbolized(line, {})
+
+    def pair(self, line: str, target: Normaliser, target_line: str) -> tuple[str, str]:
+        """A line and its translation, with symbols where they match."""
+        line, target_line = self._stepped(line), target._stepped(target_line)
+        if not self.symbols:
+            return line, target_line
+        own, other = self.symbols.pair(line, target_line, self.language, target.language)
+        return own.text, other.text
+
+    def _stepped(self, line: str) -> str:
         for step in self._steps:
             line = step.apply(line)
         return line
 
-    def undo(self, line: str) -> str:
+    def undo(self, line: str, rules: Mapping[str, str] = {}) -> str:
+        """rules: what the symbols of the line stand for"""
+        if self.symbols:
+            line = desymbolize(line, rules)
         for step in reversed(self._steps):
             line = step.undo(line)
         return line
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same settings and language, on every machine; empty when there are no steps."""
-        if not self._configs:
+        """The same for the same settings and language, on every machine; empty when there are no steps and no symbols."""
+        if not self._configs and not self.symbols:
             return ""
         settings = "\n".join(config.model_dump_json() for config in self._configs)
+        settings += self.symbols.fingerprint if self.symbols else ""
         return hashlib.sha256(f"{self.language}\n{settings}".encode()).hexdigest()

@@ -6,6 +6,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -19,6 +20,7 @@ from polyglot.registry import ComponentConfig
 from polyglot.synced import replace_file
 
 LONGEST_LINE = 1 << 16  # bytes; SentencePiece leaves longer lines out of its training, and its own default of 4192 is short
+WHOLE_TIMES = 1000  # as often a word counts that a vocabulary of words shall have: no word of its size is as rare in usual text
 THREADS = 4  # fixed, not the machine's number: sums of floats depend on how the text is divided
 
 
@@ -56,16 +58,21 @@ class Vocabulary:
         self.sha256 = hashlib.sha256(model).hexdigest()
 
     @classmethod
-    def train(cls, texts: Iterable[str], config: VocabularyConfig, *, language: str, seed: int) -> Vocabulary:
+    def train(cls, texts: Iterable[str], config: VocabularyConfig, *, language: str, seed: int, whole: Sequence[str] = ()) -> Vocabulary:
         """Learn a vocabulary; the same text, settings and seed give the same bytes.
 
+        whole: pieces that it shall have whatever the text, and never take apart; `▁` begins those that are words.
         Raises ConfigError for a size that the text cannot fill or that does not hold its characters, DataError for no text at all.
         """
         pieces_of_words = config.type in ("unigram", "bpe")
+        sentences = _sample(texts, config.sentences, seed=seed) if config.sentences else texts
+        if config.type == "word":  # where words are not taken apart, symbols of SentencePiece's kind would spoil their neighbours
+            words = " ".join(piece[1:] for piece in whole if piece.startswith("▁"))
+            sentences = chain(sentences, [words] * WHOLE_TIMES if words else [])
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(_sample(texts, config.sentences, seed=seed) if config.sentences else texts),
+                sentence_iterator=iter(sentences),
                 model_writer=model,
                 model_type=config.type,
                 vocab_size=config.size,
@@ -75,6 +82,7 @@ class Vocabulary:
                 normalization_rule_name="identity",
                 max_sentence_length=LONGEST_LINE,
                 num_threads=THREADS,
+                user_defined_symbols=[] if config.type == "word" else list(whole),
                 minloglevel=2,
                 unk_surface=" <unk>" if config.type == "word" else "<unk>",
                 pad_id=PAD,

@@ -14,6 +14,7 @@ from polyglot.config import Config, InitialConfig
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.layers.annealing import is_annealed
 from polyglot.model.model import TranslationModel
+from polyglot.model.options import is_beside
 from polyglot.run import Run
 from polyglot.sharing import components_of
 from polyglot.task import Task
@@ -73,6 +74,8 @@ class Initial:
                     raise CheckpointError(f"{source.run.vocabulary_file(there)}: no such file, but {source.component} was trained with it")
                 if self.config.text.of(language) != source.run.config.text.of(there):
                     raise ConfigError(f"{place}: the text steps of {language} differ from those of {there} in {source.run.path}; make text.steps the same")
+                if self.config.text.symbols != source.run.config.text.symbols:
+                    raise ConfigError(f"{place}: text.symbols differ from those of {source.run.path}, whose vocabulary comes along; make them the same")
                 for one in self.config.sharing.members("vocabulary", language, self.config.languages):
                     other, known = found.setdefault(one, (source, vocabulary))
                     if known.sha256 != vocabulary.sha256:
@@ -100,13 +103,14 @@ class Initial:
     def _matched(self, model: TranslationModel) -> Iterator[tuple[Mapping[str, Tensor], Mapping[str, Tensor], str]]:
         """What each component is to be, what it is, and the place for a message.
 
-        An annealed quantity that only one of the two has stays out: a one-hot role layer may start from a softmax one.
+        An annealed quantity that only one of the two has stays out: a one-hot role layer may start from a softmax one. So does what
+        stands beside the states, such as word prediction: it is as new, or is left behind.
         """
         components = model.component_tensors()
         for source in self.sources:
             if source.name in components:  # a bridge may have none
                 own, there = components[source.name], source.tensors
-                one_sided = {key for key in own.keys() ^ there.keys() if is_annealed(key)}
+                one_sided = {key for key in own.keys() ^ there.keys() if is_annealed(key) or is_beside(key)}
                 matched = [{key: tensor for key, tensor in each.items() if key not in one_sided} for each in (there, own)]
                 yield *matched, f"initialize.{source.name}: {source.component} of {source.run.path}"
 

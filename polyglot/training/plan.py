@@ -28,6 +28,7 @@ from polyglot.training.start import (
     corpora_of,
     directions,
     initial_vocabularies,
+    learn_symbols,
 )
 
 logger = logging.getLogger("polyglot")
@@ -98,10 +99,10 @@ def plan(config: Config, processes: int = 1) -> Plan:
         _check_held_out(config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages))
     check_test_text(config)
     _check_held_out(config, config.data.test, directions(config))
-    normalisers = Run.of(config).normalisers
-    initial = Initial(config) if config.initialize else None
-    vocabularies = initial_vocabularies(config, corpora, normalisers, initial, languages=config.languages)
-    datasets = build_datasets(config, corpora, vocabularies, normalisers, config.tasks)
+    run, initial = Run.of(config), Initial(config) if config.initialize else None
+    run.symbols = learn_symbols(config, corpora, initial)
+    vocabularies = initial_vocabularies(config, corpora, run.normalisers, initial, languages=config.languages)
+    datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
     placement = place(build_schedule(config, {name: len(dataset) for name, dataset in datasets.items()}), config, processes)
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)

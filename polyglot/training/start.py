@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -23,10 +23,11 @@ from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.registry import ComponentConfig
-from polyglot.run import Run
+from polyglot.run import Run, replace_file
 from polyglot.schedule import SCHEDULES, Schedule
 from polyglot.task import LanguagePair, Task
 from polyglot.text.normalisation import Normaliser
+from polyglot.text.symbols import Symbolizer
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.initial import Initial, freeze
 from polyglot.training.memory import count, more_than_there_is, of_parameters
@@ -70,6 +71,52 @@ def directions(config: Config) -> list[LanguagePair]:
     return [LanguagePair(source, target) for source in sources for target in targets]
 
 
+def learn_symbols(config: Config, corpora: Corpora, initial: Initial | None) -> Symbolizer | None:
+    """What the training text shows to match, besides what the runs know that components start from; None for a run without symbols."""
+    if config.text.symbols is None:
+        return None
+    normalisers = {language: Normaliser(config.text.of(language), language) for language in config.languages}
+    pairs = (
+        (normalisers[pair.source].apply(line), normalisers[pair.target].apply(other), pair.source, pair.target)
+        for pair in _unordered(config)
+        if not pair.is_copy
+        for line, other in _lines(corpora, pair)
+    )
+    learnt = Symbolizer.learn(config.text.symbols, pairs)
+    older = [source.run.symbols for source in initial.sources] if initial else []
+    for one in dict.fromkeys(filter(None, older)):
+        learnt = Symbolizer(config.text.symbols, learnt.dictionary.with_older(one.dictionary))
+    known, acronyms = learnt.dictionary.names, learnt.dictionary.acronyms
+    found = [f"{len(own)} names in {language}" for language, own in sorted(known.items())] + [f"{len(own)} acronyms {pair}" for pair, own in sorted(acronyms.items())]
+    logger.info(f"symbols: {', '.join(found) or 'no names and no acronyms are the same on both sides'}")
+    return learnt
+
+
+def _unordered(config: Config) -> list[LanguagePair]:
+    """The pairs of the tasks, of two directions one."""
+    return list({frozenset((task.source, task.target)): task.pair for task in config.tasks}.values())
+
+
+def _lines(corpora: Corpora, pair: LanguagePair) -> Iterator[tuple[str, str]]:
+    """Every sentence pair of the text."""
+    for text in corpora.parallel(pair):
+        yield from zip(text.source["text"], text.target["text"], strict=True)
+
+
+def _texts(config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], language: str) -> Iterator[str]:
+    """The training text of a language as its vocabulary will get it; with symbols that is what each of its pairs makes of it."""
+    if config.text.symbols is None:
+        yield from (normalisers[language].apply(sentence) for sentence in corpora.sentences(language))
+        return
+    for pair in _unordered(config):
+        if pair.is_copy and pair.source == language:
+            yield from (normalisers[language].apply(line) for line, _ in _lines(corpora, pair))
+        elif language in (pair.source, pair.target):
+            source, target = normalisers[pair.source], normalisers[pair.target]
+            side = 0 if language == pair.source else 1
+            yield from (source.pair(line, target, other)[side] for line, other in _lines(corpora, pair))
+
+
 def build_vocabularies(
     config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], *, languages: Sequence[str]
 ) -> dict[str, Vocabulary]:
@@ -79,8 +126,10 @@ def build_vocabularies(
         group = config.sharing.group("vocabulary", language)
         if group not in learnt:
             members = config.sharing.members("vocabulary", language, config.languages)
-            texts = (normalisers[one].apply(sentence) for one in members for sentence in corpora.sentences(one))
-            learnt[group] = Vocabulary.train(texts, config.vocabulary.of(language), language=group, seed=config.seed)
+            texts = (sentence for one in members for sentence in _texts(config, corpora, normalisers, one))
+            symbols = normalisers[language].symbols
+            given = {"language": group, "seed": config.seed, "whole": symbols.pieces if symbols else ()}
+            learnt[group] = Vocabulary.train(texts, config.vocabulary.of(language), **given)
             logger.info(f"vocabulary of {group}: {len(learnt[group])} pieces")
     return {language: learnt[config.sharing.group("vocabulary", language)] for language in languages}
 
@@ -161,6 +210,8 @@ def build_trainer(
     if missing and not fresh:
         run.choose("last")  # was trained with it, and says so
     initial = Initial(config) if fresh and config.initialize else None
+    if fresh and not run.symbols_file.is_file():
+        run.symbols = learn_symbols(config, corpora, initial)
     learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
     vocabularies = {**run.vocabularies, **learnt}
     run.vocabularies = {language: vocabularies[language] for language in config.languages}
@@ -202,4 +253,6 @@ def build_trainer(
     )
     for language, vocabulary in learnt.items():  # last: a start that fails leaves none behind for other settings to find
         vocabulary.save(run.vocabulary_file(language))
+    if run.symbols:
+        replace_file(run.symbols_file, run.symbols.dictionary.to_json())
     return trainer

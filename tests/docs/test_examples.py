@@ -96,7 +96,7 @@ def there(tmp_path_factory) -> Path:
     run = Run.create(load_config("phrasebook", [*SMALL, *PHRASEBOOK, f"run={folder / 'runs' / 'phrasebook'}"]))
     build_trainer(run, Validator(run)).train()
     (folder / "sentences.de").write_text("Der alte Bauer schläft.\n\nDiese Stadt ist klein.\n", encoding="utf-8")
-    (folder / "sentences.en").write_text("The old farmer sleeps.\nThis city is small.\n", encoding="utf-8")
+    (folder / "sentences.en").write_text("The old farmer sleeps.\n\nThis city is small.\n", encoding="utf-8")
     (folder / "text").mkdir()
     for part in ("train", "valid", "test"):
         write_text(folder / "text", part=part)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from polyglot.layers import cross_entropy
-from polyglot.layers.cross_entropy import projected_cross_entropy
+from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected_cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -41,3 +43,38 @@ def test_without_gradients_only_the_loss_is_computed(mode, monkeypatch):
     with mode():
         loss = projected_cross_entropy(torch.randn(3, 4), weight, bias, torch.tensor([1, 2, 3]))
     assert not loss.requires_grad and loss.isfinite()
+
+
+@pytest.mark.parametrize("slice_bytes", [1, 4 * 50 * 3, 2**23])
+def test_a_bag_of_targets_is_the_sum_over_them(monkeypatch, slice_bytes):
+    """With a row that has none, words that come twice, and shares of any size."""
+    monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", slice_bytes)
+    torch.manual_seed(0)
+    parts = [torch.randn(11, 8), torch.randn(50, 8), torch.randn(50)]
+    targets, shares = torch.randint(0, 50, (11, 4)), torch.rand(11, 4) * torch.randint(0, 2, (11, 4))
+    targets[3], shares[5] = 7, 0
+    ours, theirs = ([part.clone().requires_grad_() for part in parts] for _ in range(2))
+    loss = projected_bag_cross_entropy(*ours, targets, shares)
+    states, weight, bias = theirs
+    expected = -(shares * (states @ weight.T + bias).log_softmax(-1).gather(1, targets)).sum()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    (loss * 0.3).backward()
+    (expected * 0.3).backward()
+    for one, other in zip(ours, theirs):
+        assert torch.allclose(one.grad, other.grad, atol=1e-5)
+
+
+def test_no_more_than_a_slice_of_the_scores_is_ever_held(monkeypatch):
+    monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", 4 * 500 * 10)
+    largest = [0]
+
+    class Sizes(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            made = function(*args, **(kwargs or {}))
+            largest[0] = max(largest[0], *(one.numel() for one in tree_leaves(made) if isinstance(one, torch.Tensor)), 0)
+            return made
+
+    states, weight = torch.randn(50, 4, requires_grad=True), torch.randn(500, 4, requires_grad=True)
+    with Sizes():
+        projected_bag_cross_entropy(states, weight, torch.zeros(500), torch.randint(0, 500, (50, 6)), torch.ones(50, 6)).backward()
+    assert largest[0] == 500 * 10

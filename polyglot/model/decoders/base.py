@@ -22,6 +22,8 @@ class Decoder(nn.Module):
 
     size: int
     """D of the states"""
+    first_size: int | None = None
+    """of s₀; None where it is as wide as the memory"""
 
     class Config(ComponentConfig):
         """Settings every decoder has."""
@@ -31,6 +33,10 @@ class Decoder(nn.Module):
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         """embedded (B, T, E), mask (B, T) -> states (B, T, D); position t never sees what follows it"""
         raise NotImplementedError
+
+    def first(self, memory: Memory) -> Tensor:
+        """s₀ (B, ·), what it starts from before the first word: by default the mean of the memory."""
+        return memory.mean()
 
     def start(self, memory: Memory) -> Any:
         """The state before the first word, one row a sentence."""

@@ -42,7 +42,7 @@ class OpenNmtRnnDecoder(Decoder):
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
         self.size, self.layer_count, self.lstm = config.size, config.layers, config.cell == "LSTM"
-        self.final = config.start == "final"
+        self.first_size, self.final = config.size, config.start == "final"
         self.memory = resize(memory_size, config.size)
         decoders = opennmt("decoders.decoder")
         kind = decoders.InputFeedRNNDecoder if config.input_feeding else decoders.StdRNNDecoder
@@ -54,11 +54,14 @@ class OpenNmtRnnDecoder(Decoder):
         states, _ = self._run(embedded, self.start(memory), memory)
         return states
 
+    def first(self, memory: Memory) -> Tensor:
+        return memory.final[0][:, -1] if self.final else self.memory(memory.mean())
+
     def start(self, memory: Memory) -> RnnState:
         if self.final:
             hidden = tuple(part.transpose(0, 1).contiguous() for part in memory.final)
         else:
-            hidden = (self.memory(memory.mean()).expand(self.layer_count, -1, -1).contiguous(),) * (2 if self.lstm else 1)
+            hidden = (self.first(memory).expand(self.layer_count, -1, -1).contiguous(),) * (2 if self.lstm else 1)
         return RnnState(hidden, torch.zeros_like(hidden[0][:1]))
 
     def step(self, words: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:

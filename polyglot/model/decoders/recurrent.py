@@ -45,6 +45,7 @@ class RecurrentDecoder(Decoder):
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
         self.size, self.layer_count, self.input_feeding = config.size, config.layers, config.input_feeding
+        self.first_size = config.size
         self.input_size = input_size
         self.recurrence = KINDS[self.kind](
             input_size + (config.size if config.input_feeding else 0),
@@ -60,7 +61,7 @@ class RecurrentDecoder(Decoder):
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         if not self.input_feeding:
-            outputs = run(self.recurrence, embedded, start_state(self.kind, self.initial(memory.mean()), self.layer_count))
+            outputs = run(self.recurrence, embedded, start_state(self.kind, self.first(memory), self.layer_count))
             contexts, _ = self.attention(outputs, self.attention.keys(memory.states), self._values(memory), memory.mask)
             return self.dropout(tanh(contexts + linear(outputs, self._combine_outputs)))
         state, states = self.start(memory), []
@@ -69,8 +70,11 @@ class RecurrentDecoder(Decoder):
             states.append(output)
         return torch.stack(states, dim=1)
 
+    def first(self, memory: Memory) -> Tensor:
+        return self.initial(memory.mean())
+
     def start(self, memory: Memory) -> DecodingState:
-        initial = self.initial(memory.mean())
+        initial = self.first(memory)
         stepper = Stepper(self.recurrence, word_size=self.input_size)
         return DecodingState(
             stepper,

@@ -1,8 +1,23 @@
 """Options by name: what can be put on an encoder or a decoder. A new one is one file and one line here."""
 
-from polyglot.model.options.base import OPTIONS, EmbeddingOption, Option, StatesOption, build_options, placed, reaching
+from polyglot.model.options.base import OPTIONS, DecoderOption, EmbeddingOption, Option, StatesOption, build_options, is_beside, placed, reaching
 from polyglot.model.options.context_gate import ContextGate
 from polyglot.model.options.latent_graph import LatentGraph
 from polyglot.model.options.roles import Roles
+from polyglot.model.options.word_prediction import WordPrediction
 
-__all__ = ["OPTIONS", "ContextGate", "EmbeddingOption", "LatentGraph", "Option", "Roles", "StatesOption", "build_options", "placed", "reaching"]
+__all__ = [
+    "OPTIONS",
+    "ContextGate",
+    "DecoderOption",
+    "EmbeddingOption",
+    "LatentGraph",
+    "Option",
+    "Roles",
+    "StatesOption",
+    "WordPrediction",
+    "build_options",
+    "is_beside",
+    "placed",
+    "reaching",
+]

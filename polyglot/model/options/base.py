@@ -71,9 +71,26 @@ class StatesOption(Option):
         raise NotImplementedError
 
 
+class DecoderOption(Option):
+    """Stands beside the states of a decoder, and leaves them as they are: it learns with them, and costs nothing in search."""
+
+    place = "decoder"
+
+    def __init__(self, config: ComponentConfig, *, first_size: int, size: int, memory_size: int, vocabulary_size: int) -> None:
+        """first_size: of the state before the first word. size, memory_size: D of the states and of the memory. vocabulary_size: V."""
+        super().__init__()
+
+
 def build_options(configs: Iterable[ComponentConfig], **given: Mapping[str, Any]) -> nn.ModuleDict:
     """The options of one component by name. given: by place, the keywords that its options are built with."""
     return nn.ModuleDict({config.type: OPTIONS.build(config, **given[OPTIONS.get(config.type).place]) for config in configs})
+
+
+def is_beside(name: str) -> bool:
+    """Whether a tensor of a component belongs to an option that changes no state, by its name there."""
+    owner, _, rest = name.partition(".")
+    option = rest.partition(".")[0]
+    return owner == "options" and option in OPTIONS.names() and OPTIONS.get(option).place == "decoder"
 
 
 def placed(options: nn.ModuleDict, place: Place) -> list[Option]:

@@ -1,0 +1,32 @@
+"""The shortlist of a direction, counted from the training text of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from polyglot.data.dataset import TaskDataset
+from polyglot.decoding.shortlist import Shortlist
+from polyglot.errors import ConfigError, unknown_name
+from polyglot.run import Run, replace_file
+from polyglot.task import LanguagePair, Task
+from polyglot.training.start import corpora_of
+
+
+def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) -> tuple[Path, int]:
+    """Count the first so many sentences of a direction's training text into the run directory, with so many target words for each source word.
+
+    Returns the file and how many sentences were counted. Raises ConfigError for a language that the run does not have, DataError
+    where there is no text.
+    """
+    for language in (pair.source, pair.target):
+        if language not in run.vocabularies:
+            raise ConfigError(unknown_name("vocabulary", language, run.vocabularies))
+    corpora = corpora_of(run.config, run.config.data.train)
+    dataset = TaskDataset(Task(pair), corpora, run.vocabularies, run.normalisers, filters=run.config.data.filter, seed=run.config.seed)
+    count = min(sentences, len(dataset))
+    sources, targets = dataset.pieces(range(count))
+    sizes = len(run.vocabularies[pair.source]), len(run.vocabularies[pair.target])
+    path = run.shortlist_file(pair)
+    path.parent.mkdir(exist_ok=True)
+    replace_file(path, Shortlist.learn(sources, targets, sizes, best=best).to_bytes())
+    return path, count
