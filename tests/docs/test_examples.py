@@ -20,6 +20,8 @@ from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.validation import Validator
 from polyglot.model.encoders import ENCODERS
 from polyglot.run import Run
+from polyglot.task import LanguagePair
+from polyglot.training.shortlist import write_shortlist
 from polyglot.training.start import build_trainer
 from polyglot.yaml_file import parse_value, write_yaml
 from tests.command_line import PHRASEBOOK, SMALL, TEXT, Program, write_text
@@ -95,6 +97,7 @@ def there(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("there")
     run = Run.create(load_config("phrasebook", [*SMALL, *PHRASEBOOK, f"run={folder / 'runs' / 'phrasebook'}"]))
     build_trainer(run, Validator(run)).train()
+    write_shortlist(run, LanguagePair("de", "fr"), sentences=60, best=20)
     (folder / "sentences.de").write_text("Der alte Bauer schläft.\n\nDiese Stadt ist klein.\n", encoding="utf-8")
     (folder / "sentences.en").write_text("The old farmer sleeps.\n\nThis city is small.\n", encoding="utf-8")
     (folder / "text").mkdir()
