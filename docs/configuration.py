@@ -97,7 +97,8 @@ def page() -> str:
 
 def _section(path: str, annotation: Any) -> Iterator[str]:
     """A heading and a table for settings below a key, also where null can stand for them, and for what lies below those."""
-    annotation = next((one for one in typing.get_args(annotation) if _is_settings(one) and type(None) in typing.get_args(annotation)), annotation)
+    members = typing.get_args(annotation)
+    annotation = next((one for one in members if _is_settings(one) and type(None) in members), annotation)
     if not _is_settings(annotation) or annotation in ROOM_OF:
         return
     kind = LOSS_OF.get(annotation)

@@ -91,7 +91,8 @@ def _shared_predictions(config: Config) -> Iterator[str]:
         members = config.sharing.members("decoder", language, config.languages)
         beside = [option.type for option in config.model.of(language).options.decoder if OPTIONS.get(option.type).place == "decoder"]
         if beside and any(config.sharing.group("vocabulary", one) != config.sharing.group("vocabulary", language) for one in members):
-            yield f"model.options.decoder: {beside[0]} predicts words, so {' and '.join(members)} cannot share a decoder without sharing their vocabulary"
+            who = " and ".join(members)
+            yield f"model.options.decoder: {beside[0]} predicts words, so {who} cannot share a decoder without sharing their vocabulary"
             return
 
 

@@ -276,9 +276,9 @@ class Translator(SentenceEncoder):
 
     @torch.inference_mode()
     def word_scores(self, reading: Reading, target: str, config: SearchConfig) -> torch.Tensor | None:
-        """How likely each word of the target is in the translation of each sentence (B, V), up to a constant; None where this model cannot say.
+        """How likely each word of the target is in the translation of each sentence (B, V), up to a constant.
 
-        Raises CheckpointError for a shortlist that is not there.
+        None where this model cannot say. Raises CheckpointError for a shortlist that is not there.
         """
         if config.select_by == "shortlist":
             if self.shortlists is None:
@@ -367,7 +367,7 @@ def found(readings: Sequence[Reading], target: str, config: SearchConfig, *, ave
 
 
 def _chosen_words(readings: Sequence[Reading], target: str, config: SearchConfig) -> torch.Tensor:
-    """The only words that search may write for the sentences: (B, K) of each, or (U,) of all. Raises ConfigError where nobody can choose."""
+    """The only words that search may write: (B, K) for each sentence, or (U,) for all. Raises ConfigError where nobody can choose."""
     scores = [reading.translator.word_scores(reading, target, config) for reading in readings]
     known = [one for one in scores if one is not None]
     if not known:

@@ -97,7 +97,9 @@ class EnsembleTranslator:
         """
         return [best.text for best, *_ in self.hypotheses(sentences, source=source, target=target, **search_settings)]
 
-    def hypotheses(self, sentences: Sentences, *, source: str | None = None, target: str, **search_settings: Any) -> list[list[Translation]]:
+    def hypotheses(
+        self, sentences: Sentences, *, source: str | None = None, target: str, **search_settings: Any
+    ) -> list[list[Translation]]:
         """The n best translations of each sentence with their scores, best first."""
         by_language = dict(sentences) if isinstance(sentences, Mapping) else {source: sentences}
         if None in by_language or not by_language:
@@ -123,7 +125,7 @@ class EnsembleTranslator:
         return list(self.members[0].texts(found(readings, target, config, average=self.average), readings[0].sentences, target))
 
     def check(self, source: str | Sequence[str] | None, target: str) -> None:
-        """Raises ConfigError unless every member reads one of the sources, each is read by one, and all write the target in the same pieces."""
+        """Raises ConfigError unless every member reads one of the sources, each is read by one, and all spell the target alike."""
         sources = [source] if isinstance(source, str) else list(source or ())
         every = list(dict.fromkeys(language for member in self.members for language in member.sources))
         for language in sources:
@@ -135,8 +137,8 @@ class EnsembleTranslator:
             check_direction(member.sources[0], target, sources=member.sources, targets=member.targets)
             if not _spell_alike(first, member, target):
                 raise ConfigError(
-                    f"{_name(first)} and {_name(member)}: have different vocabularies of {target}, so they cannot write a translation together; "
-                    "train the one with `initialize` from the other, or both on the same text"
+                    f"{_name(first)} and {_name(member)}: have different vocabularies of {target}, "
+                    "so they cannot write a translation together; train the one with `initialize` from the other, or both on the same text"
                 )
             if len(sources) > 1 and member.normalisers[target].symbols:
                 raise ConfigError(f"{_name(member)}: has text.symbols, whose numbers follow one source; name a single --from")

@@ -45,7 +45,8 @@ from tests.command_line import CONFIG, TEXT, Program, Result, write_text
 from tests.conftest import ROOT
 
 VERBS = (
-    *("train", "translate", "embed", "similar", "evaluate", "compare", "experiment", "report", "analyse", "symbolize", "desymbolize", "shortlist"),
+    *("train", "translate", "embed", "similar", "evaluate", "compare", "experiment", "report", "analyse"),
+    *("symbolize", "desymbolize", "shortlist"),
     *("add-language", "average", "export", "match", "convert", "fetch", "show"),
 )
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -103,7 +103,9 @@ def test_one_model_reads_the_same_sentences_in_two_languages(runs):
     only = one.hypotheses({"de": text("de")}, target="en")
     assert [each[0].text for each in only] == Translator.load(runs[0]).translate(text("de"), source="de", target="en")
     assert any(a[0].score != pytest.approx(b[0].score) for a, b in zip(both, only))
-    assert one.translate({"fr": text("fr"), "de": text("de")}, target="en") == [each[0].text for each in both], "the order makes no difference"
+    assert one.translate({"fr": text("fr"), "de": text("de")}, target="en") == [each[0].text for each in both], (
+        "the order makes no difference"
+    )
 
 
 def test_what_cannot_write_together_is_said(runs):

@@ -109,7 +109,10 @@ def of_run(options: argparse.Namespace) -> tuple[dict[str, Callable[[], object]]
     for words in options.words or [1000]:
         settings[f"{words:,} words of each sentence"] = {"select": words, "select_for": "sentence"}
         settings[f"{words:,} words of each, together"] = {"select": words, "select_for": "batch"}
-    scores = {name: f"{sacrebleu.corpus_bleu(translator.translate(sources, **given, **own), [references]).score:.2f}" for name, own in settings.items()}
+    scores = {
+        name: f"{sacrebleu.corpus_bleu(translator.translate(sources, **given, **own), [references]).score:.2f}"
+        for name, own in settings.items()
+    }
     return {name: lambda own=own: translator.translate(sources, **given, **own) for name, own in settings.items()}, scores
 
 

@@ -35,7 +35,9 @@ LONGEST = 24  # pieces of such a sentence
 CHOOSERS = {"prediction": "predicted", "shortlist": "shortlist"}
 
 
-def words(run: Run, translator: Translator, pair: LanguagePair, *, count: int, sizes: Sequence[int] = SIZES, beam: int | None = None) -> Page:
+def words(
+    run: Run, translator: Translator, pair: LanguagePair, *, count: int, sizes: Sequence[int] = SIZES, beam: int | None = None
+) -> Page:
     """The first so many sentences of the run's test text, else of its validation text, in one direction.
 
     Raises ConfigError for a direction that the run does not have, DataError where there is no text for it.
@@ -61,14 +63,23 @@ def words(run: Run, translator: Translator, pair: LanguagePair, *, count: int, s
         pictures["BLEU by the number of words"] = _curve(curves, "bleu", "BLEU", str(pair))
         pictures["Seconds by the number of words"] = _curve(curves, "seconds", "seconds", str(pair))
     accuracy = copied(sources, references, hypotheses, source=pair.source, target=pair.target)
-    rows = [[kind, str(one.expected), str(one.right), f"{100 * one.right / one.expected:.1f} %" if one.expected else "–"] for kind, one in accuracy.items()]
-    note = f"What stands on both sides of source and reference, and whether the translation has it. Symbols: {'yes' if run.symbols else 'no'}."
-    tables.append(Table("Numbers, names and acronyms that are copied", ["", "in the references", "in the translations", "share"], rows, note=note))
+    rows = [
+        [kind, str(one.expected), str(one.right), f"{100 * one.right / one.expected:.1f} %" if one.expected else "–"]
+        for kind, one in accuracy.items()
+    ]
+    note = (
+        f"What stands on both sides of source and reference, and whether the translation has it. Symbols: {'yes' if run.symbols else 'no'}."
+    )
+    tables.append(
+        Table("Numbers, names and acronyms that are copied", ["", "in the references", "in the translations", "share"], rows, note=note)
+    )
     values["copies"] = {kind: {"expected": one.expected, "right": one.right} for kind, one in accuracy.items()}
     values["symbols"], values["symbols without a rule"] = run.symbols is not None, translator.symbols_without_rule
     if "prediction" in choosers and (panels := _attention(translator, sentences, pair)):
         pictures["Attention of the initial state"] = panels_png(panels, title=f"Attention of the initial state · {pair}")
-        values["attention"] = [{"sentence": panel.title, "columns": list(panel.columns), "weights": panel.values[0].tolist()} for panel in panels]
+        values["attention"] = [
+            {"sentence": panel.title, "columns": list(panel.columns), "weights": panel.values[0].tolist()} for panel in panels
+        ]
     return Page(f"words-{pair}", f"Words of {pair}", tables, values, pictures)
 
 
@@ -104,7 +115,12 @@ def _pieces(translator: Translator, references: Sequence[str], sources: Sequence
 
 @torch.inference_mode()
 def _precision_and_recall(
-    translator: Translator, sentences: Sequence[Sentence], wanted: Sequence[set[int]], pair: LanguagePair, chooser: str, sizes: Sequence[int]
+    translator: Translator,
+    sentences: Sequence[Sentence],
+    wanted: Sequence[set[int]],
+    pair: LanguagePair,
+    chooser: str,
+    sizes: Sequence[int],
 ) -> list[tuple[float, float]]:
     """Of the so many likeliest words, each the mean over the sentences, from 0 to 1."""
     config = translator.search_with({"select_by": chooser})
@@ -130,7 +146,10 @@ def _of_the_likeliest(scores: Tensor, truth: Tensor, size: int) -> tuple[float, 
 def _table_of_recall(found: dict[str, list[tuple[float, float]]], sizes: Sequence[int]) -> Table:
     head = ["words", *(f"{CHOOSERS[chooser]}: {what}" for chooser in found for what in ("precision", "recall"))]
     rows = [[f"{size:,}", *(f"{100 * value:.1f} %" for own in found.values() for value in own[place])] for place, size in enumerate(sizes)]
-    note = "Of the likeliest words, the share that the reference has; of the reference's words, the share that is among them. Means over the sentences."
+    note = (
+        "Of the likeliest words, the share that the reference has; of the reference's words, the share that is among them. "
+        "Means over the sentences."
+    )
     return Table("Are the likeliest words those of the reference?", head, rows, note=note)
 
 
@@ -138,13 +157,22 @@ def _table_of_recall(found: dict[str, list[tuple[float, float]]], sizes: Sequenc
 
 
 def _quality(
-    translator: Translator, sources: Sequence[str], references: Sequence[str], pair: LanguagePair, choosers: Sequence[str], sizes: Sequence[int], settings: dict
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    pair: LanguagePair,
+    choosers: Sequence[str],
+    sizes: Sequence[int],
+    settings: dict,
 ) -> tuple[list[dict], list[str]]:
     """BLEU and seconds with each number of words, and the translations with all of them."""
     given = {"source": pair.source, "target": pair.target, **settings}
     whole = len(translator.vocabularies[pair.target])
     translator.translate(sources[:BATCH], **given, select=None)  # what is only slow the first time is not counted
-    wanted = [("all", whole, {"select": None}), *((chooser, size, {"select": size, "select_by": chooser}) for chooser in choosers for size in sizes)]
+    wanted = [
+        ("all", whole, {"select": None}),
+        *((chooser, size, {"select": size, "select_by": chooser}) for chooser in choosers for size in sizes),
+    ]
     found, first = [], None
     for chooser, size, select in wanted:
         started = time.perf_counter()
@@ -154,14 +182,23 @@ def _quality(
         score = metric.corpus_score(lines, [list(references)]).score
         first = lines if first is None else first
         same = sum(one == other for one, other in zip(lines, first)) / max(1, len(first))
-        found.append({"chooser": chooser, "words": size, "bleu": score, "seconds": seconds, "same": same, "signature": str(metric.get_signature())})
+        found.append(
+            {"chooser": chooser, "words": size, "bleu": score, "seconds": seconds, "same": same, "signature": str(metric.get_signature())}
+        )
     return found, first
 
 
 def _table_of_quality(quality: Sequence[dict]) -> Table:
     whole = quality[0]
     rows = [
-        [CHOOSERS.get(one["chooser"], "all"), f"{one['words']:,}", f"{one['bleu']:.2f}", f"{one['seconds']:.2f}", f"{one['seconds'] / whole['seconds']:.2f}", f"{100 * one['same']:.1f} %"]
+        [
+            CHOOSERS.get(one["chooser"], "all"),
+            f"{one['words']:,}",
+            f"{one['bleu']:.2f}",
+            f"{one['seconds']:.2f}",
+            f"{one['seconds'] / whole['seconds']:.2f}",
+            f"{100 * one['same']:.1f} %",
+        ]
         for one in quality
     ]
     head = ["chosen by", "words", "BLEU", "seconds", "of the time of all", "same translations"]
@@ -207,4 +244,6 @@ def direction(run: Run, source: str | None, target: str | None) -> LanguagePair:
             return pair
     if source and target:
         return LanguagePair(source, target)
-    raise ConfigError(f"words: no trained direction {f'from {source}' if source else f'into {target}' if target else ''}; name both languages")
+    raise ConfigError(
+        f"words: no trained direction {f'from {source}' if source else f'into {target}' if target else ''}; name both languages"
+    )

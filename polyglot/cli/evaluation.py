@@ -18,7 +18,10 @@ from polyglot.console import aside
 from polyglot.errors import ConfigError, TrainingError, unknown_name
 
 
-@app.command(epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --pivot en --protocol quick --checkpoint last · polyglot evaluate runs/a runs/b --ensemble")
+@app.command(
+    epilog="polyglot evaluate runs/phrasebook · polyglot evaluate runs/phrasebook --pivot en --protocol quick --checkpoint last · "
+    "polyglot evaluate runs/a runs/b --ensemble"
+)
 def evaluate(
     runs: Annotated[
         list[Path],
@@ -36,9 +39,13 @@ def evaluate(
             metavar="LANGUAGE", help="Also translate in two hops through it. Default: the protocol's.", autocompletion=completion.languages
         ),
     ] = None,
-    ensemble: Annotated[bool, typer.Option("--ensemble", help="The runs write each translation together, in the place of being compared.")] = False,
+    ensemble: Annotated[
+        bool, typer.Option("--ensemble", help="The runs write each translation together, in the place of being compared.")
+    ] = False,
     select: Annotated[Optional[int], typer.Option(min=1, help="Search among so many words. Default: the protocol's, or the run's.")] = None,
-    select_by: Annotated[Optional[str], typer.Option(help="Which words: by prediction of the decoder, or by a shortlist that was counted.")] = None,
+    select_by: Annotated[
+        Optional[str], typer.Option(help="Which words: by prediction of the decoder, or by a shortlist that was counted.")
+    ] = None,
     select_for: Annotated[Optional[str], typer.Option(help="Words of each sentence, or of the batch together.")] = None,
     device: Device = None,
 ) -> None:
@@ -54,11 +61,19 @@ def evaluate(
     from polyglot.run import Run
     from polyglot.together import EnsembleTranslator
 
-    chosen = {key: value for key, value in {"select": select, "select_by": select_by, "select_for": select_for}.items() if value is not None}
+    chosen = {
+        key: value for key, value in {"select": select, "select_by": select_by, "select_for": select_for}.items() if value is not None
+    }
     settings = Protocol.load(protocol)
     settings = settings.model_copy(update={"pivot": pivot} if pivot else {}).searched_with(chosen)
     opened_runs = list(map(Run.open, runs))
-    name = "".join([Path(protocol).stem, *(f"+{run.path.resolve().name}" for run in opened_runs[1:] if ensemble), *(f"+{key}-{value}" for key, value in chosen.items())])
+    name = "".join(
+        [
+            Path(protocol).stem,
+            *(f"+{run.path.resolve().name}" for run in opened_runs[1:] if ensemble),
+            *(f"+{key}-{value}" for key, value in chosen.items()),
+        ]
+    )
     matrices = {}
     for opened in opened_runs[:1] if ensemble else opened_runs:
         if ensemble:

@@ -16,11 +16,15 @@ from polyglot.cli.program import app, lines_bar, lines_of, logger, screen
 )
 def symbolize(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="One sentence a line, plain or gzipped.")],
-    other: Annotated[Optional[Path], typer.Argument(metavar="[TRANSLATION]", help="Line by line its translation; without, only the source is looked at.")] = None,
+    other: Annotated[
+        Optional[Path], typer.Argument(metavar="[TRANSLATION]", help="Line by line its translation; without, only the source is looked at.")
+    ] = None,
     source: Annotated[str, typer.Option("--from", help="Language of the file.")] = ...,
     target: Annotated[str, typer.Option("--to", help="Language of its translation.")] = ...,
     output: Annotated[Path, typer.Option(metavar="DIR", help="Where lines, rules and dictionary go.")] = ...,
-    dictionary: Annotated[Optional[Path], typer.Option(metavar="FILE", help="What earlier text has shown. Default: what this text shows.")] = None,
+    dictionary: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="What earlier text has shown. Default: what this text shows.")
+    ] = None,
     name_words: Annotated[int, typer.Option(min=1, max=10, help="Capitalised words that make a name.")] = 2,
     most: Annotated[int, typer.Option(min=1, max=99, help="Symbols of each type in a line.")] = 9,
 ) -> None:
@@ -33,7 +37,12 @@ def symbolize(
     with lines_bar() as bar:
         row = bar.add_task("lines", total=None)
         found = symbolize_files(
-            (file, source), (other, target), output, config=config, dictionary=dictionary, progress=lambda done: bar.update(row, completed=done)
+            (file, source),
+            (other, target),
+            output,
+            config=config,
+            dictionary=dictionary,
+            progress=lambda done: bar.update(row, completed=done),
         )
     screen.print(table(found))
     logger.info(f"written to {output}: {', '.join(path.name for path in (file, other) if path)}, rules.jsonl, dictionary.json")

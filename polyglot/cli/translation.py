@@ -48,10 +48,16 @@ def translate(
     n_best: Annotated[
         Optional[int], typer.Option(min=1, help="Print so many for each line: number, score, log-probability, text, between tabs.")
     ] = None,
-    select: Annotated[Optional[int], typer.Option(min=1, help="Search among so many words, the likeliest for each sentence. Default: the run's.")] = None,
-    select_by: Annotated[Optional[str], typer.Option(help="Which words: by prediction of the decoder, or by a shortlist that was counted.")] = None,
+    select: Annotated[
+        Optional[int], typer.Option(min=1, help="Search among so many words, the likeliest for each sentence. Default: the run's.")
+    ] = None,
+    select_by: Annotated[
+        Optional[str], typer.Option(help="Which words: by prediction of the decoder, or by a shortlist that was counted.")
+    ] = None,
     select_for: Annotated[Optional[str], typer.Option(help="Words of each sentence, or of the batch together.")] = None,
-    checkpoint: Annotated[list[str], typer.Option(help="best, last, a step, or average:N; several write together.", autocompletion=completion.checkpoints)] = ["best"],  # noqa: B006
+    checkpoint: Annotated[
+        list[str], typer.Option(help="best, last, a step, or average:N; several write together.", autocompletion=completion.checkpoints)
+    ] = ["best"],  # noqa: B006
     average: Annotated[str, typer.Option(help="Of the probabilities of several models: log or linear.")] = "log",
     device: Device = None,
 ) -> None:
@@ -142,7 +148,10 @@ def _portions(texts: dict[str, Path | None]) -> tuple[int | None, Iterator[tuple
     return next(iter(totals.values())), together()
 
 
-@app.command(epilog="polyglot shortlist runs/phrasebook de-fr · polyglot translate runs/phrasebook --from de --to fr --select 200 --select-by shortlist sentences.de")
+@app.command(
+    epilog="polyglot shortlist runs/phrasebook de-fr · "
+    "polyglot translate runs/phrasebook --from de --to fr --select 200 --select-by shortlist sentences.de"
+)
 def shortlist(
     run: RunPath,
     direction: Annotated[str, typer.Argument(metavar="PAIR", help="Source and target, such as de-fr; the run's training text has both.")],

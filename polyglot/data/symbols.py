@@ -47,7 +47,9 @@ def symbolize_files(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            texts = [stack.enter_context((folder / path.name.removesuffix(".gz")).open("w", encoding="utf-8", newline="\n")) for path in paths]
+            texts = [
+                stack.enter_context((folder / path.name.removesuffix(".gz")).open("w", encoding="utf-8", newline="\n")) for path in paths
+            ]
             rules = stack.enter_context((folder / "rules.jsonl").open("w", encoding="utf-8", newline="\n"))
             for number, (line, translation) in enumerate(_pairs(file, other), start=1):
                 if other:
@@ -77,7 +79,9 @@ def _pairs(file: Path, other: Path | None) -> Iterator[tuple[str, str]]:
         return
     for number, (line, translation) in enumerate(zip_longest(lines, chain.from_iterable(line_blocks(other))), start=1):
         if line is None or translation is None:
-            raise DataError(f"{file} and {other}: have different numbers of lines; {other if translation is None else file} ends before line {number}")
+            raise DataError(
+                f"{file} and {other}: have different numbers of lines; {other if translation is None else file} ends before line {number}"
+            )
         yield line, translation
 
 
@@ -86,10 +90,14 @@ def desymbolize_lines(blocks: Iterable[list[str]], rules: Path, *, language: str
     number = 0
     for number, (line, rule) in enumerate(zip_longest(chain.from_iterable(blocks), chain.from_iterable(line_blocks(rules))), start=1):
         if line is None or rule is None:
-            raise DataError(f"{place} and {rules}: have different numbers of lines; {rules if rule is None else place} ends before line {number}")
+            raise DataError(
+                f"{place} and {rules}: have different numbers of lines; {rules if rule is None else place} ends before line {number}"
+            )
         values = json_line(rules, number, rule)
         if not isinstance(values, dict) or not isinstance(values.get(language), dict):
-            there = f"there are rules for {', '.join(values)}" if isinstance(values, dict) and values else "`polyglot symbolize` writes them"
+            there = (
+                f"there are rules for {', '.join(values)}" if isinstance(values, dict) and values else "`polyglot symbolize` writes them"
+            )
             raise DataError(f"{rules}, line {number}: no rules for {language}; {there}")
         own = {str(symbol): str(text) for symbol, text in values[language].items()}
         yield put_back(line, own), without_rule(line, own)

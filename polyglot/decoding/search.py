@@ -36,9 +36,9 @@ class SearchConfig(ComponentConfig):
     select: int | None = Field(None, ge=1, le=1_000_000)
     """Search among so many words, the likeliest ones for the sentence, besides the special tokens; null searches among all."""
     select_by: Literal["prediction", "shortlist"] = "prediction"
-    """What says which words are likely: the decoder's `word_prediction` from its initial state, or what `polyglot shortlist` has counted."""
+    """What says which words are likely: the decoder's `word_prediction` from its initial state, or what `polyglot shortlist` counted."""
     select_for: Literal["sentence", "batch"] = "sentence"
-    """Each sentence has words of its own, or those of all sentences that are translated together."""
+    """Each sentence has words of its own, or those of all that are translated together; then a translation depends on its neighbours."""
     like: Literal["opennmt"] | None = None
     """Search as another program does, for the same translations to the letter; for models that were taken over from it."""
 

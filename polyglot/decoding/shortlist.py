@@ -21,22 +21,42 @@ COMMON = 1e-3
 class Shortlist:
     """p(target word given source word) for the likeliest target words of each source word."""
 
-    def __init__(self, starts: NDArray[numpy.int64], words: NDArray[numpy.int32], values: NDArray[numpy.float32], common: NDArray[numpy.float32]) -> None:
-        """starts (V_s + 2,): where each source word's part begins, the last one that of no word at all. words and values (M,). common (V_t,)."""
+    def __init__(
+        self, starts: NDArray[numpy.int64], words: NDArray[numpy.int32], values: NDArray[numpy.float32], common: NDArray[numpy.float32]
+    ) -> None:
+        """starts (V_s + 2,): where each source word's part begins, the last one that of no word at all.
+
+        words and values (M,), common (V_t,).
+        """
         self.starts, self.words, self.values, self.common = starts, words, values, common
 
     @classmethod
     def learn(
-        cls, sources: Sequence[NDArray[numpy.int32]], targets: Sequence[NDArray[numpy.int32]], sizes: tuple[int, int], *, best: int = 100, iterations: int = 5
+        cls,
+        sources: Sequence[NDArray[numpy.int32]],
+        targets: Sequence[NDArray[numpy.int32]],
+        sizes: tuple[int, int],
+        *,
+        best: int = 100,
+        iterations: int = 5,
     ) -> Shortlist:
         """By IBM model 1, with a source word for what has none (Brown et al. 1993, section 4.2). sizes: V_s and V_t."""
         nobody, size = sizes
         lengths = numpy.array([len(one) for one in targets])
         first = numpy.concatenate([[0], numpy.cumsum(lengths)])  # position of each sentence's first target word
-        keys = [(numpy.append(source, nobody)[:, None].astype(numpy.int64) * size + target).ravel() for source, target in zip(sources, targets)]
-        places = [numpy.tile(numpy.arange(start, start + len(target)), len(source) + 1) for start, source, target in zip(first, sources, targets)]
+        keys = [
+            (numpy.append(source, nobody)[:, None].astype(numpy.int64) * size + target).ravel() for source, target in zip(sources, targets)
+        ]
+        places = [
+            numpy.tile(numpy.arange(start, start + len(target)), len(source) + 1) for start, source, target in zip(first, sources, targets)
+        ]
         if not keys or not first[-1]:
-            return cls(numpy.zeros(nobody + 2, numpy.int64), numpy.zeros(0, numpy.int32), numpy.zeros(0, numpy.float32), numpy.full(size, 1 / size, numpy.float32))
+            return cls(
+                numpy.zeros(nobody + 2, numpy.int64),
+                numpy.zeros(0, numpy.int32),
+                numpy.zeros(0, numpy.float32),
+                numpy.full(size, 1 / size, numpy.float32),
+            )
         pairs, link = numpy.unique(numpy.concatenate(keys), return_inverse=True)
         place, source_of = numpy.concatenate(places), pairs // size
         values = numpy.ones(len(pairs))

@@ -75,7 +75,9 @@ class Initial:
                 if self.config.text.of(language) != source.run.config.text.of(there):
                     raise ConfigError(f"{place}: the text steps of {language} differ from those of {there} in {source.run.path}; make text.steps the same")
                 if self.config.text.symbols != source.run.config.text.symbols:
-                    raise ConfigError(f"{place}: text.symbols differ from those of {source.run.path}, whose vocabulary comes along; make them the same")
+                    raise ConfigError(
+                        f"{place}: text.symbols differ from those of {source.run.path}, whose vocabulary comes along; make them the same"
+                    )
                 for one in self.config.sharing.members("vocabulary", language, self.config.languages):
                     other, known = found.setdefault(one, (source, vocabulary))
                     if known.sha256 != vocabulary.sha256:

@@ -13,7 +13,7 @@ from polyglot.training.start import corpora_of
 
 
 def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) -> tuple[Path, int]:
-    """Count the first so many sentences of a direction's training text into the run directory, with so many target words for each source word.
+    """Count the first sentences of a direction's training text into the run directory, with so many target words for each source word.
 
     Returns the file and how many sentences were counted. Raises ConfigError for a language that the run does not have, DataError
     where there is no text.

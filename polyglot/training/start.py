@@ -87,7 +87,8 @@ def learn_symbols(config: Config, corpora: Corpora, initial: Initial | None) -> 
     for one in dict.fromkeys(filter(None, older)):
         learnt = Symbolizer(config.text.symbols, learnt.dictionary.with_older(one.dictionary))
     known, acronyms = learnt.dictionary.names, learnt.dictionary.acronyms
-    found = [f"{len(own)} names in {language}" for language, own in sorted(known.items())] + [f"{len(own)} acronyms {pair}" for pair, own in sorted(acronyms.items())]
+    found = [f"{len(own)} names in {language}" for language, own in sorted(known.items())]
+    found += [f"{len(own)} acronyms {pair}" for pair, own in sorted(acronyms.items())]
     logger.info(f"symbols: {', '.join(found) or 'no names and no acronyms are the same on both sides'}")
     return learnt
 

@@ -147,7 +147,9 @@ def test_a_shortlist_of_nothing_is_what_is_common():
 def run(tmp_path_factory):
     options = {"options": {"decoder": [{"type": "word_prediction", "predict": "initial"}]}}
     schedule = {"type": "uniform", "pairs": ["de-en", "en-de"]}
-    run = tiny_run(tmp_path_factory.mktemp("selection"), model=options, schedule=schedule, training={"steps": 60}, optimizer={"learning_rate": 0.02})
+    run = tiny_run(
+        tmp_path_factory.mktemp("selection"), model=options, schedule=schedule, training={"steps": 60}, optimizer={"learning_rate": 0.02}
+    )
     train(run)
     return run
 

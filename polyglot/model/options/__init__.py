@@ -1,6 +1,16 @@
 """Options by name: what can be put on an encoder or a decoder. A new one is one file and one line here."""
 
-from polyglot.model.options.base import OPTIONS, DecoderOption, EmbeddingOption, Option, StatesOption, build_options, is_beside, placed, reaching
+from polyglot.model.options.base import (
+    OPTIONS,
+    DecoderOption,
+    EmbeddingOption,
+    Option,
+    StatesOption,
+    build_options,
+    is_beside,
+    placed,
+    reaching,
+)
 from polyglot.model.options.context_gate import ContextGate
 from polyglot.model.options.latent_graph import LatentGraph
 from polyglot.model.options.roles import Roles

@@ -57,7 +57,7 @@ class WordsOfStates(nn.Module):
 
 @OPTIONS.register("word_prediction")
 class WordPrediction(DecoderOption):
-    """Predicts the words of the target, in no order, from the decoder's initial state, and at each step those still to come (Weng et al. 2017).
+    """Predicts the words of the target, in no order: from the decoder's initial state, and at each step those to come (Weng et al. 2017).
 
     It only adds losses, `initial_words` and `remaining_words`: translating with the whole vocabulary costs what it costs without it.
     What it predicts from the initial state can choose the output words of search.

@@ -25,7 +25,9 @@ TERMS = {"initial": {"initial_words"}, "states": {"remaining_words"}, "both": {"
 
 
 def model_with(decoder="gru", predict="both", **settings):
-    return tiny_model(tiny_config(decoder=decoder, options={"decoder": [{"type": "word_prediction", "predict": predict, **settings}]})).eval()
+    return tiny_model(
+        tiny_config(decoder=decoder, options={"decoder": [{"type": "word_prediction", "predict": predict, **settings}]})
+    ).eval()
 
 
 def of(model):
@@ -128,7 +130,9 @@ def test_it_is_computed_in_mixed_precision():
         rounded = Criterion(LossesConfig())(model(batch), batch)
     rounded.total.backward()
     for name in TERMS["both"]:
-        assert rounded.terms[name].dtype == torch.float32 and rounded.terms[name].item() == pytest.approx(exact.terms[name].item(), rel=0.02)
+        assert rounded.terms[name].dtype == torch.float32 and rounded.terms[name].item() == pytest.approx(
+            exact.terms[name].item(), rel=0.02
+        )
     assert all(one.grad.isfinite().all() for one in of(model).parameters())
 
 
@@ -166,12 +170,22 @@ def test_a_run_starts_from_a_baseline_and_its_translations_need_no_heads(tmp_pat
     assert '"initial_words"' in log and '"remaining_words"' in log
     assert trainer.model.decoders["en"].predictor is not None
 
-    first = tiny_run(tmp_path, "untrained", **{**start, "training": {"steps": 1, "checkpoint": {"every": 1}}, "optimizer": {"learning_rate": 1e-12}})
+    first = tiny_run(
+        tmp_path, "untrained", **{**start, "training": {"steps": 1, "checkpoint": {"every": 1}}, "optimizer": {"learning_rate": 1e-12}}
+    )
     train(first)
     given = {"source": "de", "target": "en"}
-    assert Translator.load(first).translate(text, **given) == Translator.load(baseline).translate(text, **given), "it starts as the baseline"
+    assert Translator.load(first).translate(text, **given) == Translator.load(baseline).translate(text, **given), (
+        "it starts as the baseline"
+    )
 
-    bare = tiny_run(tmp_path, "bare", initialize={"*": str(run.path)}, training={"steps": 1, "checkpoint": {"every": 1}}, optimizer={"learning_rate": 1e-12})
+    bare = tiny_run(
+        tmp_path,
+        "bare",
+        initialize={"*": str(run.path)},
+        training={"steps": 1, "checkpoint": {"every": 1}},
+        optimizer={"learning_rate": 1e-12},
+    )
     train(bare)
     with_heads, without = Translator.load(run), Translator.load(bare)
     assert without.model.decoders["en"].predictor is None

@@ -50,12 +50,17 @@ def test_at_test_rules_come_from_the_source_and_the_dictionary(polyglot, tmp_pat
 def test_mistakes_are_sentences(polyglot, tmp_path):
     assert "both are en" in polyglot.refuses("symbolize", "train.en", "--from", "en", "--to", "en", "--output", "out")
     (tmp_path / "short.de").write_text("eins\n")
-    assert "short.de ends before line 2" in polyglot.refuses("symbolize", "train.en", "short.de", "--from", "en", "--to", "de", "--output", "out")
+    assert "short.de ends before line 2" in polyglot.refuses(
+        "symbolize", "train.en", "short.de", "--from", "en", "--to", "de", "--output", "out"
+    )
     assert "holds the text itself" in polyglot.refuses("symbolize", "train.en", "--from", "en", "--to", "de", "--output", ".")
     polyglot(*PAIR)
     wanted = ("desymbolize", "out/train.en", "--language", "fr", "--rules", "out/rules.jsonl")
     assert "no rules for fr; there are rules for en, de" in polyglot.refuses(*wanted)
     (tmp_path / "rules.jsonl").write_text(json.dumps({"en": {}}) + "\n")
-    assert "rules.jsonl ends before line 2" in Program.__call__(polyglot, "desymbolize", "out/train.en", "--language", "en", "--rules", "rules.jsonl").errors
+    assert (
+        "rules.jsonl ends before line 2"
+        in Program.__call__(polyglot, "desymbolize", "out/train.en", "--language", "en", "--rules", "rules.jsonl").errors
+    )
     (tmp_path / "d.json").write_text("{}")
     assert "no dictionary of symbols" in polyglot.refuses(*PAIR, "--dictionary", "d.json")

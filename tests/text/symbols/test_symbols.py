@@ -15,8 +15,30 @@ from polyglot.text.symbols.numbers import numbers
 BARE = Symbolizer(SymbolsConfig())
 SINGLE = Symbolizer(SymbolsConfig(name_words=1))
 LANGUAGES = st.sampled_from(["en", "de", "fr", "cs", "zh_Hans"])
-LOOKALIKES = ["⟨number1⟩", "⟨name2⟩", "⟨", "⟩", "^^", "^", " ", "  ", "1.234,5", "12,158", "137Kg", "NATO", "World of Warcraft", "ab", "Ж", "١٢٣", "é"]
-TEXT = st.one_of(st.text(), st.lists(st.sampled_from(LOOKALIKES), max_size=12).map("".join), st.lists(st.sampled_from(LOOKALIKES), max_size=12).map(" ".join))
+LOOKALIKES = [
+    "⟨number1⟩",
+    "⟨name2⟩",
+    "⟨",
+    "⟩",
+    "^^",
+    "^",
+    " ",
+    "  ",
+    "1.234,5",
+    "12,158",
+    "137Kg",
+    "NATO",
+    "World of Warcraft",
+    "ab",
+    "Ж",
+    "١٢٣",
+    "é",
+]
+TEXT = st.one_of(
+    st.text(),
+    st.lists(st.sampled_from(LOOKALIKES), max_size=12).map("".join),
+    st.lists(st.sampled_from(LOOKALIKES), max_size=12).map(" ".join),
+)
 
 
 @settings(max_examples=400, deadline=None)
@@ -57,19 +79,20 @@ def test_every_line_of_multi30k_comes_back(shared_data, other):
 
 def test_the_table_of_the_paper():
     """Choi et al., table 2, in text that is tokenised as theirs."""
-    english = (
-        "The World of Warcraft and Warcraft III American regional finals were held at the House of Blues on June 2nd and 3rd in San Diego , California ."
-    )
+    english = "The World of Warcraft and Warcraft III American regional finals were held at the House of Blues "
+        "on June 2nd and 3rd in San Diego , California ."
     french = (
         "Les finales régionales de Warcraft III et de World of Warcraft pour l' Amérique du Nord se sont déroulées "
         "au House of Blues , les 2 et 3 juin derniers à San Diego ."
     )
     one, other = BARE.pair(english, french, "en", "fr")
     assert one.text == (
-        "The ⟨name1⟩ and ⟨name2⟩ American regional finals were held at the ⟨name3⟩ on June ⟨number1⟩ ^^nd and ⟨number2⟩ ^^rd in ⟨name4⟩ , California ."
+        "The ⟨name1⟩ and ⟨name2⟩ American regional finals were held at the ⟨name3⟩ "
+        "on June ⟨number1⟩ ^^nd and ⟨number2⟩ ^^rd in ⟨name4⟩ , California ."
     )
     assert other.text == (
-        "Les finales régionales de ⟨name2⟩ et de ⟨name1⟩ pour l' Amérique du Nord se sont déroulées au ⟨name3⟩ , les ⟨number1⟩ et ⟨number2⟩ juin derniers à ⟨name4⟩ ."
+        "Les finales régionales de ⟨name2⟩ et de ⟨name1⟩ pour l' Amérique du Nord "
+        "se sont déroulées au ⟨name3⟩ , les ⟨number1⟩ et ⟨number2⟩ juin derniers à ⟨name4⟩ ."
     )
 
 
@@ -92,7 +115,10 @@ def test_numbers_are_written_in_the_habit_of_the_target(source, line, target, wr
     assert rules == {"⟨number1⟩": written}
 
 
-@pytest.mark.parametrize(("line", "runs"), [("12.03.2004", ["12", "03", "2004"]), ("1,2,3", ["1", "2", "3"]), ("v1.2.345", ["1", "2", "345"]), ("10:30", ["10", "30"])])
+@pytest.mark.parametrize(
+    ("line", "runs"),
+    [("12.03.2004", ["12", "03", "2004"]), ("1,2,3", ["1", "2", "3"]), ("v1.2.345", ["1", "2", "345"]), ("10:30", ["10", "30"])],
+)
 def test_what_is_no_single_number_is_runs_of_digits(line, runs):
     for language in ("en", "de", "fr"):
         assert [line[one.start : one.end] for one in numbers(line, language)] == runs
@@ -127,7 +153,11 @@ def test_names_need_both_sides_and_more_than_a_capital_at_the_start():
 
 
 def test_at_test_the_dictionary_of_training_knows_names_and_acronyms():
-    pairs = [("Hier schläft Tom", "Here Tom sleeps", "de", "en"), ("Der FMI", "The IMF", "fr", "en"), ("Angela Merkel lacht", "Angela Merkel laughs", "de", "en")]
+    pairs = [
+        ("Hier schläft Tom", "Here Tom sleeps", "de", "en"),
+        ("Der FMI", "The IMF", "fr", "en"),
+        ("Angela Merkel lacht", "Angela Merkel laughs", "de", "en"),
+    ]
     learnt = Symbolizer.learn(SymbolsConfig(name_words=1), pairs)
     assert learnt.line("Tom lacht", "de", "en") == ("⟨name1⟩ lacht", {"⟨name1⟩": "Tom"})
     assert learnt.line("Le FMI dort", "fr", "en").rules == {"⟨acronym1⟩": "IMF"}

@@ -29,7 +29,11 @@ def run(request, tmp_path_factory) -> Run:
         for language, lines in PAIRS.items():
             (folder / f"{part}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     size = {"word": 100, "unigram": 52}[request.param]
-    sections = {"languages": ["en", "de"], "text": {"symbols": {}}, "vocabulary": {"type": request.param, "size": size, "byte_fallback": False}}
+    sections = {
+        "languages": ["en", "de"],
+        "text": {"symbols": {}},
+        "vocabulary": {"type": request.param, "size": size, "byte_fallback": False},
+    }
     new = tiny_run(folder, **sections, schedule={"type": "uniform", "pairs": ["de-en", "en-de"]}, training={"steps": 2})
     train(new)
     return Run.open(new.path)
@@ -52,7 +56,12 @@ def test_both_sides_are_trained_with_the_same_symbols(run):
     for language, part in (("de", dataset._parts[0].source), ("en", dataset._parts[0].target)):
         texts.append(run.vocabularies[language].decode([part[row] for row in range(4)]))
     assert texts == [
-        ["der Hund von ⟨name1⟩ hat ⟨number1⟩ Häuser", "das Haus ⟨number1⟩ ^^Kg", "der ⟨acronym1⟩ sieht ⟨number1⟩ Katzen", "zwei Katzen hier"],
+        [
+            "der Hund von ⟨name1⟩ hat ⟨number1⟩ Häuser",
+            "das Haus ⟨number1⟩ ^^Kg",
+            "der ⟨acronym1⟩ sieht ⟨number1⟩ Katzen",
+            "zwei Katzen hier",
+        ],
         ["the dog of ⟨name1⟩ has ⟨number1⟩ houses", "the house ⟨number1⟩ Kg", "the ⟨acronym1⟩ sees ⟨number1⟩ cats", "2 cats here"],
     ]
 
