@@ -48,7 +48,7 @@ def symbolize(
     logger.info(f"written to {output}: {', '.join(path.name for path in (file, other) if path)}, rules.jsonl, dictionary.json")
 
 
-@app.command(epilog="polyglot desymbolize translated.de --language de --rules symbols/test/rules.jsonl > translations.de")
+@app.command(epilog="polyglot desymbolize translated.de --language de --rules symbols/test/rules.jsonl")
 def desymbolize(
     file: Annotated[Optional[Path], typer.Argument(metavar="[FILE]", help="Lines with symbols; by default standard input.")] = None,
     language: Annotated[str, typer.Option(help="Language of these lines.")] = ...,

@@ -20,7 +20,8 @@ from polyglot.errors import ConfigError, DataError
 @app.command(
     epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de · "
     "polyglot translate runs/phrasebook runs/phrasebook-without-copies sentences.de --from de --to fr · "
-    "polyglot translate runs/phrasebook --from de=sentences.de --from en=sentences.en --to fr"
+    "polyglot translate runs/phrasebook --from de=sentences.de --from en=sentences.en --to fr · "
+    "polyglot translate runs/phrasebook --from de --to fr --select 200 --select-by shortlist sentences.de"
 )
 def translate(
     runs: Annotated[
@@ -148,10 +149,7 @@ def _portions(texts: dict[str, Path | None]) -> tuple[int | None, Iterator[tuple
     return next(iter(totals.values())), together()
 
 
-@app.command(
-    epilog="polyglot shortlist runs/phrasebook de-fr · "
-    "polyglot translate runs/phrasebook --from de --to fr --select 200 --select-by shortlist sentences.de"
-)
+@app.command(epilog="polyglot shortlist runs/phrasebook de-fr")
 def shortlist(
     run: RunPath,
     direction: Annotated[str, typer.Argument(metavar="PAIR", help="Source and target, such as de-fr; the run's training text has both.")],
