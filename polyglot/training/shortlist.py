@@ -7,7 +7,8 @@ from pathlib import Path
 from polyglot.data.dataset import TaskDataset
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.errors import ConfigError, unknown_name
-from polyglot.run import Run, replace_file
+from polyglot.run import Run
+from polyglot.synced import replace_file
 from polyglot.task import LanguagePair, Task
 from polyglot.training.start import corpora_of
 

@@ -23,8 +23,9 @@ from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
 from polyglot.registry import ComponentConfig
-from polyglot.run import Run, replace_file
+from polyglot.run import Run
 from polyglot.schedule import SCHEDULES, Schedule
+from polyglot.synced import replace_file
 from polyglot.task import LanguagePair, Task
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.symbols import Symbolizer
@@ -254,6 +255,6 @@ def build_trainer(
     )
     for language, vocabulary in learnt.items():  # last: a start that fails leaves none behind for other settings to find
         vocabulary.save(run.vocabulary_file(language))
-    if run.symbols:
+    if run.symbols and processes.main:
         replace_file(run.symbols_file, run.symbols.dictionary.to_json())
     return trainer
