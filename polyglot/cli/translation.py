@@ -44,7 +44,7 @@ def translate(
     target: Annotated[str, typer.Option("--to", help="Language to translate into.", autocompletion=completion.languages)] = ...,
     beam: Annotated[Optional[int], typer.Option(min=1, help="Hypotheses kept for each sentence; 1 is greedy. Default: the run's.")] = None,
     length_penalty: Annotated[
-        Optional[float], typer.Option(min=0, max=10, callback=_number, help="α of the length penalty. Default: the run's.")
+        Optional[float], typer.Option(min=0, max=10, help="α of the length penalty. Default: the run's.")
     ] = None,
     n_best: Annotated[
         Optional[int], typer.Option(min=1, help="Print so many for each line: number, score, log-probability, text, between tabs.")
