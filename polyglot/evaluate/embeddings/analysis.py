@@ -40,8 +40,9 @@ class Correlations:
 
     name: str
     languages: tuple[str, str]
-    pearson: float
-    spearman: float
+    pearson: float | None
+    """None where all pairs are equally alike"""
+    spearman: float | None
     pairs: int
 
 

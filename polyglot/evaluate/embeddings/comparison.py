@@ -59,7 +59,7 @@ def _retrieval(analysis: Analysis, representation: str) -> dict[str, str]:
 
 
 def _similarity(analysis: Analysis, representation: str) -> dict[str, str]:
-    return {one.name: _shown(100 * one.spearman) for one in analysis.similarity[representation]}
+    return {one.name: _shown(None if one.spearman is None else 100 * one.spearman) for one in analysis.similarity[representation]}
 
 
 def _probes(analysis: Analysis, representation: str) -> dict[str, str]:

@@ -89,7 +89,7 @@ def markdown(analysis: Analysis) -> str:
         tests = next(iter(analysis.similarity.values()))
         blocks += ["## Semantic similarity: Pearson / Spearman, times 100", _rows(
             ["representation", *(f"{one.name} ({one.pairs})" for one in tests)],
-            [[name, *(f"{100 * one.pearson:.1f} / {100 * one.spearman:.1f}" for one in own)] for name, own in analysis.similarity.items()],
+            [[name, *(f"{_hundredfold(one.pearson)} / {_hundredfold(one.spearman)}" for one in own)] for name, own in analysis.similarity.items()],
         )]  # fmt: skip
     if any(analysis.probes.values()):
         tests = next(iter(analysis.probes.values()))
@@ -127,6 +127,10 @@ def _rounded(points: numpy.ndarray) -> list[list[float]]:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
+
+
+def _hundredfold(value: float | None) -> str:
+    return _number(None if value is None else 100 * value)
 
 
 def _rows(head: list[str], rows: list[list[str]]) -> str:

@@ -102,7 +102,7 @@ def _probe(name: str, language: str, sentences: list[str], labels: list[str]) ->
 
 
 def labelled_probe(path: Path, *, name: str, language: str) -> Probe:
-    """A file in SentEval's form. Raises DataError for a line that is not, and for a part without sentences."""
+    """A file in SentEval's form. Raises DataError for a line that is not, a part without sentences, and training with one label only."""
     rows = [line.split("\t") for lines in line_blocks(path) for line in lines]
     for number, row in enumerate(rows, start=1):
         if len(row) not in (2, 3) or len(row) != len(rows[0]) or (len(row) == 3 and row[0] not in PARTS):
@@ -117,4 +117,7 @@ def labelled_probe(path: Path, *, name: str, language: str) -> Probe:
         probe = Probe(name, language, sentences, labels, [row[0] for row in rows])
     if lacking := [part for part in PARTS if part not in probe.parts]:
         raise DataError(f"{path}: no sentences for {', '.join(lacking)}")
+    if len(learnt := {label for label, part in zip(labels, probe.parts) if part == "tr"}) == 1:
+        where = "" if len(set(labels)) == 1 else " of the training part"
+        raise DataError(f"{path}: all labels{where} are the same, {learnt.pop()!r}; a probe tells two or more apart")
     return probe

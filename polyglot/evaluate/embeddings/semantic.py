@@ -25,7 +25,7 @@ class ScoredPairs:
 
 
 def read_scored_pairs(test: SimilarityTest, folder: Path) -> ScoredPairs:
-    """Raises DataError with the line for what lacks a column or a score."""
+    """Raises DataError with the line for what lacks a column or a score, and where all scores are the same."""
     one, other, score = test.columns
     path = folder / test.path
     rows = _rows(path, test, columns=max(one, score) if test.second_path else max(test.columns))
@@ -38,10 +38,23 @@ def read_scored_pairs(test: SimilarityTest, folder: Path) -> ScoredPairs:
         number = 0
         scores = []
         for number, row in enumerate(rows):
-            scores.append(float(row[score - 1]))
+            scores.append(_finite(row[score - 1]))
     except ValueError:
         raise DataError(f"{path}, line {number + 1 + test.header}: the score {rows[number][score - 1]!r} in column {score} is no number") from None
+    if len(set(scores)) == 1:
+        raise DataError(f"{path}: all scores are the same, {scores[0]:g} in column {score} of {_pairs(len(scores))}; nothing correlates with them")
     return ScoredPairs([row[one - 1] for row in rows], [row[other - 1] for row in others], scores)
+
+
+def _finite(written: str) -> float:
+    """Raises ValueError for what is no number, and for `nan` and `inf`, which Python takes for some."""
+    if not math.isfinite(value := float(written)):
+        raise ValueError(written)
+    return value
+
+
+def _pairs(count: int) -> str:
+    return "1 pair" if count == 1 else f"{count} pairs"
 
 
 def _rows(path: Path, test: SimilarityTest, *, columns: int) -> list[list[str]]:
@@ -54,14 +67,14 @@ def _rows(path: Path, test: SimilarityTest, *, columns: int) -> list[list[str]]:
     return rows
 
 
-def pearson(one: Sequence[float], other: Sequence[float]) -> float:
-    """Linear correlation, -1 to 1; NaN where one side does not vary."""
+def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """Linear correlation, -1 to 1; None where one side does not vary."""
     one, other = (numpy.asarray(side, dtype=float) - numpy.mean(side) for side in (one, other))
     length = math.sqrt(float((one**2).sum() * (other**2).sum()))
-    return float((one * other).sum()) / length if length else math.nan
+    return float((one * other).sum()) / length if length else None
 
 
-def spearman(one: Sequence[float], other: Sequence[float]) -> float:
+def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Pearson's correlation of the ranks; equal values share the mean of their ranks."""
     return pearson(_ranks(one), _ranks(other))
 

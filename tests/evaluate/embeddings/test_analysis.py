@@ -13,6 +13,7 @@ import torch
 from polyglot.errors import ConfigError, DataError
 from polyglot.evaluate.embeddings import pictures
 from polyglot.evaluate.embeddings.analysis import Vectors, analyse
+from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.embeddings.page import markdown, save, to_dict
 from polyglot.evaluate.embeddings.settings import REPRESENTATIONS, AnalysisSettings
 from polyglot.evaluate.views import table
@@ -95,6 +96,18 @@ def test_the_same_views_as_of_translations(found, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == names, "what an earlier one left is gone"
 
 
+def test_where_all_pairs_are_equally_alike_there_is_no_correlation(run, tmp_path):
+    """Blank sentences are as far from each other as from anything, and JSON has no word for what is no number."""
+    (Path(run.config.data.folder) / "blank.tsv").write_text("\tes regnet\t1\n\tEin Hund\t2\n")
+    similarity = [{"name": "blank", "languages": ["en", "de"], "path": "blank.tsv"}]
+    settings = AnalysisSettings.model_validate({"similarity": similarity, "representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2})
+    found = analyse(run, tiny_translator(run), settings)
+    save(found, tmp_path)
+    one, = json.loads((tmp_path / "analysis.json").read_text(), parse_constant=pytest.fail)["similarity"]["bridge.mean"]
+    assert one["pearson"] is one["spearman"] is None
+    assert "| bridge.mean | – / – |" in (tmp_path / "analysis.md").read_text() and "| bridge.mean | run | 8 | – |" in comparison({"run": found})
+
+
 def test_without_a_bridge_the_rest_is_measured(tmp_path):
     run = tiny_run(tmp_path, model={"bridge": {"type": "none"}})
     found = analyse(run, tiny_translator(run), AnalysisSettings(probe_sentences=0, map_sentences=2))
@@ -162,6 +175,10 @@ def test_the_verb(tmp_path, monkeypatch, capsys):
     (tmp_path / "bad.yaml").write_text("representations: [bridge.median]\nneighbors: 3\n")
     message = program.refuses("analyse", "run", "--settings", "bad.yaml")
     assert "no representation named 'bridge.median'. Did you mean 'bridge.mean'?" in message and "neighbors" in message
+    (tmp_path / "flat.tsv").write_text("a dog sleeps\tEin Hund\t3\nit rains\tes regnet\t3\n")
+    (tmp_path / "flat.yaml").write_text("similarity: [{name: flat, languages: [en, de], path: flat.tsv}]\n")
+    assert "flat.tsv: all scores are the same" in program.refuses("analyse", "run", "--settings", "flat.yaml")
+    assert not Path("run/analysis/flat").exists()
 
 
 def test_what_cannot_be_analysed(run, tmp_path):

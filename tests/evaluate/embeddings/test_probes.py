@@ -57,9 +57,13 @@ def test_word_content_asks_for_exactly_one_word():
 
 
 def test_the_form_of_senteval(tmp_path):
-    (tmp_path / "own.tsv").write_text("tr\tyes\tA dog\nva\tno\tIt rains\nte\tyes\tA cat\n")
+    (tmp_path / "own.tsv").write_text("tr\tyes\tA dog\nva\tno\tIt rains\nte\tyes\tA cat\ntr\tno\tIt snows\n")
     found = labelled_probe(tmp_path / "own.tsv", name="animals", language="en")
-    assert (found.sentences, found.labels, found.parts) == (["A dog", "It rains", "A cat"], ["yes", "no", "yes"], ["tr", "va", "te"])
+    assert (found.sentences, found.labels, found.parts) == (
+        ["A dog", "It rains", "A cat", "It snows"],
+        ["yes", "no", "yes", "no"],
+        ["tr", "va", "te", "tr"],
+    )
     (tmp_path / "two.tsv").write_text("yes\tA dog\nno\tIt rains\n" * 4)
     assert labelled_probe(tmp_path / "two.tsv", name="animals", language="en").parts == ["tr", "tr", "va", "te"] * 2
 
@@ -70,6 +74,8 @@ def test_the_form_of_senteval(tmp_path):
         ("yes\tA dog\nno\n", "line 2: 1 columns; every line should be label and sentence"),
         ("xx\tyes\tA dog\n", "line 1: 3 columns"),
         ("tr\tyes\tA dog\nva\tno\tIt rains\n", "no sentences for te"),
+        ("yes\tA dog\n" * 4, "own.tsv: all labels are the same, 'yes'; a probe tells two or more apart"),
+        ("tr\tyes\tA dog\nva\tno\tIt rains\nte\tno\tIt snows\n", "own.tsv: all labels of the training part are the same, 'yes'"),
     ],
 )
 def test_what_is_no_labelled_text(tmp_path, text, sentence):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import math
 from pathlib import Path
 
 import numpy
@@ -19,7 +18,7 @@ RANDOM = numpy.random.default_rng(0)
 def test_pearson_is_numpys():
     one, other = RANDOM.normal(size=50), RANDOM.normal(size=50)
     assert pearson(one, other) == pytest.approx(numpy.corrcoef(one, other)[0, 1])
-    assert math.isnan(pearson([1, 1], [1, 2]))
+    assert pearson([1, 1], [1, 2]) is None and spearman([1, 2], [3, 3]) is None
 
 
 def test_spearman_by_hand_with_ties():
@@ -54,6 +53,8 @@ def test_quotes_and_two_languages(tmp_path):
     [
         ("a\tb\t1\nc\td\n", None, "one, line 2: 2 of the 3 columns that are needed; a tab separates them"),
         ("a\tb\t1\nc\td\tgood\n", None, "one, line 2: the score 'good' in column 3 is no number"),
+        ("a\tb\t1\nc\td\tnan\n", None, "one, line 2: the score 'nan' in column 3 is no number"),
+        ("a\tb\t0.1\n" * 3, None, "one: all scores are the same, 0.1 in column 3 of 3 pairs; nothing correlates with them"),
         ("a\tb\t1\n", "a\tb\t1\nc\td\t2\n", "one has 1 pairs"),
         ("", None, "one: the file is empty"),
     ],
