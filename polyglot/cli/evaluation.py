@@ -53,7 +53,7 @@ def evaluate(
 
     What has been scored before with the same checkpoint, text and settings is not done again.
     """
-    from polyglot.evaluate.comparison import compare
+    from polyglot.evaluate.comparison import compare, distinct_names
     from polyglot.evaluate.evaluation import evaluate as evaluate_run
     from polyglot.evaluate.protocol import Protocol
     from polyglot.evaluate.views import tables
@@ -75,7 +75,7 @@ def evaluate(
         ]
     )
     matrices = {}
-    for opened in opened_runs[:1] if ensemble else opened_runs:
+    for called, opened in zip(distinct_names(runs), opened_runs[:1] if ensemble else opened_runs):
         if ensemble:
             translator = EnsembleTranslator.load(opened_runs, checkpoints=[checkpoint], device=device)
         else:
@@ -87,7 +87,7 @@ def evaluate(
                 advance = lambda what, done, of: bar.update(row, completed=done, total=of, description=what)  # noqa: E731
                 matrix = evaluate_run(opened, translator, settings, test_set=test_set, folder=folder, progress=advance)
             matrix.save(folder)
-            matrices.setdefault(test_set, {})[str(opened.path)] = matrix
+            matrices.setdefault(test_set, {})[called] = matrix
             screen.print(*tables(matrix), sep="\n")
             logger.info(f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each measure, hypotheses/, text/")
     if len(runs) > 1 and not ensemble:
@@ -111,7 +111,7 @@ def compare(
     test: Annotated[str, typer.Option(help="bootstrap or randomisation, each of sacreBLEU.")] = "bootstrap",
 ) -> None:
     """Put runs beside each other and mark what is significant, from matrices that are there."""
-    from polyglot.evaluate.comparison import TESTS
+    from polyglot.evaluate.comparison import TESTS, distinct_names
     from polyglot.evaluate.comparison import compare as compare_matrices
     from polyglot.evaluate.conditions import Measure
     from polyglot.evaluate.matrix import Matrix
@@ -119,8 +119,8 @@ def compare(
 
     if test not in TESTS:
         raise ConfigError(f"--test: {unknown_name('test', test, TESTS)}")
-    name = Path(protocol).with_suffix("") if protocol.endswith(".yaml") else protocol
-    matrices = {str(run): Matrix.load(Run.open(run).evaluation / name) for run in runs}
+    folder = Path(protocol).with_suffix("") if protocol.endswith(".yaml") else protocol
+    matrices = {name: Matrix.load(Run.open(run).evaluation / folder) for name, run in zip(distinct_names(runs), runs)}
     known = [str(each) for each in next(iter(matrices.values())).measures]
     if measure is not None and measure not in known:
         raise ConfigError(f"--measure: {unknown_name('measure', measure, known)}")

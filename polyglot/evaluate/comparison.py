@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Literal
 
@@ -83,6 +85,18 @@ class Comparison:
         for kind, means in self.means().items():
             rows.add_row(SIGNS[kind].format(kind), *(f"{means[name]:.1f}" if name in means else "–" for name in self.names))
         return page(f"{self.measure.title} of {len(self.names)} runs", rows, self.note)
+
+
+def distinct_names(paths: Sequence[Path]) -> list[str]:
+    """Of each path the shortest end that no other one has: `phrasebook`, or `first/phrasebook` where there is a second one."""
+    parts = [Path(os.path.abspath(path)).parts for path in paths]
+
+    def name(own: tuple[str, ...]) -> str:
+        others = [other for other in parts if other != own]
+        length = next(length for length in range(1, len(own) + 1) if length == len(own) or all(other[-length:] != own[-length:] for other in others))
+        return str(Path(*own[-length:]))
+
+    return [name(own) for own in parts]
 
 
 def compare(matrices: Mapping[str, Matrix], *, measure: Measure | None = None, test: Test = "bootstrap", samples: int = 0) -> Comparison:

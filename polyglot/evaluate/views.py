@@ -178,11 +178,11 @@ def conditions_table(matrix: Matrix) -> Table:
 
 
 def pivot_table(matrix: Matrix, measure: Measure | str) -> Table:
-    """Direct and in two hops, pair by pair."""
+    """Direct and in two hops, pair by pair; two digits, since differences are small."""
     direct, hops = grid_of(matrix, measure), pivot_grid(matrix, measure)
     rows = plain_table("pair", "direct", pivot_name(matrix), "difference")
     for pair, value in hops.values.items():
-        rows.add_row(str(pair), direct.shown(pair), hops.shown(pair), f"{direct.values[pair] - value:+.1f}")
+        rows.add_row(str(pair), direct.shown(pair, digits=2), hops.shown(pair, digits=2), f"{direct.values[pair] - value:+.2f}")
     return page(f"{direct.title}, direct and {pivot_name(matrix)}", rows)
 
 
@@ -201,7 +201,7 @@ def plain_table(head: str, *columns: str) -> Table:
     result = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     result.add_column(head, style="bold")
     for column in columns:
-        result.add_column(column, justify="right")
+        result.add_column(column, justify="right", overflow="fold")
     return result
 
 

@@ -14,7 +14,7 @@ from by_hand import matrix
 from rich.console import Console
 
 from polyglot.errors import DataError
-from polyglot.evaluate.comparison import compare, compare_hops
+from polyglot.evaluate.comparison import compare, compare_hops, distinct_names
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.scores import Score
@@ -59,6 +59,22 @@ def test_what_is_significant_is_marked() -> None:
     screen.print(found.table())
     text = " ".join(screen.file.getvalue().split())
     assert "80.0*" in text and "10.0*" not in text and "* differs from bad with p < 0.05 (paired bootstrap, BLEU|" in text
+
+
+def test_a_run_is_called_by_as_much_of_its_path_as_tells_it_apart(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = [Path("/long/way/first/run"), Path("/long/way/second/run"), Path("/long/way/other"), Path(".")]
+    assert distinct_names(paths) == ["first/run", "second/run", "other", tmp_path.name]
+    assert distinct_names([Path("/run"), Path("/a/run"), Path("/a/b/../run")]) == ["/run", "a/run", "a/run"]
+
+
+def test_a_long_name_is_wrapped_and_not_cut() -> None:
+    names = ["english-centric-with-monolingual-copies-and-a-seed-of-1", "english-centric-with-monolingual-copies-and-a-seed-of-2"]
+    screen = Console(file=io.StringIO(), width=40)
+    screen.print(compare({name: with_outputs(BAD, 10.0) for name in names}).table())
+    text = screen.file.getvalue()
+    heads = [line.split() for line in text.splitlines()[2 : text.splitlines().index(next(line for line in text.splitlines() if "──" in line))]]
+    assert "…" not in text and "".join(line[-1] for line in heads) == names[1]
 
 
 def test_other_text_is_not_tested() -> None:
