@@ -13,6 +13,7 @@ Evaluators call `encode` with bare sentences: where two languages meet, `tagged(
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ except ImportError:
     raise ConfigError("sentence-transformers 6 or newer is not installed; pip install 'polyglot-nmt[sentence-transformers]'") from None
 
 TAG = re.compile(r"<([A-Za-z][A-Za-z0-9_]*)> ?")
+LIKE_A_LANGUAGE = re.compile(r"<([A-Za-z]{2,3}(?:[_-][A-Za-z0-9]+)*)>")
+"""A code of ISO 639, with script or country if need be."""
 
 
 class RunModule(InputModule):
@@ -61,9 +64,17 @@ class RunModule(InputModule):
         }
 
     def _with_language(self, text: str) -> tuple[str, str]:
-        """`<de> Hund` to `de` and `Hund`, where `de` is a language that can be read; any other text is in the module's own."""
+        """`<de> Hund` to `de` and `Hund`, where `de` is a language that can be read; any other text is in the module's own, tag and all.
+
+        What looks like the tag of another language is warned of, each once.
+        """
         tag = TAG.match(text)
-        return (tag[1], text[tag.end() :]) if tag and tag[1] in self.translator.sources else (self.language, text)
+        if tag and tag[1] in self.translator.sources:
+            return tag[1], text[tag.end() :]
+        if unknown := LIKE_A_LANGUAGE.match(text):
+            known = ", ".join(self.translator.sources)
+            warnings.warn(f"{unknown[0]} before a sentence names no language that {self.run} reads ({known}): it is read as text in {self.language}", stacklevel=2)
+        return self.language, text
 
     def forward(self, features: dict[str, Tensor], **settings: Any) -> dict[str, Tensor]:
         """Adds `sentence_embedding` (B, K·D) of `flat`, (B, D) of `mean` and `max`; zeros for a blank sentence."""

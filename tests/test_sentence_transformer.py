@@ -47,10 +47,20 @@ def test_a_sentence_may_name_its_language(run, model):
     assert tagged(["es regnet"], "de") == ["<de> es regnet"]
     for found in (model.encode(tagged(TEXT["de"], "de")), model.encode(TEXT["de"], prompt_name="de")):
         numpy.testing.assert_allclose(found, expected, atol=1e-6)
-    mixed = model.encode([*tagged(TEXT["de"], "de"), *TEXT["en"], "<xx> it rains"])
+    with pytest.warns(UserWarning, match="<xx>"):
+        mixed = model.encode([*tagged(TEXT["de"], "de"), *TEXT["en"], "<xx> it rains"])
     numpy.testing.assert_allclose(
         mixed, numpy.concatenate([expected, ours.encode([*TEXT["en"], "<xx> it rains"], language="en")]), atol=1e-6
     )
+
+
+def test_what_looks_like_another_language_is_warned_of(model):
+    for text, tag in {"<ge> es regnet": "<ge>", "<de-CH> es regnet": "<de-CH>", "<DE>es regnet": "<DE>"}.items():
+        with pytest.warns(UserWarning, match=rf"^{tag} before a sentence names no language that .* reads \(en, de, fr\): it is read as text in en$"):
+            model[0].preprocess([text])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model[0].preprocess(["<de> es regnet", "it <xx> rains", "<strong> it rains", "< 3", ""])
 
 
 def test_names_and_shapes_of_ours_are_theirs(run, model):
