@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from polyglot.embedding.pooling import normalized
-from polyglot.errors import ConfigError
+from polyglot.errors import ConfigError, DataError
 
 Vectors = Tensor | numpy.ndarray | Sequence[Tensor] | Sequence[numpy.ndarray]
 
@@ -34,13 +34,25 @@ Search = Callable[[Vectors, Vectors, int], Neighbours]
 
 
 def similarity(embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
-    """Cosine of every one with every other. (N, D) and (M, D), or one vector (D,) -> (N, M)"""
-    return _unit(embeddings1) @ _unit(embeddings2).T
+    """Cosine of every one with every other. (N, D) and (M, D), or one vector (D,) -> (N, M)
+
+    Raises DataError where their sizes differ.
+    """
+    one, other = _unit(embeddings1), _unit(embeddings2)
+    if one.dim() != 2 or other.dim() != 2 or one.shape[1] != other.shape[1]:
+        raise DataError(f"similarity: shapes {tuple(one.shape)} and {tuple(other.shape)}; vectors of one size, (N, D) and (M, D), can be compared")
+    return one @ other.T
 
 
 def similarity_pairwise(embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
-    """Cosine of those of the same number. (N, D) and (N, D) -> (N,)"""
-    return (_unit(embeddings1) * _unit(embeddings2)).sum(dim=-1)
+    """Cosine of those of the same number. (N, D) and (N, D), or one vector for all of the other side -> (N,)
+
+    Raises DataError where their numbers or sizes differ.
+    """
+    one, other = _unit(embeddings1), _unit(embeddings2)
+    if one.shape[1:] != other.shape[1:] or (len(one) != len(other) and 1 not in (len(one), len(other))):
+        raise DataError(f"similarity_pairwise: shapes {tuple(one.shape)} and {tuple(other.shape)}; as many vectors of one size, (N, D) twice, are needed")
+    return (one * other).sum(dim=-1)
 
 
 def exact_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
@@ -131,10 +143,14 @@ def _best(near: Neighbours) -> list[tuple[float, int]]:
 
 
 def _unit(vectors: Vectors) -> Tensor:
-    """Any kind of vectors as float32 (N, D) of length 1."""
+    """Any kind of vectors as float32 (N, D) of length 1. Raises DataError for a list of none, and of different shapes."""
     if isinstance(vectors, numpy.ndarray):
         vectors = torch.from_numpy(numpy.array(vectors, dtype=numpy.float32))  # a copy: a memory map cannot be written to
     elif not isinstance(vectors, Tensor):
-        vectors = torch.stack([torch.as_tensor(one) for one in vectors])
+        every = [torch.as_tensor(one) for one in vectors]
+        if len(shapes := dict.fromkeys(tuple(one.shape) for one in every)) != 1:
+            found = " and ".join(map(str, list(shapes)[:2])) or "an empty list"
+            raise DataError(f"similarity: the vectors of a list have one shape (D,), found {found}")
+        vectors = torch.stack(every)
     vectors = vectors.float()
     return normalized(vectors if vectors.dim() > 1 else vectors.unsqueeze(0))

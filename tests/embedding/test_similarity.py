@@ -19,7 +19,7 @@ from polyglot.embedding.similarity import (
     similarity,
     similarity_pairwise,
 )
-from polyglot.errors import ConfigError
+from polyglot.errors import ConfigError, DataError
 
 RANDOM = numpy.random.default_rng(0)
 ONE = RANDOM.normal(size=(30, 8)).astype("float32")
@@ -37,6 +37,27 @@ def test_shapes_as_in_sentence_transformers():
     assert similarity(ONE, OTHER).shape == (30, 20)
     assert similarity(ONE[0], OTHER).shape == (1, 20) and similarity(list(ONE), torch.from_numpy(OTHER)).shape == (30, 20)
     assert similarity_pairwise(ONE[:20], OTHER).shape == (20,)
+
+
+@pytest.mark.parametrize(
+    ("compared", "one", "other", "sentence"),
+    [
+        (similarity, ONE, OTHER[:, :5], "similarity: shapes (30, 8) and (20, 5); vectors of one size"),
+        (similarity, ONE[None], OTHER, "similarity: shapes (1, 30, 8) and (20, 8)"),
+        (similarity_pairwise, ONE, OTHER, "similarity_pairwise: shapes (30, 8) and (20, 8); as many vectors"),
+        (similarity_pairwise, ONE[:20], OTHER[:, :1], "similarity_pairwise: shapes (20, 8) and (20, 1)"),
+        (similarity, [ONE[0], OTHER[0, :5]], ONE, "one shape (D,), found (8,) and (5,)"),
+        (similarity_pairwise, [], [], "found an empty list"),
+    ],
+)
+def test_what_cannot_be_compared_is_named_with_its_shapes(compared, one, other, sentence):
+    with pytest.raises(DataError) as error:
+        compared(one, other)
+    assert sentence in str(error.value)
+
+
+def test_one_vector_stands_beside_each_of_many():
+    torch.testing.assert_close(similarity_pairwise(ONE[0], OTHER), similarity(ONE[0], OTHER)[0])
 
 
 @pytest.mark.parametrize("block", [3, 7, 1000])
