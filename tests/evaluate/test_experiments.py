@@ -76,7 +76,7 @@ def test_from_the_file_to_the_page_and_on_after_an_interruption(folder, monkeypa
     assert begun[0] == "phrasebook" and {"schedule.base=english_centric", "seed=1"} <= set(begun)
 
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
-    for part in ("# With and without <copies>", "What are they worth?", "| without copies |", "de-en-fr", "the paper", "Table 2, lower part", "schedule.base=english_centric",
+    for part in ("# With and without \\<copies\\>", "What are they worth?", "| without copies |", "de-en-fr", "the paper", "Table 2, lower part", "schedule.base=english_centric",
                  "## One hop and two", "## 95 % confidence intervals", "| `schedule.copies` | `true` | `false` |"):
         assert part in page, part
     values = json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))

@@ -218,7 +218,7 @@ def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() ->
     text = " ".join(screen.file.getvalue().split())
     order = ["BLEU · phrasebook", "chrF2 · phrasebook", "Under every condition", "BLEU, direct and through en", "What is wrong with the outputs"]
     assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
-    assert "pivot‡ 27.5 (2 cells)" in text and "-25.0" in text and "25.0 (1.0) %" in text
+    assert "pivot‡ 27.5 (2 cells)" in text and "-25.00" in text and "25.0 (1.0) %" in text
 
 
 @pytest.mark.parametrize(

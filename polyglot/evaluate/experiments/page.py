@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def save(results: Results, folder: Path) -> None:
 
 def _blocks(results: Results) -> Iterator[str]:
     systems = results.systems
-    yield f"# {results.title}"
+    yield f"# {as_it_is(results.title)}"
     if results.question:
         yield results.question
     yield f"{results.measure.title} if nothing else is said. {KEY} · {PIVOT_KEY}."
@@ -72,6 +73,11 @@ def _blocks(results: Results) -> Iterator[str]:
         yield f"### {system.name}"
         yield "```\n" + "\n".join(system.commands) + "\n```"
         yield _made(system)
+
+
+def as_it_is(text: str) -> str:
+    """One line that Markdown shows as it was written: nothing in it is a tag, a link or emphasis."""
+    return re.sub(r"([\\`*_\[\]<>&#~|])", r"\\\1", " ".join(text.split()))
 
 
 def _means(results: Results) -> str:

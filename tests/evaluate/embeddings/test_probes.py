@@ -71,7 +71,7 @@ def test_the_form_of_senteval(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("yes\tA dog\nno\n", "line 2: 1 columns; every line should be label and sentence"),
+        ("yes\tA dog\nno\n", "line 2: 1 column; every line should be label and sentence"),
         ("xx\tyes\tA dog\n", "line 1: 3 columns"),
         ("tr\tyes\tA dog\nva\tno\tIt rains\n", "no sentences for te"),
         ("yes\tA dog\n" * 4, "own.tsv: all labels are the same, 'yes'; a probe tells two or more apart"),
