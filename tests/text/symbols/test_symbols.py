@@ -79,8 +79,10 @@ def test_every_line_of_multi30k_comes_back(shared_data, other):
 
 def test_the_table_of_the_paper():
     """Choi et al., table 2, in text that is tokenised as theirs."""
-    english = "The World of Warcraft and Warcraft III American regional finals were held at the House of Blues "
+    english = (
+        "The World of Warcraft and Warcraft III American regional finals were held at the House of Blues "
         "on June 2nd and 3rd in San Diego , California ."
+    )
     french = (
         "Les finales régionales de Warcraft III et de World of Warcraft pour l' Amérique du Nord se sont déroulées "
         "au House of Blues , les 2 et 3 juin derniers à San Diego ."
