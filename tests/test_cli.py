@@ -929,7 +929,7 @@ def test_evaluate_prints_tables_and_writes_files(folder, polyglot):
         assert part in result.output
     there = {path.name for path in Path("runs/mine/evaluation/default").iterdir()}
     assert there == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses", "text", "cells"}
-    assert len(list(Path("runs/mine/evaluation/default/.unfinished/hypotheses").iterdir())) == 9
+    assert len(list(Path("runs/mine/evaluation/default/hypotheses").iterdir())) == 9
 
 
 def test_evaluate_with_a_protocol_of_ones_own(folder, polyglot):
@@ -961,10 +961,10 @@ def test_a_matrix_that_cannot_be_written(folder, polyglot):
 def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
     write = Translator.write
 
-    def interrupted(self, memory, lengths, target, **given):
+    def interrupted(self, readings, target, config):
         if target == "fr":
             raise KeyboardInterrupt
-        return write(self, memory, lengths, target, **given)
+        return write(self, readings, target, config)
 
     monkeypatch.setattr(Translator, "write", interrupted)
     ended = polyglot("evaluate", "runs/mine")
@@ -1124,7 +1124,7 @@ def test_a_mistake_ends_with_status_2_and_no_traceback(folder):
     with start("train", "mine.yaml", "model.encoder=lsmt") as process:
         output, said = process.communicate(timeout=60)
     assert (process.returncode, output) == (2, b"")
-    known = "cnn, embedding, gru, lstm, onmt_rnn, onmt_transformer, transformer"
+    known = "cnn, embedding, gru, lstm, onmt_cnn, onmt_rnn, onmt_transformer, transformer"
     sentence = f"model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: {known}"
     assert said.decode() == f"error: mine.yaml: 1 problem\n  {sentence}\n"
 

@@ -172,7 +172,7 @@ def test_before_anything_was_built_everything_may_change(tmp_path):
     assert changed.config.model.bridge.heads == 2
     train(changed)
     changed.write_config()
-    with pytest.raises(ConfigError, match="configuration: model.bridge.heads was 2, vocabulary.size was 50; what it has cannot change"):
+    with pytest.raises(ConfigError, match="cannot change: model.bridge.heads was 2, vocabulary.size was 50; leave that out"):
         Run.reconfigure(run.path, ["model.bridge.heads=3", "vocabulary.size=60"])
 
 

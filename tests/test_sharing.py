@@ -91,8 +91,14 @@ def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
     run = tiny_run(tmp_path, sharing={"encoder": "all"}, schedule={"type": "round_robin", "pairs": ["en-de", "de-en"], "tasks_per_update": 2})
     trainer = trainer_of(run)
     batches = []
-    take = trainer._next_batch
-    trainer._next_batch = lambda task: batches.append(take(task)) or batches[-1]
+    take = trainer._next_batches
+
+    def remembered(plan):
+        taken = take(plan)
+        batches.extend(batch for batch, _ in taken.values())
+        return taken
+
+    trainer._next_batches = remembered
     found = {}
     trainer.optimizer.step = lambda: found.update({name: [one.grad.clone() for one in own.values()] for name, own in trainer.parameters.items()})
     trainer.settings = trainer.settings.model_copy(update={"clip_norm": None})
