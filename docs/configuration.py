@@ -91,7 +91,13 @@ def page() -> str:
     parts += ["## Evaluation protocols", "A file of its own, for `polyglot evaluate RUN --protocol FILE`.", _table(Protocol, "")]
     parts += ["## Analysis of embeddings", "A file of its own, for `polyglot analyse RUN --settings FILE`.", _table(AnalysisSettings, "")]
     parts += ["### `similarity`", _table(SimilarityTest, ""), "### `labelled`", _table(LabelledText, "")]
-    parts += ["## Experiments", "A file of its own, for `polyglot experiment FILE`.", _table(Experiment, ""), "Below `systems`, by name:", _table(SystemConfig, "")]
+    parts += [
+        "## Experiments",
+        "A file of its own, for `polyglot experiment FILE`.",
+        _table(Experiment, ""),
+        "Below `systems`, by name:",
+        _table(SystemConfig, ""),
+    ]
     return "\n\n".join(parts) + "\n"
 
 

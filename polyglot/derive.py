@@ -51,7 +51,13 @@ def _languages_of(components: Sequence[str], config: Config) -> list[str]:
 
 
 def with_language(
-    run: Run, language: str, overrides: Sequence[str] = (), *, partners: Sequence[str] = (), free: Sequence[str] = (), checkpoint: str | int = "best"
+    run: Run,
+    language: str,
+    overrides: Sequence[str] = (),
+    *,
+    partners: Sequence[str] = (),
+    free: Sequence[str] = (),
+    checkpoint: str | int = "best",
 ) -> Config:
     """The configuration of a new run that has all of a run and one language more.
 

@@ -86,7 +86,10 @@ class Run:
             run = cls(path, load_config(before.path / "config.yaml", overrides))
         except ConfigError as error:  # the file alone has no problem
             fixed = {one.partition("=")[0]: None for one in overrides if re.split("[.=]", one)[0] in BUILT_FROM and before.vocabularies}
-            first = [f"{place}: cannot change, the run was built from it; leave it out, or choose a new run=… without --resume" for place in fixed]
+            first = [
+                f"{place}: cannot change, the run was built from it; leave it out, or choose a new run=… without --resume"
+                for place in fixed
+            ]
             raise ConfigError([*first, *error.problems], where=f"the command line, for {path}") from None
         if run.config.run != before.config.run:
             raise ConfigError(

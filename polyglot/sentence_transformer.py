@@ -73,7 +73,10 @@ class RunModule(InputModule):
             return tag[1], text[tag.end() :]
         if unknown := LIKE_A_LANGUAGE.match(text):
             known = ", ".join(self.translator.sources)
-            warnings.warn(f"{unknown[0]} before a sentence names no language that {self.run} reads ({known}): it is read as text in {self.language}", stacklevel=2)
+            warnings.warn(
+                f"{unknown[0]} before a sentence names no language that {self.run} reads ({known}): it is read as text in {self.language}",
+                stacklevel=2,
+            )
         return self.language, text
 
     def forward(self, features: dict[str, Tensor], **settings: Any) -> dict[str, Tensor]:

@@ -31,11 +31,16 @@ TINY = {
     "roles": 4,
     "context_size": 6,
     "head_size": 8,
-    "bridges": [{"type": "transformer", "heads": 4, "feed_forward": 24, "dropout": 0.0}, {"type": "attention", "heads": 4, "hidden_size": 8}],
+    "bridges": [
+        {"type": "transformer", "heads": 4, "feed_forward": 24, "dropout": 0.0},
+        {"type": "attention", "heads": 4, "hidden_size": 8},
+    ],
 }
 
 
-def tiny_config(encoder: str | dict = "lstm", bridge: str | dict = "attention", decoder: str | dict = "lstm", **settings: object) -> ModelConfig:
+def tiny_config(
+    encoder: str | dict = "lstm", bridge: str | dict = "attention", decoder: str | dict = "lstm", **settings: object
+) -> ModelConfig:
     """A model of a few thousand parameters without dropout."""
     values = {
         "embedding": {"size": 12, "dropout": 0.0},

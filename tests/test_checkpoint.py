@@ -134,7 +134,10 @@ def test_a_flipped_byte_anywhere_in_a_file_is_noticed(file, tmp_path):
         damaged = bytearray(content)
         damaged[place] ^= 1 << (place % 8)
         (written.path / file).write_bytes(damaged)
-        with pytest.raises(CheckpointError, match=f"{file}: damaged: its SHA-256 is .*choose another checkpoint; to train on, remove .*step-0+7, and the one before it is continued"):
+        with pytest.raises(
+            CheckpointError,
+            match=f"{file}: damaged: its SHA-256 is .*choose another checkpoint; to train on, remove .*step-0+7, and the one before it is continued",
+        ):
             read_everything(tmp_path)
 
 
@@ -456,7 +459,10 @@ def test_what_is_no_manifest_is_a_sentence(flags, tmp_path):
         (folder / "best.json").write_text(json.dumps({"step": None}))
     said = subprocess.run([sys.executable, *flags, "-c", OPENING, *map(str, folders)], capture_output=True, text=True, check=True).stdout
     for folder, manifest, best in zip(folders, *(iter(said.splitlines()[start::2]) for start in (0, 1)), strict=True):
-        assert re.fullmatch(rf"{folder}: no complete checkpoint: manifest.json cannot be used \(.+\); choose another checkpoint; to train on, remove {folder}, and .+", manifest)
+        assert re.fullmatch(
+            rf"{folder}: no complete checkpoint: manifest.json cannot be used \(.+\); choose another checkpoint; to train on, remove {folder}, and .+",
+            manifest,
+        )
         assert not re.search(r"object|attribute|indices|expected at most|'files'|Errno", manifest), manifest
         assert best == f"{folder / 'best.json'}: cannot be used; remove it, and the newest checkpoint counts as the best"
 

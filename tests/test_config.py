@@ -482,7 +482,10 @@ def test_a_schedule_of_the_users(load, tmp_path):
         ("data.train.first.path=x", "'data.train.first.path=x': 'first' is no item of a list of 1"),
         ("training.steps=[1", "training.steps: '[1': no valid YAML"),
         ("schedule.pairs=[*-en]", """schedule.pairs: '[*-en]': no valid YAML; what begins with * needs quotes: '["*-en"]'"""),
-        ("schedule.pairs=[de-en, *-*]", """schedule.pairs: '[de-en, *-*]': no valid YAML; what begins with * needs quotes: '[de-en, "*-*"]'"""),
+        (
+            "schedule.pairs=[de-en, *-*]",
+            """schedule.pairs: '[de-en, *-*]': no valid YAML; what begins with * needs quotes: '[de-en, "*-*"]'""",
+        ),
         ("schedule.base=foo", "schedule: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual"),
         ("nonsense.deep.key=1", "nonsense: no key named 'nonsense'."),
     ],
@@ -637,7 +640,14 @@ def test_the_users_folder_in_paths(load, monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     pairs = "{type: text, pairs: {de-en: [~/a.de, ~/a.en]}}"
     table = "{type: tsv, path: ~/a.tsv, columns: {de: 1, en: 2}}"
-    config = load(MINIMAL, "run=~/zz", "data.folder=~/text", "data.train.0.path=~/{language}", f"data.test=[{pairs}, {table}]", "initialize={bridge: ~/other}")
+    config = load(
+        MINIMAL,
+        "run=~/zz",
+        "data.folder=~/text",
+        "data.train.0.path=~/{language}",
+        f"data.test=[{pairs}, {table}]",
+        "initialize={bridge: ~/other}",
+    )
     assert (config.run, config.data.folder, config.initialize["bridge"].run) == ("/home/me/zz", "/home/me/text", "/home/me/other")
     assert config.data.train[0].path == "/home/me/{language}"
     assert config.data.test[0].pairs["de-en"] == ["/home/me/a.de", "/home/me/a.en"] and config.data.test[1].path == "/home/me/a.tsv"

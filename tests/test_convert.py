@@ -72,10 +72,24 @@ def test_it_translates_as_onmt_translate_does(model, tmp_path):
     translator = Translator.load(run.path)
     assert Run.open(run.path).choose("last")[0].step == 7
     for beam in (1, 5):
-        command = [sys.executable, "-W", "ignore", "-m", "onmt.bin.translate", "-model", path, "-src", tmp_path / "source", "-output", tmp_path / "target"]
+        command = [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            "onmt.bin.translate",
+            "-model",
+            path,
+            "-src",
+            tmp_path / "source",
+            "-output",
+            tmp_path / "target",
+        ]
         given = ["-beam_size", beam, "-batch_size", 16, "-max_length", LONGEST]
         environment = {**os.environ, "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
-        subprocess.run(list(map(str, [*command, *given])), check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            list(map(str, [*command, *given])), check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         expected = (tmp_path / "target").read_text(encoding="utf-8").splitlines()
         found = translator.translate(lines, source="en", target="de", beam=beam, max_length_extra=LONGEST)
         assert found == expected
@@ -105,7 +119,9 @@ class Code:
         return os.system, ("touch ran",)
 
 
-@pytest.mark.parametrize("content", [{"model": Code()}, {"weights": 1}, {"model": {}, "generator": {}, "vocab": {}, "opt": {}}, [argparse.Namespace()]])
+@pytest.mark.parametrize(
+    "content", [{"model": Code()}, {"weights": 1}, {"model": {}, "generator": {}, "vocab": {}, "opt": {}}, [argparse.Namespace()]]
+)
 def test_another_file_is_refused_and_runs_nothing(content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     torch.save(content, tmp_path / "model.pt")

@@ -53,7 +53,11 @@ def test_what_is_free_learns_as_well(run):
     added = Run.create(with_language(run, "fr", ["training.steps=12", f"run={run.path}-free"], free=["bridge", "decoder.*"]))
     train(added)
     before, after = checkpoints.choose(run.checkpoints, "last")[0], checkpoints.choose(added.checkpoints, "last")[0]
-    moved = {name for name in before.components if any(not torch.equal(one, after.component(name)[key]) for key, one in before.component(name).items())}
+    moved = {
+        name
+        for name in before.components
+        if any(not torch.equal(one, after.component(name)[key]) for key, one in before.component(name).items())
+    }
     assert moved == {"bridge", "decoder.de", "decoder.en"}
 
 

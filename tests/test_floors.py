@@ -14,7 +14,20 @@ import polyglot
 
 PACKAGE = Path(polyglot.__file__).parent
 FLOORS = [
-    {"errors", "registry", "task", "shipped", "yaml_file", "problems", "version", "console", "process", "sharing", "checkpoint_names", "synced"},
+    {
+        "errors",
+        "registry",
+        "task",
+        "shipped",
+        "yaml_file",
+        "problems",
+        "version",
+        "console",
+        "process",
+        "sharing",
+        "checkpoint_names",
+        "synced",
+    },
     {"text", "layers", "batch", "distributed"},
     {"model", "data", "schedule", "optim"},
     {"decoding", "embedding"},  # below `config`, which holds the settings of the search

@@ -38,7 +38,10 @@ def included() -> dict[str, Path]:
 def wanted() -> set[str]:
     """What can be asked for by name, and the tables that protocols name."""
     configs = [path for room in ("configs", "schedules") for path in (ROOT / room).rglob("*.yaml")]
-    protocols = [*(ROOT / "evaluation").glob("*.yaml"), *(path for room in ("references", "experiments") for path in (ROOT / "evaluation" / room).glob("*.yaml"))]
+    protocols = [
+        *(ROOT / "evaluation").glob("*.yaml"),
+        *(path for room in ("references", "experiments") for path in (ROOT / "evaluation" / room).glob("*.yaml")),
+    ]
     return {f"polyglot/shipped/{path.relative_to(ROOT).as_posix()}" for path in configs + protocols}
 
 

@@ -107,7 +107,10 @@ def test_what_fits_no_member_of_a_union_is_one_problem_where_it_stands(corpus, s
         ({"optimizer": {"learning_rate": float("inf")}}, "optimizer.learning_rate: found .inf; expected a finite number"),
         ({"optimizer": {"learning_rate": 0}}, "optimizer.learning_rate: found 0; expected more than 0"),
         ({"model": None}, "model: found null; expected a mapping"),
-        ({"model": {"bridge": {"type": None}}}, "model.bridge.type: found null; expected one of attention, mean, none, perceiver, stack, transformer"),
+        (
+            {"model": {"bridge": {"type": None}}},
+            "model.bridge.type: found null; expected one of attention, mean, none, perceiver, stack, transformer",
+        ),
     ],
 )
 def test_some_sentences_as_they_are(settings, sentence):

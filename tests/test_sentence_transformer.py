@@ -56,7 +56,9 @@ def test_a_sentence_may_name_its_language(run, model):
 
 def test_what_looks_like_another_language_is_warned_of(model):
     for text, tag in {"<ge> es regnet": "<ge>", "<de-CH> es regnet": "<de-CH>", "<DE>es regnet": "<DE>"}.items():
-        with pytest.warns(UserWarning, match=rf"^{tag} before a sentence names no language that .* reads \(en, de, fr\): it is read as text in en$"):
+        with pytest.warns(
+            UserWarning, match=rf"^{tag} before a sentence names no language that .* reads \(en, de, fr\): it is read as text in en$"
+        ):
             model[0].preprocess([text])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

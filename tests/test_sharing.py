@@ -20,7 +20,9 @@ PAIRS = [LanguagePair.parse(pair) for pair in ("de-en", "en-de", "en-fr", "fr-en
 def model(sharing, decoder="lstm", **settings):
     sharing = dict.fromkeys(SharingConfig.model_fields, "all") if sharing == "all" else sharing
     config = tiny_config(decoder=decoder, **settings)
-    return TranslationModel(config, vocabulary_sizes=dict.fromkeys(["de", "en", "fr"], VOCABULARY), pairs=PAIRS, seed=1, sharing=SharingConfig(**sharing))
+    return TranslationModel(
+        config, vocabulary_sizes=dict.fromkeys(["de", "en", "fr"], VOCABULARY), pairs=PAIRS, seed=1, sharing=SharingConfig(**sharing)
+    )
 
 
 def sizes(model):
@@ -37,7 +39,13 @@ def test_everything_shared_leaves_a_language_its_tag():
 def test_a_group_shares_and_others_do_not():
     west = {"west": ["de", "en"]}
     found = model({"encoder": west, "vocabulary": west, "embeddings": west})
-    assert found.component_parameters().keys() >= {"source_embedding.west", "target_embedding.west", "encoder.west", "encoder.fr", "decoder.de"}
+    assert found.component_parameters().keys() >= {
+        "source_embedding.west",
+        "target_embedding.west",
+        "encoder.west",
+        "encoder.fr",
+        "decoder.de",
+    }
     assert not found.component_parameters().keys() & {"encoder.de", "encoder.en", "decoder.west"}
     assert found.encoders["de"].body is found.encoders["en"].body is not found.encoders["fr"].body
     assert found.decoders["de"].embedding.language is None
@@ -70,13 +78,17 @@ def test_the_tag_decides_what_a_shared_decoder_writes():
 
 def test_without_sharing_nothing_is_other_than_before():
     alone, before = model({}), model({"encoder": {"pair": ["de", "fr"]}})
-    assert torch.equal(alone.encoders["en"].body.layers[0].forwards.weight_ih_l0, before.encoders["en"].body.layers[0].forwards.weight_ih_l0)
+    assert torch.equal(
+        alone.encoders["en"].body.layers[0].forwards.weight_ih_l0, before.encoders["en"].body.layers[0].forwards.weight_ih_l0
+    )
     assert all(decoder.embedding.language is None for decoder in alone.decoders.values())
 
 
 @pytest.mark.parametrize("decoder", ["lstm", "transformer"])
 def test_the_fully_shared_baseline_is_one_setting(decoder, tmp_path):
-    own = {"type": decoder, "size": 16, "layers": 1, "dropout": 0.0} | ({"heads": 2, "feed_forward": 24} if decoder == "transformer" else {})
+    own = {"type": decoder, "size": 16, "layers": 1, "dropout": 0.0} | (
+        {"heads": 2, "feed_forward": 24} if decoder == "transformer" else {}
+    )
     run = tiny_run(tmp_path, sharing="all", model={"embedding": {"tie_sides": True}, "decoder": own})
     train(run)
     assert [path.name for path in (run.path / "vocabulary").iterdir()] == ["all.model"]
@@ -88,7 +100,9 @@ def test_the_fully_shared_baseline_is_one_setting(decoder, tmp_path):
 
 def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
     """Two tasks in an update: what both use has the mean over both, whatever else they use has its own."""
-    run = tiny_run(tmp_path, sharing={"encoder": "all"}, schedule={"type": "round_robin", "pairs": ["en-de", "de-en"], "tasks_per_update": 2})
+    run = tiny_run(
+        tmp_path, sharing={"encoder": "all"}, schedule={"type": "round_robin", "pairs": ["en-de", "de-en"], "tasks_per_update": 2}
+    )
     trainer = trainer_of(run)
     batches = []
     take = trainer._next_batches
@@ -100,7 +114,9 @@ def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
 
     trainer._next_batches = remembered
     found = {}
-    trainer.optimizer.step = lambda: found.update({name: [one.grad.clone() for one in own.values()] for name, own in trainer.parameters.items()})
+    trainer.optimizer.step = lambda: found.update(
+        {name: [one.grad.clone() for one in own.values()] for name, own in trainer.parameters.items()}
+    )
     trainer.settings = trainer.settings.model_copy(update={"clip_norm": None})
     trainer.update()
     total = sum(batch.target_tokens for batch in batches)
@@ -110,7 +126,10 @@ def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
     for batch in batches:
         scale = total / batch.target_tokens
         own = trainer.parameters[f"encoder.{batch.task.source}"]
-        assert all(torch.allclose(one.grad * scale, gradient, atol=1e-6) for one, gradient in zip(own.values(), found[f"encoder.{batch.task.source}"]))
+        assert all(
+            torch.allclose(one.grad * scale, gradient, atol=1e-6)
+            for one, gradient in zip(own.values(), found[f"encoder.{batch.task.source}"])
+        )
 
 
 @pytest.mark.parametrize(

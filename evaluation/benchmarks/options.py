@@ -64,7 +64,11 @@ def cases(wanted: list[str]) -> list[tuple[str, str, dict[str, Any]]]:
     both = lambda own: {"encoder": [own], "decoder": [own]}  # noqa: E731
     found = {
         "roles": [("transformer", name, both({"type": "roles", "roles": 32, **own})) for name, own in ROLES.items()],
-        "graph": [(model, name, {"encoder": [{"type": "latent_graph", **own}]}) for model in ("embedding", "cnn", "lstm") for name, own in GRAPHS.items()],
+        "graph": [
+            (model, name, {"encoder": [{"type": "latent_graph", **own}]})
+            for model in ("embedding", "cnn", "lstm")
+            for name, own in GRAPHS.items()
+        ],
         "gate": [("lstm", "context gate", both({"type": "context_gate"}))],
     }
     return [case for name in wanted for case in found[name]]
@@ -96,7 +100,9 @@ def trainer(model: dict[str, Any]) -> Callable[[Any], None]:
     from polyglot.task import LanguagePair
     from polyglot.training.gradients import clip
 
-    built = TranslationModel(ModelConfig.model_validate(model), vocabulary_sizes=dict.fromkeys(("de", "en"), PIECES), pairs=[LanguagePair("de", "en")], seed=1)
+    built = TranslationModel(
+        ModelConfig.model_validate(model), vocabulary_sizes=dict.fromkeys(("de", "en"), PIECES), pairs=[LanguagePair("de", "en")], seed=1
+    )
     built.train()
     criterion = Criterion(LossesConfig.model_validate({"translation": {"label_smoothing": 0.1}}))
     optimizer = OPTIMIZERS.build(OPTIMIZERS.configure("adam"), parameters=list(built.parameters()))

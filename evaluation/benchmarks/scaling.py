@@ -72,7 +72,9 @@ def languages(options: argparse.Namespace) -> dict[str, dict[str, float]]:
             result.setdefault(count, {})["training_mib"] = memory
     for count in options.counts:
         run = options.work / "runs" / f"{count}-languages"
-        translating = [measured(["translate", run, options.work / "text" / "test.l1", "--from", "l1", "--to", "l0", "--beam", "1"]) for _ in range(2)]
+        translating = [
+            measured(["translate", run, options.work / "text" / "test.l1", "--from", "l1", "--to", "l0", "--beam", "1"]) for _ in range(2)
+        ]
         start = [first_step(options, count) for _ in range(2)]
         result[count] |= {
             "step_seconds": statistics.median(seconds[count]),
@@ -108,7 +110,8 @@ def processes(options: argparse.Namespace) -> dict[str, float]:
 
 
 def estimate(options: argparse.Namespace) -> dict[str, float]:
-    """200 languages with English, both ways, on 8 machines of 8 GPUs: what each process has and sends, counted by the program's own placement."""
+    """200 languages with English, both ways, on 8 machines of 8 GPUs: what each process has and sends, counted by the program's own
+    placement."""
     import torch
 
     from polyglot.config import check_config
@@ -124,7 +127,12 @@ def estimate(options: argparse.Namespace) -> dict[str, float]:
         "data": {"train": [{"type": "phrasebook"}]},
         "training": {"steps": 1},
         "schedule": {"pairs": ["en-*", "*-en"]},
-        "model": {"embedding": {"size": 512, "tie_output": True}, "encoder": layers, "decoder": layers, "bridge": {"type": "attention", "heads": 10}},
+        "model": {
+            "embedding": {"size": 512, "tie_output": True},
+            "encoder": layers,
+            "decoder": layers,
+            "bridge": {"type": "attention", "heads": 10},
+        },
         "parallel": {"placement": "partitioned"},
     }
     config = check_config(values, where="200 languages")

@@ -5,5 +5,6 @@
 - `charts`: the neighbours of a word and the axes they lie along
 - `heads`: where the bridge looks, in several languages side by side
 - `words`: which words a decoder predicts, what search among few of them keeps; `copies`: numbers and names that are copied
-- `agreement`: clusters beside true labels; `text`: sentences as pieces, with what is known of them; `page`: one result as JSON, Markdown, PNG
+- `agreement`: clusters beside true labels; `text`: sentences as pieces, with what is known of them; `page`: one result as JSON, Markdown,
+PNG
 """

@@ -34,7 +34,9 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
     pieces = vocabulary.pieces(list(range(len(vocabulary))))
     own = next((pieces.index(one) for one in (MARK + word, word) if one in pieces), None)
     if own is None or own < len(SPECIAL_TOKENS):
-        raise DataError(f"chart: {word!r} is no piece in the vocabulary of {language}; it is read as {' '.join(as_read(translator, [word], language)[0].pieces)}")
+        raise DataError(
+            f"chart: {word!r} is no piece in the vocabulary of {language}; it is read as {' '.join(as_read(translator, [word], language)[0].pieces)}"
+        )
     near = neighbours(table, own, count=NEIGHBOURS)
     axes = principal_axes(table[[own, *near]])
     rows = [[shown(pieces[one]), f"{torch.cosine_similarity(table[own], table[one], dim=0).item():.2f}"] for one in near[: 2 * ENDS]]
@@ -45,11 +47,24 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
         along.append([str(number + 1), *(", ".join(end) for end in ends)])
         values["axes"].append(ends)
     tables = [Table("Nearest in the embedding matrix", ["word", "cosine"], rows)]
-    tables += [Table("Along the axes of the neighbourhood", ["axis", "one end", "other end"], along, note=f"Principal axes of {len(near)} neighbours.")]
+    tables += [
+        Table(
+            "Along the axes of the neighbourhood",
+            ["axis", "one end", "other end"],
+            along,
+            note=f"Principal axes of {len(near)} neighbours.",
+        )
+    ]
     if "context_gate" in components[language].options and side == "encoder":
         tables, values["contexts"] = _in_contexts(translator, language, texts, own, table, pieces, tables)
     picture = plane_png([shown(pieces[one]) for one in [own, *near]], axes[:, :2], title=f"“{word}” and its neighbours")
-    return Page(f"chart.{side}.{language}.{file_name(word)}", f"Local chart of “{word}”, {side} of {language}", tables, values, {"Neighbours on the first two axes": picture})
+    return Page(
+        f"chart.{side}.{language}.{file_name(word)}",
+        f"Local chart of “{word}”, {side} of {language}",
+        tables,
+        values,
+        {"Neighbours on the first two axes": picture},
+    )
 
 
 def neighbours(table: torch.Tensor, own: int, *, count: int) -> list[int]:

@@ -1,4 +1,5 @@
-"""Who is whose head in the latent graph of an encoder: the tables and the figure of Bastings et al., section 4, and true heads beside it."""
+"""Who is whose head in the latent graph of an encoder: the tables and the figure of Bastings et al., section 4, and true heads beside
+it."""
 
 from __future__ import annotations
 
@@ -60,11 +61,17 @@ def graph(run: Run, translator: Translator, language: str, *, texts: Sequence[st
         shown_scores = [[name, f"{one['directed']:.1%}", f"{one['undirected']:.1%}"] for name, one in scores["systems"].items()]
         note = f"{scores['words']} words with a true head; an edge counts as right in either direction where it is undirected."
         tables.append(Table("True heads", ["heads", "directed", "undirected"], shown_scores, note=note))
-    wanted = graphs_of(translator, language, as_read(translator, texts, language)) if texts else [one for one in found if len(one.heads) <= LONGEST][-DRAWN:]
+    wanted = (
+        graphs_of(translator, language, as_read(translator, texts, language))
+        if texts
+        else [one for one in found if len(one.heads) <= LONGEST][-DRAWN:]
+    )
     pictures, values["graphs"] = {}, []
     for one in wanted:
         pieces = [shown(piece) for piece in one.sentence.pieces]
-        pictures[f"Heads: {one.sentence.text}"] = panels_png([Panel("row: word, column: its head", one.heads, pieces, pieces)], title=one.sentence.text)
+        pictures[f"Heads: {one.sentence.text}"] = panels_png(
+            [Panel("row: word, column: its head", one.heads, pieces, pieces)], title=one.sentence.text
+        )
         shares = one.heads.max(axis=1)
         heads = [head if share > 0 else None for head, share in zip(one.likeliest, shares)]
         pictures[f"Arcs: {one.sentence.text}"] = arcs_png(pieces, heads, shares, title=one.sentence.text)
@@ -113,7 +120,11 @@ def attachment(found: Sequence[Graph]) -> dict[str, Any]:
                 continue
             words += 1
             others = len(truth) - 1
-            guesses = {"latent graph": place_of[one.likeliest[place_of.index(word)]], "the word before": word - 1, "the word after": word + 1}
+            guesses = {
+                "latent graph": place_of[one.likeliest[place_of.index(word)]],
+                "the word before": word - 1,
+                "the word after": word + 1,
+            }
             for name, guess in guesses.items():
                 sums[name][0] += guess == head
                 sums[name][1] += guess == head or (0 <= guess < len(truth) and truth[guess] == word)
@@ -121,4 +132,7 @@ def attachment(found: Sequence[Graph]) -> dict[str, Any]:
             sums["chance"][1] += (1 + truth.count(word)) / others
     if not words:
         return {}
-    return {"words": words, "systems": {name: {"directed": one / words, "undirected": other / words} for name, (one, other) in sums.items()}}
+    return {
+        "words": words,
+        "systems": {name: {"directed": one / words, "undirected": other / words} for name, (one, other) in sums.items()},
+    }

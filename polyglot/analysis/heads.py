@@ -36,8 +36,16 @@ def heads(run: Run, translator: Translator, given: Sequence[tuple[str, str]] = (
         panels.append(Panel(f"{language}: {text}", own, [str(number) for number in range(1, len(own) + 1)], pieces))
         values.append({"language": language, "sentence": text, "pieces": pieces, "weights": own.tolist()})
     rows = [[str(number + 1), *(_most(panel, number) for panel in panels)] for number in range(len(panels[0].values))]
-    table = Table("What each head looks at most", ["head", *(panel.title for panel in panels)], rows, note="In brackets the share of its attention.")
-    return Page("heads", "Heads of the bridge, side by side", [table], {"sentences": values}, {"Attention of each head": panels_png(panels, title="Heads of the bridge")})
+    table = Table(
+        "What each head looks at most", ["head", *(panel.title for panel in panels)], rows, note="In brackets the share of its attention."
+    )
+    return Page(
+        "heads",
+        "Heads of the bridge, side by side",
+        [table],
+        {"sentences": values},
+        {"Attention of each head": panels_png(panels, title="Heads of the bridge")},
+    )
 
 
 def _most(panel: Panel, head: int) -> str:

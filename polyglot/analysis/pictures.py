@@ -73,7 +73,9 @@ def plane_png(words: Sequence[str], points: numpy.ndarray, *, title: str) -> byt
     axes = figure.subplots()
     axes.scatter(*points.T, s=8, color=LINE)
     for number, (word, point) in enumerate(zip(words, points)):
-        axes.annotate(word, point, size=10 if number else 13, color=INK if number else BLUE, weight="normal" if number else "bold", parse_math=False)
+        axes.annotate(
+            word, point, size=10 if number else 13, color=INK if number else BLUE, weight="normal" if number else "bold", parse_math=False
+        )
     axes.set_xlabel("first axis", size=8, color=INK)
     axes.set_ylabel("second axis", size=8, color=INK)
     axes.tick_params(labelsize=6)
@@ -98,7 +100,9 @@ def curves_png(lines: Mapping[str, Sequence[tuple[float, float]]], *, title: str
 def _figure(width: float, height: float, title: str) -> Figure:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=DOTS, facecolor="white", layout="constrained")  # without pyplot: no window, no global state
+    figure = Figure(
+        figsize=(width, height), dpi=DOTS, facecolor="white", layout="constrained"
+    )  # without pyplot: no window, no global state
     figure.suptitle(title, size=10, weight="bold", color=INK, parse_math=False)
     return figure
 

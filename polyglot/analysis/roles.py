@@ -50,7 +50,9 @@ class Taken:
         """… with the piece itself in brackets."""
         pieces, first = self.sentence.pieces, max(0, self.place - AROUND)
         last = min(len(pieces), self.place + AROUND + 1)
-        words = [f"[{shown(piece)}]" if place == self.place else shown(piece) for place, piece in enumerate(pieces[first:last], start=first)]
+        words = [
+            f"[{shown(piece)}]" if place == self.place else shown(piece) for place, piece in enumerate(pieces[first:last], start=first)
+        ]
         return " ".join([*(["…"] if first else []), *words, *(["…"] if last < len(pieces) else [])])
 
 
@@ -113,10 +115,20 @@ def _of_all(language: str, side: str, found: Sequence[Taken]) -> Page:
         words = Counter(one.piece for one in own).most_common(TYPICAL)
         examples = [one.in_context() for one in own[:: max(1, len(own) // EXAMPLES)][:EXAMPLES]]
         values[role] = {"count": len(own), "words": dict(words), "examples": examples}
-        rows.append([str(role), f"{len(own) / len(found):.1%}", ", ".join(f"{word} ({times})" for word, times in words), " · ".join(examples)])
-    usage = Table("Roles, the most used first", ["role", "share", "typical words", "in context"], rows, note="A word counts for the strongest of its roles.")
+        rows.append(
+            [str(role), f"{len(own) / len(found):.1%}", ", ".join(f"{word} ({times})" for word, times in words), " · ".join(examples)]
+        )
+    usage = Table(
+        "Roles, the most used first",
+        ["role", "share", "typical words", "in context"],
+        rows,
+        note="A word counts for the strongest of its roles.",
+    )
     spread, uniform = _spread(found)
-    figures = {"roles used": f"{len(by_role)} of {size}", "mean entropy of a word's roles": "–" if spread is None else f"{spread:.2f} nats (uniform: {uniform:.2f})"}
+    figures = {
+        "roles used": f"{len(by_role)} of {size}",
+        "mean entropy of a word's roles": "–" if spread is None else f"{spread:.2f} nats (uniform: {uniform:.2f})",
+    }
     agreed = agreement(found)
     tables = [Table("In short", ["", ""], [[name, value] for name, value in figures.items()]), usage, *_agreement_tables(agreed)]
     return Page(
@@ -124,7 +136,11 @@ def _of_all(language: str, side: str, found: Sequence[Taken]) -> Page:
         f"Roles of the {side} of {language}",
         tables,
         {"pieces": len(found), "roles": size, "entropy": spread, "usage": values, "agreement": agreed},
-        {"How often each role is taken": bars_png([len(by_role.get(role, ())) / len(found) for role in range(size)], title=f"Roles of the {side} of {language}", of="role")},
+        {
+            "How often each role is taken": bars_png(
+                [len(by_role.get(role, ())) / len(found) for role in range(size)], title=f"Roles of the {side} of {language}", of="role"
+            )
+        },
     )
 
 
@@ -143,7 +159,9 @@ def agreement(found: Sequence[Taken]) -> dict[str, Any]:
     `category`: all words. `senses`: the words with several senses, by the strongest role, by the word itself, and by both together;
     `of each word`: V-measure of the role among the occurrences of one word, where the word itself tells nothing.
     """
-    known = [(one, one.sentence.truth[one.sentence.words[one.place]]) for one in found if one.sentence.words is not None and _begins_a_word(one)]
+    known = [
+        (one, one.sentence.truth[one.sentence.words[one.place]]) for one in found if one.sentence.words is not None and _begins_a_word(one)
+    ]
     if not known:
         return {}
     senses: dict[str, Counter[str]] = defaultdict(Counter)
@@ -156,7 +174,11 @@ def agreement(found: Sequence[Taken]) -> dict[str, Any]:
     if several:
         labels, words = [token.sense for _, token in several], [token.text.casefold() for _, token in several]
         own = [one.role for one, _ in several]
-        result["senses"] = {"role": _measures(own, labels), "word": _measures(words, labels), "word and role": _measures(list(zip(words, own)), labels)}
+        result["senses"] = {
+            "role": _measures(own, labels),
+            "word": _measures(words, labels),
+            "word and role": _measures(list(zip(words, own)), labels),
+        }
         within = {word: [(role, sense) for role, sense, other in zip(own, labels, words) if other == word] for word in sorted(ambiguous)}
         result["of each word"] = {word: {**_measures(*zip(*pairs)), "times": len(pairs)} for word, pairs in within.items()}
         total = sum(one["times"] for one in result["of each word"].values())
@@ -185,7 +207,9 @@ def _agreement_tables(agreed: dict[str, Any]) -> list[Table]:
         head, own = ["word", "times", "purity", "V-measure"], agreed["of each word"]
         mean = ["mean, by times", "", "", f"{agreed['mean of each word']:.3f}"]
         words = [[word, str(one["times"]), *_shown(one)] for word, one in own.items()]
-        tables.append(Table("Senses of each ambiguous word", head, [*words, mean], note="By the word itself the V-measure of each would be 0."))
+        tables.append(
+            Table("Senses of each ambiguous word", head, [*words, mean], note="By the word itself the V-measure of each would be 0.")
+        )
     return tables
 
 
@@ -197,7 +221,9 @@ def _of_token(translator: Translator, language: str, found: Sequence[Taken], *, 
     """The paper's Table 4."""
     own = [one for one in found if one.piece == token]
     if not own:
-        raise DataError(f"roles: {token!r} is no piece of the text of {language} that was looked at; name one as the vocabulary has it, or more --sentences")
+        raise DataError(
+            f"roles: {token!r} is no piece of the text of {language} that was looked at; name one as the vocabulary has it, or more --sentences"
+        )
     by_role: dict[int, list[Taken]] = defaultdict(list)
     for one in own:
         by_role[one.role].append(one)
@@ -207,10 +233,23 @@ def _of_token(translator: Translator, language: str, found: Sequence[Taken], *, 
     read = target is not None and language in translator.sources
     translations = dict(zip(texts, translator.translate(texts, source=language, target=target))) if read else {}
     rows = [
-        [str(role) if not number else "", f"{len(by_role[role]) / len(own):.1%}" if not number else "", one.in_context(), translations.get(one.sentence.text, "")]
+        [
+            str(role) if not number else "",
+            f"{len(by_role[role]) / len(own):.1%}" if not number else "",
+            one.in_context(),
+            translations.get(one.sentence.text, ""),
+        ]
         for role, some in chosen.items()
         for number, one in enumerate(some)
     ]
-    values = {str(role): {"count": len(by_role[role]), "examples": [[one.in_context(), translations.get(one.sentence.text)] for one in some]} for role, some in chosen.items()}
+    values = {
+        str(role): {"count": len(by_role[role]), "examples": [[one.in_context(), translations.get(one.sentence.text)] for one in some]}
+        for role, some in chosen.items()
+    }
     head = ["role", "share", "in context", f"translated into {target}" if read else "translation"]
-    return Page(f"roles.{language}.{file_name(token)}", f"Roles of “{token}” in {language}", [Table(f"{len(own)} times “{token}”", head, rows)], {"token": token, "roles": values})
+    return Page(
+        f"roles.{language}.{file_name(token)}",
+        f"Roles of “{token}” in {language}",
+        [Table(f"{len(own)} times “{token}”", head, rows)],
+        {"token": token, "roles": values},
+    )

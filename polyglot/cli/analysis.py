@@ -79,7 +79,8 @@ def analyse(
     """Look at what runs have learnt: tables here, with JSON, Markdown and pictures in their folder `analysis`, and in their report.
 
     embeddings (the default): retrieval across languages, similarity, probes, a map; several runs are compared. roles: which words take
-    which, and do they tell senses apart. graph: who is whose head. chart WORD: its neighbours, and their axes. heads: where the bridge looks.
+    which, and do they tell senses apart. graph: who is whose head. chart WORD: its neighbours, and their axes. heads: where the bridge
+    looks.
     words: are the likeliest words those of the reference, what search among few keeps, which numbers and names are copied.
     """
     runs, what, word = _understood(arguments)

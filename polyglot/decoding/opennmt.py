@@ -57,6 +57,12 @@ def opennmt_search(
         going_on = without_gaps(going_on)
         left = None if len(going_on) == len(alive) else torch.tensor(going_on, dtype=torch.long, device=device)
         if left is not None:
-            words, totals, rows, alive, memory = words[left], totals[left], rows[left], [alive[row] for row in going_on], memory.select(left)
+            words, totals, rows, alive, memory = (
+                words[left],
+                totals[left],
+                rows[left],
+                [alive[row] for row in going_on],
+                memory.select(left),
+            )
         state = decoder.reorder(state, rows.flatten(), left)
     return [sorted(hypotheses, key=lambda one: one[0], reverse=True) for hypotheses in complete]

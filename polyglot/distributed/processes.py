@@ -82,7 +82,8 @@ class Processes:
         state.destroy_process_group()
 
     def gather(self, value: Any, what: str = "the others") -> list[Any]:
-        """What each process gives, by its number; whoever comes first waits. what: is waited for, for the sentence about one that is gone."""
+        """What each process gives, by its number; whoever comes first waits. what: is waited for, for the sentence about one that is
+        gone."""
         if self.number == 1:
             return [value]
         values = [None] * self.number
@@ -122,7 +123,8 @@ class Processes:
                 self._wait_for(f"{place}/{other}", f"process {other} ({place})")
 
     def first_by_main(self, place: str, work: Callable[[], Any]) -> Any:
-        """Work that the others only begin when the first process has done it, however long that takes: they find what it left on the disk."""
+        """Work that the others only begin when the first process has done it, however long that takes: they find what it left on the
+        disk."""
         if not self.main:
             self._wait_for(place, f"what the first process prepares ({place})")
         result = work()

@@ -147,7 +147,9 @@ class SentenceEncoder:
         groups = []
         for language in dict.fromkeys(languages):
             own = [row for row, one in enumerate(languages) if one == language]
-            groups += [(language, [own[place] for place in places]) for places in batches([len(pieces[row]) for row in own], size=batch_size)]
+            groups += [
+                (language, [own[place] for place in places]) for places in batches([len(pieces[row]) for row in own], size=batch_size)
+            ]
 
         def embed(group: tuple[str, list[int]]) -> None:
             language, rows = group

@@ -40,7 +40,9 @@ def similarity(embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
     """
     one, other = _unit(embeddings1), _unit(embeddings2)
     if one.dim() != 2 or other.dim() != 2 or one.shape[1] != other.shape[1]:
-        raise DataError(f"similarity: shapes {tuple(one.shape)} and {tuple(other.shape)}; vectors of one size, (N, D) and (M, D), can be compared")
+        raise DataError(
+            f"similarity: shapes {tuple(one.shape)} and {tuple(other.shape)}; vectors of one size, (N, D) and (M, D), can be compared"
+        )
     return one @ other.T
 
 
@@ -51,7 +53,9 @@ def similarity_pairwise(embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
     """
     one, other = _unit(embeddings1), _unit(embeddings2)
     if one.shape[1:] != other.shape[1:] or (len(one) != len(other) and 1 not in (len(one), len(other))):
-        raise DataError(f"similarity_pairwise: shapes {tuple(one.shape)} and {tuple(other.shape)}; as many vectors of one size, (N, D) twice, are needed")
+        raise DataError(
+            f"similarity_pairwise: shapes {tuple(one.shape)} and {tuple(other.shape)}; as many vectors of one size, (N, D) twice, are needed"
+        )
     return (one * other).sum(dim=-1)
 
 

@@ -23,7 +23,9 @@ class Comet:
         The file is read by PyTorch Lightning, which trusts it: take models only from whom you trust.
         """
         if not Path(model).is_file():
-            raise ConfigError(f"comet: {model}: no such file; name the file of a COMET model, such as wmt22-comet-da/checkpoints/model.ckpt")
+            raise ConfigError(
+                f"comet: {model}: no such file; name the file of a COMET model, such as wmt22-comet-da/checkpoints/model.ckpt"
+            )
         try:
             import comet
         except ImportError:

@@ -93,7 +93,9 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
 
     def name(own: tuple[str, ...]) -> str:
         others = [other for other in parts if other != own]
-        length = next(length for length in range(1, len(own) + 1) if length == len(own) or all(other[-length:] != own[-length:] for other in others))
+        length = next(
+            length for length in range(1, len(own) + 1) if length == len(own) or all(other[-length:] != own[-length:] for other in others)
+        )
         return str(Path(*own[-length:]))
 
     return [name(own) for own in parts]

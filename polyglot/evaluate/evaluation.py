@@ -48,7 +48,8 @@ def evaluate(
     """Translate and score what the protocol asks for; a direction without test text becomes an empty cell with the reason.
 
     test_set: which one of a protocol that has several; by default the first.
-    folder: where the matrix is to be saved. Each direction is written below it as soon as it is ready, all into one language together, and is used
+    folder: where the matrix is to be saved. Each direction is written below it as soon as it is ready, all into one language together,
+    and is used
     again if it was made from the same parameters, text and settings; an earlier matrix stays until this one is saved.
     Every text and tokenizer is looked at before the first sentence is translated. Raises ConfigError, DataError and
     CheckpointError as sentences.
@@ -106,7 +107,9 @@ class _Work:
     ) -> None:
         self.run, self.translator, self.protocol, self.text, self.store, self.progress = run, translator, protocol, text, store, progress
         self.search = protocol.search_of(translator.search_config)
-        self.scorers = {target: {str(each): self._scorer(each, target) for each in protocol.measures if each.metric != "comet"} for target in targets}
+        self.scorers = {
+            target: {str(each): self._scorer(each, target) for each in protocol.measures if each.metric != "comet"} for target in targets
+        }
         self.comet = Comet(protocol.comet) if Measure("comet") in protocol.measures else None
         self.hypotheses: dict[str, list[str]] = {}
         self.texts: dict[str, list[str]] = {}
@@ -211,12 +214,14 @@ class _Work:
 
     def _scores(self, pair: LanguagePair, lines: list[str], sources: list[str], references: list[str]) -> dict[str, Score]:
         scores = {
-            measure: scorer.score(lines, references, resamples=self.protocol.resamples) for measure, scorer in self.scorers[pair.target].items()
+            measure: scorer.score(lines, references, resamples=self.protocol.resamples)
+            for measure, scorer in self.scorers[pair.target].items()
         }
         return scores | ({"comet": self.comet.score(lines, references, sources)} if self.comet else {})
 
     def _keys(self, pair: LanguagePair, via: str | None) -> Mapping[str, str]:
-        """Hashes of all that the hypotheses of a direction depend on, and of all that its scores do; empty where the parameters have none."""
+        """Hashes of all that the hypotheses of a direction depend on, and of all that its scores do; empty where the parameters have
+        none."""
         sources, references = self._lines(pair)
         parameters = self.translator.description.get("sha256")
         if parameters is None:
@@ -233,7 +238,9 @@ class _Work:
 def in_words(corpus: ComponentConfig) -> str:
     """A corpus by its kind and what was set of it: `text test_2016_flickr.{language}.gz`; of an absolute path only its end."""
     settings = corpus.model_dump(exclude_defaults=True, exclude={"type", "weight"})
-    words = [(Path(one).name if Path(one).is_absolute() else one) if isinstance(one, str) else f"{name} {one}" for name, one in settings.items()]
+    words = [
+        (Path(one).name if Path(one).is_absolute() else one) if isinstance(one, str) else f"{name} {one}" for name, one in settings.items()
+    ]
     return " ".join([corpus.type, *words])
 
 

@@ -60,7 +60,11 @@ def markdown(matrix: Matrix) -> str:
     if intervals := list(_intervals(matrix)):
         blocks += ["## 95 % confidence intervals", f"Bootstrap, {matrix.protocol.resamples} resamples, mean ± half the width.", *intervals]
     if any(cell.outputs for cell in matrix.all_cells):
-        blocks += ["## What is wrong with the outputs", "In brackets the same of the references; found: the language of each output, as the identifier says.", outputs_table(matrix)]
+        blocks += [
+            "## What is wrong with the outputs",
+            "In brackets the same of the references; found: the language of each output, as the identifier says.",
+            outputs_table(matrix),
+        ]
     empty = {cell.name: cell.reason for cell in matrix.all_cells if cell.reason}
     if empty:
         blocks += ["## Without a score", _list(empty)]
@@ -93,7 +97,10 @@ def origin(matrix: Matrix) -> str:
 
 def grid_table(grid: Grid, *, digits: int = 1) -> str:
     """Rows are sources, columns are targets."""
-    rows = ([f"**{source}**", *(grid.shown(LanguagePair(source, target), digits=digits) for target in grid.languages)] for source in grid.languages)
+    rows = (
+        [f"**{source}**", *(grid.shown(LanguagePair(source, target), digits=digits) for target in grid.languages)]
+        for source in grid.languages
+    )
     return table(["from ↓ into →", *grid.languages], rows)
 
 
@@ -119,7 +126,8 @@ def language_means(*grids: Grid) -> str:
 
 def _direct_and_pivot(matrix: Matrix, direct: Grid, hops: Grid) -> str:
     rows = (
-        [str(pair), direct.shown(pair, digits=2), hops.shown(pair, digits=2), f"{direct.values[pair] - value:+.2f}"] for pair, value in hops.values.items()
+        [str(pair), direct.shown(pair, digits=2), hops.shown(pair, digits=2), f"{direct.values[pair] - value:+.2f}"]
+        for pair, value in hops.values.items()
     )
     return table(["pair", "direct", pivot_name(matrix), "difference"], rows)
 
@@ -128,7 +136,10 @@ def _intervals(matrix: Matrix) -> Iterator[str]:
     if any(score.interval is not None for cell in matrix.all_cells for score in cell.scores.values()):
         rows = (
             [cell.name, cell.kind]
-            + [f"{score.mean:.2f} ± {score.interval:.2f}" if (score := cell.scores.get(str(each))) and score.interval is not None else "–" for each in matrix.measures]
+            + [
+                f"{score.mean:.2f} ± {score.interval:.2f}" if (score := cell.scores.get(str(each))) and score.interval is not None else "–"
+                for each in matrix.measures
+            ]
             for cell in matrix.all_cells
             if cell.scores
         )
@@ -138,7 +149,12 @@ def _intervals(matrix: Matrix) -> Iterator[str]:
 def outputs_table(matrix: Matrix) -> str:
     """One row a cell."""
     rows = (
-        [cell.name, cell.kind, *shown_shares(asdict(cell.outputs)).values(), ", ".join(f"{count} {one}" for one, count in cell.outputs.found.items())]
+        [
+            cell.name,
+            cell.kind,
+            *shown_shares(asdict(cell.outputs)).values(),
+            ", ".join(f"{count} {one}" for one, count in cell.outputs.found.items()),
+        ]
         for cell in matrix.all_cells
         if cell.outputs
     )

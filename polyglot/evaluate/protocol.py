@@ -107,7 +107,10 @@ class Protocol(ComponentConfig):
     def measures(self) -> list[Measure]:
         """Every metric under every condition; COMET was trained on text as it is."""
         return [
-            Measure(metric, condition) for condition in self.conditions for metric in self.metrics if metric != "comet" or condition == "cased"
+            Measure(metric, condition)
+            for condition in self.conditions
+            for metric in self.metrics
+            if metric != "comet" or condition == "cased"
         ] + [Measure("comet") for metric in self.metrics if metric == "comet" and "cased" not in self.conditions]
 
     @property
@@ -130,7 +133,9 @@ class Protocol(ComponentConfig):
             raise ConfigError(f"search.n_best: {self.search.n_best} hypotheses cannot come from a beam of {result.beam}")
         return result
 
-    def pairs_of(self, translator: Translator | Directions, languages: Sequence[str], trained: Sequence[LanguagePair]) -> list[LanguagePair]:
+    def pairs_of(
+        self, translator: Translator | Directions, languages: Sequence[str], trained: Sequence[LanguagePair]
+    ) -> list[LanguagePair]:
         """The directions, in the order of the languages. Raises ConfigError for one that the run has no components for."""
         kinds = {kind for word in self.pairs if word in WORDS for kind in WORDS[word]}
         every = [LanguagePair(one, other) for one in languages for other in languages]

@@ -100,7 +100,8 @@ def signature_lines(matrix: Matrix, measure: Measure | str) -> list[str]:
     """`BLEU|nrefs:1|…`, and for which targets where there are several."""
     signatures, title = matrix.signatures(measure), (TITLES | RETRIEVAL)[Measure.parse(str(measure)).metric]
     return [
-        f"{title}|{signature}" + (f" (into {', '.join(targets)})" if len(signatures) > 1 else "") for signature, targets in signatures.items()
+        f"{title}|{signature}" + (f" (into {', '.join(targets)})" if len(signatures) > 1 else "")
+        for signature, targets in signatures.items()
     ]
 
 
@@ -118,7 +119,9 @@ def shares_of_kinds(matrix: Matrix) -> dict[str, dict[str, str]]:
     for kind in SIGNS:
         found = [asdict(cell.outputs) for cell in matrix.all_cells if cell.kind == kind and cell.outputs]
         if found:
-            numbers = {name: [each[name] for each in found if each[name] is not None] for name, value in found[0].items() if name != "found"}
+            numbers = {
+                name: [each[name] for each in found if each[name] is not None] for name, value in found[0].items() if name != "found"
+            }
             rows[kind] = shown_shares({name: mean(values) for name, values in numbers.items() if values})
     return rows
 
@@ -164,7 +167,13 @@ def table(matrix: Matrix, measure: Measure | str) -> Table:
         for kind, value, count in (*grid.means(), *pivot_grid(matrix, measure).means())
     ]
     key = KEY + (f" · {PIVOT_KEY}" if matrix.pivots else "")
-    return page(f"{grid.title} · {heading(matrix)}", scores, Text.assemble("means: ", Text(" · ").join(means)), key, *signature_lines(matrix, measure))
+    return page(
+        f"{grid.title} · {heading(matrix)}",
+        scores,
+        Text.assemble("means: ", Text(" · ").join(means)),
+        key,
+        *signature_lines(matrix, measure),
+    )
 
 
 def conditions_table(matrix: Matrix) -> Table:

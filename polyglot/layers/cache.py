@@ -50,7 +50,8 @@ class Cache(NamedTuple):
 
 
 def selected(rows: Tensor, index: Tensor) -> Tensor:
-    """The rows of that index, none of them twice, in the memory of the old ones: only what changes its place is copied. (B, ...) -> (B', ...)"""
+    """The rows of that index, none of them twice, in the memory of the old ones: only what changes its place is copied. (B, ...) -> (B',
+    ...)"""
     moved = (index != torch.arange(len(index), device=index.device)).nonzero().squeeze(1)
     rows[moved] = rows[index[moved]]
     return rows[: len(index)]

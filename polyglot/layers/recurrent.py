@@ -94,7 +94,8 @@ def start_state(kind: str, initial: Tensor, layers: int) -> State:
 
 
 def run(recurrence: nn.LSTM | nn.GRU, inputs: Tensor, state: State) -> Tensor:
-    """A fused pass over all positions, layer by layer for the sake of our own `dropout` between them. inputs (N, T, E) -> outputs (N, T, D)"""
+    """A fused pass over all positions, layer by layer for the sake of our own `dropout` between them. inputs (N, T, E) -> outputs (N, T,
+    D)"""
     fused, share = (torch.lstm, torch.gru)[isinstance(recurrence, nn.GRU)], recurrence.dropout if recurrence.training else 0.0
     for layer, weights in enumerate(recurrence.all_weights):
         if layer:
@@ -150,7 +151,9 @@ class Stepper:
         return show.sigmoid() * tanh(cell), cell
 
     @staticmethod
-    def _gru(inputs: Tensor, read: Tensor | None, input_gates: DeferredLinear, state_gates: DeferredLinear, hidden: Tensor) -> tuple[Tensor]:
+    def _gru(
+        inputs: Tensor, read: Tensor | None, input_gates: DeferredLinear, state_gates: DeferredLinear, hidden: Tensor
+    ) -> tuple[Tensor]:
         reset, update, new = _sum(input_gates(inputs), read).chunk(3, dim=1)
         reset_state, update_state, new_state = state_gates(hidden).chunk(3, dim=1)
         new = tanh(new + (reset + reset_state).sigmoid() * new_state)

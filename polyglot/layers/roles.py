@@ -73,7 +73,8 @@ class _RoleByRole(torch.autograd.Function):
 
 
 def _takers(roles: Tensor, matrices: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """Each role that somebody takes: its number, the words that do, and its matrix Uᵢᵀ. A word that does not has no gradient of it, either."""
+    """Each role that somebody takes: its number, the words that do, and its matrix Uᵢᵀ. A word that does not has no gradient of it,
+    either."""
     numbers, rows = (roles.t() != 0).nonzero(as_tuple=True)
     counts = torch.bincount(numbers, minlength=roles.shape[1]).tolist()
     for number, (own, matrix) in enumerate(zip(rows.split(counts), matrices.split(matrices.shape[1]))):

@@ -58,7 +58,9 @@ class TransformerConfig(BlockConfig):
         if problem := heads_problem(self.size, self.heads):
             raise ValueError(problem)
         if self.positions == "rotary" and self.size // self.heads % 2:
-            raise ValueError(f"rotary positions need heads of even size, found size {self.size} / heads {self.heads} = {self.size // self.heads}")
+            raise ValueError(
+                f"rotary positions need heads of even size, found size {self.size} / heads {self.heads} = {self.size // self.heads}"
+            )
         return self
 
 

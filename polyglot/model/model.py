@@ -37,7 +37,9 @@ class OptionsConfig(ComponentConfig):
             if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
                 raise ValueError(f"{side}: {', '.join(twice)} named twice; once is enough")
             if misfits := [name for name in names if OPTIONS.get(name).place == elsewhere]:
-                raise ValueError(f"{side}: {', '.join(misfits)} cannot be put on {'an' if side == 'encoder' else 'a'} {side}, only on the other side")
+                raise ValueError(
+                    f"{side}: {', '.join(misfits)} cannot be put on {'an' if side == 'encoder' else 'a'} {side}, only on the other side"
+                )
         return self
 
 

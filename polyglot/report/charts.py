@@ -76,7 +76,9 @@ def draw(chart: Chart) -> Markup:
         across=[(place(value, low)[0], _short(value)) for value in ticks(left, right) if left <= value <= right],
         up=[(place(left, value)[1], _short(value)) for value in verticals],
         lines=lines,
-        rows=[(f"{step:,.0f}", [None if (value := values[name].get(step)) is None else f"{value:,.3g}" for name in curves]) for step in shown],
+        rows=[
+            (f"{step:,.0f}", [None if (value := values[name].get(step)) is None else f"{value:,.3g}" for name in curves]) for step in shown
+        ],
     )
 
 

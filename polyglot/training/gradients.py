@@ -13,7 +13,8 @@ from polyglot.task import LanguagePair
 
 
 def count_by_component(batches: Iterable[tuple[LanguagePair, int]], components: Iterable[str], sharing: SharingConfig) -> dict[str, int]:
-    """How much trains each component, in target tokens or sentences; what nobody trains is absent. batches: the pair and the count of each."""
+    """How much trains each component, in target tokens or sentences; what nobody trains is absent. batches: the pair and the count of
+    each."""
     counts: Counter[str] = Counter()
     for pair, count in batches:
         counts.update(dict.fromkeys(components_of(pair, sharing), count))

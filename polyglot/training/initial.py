@@ -73,7 +73,9 @@ class Initial:
                 if vocabulary is None:
                     raise CheckpointError(f"{source.run.vocabulary_file(there)}: no such file, but {source.component} was trained with it")
                 if self.config.text.of(language) != source.run.config.text.of(there):
-                    raise ConfigError(f"{place}: the text steps of {language} differ from those of {there} in {source.run.path}; make text.steps the same")
+                    raise ConfigError(
+                        f"{place}: the text steps of {language} differ from those of {there} in {source.run.path}; make text.steps the same"
+                    )
                 if self.config.text.symbols != source.run.config.text.symbols:
                     raise ConfigError(
                         f"{place}: text.symbols differ from those of {source.run.path}, whose vocabulary comes along; make them the same"

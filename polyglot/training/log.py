@@ -50,7 +50,8 @@ class Window:
 
 
 def start_trackers(accelerator: Accelerator) -> None:
-    """Those that it was made with; the log sends them its numbers. Raises ConfigError where one cannot be started, as without an account."""
+    """Those that it was made with; the log sends them its numbers. Raises ConfigError where one cannot be started, as without an
+    account."""
     try:
         accelerator.init_trackers("polyglot", init_kwargs={})
     except Exception as error:  # noqa: BLE001 - trackers fail in as many ways as they have authors

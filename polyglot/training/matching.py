@@ -45,7 +45,9 @@ def match(config: Config, vocabulary_sizes: Mapping[str, int], wanted: int) -> M
     if abs(found - wanted) > TOLERANCE * wanted:
         found, best = _nearest(lambda factor: _scaled(best, factor, unit, fine=True), counted, wanted)
     if abs(found - wanted) > TOLERANCE * wanted:
-        raise ConfigError(f"no width has {wanted:,} parameters within {TOLERANCE:.0%}; the nearest has {found:,}; change layers or vocabularies, too")
+        raise ConfigError(
+            f"no width has {wanted:,} parameters within {TOLERANCE:.0%}; the nearest has {found:,}; change layers or vocabularies, too"
+        )
     return Match(dict(_changes(before, best, "model")), found)
 
 

@@ -139,7 +139,8 @@ class Exchange:
             self.bytes += bucket.flat.numel() * bucket.flat.element_size()
 
     def clip(self, trained: Parameters, largest: float | None) -> Tensor:
-        """Scale gradients down to a global norm of at most `largest`, counting what several have once; returns the norm before, on the device."""
+        """Scale gradients down to a global norm of at most `largest`, counting what several have once; returns the norm before, on the
+        device."""
         everything = [one for own in trained.values() for one in own.values()]
         if self.placement.everywhere:
             return clip(everything, largest)

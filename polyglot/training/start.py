@@ -222,14 +222,18 @@ def build_trainer(
     # All are looked at, where memory shall not hold them all by the first process alone: a process's share depends on the sizes.
     datasets = build_datasets(config, *text, config.tasks if processes.main or not partitioned else ())
     sizes = {name: len(dataset) for name, dataset in datasets.items()}
-    placement = place(build_schedule(config, processes.tell(f"sizes/{run.path}", sizes) if partitioned else sizes), config, processes.number)
+    placement = place(
+        build_schedule(config, processes.tell(f"sizes/{run.path}", sizes) if partitioned else sizes), config, processes.number
+    )
     tasks = placement.tasks(processes.index)
     for name, dataset in datasets.items():
         dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
         logger.info(f"task {name}: {len(dataset)} sentences" + (f", left out: {dropped}" if dropped else ""))
     if not placement.everywhere:
         least, most = placement.departure()
-        logger.info(f"tasks are drawn from {least:.2f} to {most:.2f} times as often as the schedule says, as they are divided over processes")
+        logger.info(
+            f"tasks are drawn from {least:.2f} to {most:.2f} times as often as the schedule says, as they are divided over processes"
+        )
         datasets = {task.name: datasets[task.name] for task in tasks} if processes.main else build_datasets(config, *text, tasks)
     pairs = placement.pairs(processes.index)
     with torch.device("meta"):

@@ -183,7 +183,12 @@ class Trainer:
         self.progress = Progress.from_dict(state["progress"])
         self._saved_at(self.progress.step)
         best = self.progress.best
-        if self.processes.main and best and best["step"] in checkpoints.steps(self.run.checkpoints) and best["step"] != checkpoints.best_step(self.run.checkpoints):
+        if (
+            self.processes.main
+            and best
+            and best["step"] in checkpoints.steps(self.run.checkpoints)
+            and best["step"] != checkpoints.best_step(self.run.checkpoints)
+        ):
             checkpoints.mark_best(self.run.checkpoints, best)  # it comes after the checkpoint, and somebody was stopped between the two
         for name, stream in self.streams.items():
             stream.seek(state["positions"][name])

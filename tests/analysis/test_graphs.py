@@ -28,7 +28,10 @@ def test_true_heads_are_all_found_and_others_counted():
     assert found["words"] == 2 and found["systems"]["latent graph"] == {"directed": 1.0, "undirected": 1.0}
     assert found["systems"]["the word after"] == {"directed": 1.0, "undirected": 1.0}
     assert found["systems"]["the word before"]["directed"] == 0.0
-    assert attachment([known([3, 0, 0, 0])])["systems"]["latent graph"] == {"directed": 0.0, "undirected": 0.5}  # men – old is an edge, the other way round
+    assert attachment([known([3, 0, 0, 0])])["systems"]["latent graph"] == {
+        "directed": 0.0,
+        "undirected": 0.5,
+    }  # men – old is an edge, the other way round
 
 
 def test_chance_is_a_choice_among_the_others():

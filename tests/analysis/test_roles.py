@@ -33,7 +33,9 @@ SENSES = ["bank.money"] * 4 + ["bank.river"] * 4
 def test_roles_that_tell_senses_apart_have_a_v_measure_of_1_where_the_word_itself_tells_nothing():
     found = agreement(told(*SENSES, roles={"bank.money": 0, "bank.river": 1}))
     assert found["senses"]["role"]["v_measure"] == pytest.approx(1) and found["senses"]["word"]["v_measure"] == 0
-    assert found["of each word"]["bank"] == {"purity": 1.0, "v_measure": pytest.approx(1), "times": 8} and found["mean of each word"] == pytest.approx(1)
+    assert found["of each word"]["bank"] == {"purity": 1.0, "v_measure": pytest.approx(1), "times": 8} and found[
+        "mean of each word"
+    ] == pytest.approx(1)
 
 
 def test_roles_that_do_not_have_0():

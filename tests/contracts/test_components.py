@@ -221,7 +221,9 @@ class TestCombinations:
         assert close(model.decoders["en"](batch.target_in[order], batch.target_mask[order], memory), whole[order])
         for row, (source, target) in enumerate(lengths):
             memory = model.encode("de", batch.source[row : row + 1, :source], batch.source_mask[row : row + 1, :source])
-            alone = model.decoders["en"](batch.target_in[row : row + 1, : target + 1], batch.target_mask[row : row + 1, : target + 1], memory)
+            alone = model.decoders["en"](
+                batch.target_in[row : row + 1, : target + 1], batch.target_mask[row : row + 1, : target + 1], memory
+            )
             assert close(alone[0], whole[row, : target + 1])
 
     def test_translates(self, encoder, bridge, decoder):

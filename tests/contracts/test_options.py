@@ -55,7 +55,10 @@ def every_module(name):
                 yield option, run
     else:
         for option in variants(name, input_size=SIZE, size=STATES):
-            yield option.eval(), lambda embedded, mask, option=option: option(torch.cat([embedded, embedded[..., :4]], dim=-1), embedded, mask)
+            yield (
+                option.eval(),
+                lambda embedded, mask, option=option: option(torch.cat([embedded, embedded[..., :4]], dim=-1), embedded, mask),
+            )
 
 
 @pytest.mark.parametrize("name", ON_EMBEDDINGS + ON_STATES)

@@ -113,7 +113,9 @@ def test_a_weight_says_how_often_a_sentence_comes_in_an_epoch(weight, folder, vo
 
 @pytest.mark.parametrize("weight", [0.0001, 1e-300])
 def test_a_weight_that_leaves_no_sentence_is_refused(weight, folder, vocabularies):
-    with pytest.raises(DataError, match=rf"^weight {weight:g} leaves none of the 200 pairs of de-en; give it a larger weight in data.train$"):
+    with pytest.raises(
+        DataError, match=rf"^weight {weight:g} leaves none of the 200 pairs of de-en; give it a larger weight in data.train$"
+    ):
         build(folder, vocabularies, corpora=({"path": "a.{language}", "weight": weight},))
     small = [{"path": "a.{language}", "weight": weight}, {"path": "b.{language}"}]
     assert len(build(folder, vocabularies, corpora=small)) == 3

@@ -218,7 +218,9 @@ def test_a_part_of_another_file_is_given_up(server: Server, tmp_path: Path) -> N
 
 def test_a_missing_file_is_asked_for_once(server: Server, tmp_path: Path) -> None:
     del server.files["two.gz"]
-    with pytest.raises(DataError, match=r"/two\.gz: the server answered 404 Not Found.* fetched before is kept; a mirror .*: --mirror ADDRESS"):
+    with pytest.raises(
+        DataError, match=r"/two\.gz: the server answered 404 Not Found.* fetched before is kept; a mirror .*: --mirror ADDRESS"
+    ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {"one.gz": CONTENT["one.gz"]}
     assert len(ranges(server, "two.gz")) == 1

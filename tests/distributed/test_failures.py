@@ -147,5 +147,8 @@ def test_another_number_of_processes_goes_on(tmp_path):
     process = start(path, "--resume", "training.steps=12", "--processes", 2)
     _, errors = process.communicate(timeout=120)
     words = " ".join(errors.split())
-    assert process.returncode == 0 and words.count("was written by one process and goes on with 2 processes: every text goes on where it was") == 1, errors
+    assert (
+        process.returncode == 0
+        and words.count("was written by one process and goes on with 2 processes: every text goes on where it was") == 1
+    ), errors
     assert last_step(path) == 12

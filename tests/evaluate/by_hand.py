@@ -10,7 +10,17 @@ from polyglot.task import LanguagePair, kind_of
 
 LANGUAGES = ["en", "de", "fr", "fi"]
 TRAINED = [LanguagePair.parse(pair) for pair in ("en-de", "de-en", "en-fr", "fr-en", "en-fi", "fi-en")]
-BLEU = {"en-de": 30.0, "de-en": 40.0, "en-fr": 50.0, "fr-en": 60.0, "de-fr": 10.0, "fr-de": 21.0, "en-en": 90.0, "de-de": 80.0, "fr-fr": 70.0}
+BLEU = {
+    "en-de": 30.0,
+    "de-en": 40.0,
+    "en-fr": 50.0,
+    "fr-en": 60.0,
+    "de-fr": 10.0,
+    "fr-de": 21.0,
+    "en-en": 90.0,
+    "de-de": 80.0,
+    "fr-fr": 70.0,
+}
 OUTPUTS = Outputs(
     off_target=0.25,
     off_target_references=0.01,

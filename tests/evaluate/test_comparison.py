@@ -20,7 +20,12 @@ from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.scores import Score
 from polyglot.task import LanguagePair
 
-REFERENCES = [f"the {animal} sees a {colour} bird in the {place}" for animal in ("dog", "cat", "horse") for colour in ("red", "blue") for place in ("garden", "town")]
+REFERENCES = [
+    f"the {animal} sees a {colour} bird in the {place}"
+    for animal in ("dog", "cat", "horse")
+    for colour in ("red", "blue")
+    for place in ("garden", "town")
+]
 BAD = [line.replace("red", "a red").replace("garden", "big house").replace("sees a", "saw some") for line in REFERENCES]
 SOME = [line if number % 4 else line.replace("bird", "cat") for number, line in enumerate(REFERENCES)]
 
@@ -28,11 +33,20 @@ SOME = [line if number % 4 else line.replace("bird", "cat") for number, line in 
 def with_outputs(hypotheses: list[str], value: float, *, references: list[str] = REFERENCES) -> Matrix:
     """A matrix whose only direction is de-en."""
     pair = LanguagePair("de", "en")
-    cell = Cell(pair, "supervised", {"bleu": Score(value, "s")}, sentences=len(hypotheses), source_text="de.1", reference_text=f"en.{len(references[0])}")
+    cell = Cell(
+        pair,
+        "supervised",
+        {"bleu": Score(value, "s")},
+        sentences=len(hypotheses),
+        source_text="de.1",
+        reference_text=f"en.{len(references[0])}",
+    )
     return dataclasses.replace(matrix(), cells={pair: cell}, hypotheses={"de-en": hypotheses}, texts={cell.reference_text: references})
 
 
-@pytest.mark.parametrize(("test", "option", "samples"), [("bootstrap", "--paired-bs", "--paired-bs-n"), ("randomisation", "--paired-ar", "--paired-ar-n")])
+@pytest.mark.parametrize(
+    ("test", "option", "samples"), [("bootstrap", "--paired-bs", "--paired-bs-n"), ("randomisation", "--paired-ar", "--paired-ar-n")]
+)
 def test_equal_to_the_sacrebleu_command_line(test: str, option: str, samples: str, tmp_path: Path) -> None:
     for name, lines in {"references": REFERENCES, "bad": BAD, "some": SOME}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
@@ -73,12 +87,16 @@ def test_a_long_name_is_wrapped_and_not_cut() -> None:
     screen = Console(file=io.StringIO(), width=40)
     screen.print(compare({name: with_outputs(BAD, 10.0) for name in names}).table())
     text = screen.file.getvalue()
-    heads = [line.split() for line in text.splitlines()[2 : text.splitlines().index(next(line for line in text.splitlines() if "──" in line))]]
+    heads = [
+        line.split() for line in text.splitlines()[2 : text.splitlines().index(next(line for line in text.splitlines() if "──" in line))]
+    ]
     assert "…" not in text and "".join(line[-1] for line in heads).endswith(names[1])
 
 
 def test_other_text_is_not_tested() -> None:
-    found = compare({"one": with_outputs(BAD, 10.0), "other": with_outputs(SOME, 80.0, references=[line.upper() + "!" for line in REFERENCES])})
+    found = compare(
+        {"one": with_outputs(BAD, 10.0), "other": with_outputs(SOME, 80.0, references=[line.upper() + "!" for line in REFERENCES])}
+    )
     assert found.rows["de-en"]["other"].p is None and found.note == "no test"
 
 

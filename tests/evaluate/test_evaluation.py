@@ -162,7 +162,9 @@ def test_capitals_count_unless_the_protocol_says_otherwise(run: Run, tmp_path: P
     (tmp_path / "test.en").write_text("".join(f"{line.upper()}\n" for line in TEXT["en"]), encoding="utf-8")
 
     def score(*, lowercase: bool) -> float:
-        return evaluate(run, tiny_translator(run), protocol(conditions=["lowercased" if lowercase else "cased"], pairs=["de-en"])).means("chrf-lowercased" if lowercase else "chrf")["supervised"]
+        return evaluate(run, tiny_translator(run), protocol(conditions=["lowercased" if lowercase else "cased"], pairs=["de-en"])).means(
+            "chrf-lowercased" if lowercase else "chrf"
+        )["supervised"]
 
     assert score(lowercase=False) == 0 < score(lowercase=True)
 
@@ -185,7 +187,9 @@ def test_the_pivot_route_is_two_calls_of_translate(run: Run) -> None:
     between = translator.translate(TEXT["de"], source="de", target="en", beam=3)
     expected = translator.translate(between, source="en", target="fr", beam=3)
     assert matrix.hypotheses["de-en-fr"] == expected != matrix.hypotheses["de-fr"]
-    assert matrix.pivots[LanguagePair("de", "fr")].scores["chrf"] == Scorer(Measure("chrf"), target="fr").score(expected, TEXT["fr"], resamples=1000)
+    assert matrix.pivots[LanguagePair("de", "fr")].scores["chrf"] == Scorer(Measure("chrf"), target="fr").score(
+        expected, TEXT["fr"], resamples=1000
+    )
 
 
 def test_the_first_hop_is_translated_once(run: Run, asked: list[str]) -> None:
@@ -195,7 +199,9 @@ def test_the_first_hop_is_translated_once(run: Run, asked: list[str]) -> None:
 
 def test_a_first_hop_that_has_no_cell_is_translated_all_the_same(run: Run, asked: list[str]) -> None:
     told = []
-    matrix = evaluate(run, tiny_translator(run), protocol(pivot="en", pairs=["de-fr"], copies=False), progress=lambda *news: told.append(news))
+    matrix = evaluate(
+        run, tiny_translator(run), protocol(pivot="en", pairs=["de-fr"], copies=False), progress=lambda *news: told.append(news)
+    )
     assert [cell.name for cell in matrix.all_cells] == ["de-fr", "de-en-fr"] and asked == ["de-fr", "de-en", "en-fr"]
     assert told[-1] == ("into fr", 15, 15)
 
@@ -240,7 +246,9 @@ def test_what_depends_on_something_else_is_translated_again(change: str, run: Ru
         (tmp_path / "out" / "hypotheses" / "de-fr.txt").write_text("changed by hand\n" * 5)
     if change == "damage":
         (tmp_path / "out" / "cells" / "de-fr.json").write_text("{")
-    _, translated = evaluated(run, tmp_path / "out", asked, sha256={"parameters": "b", "unknown parameters": None}.get(change, "a"), **settings)
+    _, translated = evaluated(
+        run, tmp_path / "out", asked, sha256={"parameters": "b", "unknown parameters": None}.get(change, "a"), **settings
+    )
     assert translated == ["de-fr"] if change in ("hypotheses", "damage") else len(translated) == 11
 
 
@@ -270,5 +278,7 @@ def test_each_of_several_test_sets_has_its_matrix(run: Run, asked: list[str], tm
     (tmp_path / "other.en").write_text("the child reads\n", encoding="utf-8")
     sets = {name: [{"type": "text", "path": f"{name}.{{language}}"}] for name in ("test", "other")}
     given = protocol(test_sets=sets, pairs=["de-en"], copies=False)
-    sizes = {name: evaluate(run, tiny_translator(run), given, test_set=name).cells[LanguagePair("de", "en")].sentences for name in given.corpora}
+    sizes = {
+        name: evaluate(run, tiny_translator(run), given, test_set=name).cells[LanguagePair("de", "en")].sentences for name in given.corpora
+    }
     assert sizes == {"test": 5, "other": 1}

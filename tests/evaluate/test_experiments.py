@@ -76,8 +76,18 @@ def test_from_the_file_to_the_page_and_on_after_an_interruption(folder, monkeypa
     assert begun[0] == "phrasebook" and {"schedule.base=english_centric", "seed=1"} <= set(begun)
 
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
-    for part in ("# With and without \\<copies\\>", "What are they worth?", "| without copies |", "de-en-fr", "the paper", "Table 2, lower part", "schedule.base=english_centric",
-                 "## One hop and two", "## 95 % confidence intervals", "| `schedule.copies` | `true` | `false` |"):
+    for part in (
+        "# With and without \\<copies\\>",
+        "What are they worth?",
+        "| without copies |",
+        "de-en-fr",
+        "the paper",
+        "Table 2, lower part",
+        "schedule.base=english_centric",
+        "## One hop and two",
+        "## 95 % confidence intervals",
+        "| `schedule.copies` | `true` | `false` |",
+    ):
         assert part in page, part
     values = json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))
     de_fr = values["systems"]["with copies"]["directions"]["de-fr"]
@@ -117,7 +127,10 @@ def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> 
     found = {str(pair): (unseen, seen) for pair, unseen, seen in results.left_out()}
     assert sorted(found) == sorted([*pairs, "de-en", "fr-en", "fr-de"]) and all(seen.count == 2 for _, seen in found.values())
     assert all(system.directions[left_out].kind == "zero-shot" for system, left_out in zip(results.systems, pairs))
-    assert all(system.spread("en-de", results.measure).count == 2 and system.kinds(results.measure)["supervised"].deviation is not None for system in results.systems)
+    assert all(
+        system.spread("en-de", results.measure).count == 2 and system.kinds(results.measure)["supervised"].deviation is not None
+        for system in results.systems
+    )
     save(results, folder / "out")
     assert (folder / "out" / "result.png").read_bytes().startswith(b"\x89PNG")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
@@ -127,7 +140,9 @@ def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> 
 def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
     program = Program(monkeypatch, capsys)
     assert program("train", "mine.yaml").status == 0
-    experiment = Experiment.model_validate({"title": "Taken", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0}})
+    experiment = Experiment.model_validate(
+        {"title": "Taken", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0}}
+    )
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
     results = carry_out(experiment, folder / "out", train=lambda arguments: pytest.fail("trained"))
     assert list(results.systems[0].directions) == ["de-fr"] and results.comparison is None
@@ -166,7 +181,10 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
         ("systems: {a: {config: mine.yaml}}\nprotocol: {pivot: it}", "pivot: target language: no decoder named 'it'"),
         ("systems: {a: {config: mine.yaml}}\nprotocol: {pairs: [de-it]}", "pairs: target language: no decoder named 'it'"),
         ("systems: {a: {config: mine.yaml, set: ['data.test=[]']}}", "a-seed1: data.test names no corpus"),
-        ("systems: {a: {config: mine.yaml}}\nprotocol: {test: [{type: text, path: 'no.{language}'}]}", "no.{language}: nothing for any of en, de, fr"),
+        (
+            "systems: {a: {config: mine.yaml}}\nprotocol: {test: [{type: text, path: 'no.{language}'}]}",
+            "no.{language}: nothing for any of en, de, fr",
+        ),
         ("systems: {a: {config: mine.yaml}}\ncheckpoint: bst", "checkpoint: found 'bst'; write best, last, a step, or average:N"),
         ("systems: {}", "systems: found {}"),
     ],
@@ -212,7 +230,10 @@ def system(name: str, *runs: dict[str, tuple[str, float]]) -> SystemResult:
     """A system with a matrix for each run, of the directions' kinds and scores."""
 
     def matrix_of(scores: dict[str, tuple[str, float]]) -> Matrix:
-        cells = {LanguagePair.parse(pair): Cell(LanguagePair.parse(pair), kind, {"bleu": Score(value, "s")}, sentences=1) for pair, (kind, value) in scores.items()}
+        cells = {
+            LanguagePair.parse(pair): Cell(LanguagePair.parse(pair), kind, {"bleu": Score(value, "s")}, sentences=1)
+            for pair, (kind, value) in scores.items()
+        }
         texts = {"": ["a"]}
         return dataclasses.replace(matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=texts)
 
@@ -233,6 +254,8 @@ def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(
 
 
 def test_the_spread_of_seeds_is_that_of_their_means() -> None:
-    two = system("two", {"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)}, {"de-fr": ("zero-shot", 12.0), "fr-de": ("zero-shot", 30.0)})
+    two = system(
+        "two", {"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)}, {"de-fr": ("zero-shot", 12.0), "fr-de": ("zero-shot", 30.0)}
+    )
     assert two.spread("de-fr", Measure("bleu")).shown() == "11.00 ± 1.41"
     assert two.kinds(Measure("bleu")) == {"zero-shot": Spread(18.0, pytest.approx(18**0.5), 2)}

@@ -44,7 +44,16 @@ def test_saved_and_loaded_it_is_the_same(reference: str | None, tmp_path: Path) 
 
 def test_the_folder_holds_every_view(tmp_path: Path) -> None:
     matrix().save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses", "text", "cells"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "matrix.json",
+        "matrix.csv",
+        "matrix.md",
+        "bleu.png",
+        "chrf.png",
+        "hypotheses",
+        "text",
+        "cells",
+    }
     assert (tmp_path / "hypotheses" / "de-fr.txt").read_bytes() == "de-fr one\ntwo\u2028still two\x85\n".encode()
 
 
@@ -216,13 +225,20 @@ def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() ->
     screen = Console(file=io.StringIO(), width=100)
     screen.print(*views.tables(matrix(pivot=True, conditions=["cased", "paper"])))
     text = " ".join(screen.file.getvalue().split())
-    order = ["BLEU · phrasebook", "chrF2 · phrasebook", "Under every condition", "BLEU, direct and through en", "What is wrong with the outputs"]
+    order = [
+        "BLEU · phrasebook",
+        "chrF2 · phrasebook",
+        "Under every condition",
+        "BLEU, direct and through en",
+        "What is wrong with the outputs",
+    ]
     assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
     assert "pivot‡ 27.5 (2 cells)" in text and "-25.00" in text and "25.0 (1.0) %" in text
 
 
 @pytest.mark.parametrize(
-    ("conditions", "measure"), [(["cased", "paper"], "bleu-paper"), (["cased", "lowercased", "tokenised"], "bleu-tokenised"), (["cased"], "bleu")]
+    ("conditions", "measure"),
+    [(["cased", "paper"], "bleu-paper"), (["cased", "lowercased", "tokenised"], "bleu-tokenised"), (["cased"], "bleu")],
 )
 def test_a_paper_stands_beside_the_nearest_condition(conditions: list[str], measure: str) -> None:
     assert str(views.beside_paper(matrix(reference=REFERENCE, conditions=conditions))) == measure

@@ -57,7 +57,9 @@ def test_where_words_are_not_spaced_characters_are_looked_at() -> None:
     assert is_loop("我们我们我们走", characters=True) and not is_loop("我们走", characters=True)
 
 
-@given(some.lists(some.sampled_from("abcde"), max_size=30), some.lists(some.sampled_from("fgh"), min_size=1, max_size=4), some.integers(3, 5))
+@given(
+    some.lists(some.sampled_from("abcde"), max_size=30), some.lists(some.sampled_from("fgh"), min_size=1, max_size=4), some.integers(3, 5)
+)
 def test_a_repeated_phrase_is_found_wherever_it_stands(before: list[str], phrase: list[str], times: int) -> None:
     assert is_loop(" ".join(before + phrase * times + ["z"]))
 

@@ -13,8 +13,20 @@ from polyglot.errors import ConfigError
 from polyglot.evaluate.conditions import CONDITIONS, Measure
 from polyglot.evaluate.scores import METRICS, UNSPACED, Scorer, tokenizer_of
 
-REFERENCES = ["Der Hund schläft im Garten .", "Die Katze sieht „zwei“ Vögel\u2028im Baum.", "Drei Kinder lesen, ein Buch!", "Ja.", "Es regnet seit gestern."]
-HYPOTHESES = ["Der Hund schläft im garten .", "Eine Katze sieht zwei Vögel im Baum.", "Drei Kinder lesen ein Buch !  ", "", "Es regnet seit gestern."]
+REFERENCES = [
+    "Der Hund schläft im Garten .",
+    "Die Katze sieht „zwei“ Vögel\u2028im Baum.",
+    "Drei Kinder lesen, ein Buch!",
+    "Ja.",
+    "Es regnet seit gestern.",
+]
+HYPOTHESES = [
+    "Der Hund schläft im garten .",
+    "Eine Katze sieht zwei Vögel im Baum.",
+    "Drei Kinder lesen ein Buch !  ",
+    "",
+    "Es regnet seit gestern.",
+]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +96,9 @@ def test_the_signature_says_how_it_was_scored() -> None:
     assert "tok:char" in signature(tokenizer="char")
 
 
-@pytest.mark.parametrize(("language", "tokenizer"), [("de", "13a"), ("zho_Hant", "zh"), ("jpn", "ja-mecab"), ("ko", "ko-mecab"), ("my", "char")])
+@pytest.mark.parametrize(
+    ("language", "tokenizer"), [("de", "13a"), ("zho_Hant", "zh"), ("jpn", "ja-mecab"), ("ko", "ko-mecab"), ("my", "char")]
+)
 def test_the_tokenizer_follows_the_target(language: str, tokenizer: str) -> None:
     assert tokenizer_of(language) == tokenizer
     assert tokenizer in {"13a", *UNSPACED}

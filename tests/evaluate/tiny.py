@@ -13,7 +13,13 @@ from polyglot.training.start import build_model, build_vocabularies, corpora_of
 
 TEXT = {
     "en": ["a dog sleeps", "two cats see a bird", "the child reads", "it rains", "a bird sees two cats and a dog"],
-    "de": ["Ein Hund schläft", "zwei Katzen sehen einen Vogel", "das Kind liest", "es regnet", "ein Vogel sieht zwei Katzen und einen Hund"],
+    "de": [
+        "Ein Hund schläft",
+        "zwei Katzen sehen einen Vogel",
+        "das Kind liest",
+        "es regnet",
+        "ein Vogel sieht zwei Katzen und einen Hund",
+    ],
     "fr": ["un chien dort", "deux chats voient un oiseau", "l' enfant lit", "il pleut", "un oiseau voit deux chats et un chien"],
 }
 

@@ -49,7 +49,10 @@ def test_activations_and_sums_on_the_way_are_those_after_the_product(shape, acti
     inputs, weight, bias = operands(*shape)
     expected = functional.linear(inputs, weight, bias)
     assert close(LaidOut(weight, bias)(inputs, plus=expected * 2), expected * 3)
-    assert close(LaidOut(weight, bias, activation=activation)(inputs), getattr(functional, activation)(expected) if activation != "none" else expected)
+    assert close(
+        LaidOut(weight, bias, activation=activation)(inputs),
+        getattr(functional, activation)(expected) if activation != "none" else expected,
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -97,7 +100,11 @@ def test_strides_change_nothing():
 def test_gradients_of_strided_operands():
     def gradients(function):
         torch.manual_seed(0)
-        inputs, weight, bias = torch.randn(4, 7, requires_grad=True), torch.randn(5, 9, requires_grad=True), torch.randn(10, requires_grad=True)
+        inputs, weight, bias = (
+            torch.randn(4, 7, requires_grad=True),
+            torch.randn(5, 9, requires_grad=True),
+            torch.randn(10, requires_grad=True),
+        )
         function(inputs.t(), weight[:, 3:7], bias[::2]).square().sum().backward()
         return inputs.grad, weight.grad, bias.grad
 

@@ -32,7 +32,9 @@ def copy(ours, theirs):
     if cross:
         values |= {"multihead_attn.out_proj.": cross.output, "norm2.": ours.around_cross.norm}
     values[f"norm{3 if cross else 2}."] = ours.around_feed_forward.norm
-    state = {f"{name}{'' if name.endswith('.') else '_'}{key}": value for name, one in values.items() for key, value in one.state_dict().items()}
+    state = {
+        f"{name}{'' if name.endswith('.') else '_'}{key}": value for name, one in values.items() for key, value in one.state_dict().items()
+    }
     if cross:
         for key in ("weight", "bias"):
             state[f"multihead_attn.in_proj_{key}"] = torch.cat([getattr(cross.queries, key), getattr(cross.memory, key)])
@@ -93,7 +95,15 @@ def test_a_sentence_without_words_attends_to_nothing():
 def test_steps_of_a_search_are_the_whole_pass(norm, activation, positions):
     """Four hypotheses of each sentence that branch and die, sentences that leave, and more words than caches have room for at first."""
     torch.manual_seed(0)
-    settings = {"size": SIZE, "heads": HEADS, "feed_forward": HIDDEN, "layers": 2, "norm": norm, "activation": activation, "positions": positions}
+    settings = {
+        "size": SIZE,
+        "heads": HEADS,
+        "feed_forward": HIDDEN,
+        "layers": 2,
+        "norm": norm,
+        "activation": activation,
+        "positions": positions,
+    }
     decoder = DECODERS.build(DECODERS.configure("transformer", **settings), input_size=SIZE, memory_size=SIZE).eval()
     memory = Memory(torch.randn(5, 3, SIZE), torch.arange(3) < torch.tensor([[3], [1], [2], [3], [2]]))
     written, state, hypotheses = torch.zeros(5, 0, SIZE), decoder.start(memory), 1

@@ -59,7 +59,10 @@ def copy_layer(ours, theirs, *, norms):
 @pytest.mark.parametrize("training", [False, True])
 def test_convolutional_encoders_agree(training):
     """The layers are the same; ours has positions in front of them, of which theirs knows nothing."""
-    theirs, ours = built(ENCODERS, "onmt_cnn", size=SIZE, layers=3, width=5, dropout=0.0).train(training), built(ENCODERS, "cnn", size=SIZE, layers=3, dropout=0.0)
+    theirs, ours = (
+        built(ENCODERS, "onmt_cnn", size=SIZE, layers=3, width=5, dropout=0.0).train(training),
+        built(ENCODERS, "cnn", size=SIZE, layers=3, dropout=0.0),
+    )
     theirs.theirs.linear.weight.copy_(torch.eye(SIZE))
     theirs.theirs.linear.bias.zero_()
     for one, other in zip(ours.convolutions, theirs.theirs.cnn.layers):
@@ -101,7 +104,9 @@ def test_final_states_are_those_of_each_sentence_alone(cell, bidirectional):
 def test_a_decoder_that_starts_from_final_states_needs_an_encoder_alike(changes, problem):
     model = {"encoder": {"type": "onmt_rnn", "size": 16}, "decoder": {"type": "onmt_rnn", "size": 16, "start": "final"}}
     ModelConfig.model_validate(model)
-    with pytest.raises(ValueError, match=f"decoder.start 'final' needs encoders with type onmt_rnn, size 16, layers 2, cell LSTM, {problem}"):
+    with pytest.raises(
+        ValueError, match=f"decoder.start 'final' needs encoders with type onmt_rnn, size 16, layers 2, cell LSTM, {problem}"
+    ):
         ModelConfig.model_validate(model | changes)
 
 
@@ -120,7 +125,11 @@ def test_transformer_encoders_agree():
 def test_transformer_decoders_agree():
     theirs, ours = built(DECODERS, "onmt_transformer", **BLOCKS), built(DECODERS, "transformer", **BLOCKS)
     for one, other in zip(ours.layers, theirs.theirs.transformer_layers):
-        norms = [(one.around_attention, other.layer_norm_1), (one.around_cross, other.layer_norm_2), (one.around_feed_forward, other.feed_forward.layer_norm)]
+        norms = [
+            (one.around_attention, other.layer_norm_1),
+            (one.around_cross, other.layer_norm_2),
+            (one.around_feed_forward, other.feed_forward.layer_norm),
+        ]
         copy_layer(one, other, norms=norms)
         copy_attention(one.cross, other.context_attn, cross=True)
     embedded, mask = sentences(5, 3, 1)
@@ -136,7 +145,11 @@ def test_recurrent_decoders_agree(attention, feeding):
     settings = {"size": SIZE, "layers": 2, "attention": attention, "input_feeding": feeding, "dropout": 0.0}
     theirs, ours = built(DECODERS, "onmt_rnn", **settings), built(DECODERS, "lstm", **settings)
     rnn = theirs.theirs.rnn
-    cells = {f"{key}_l{number}": value for number, cell in enumerate(rnn.layers) for key, value in cell.state_dict().items()} if feeding else rnn.state_dict()
+    cells = (
+        {f"{key}_l{number}": value for number, cell in enumerate(rnn.layers) for key, value in cell.state_dict().items()}
+        if feeding
+        else rnn.state_dict()
+    )
     ours.recurrence.load_state_dict(cells)
     their_attention = theirs.theirs.attn
     if attention == "general":
@@ -149,5 +162,7 @@ def test_recurrent_decoders_agree(attention, feeding):
 
 def test_without_the_package_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setattr(opennmt, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"the types onmt_\* need OpenNMT-py 3.0.4, which is not installed: pip install 'polyglot-nmt\[opennmt\]'"):
+    with pytest.raises(
+        ConfigError, match=r"the types onmt_\* need OpenNMT-py 3.0.4, which is not installed: pip install 'polyglot-nmt\[opennmt\]'"
+    ):
         built(ENCODERS, "onmt_rnn", size=SIZE)

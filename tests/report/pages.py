@@ -32,7 +32,16 @@ def nasty_run(folder: Path) -> Run:
     translator = Translator.load(run)
     with torch.no_grad():  # so that outputs are long, wrong and the same
         translator.model.decoders["fr"].output.bias[run.vocabularies["fr"].encode(["chien"])[0][0]] += 20
-    given = Protocol.model_validate({"pivot": "en", "metrics": ["bleu", "ter"], "conditions": ["cased", "paper"], "resamples": 20, "search": {"beam": 1}, "reference": "attention_bridge_english_centric"})
+    given = Protocol.model_validate(
+        {
+            "pivot": "en",
+            "metrics": ["bleu", "ter"],
+            "conditions": ["cased", "paper"],
+            "resamples": 20,
+            "search": {"beam": 1},
+            "reference": "attention_bridge_english_centric",
+        }
+    )
     place = run.evaluation / "default"
     evaluate(run, translator, given, folder=place).save(place)
     (place / "hypotheses" / "de-fr.txt").write_text(f"{NASTY}\nchien\nchien\nchien\n", encoding="utf-8")

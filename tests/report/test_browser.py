@@ -19,14 +19,23 @@ from selenium.webdriver.support.ui import Select  # noqa: E402
 
 ARTEFACTS = ROOT / "tests" / "artefacts"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium with chromedriver on this machine (Debian: chromium, chromium-driver)")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="no chromium with chromedriver on this machine (Debian: chromium, chromium-driver)"
+)
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--window-size=1200,1000"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        "--window-size=1200,1000",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
@@ -113,13 +122,17 @@ def test_curves_and_sentences_of_the_bridge_can_be_chosen(browser: webdriver.Chr
 @pytest.mark.parametrize(("name", "width", "scheme"), [("light", 1200, "light"), ("dark", 1200, "dark"), ("phone", 390, "light")])
 def test_it_fits_light_and_dark_screens_and_phones(browser: webdriver.Chrome, name: str, width: int, scheme: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    )
     browser.refresh()
     assert browser.execute_script("return document.documentElement.scrollWidth") == width, "nothing stands out to the right"
     light = browser.execute_script("return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0] > 127")
     assert light == (scheme == "light")
     height = browser.execute_script("return document.documentElement.scrollHeight")
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": min(height, 8000), "deviceScaleFactor": 1, "mobile": width < 500})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": min(height, 8000), "deviceScaleFactor": 1, "mobile": width < 500}
+    )
     ARTEFACTS.mkdir(exist_ok=True)
     assert browser.save_screenshot(str(Path(ARTEFACTS) / f"report-{name}.png"))
     assert browser.get_log("browser") == []
@@ -137,12 +150,19 @@ def test_the_button_turns_light_to_dark(browser: webdriver.Chrome) -> None:
 def test_it_prints(browser: webdriver.Chrome) -> None:
     import base64
 
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    )
     try:
         for theme in ("", "dark"):  # what the system wants, and what the button has been told
-            colour = browser.execute_script(f"document.documentElement.dataset.theme = '{theme}'; return getComputedStyle(document.body).backgroundColor")
+            colour = browser.execute_script(
+                f"document.documentElement.dataset.theme = '{theme}'; return getComputedStyle(document.body).backgroundColor"
+            )
             assert colour == "rgb(255, 255, 255)", "paper is white"
-        assert not browser.find_element(By.ID, "matrix-controls").is_displayed() and browser.find_element(By.CSS_SELECTOR, "#matrix-shown table").is_displayed()
+        assert (
+            not browser.find_element(By.ID, "matrix-controls").is_displayed()
+            and browser.find_element(By.CSS_SELECTOR, "#matrix-shown table").is_displayed()
+        )
         browser.save_screenshot(str(Path(ARTEFACTS) / "report-print.png"))
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -84,7 +84,9 @@ def test_every_part_is_there(html: str) -> None:
 
 def test_a_table_stands_behind_every_picture(html: str) -> None:
     figures = re.findall(r"<figure.*?</figure>", html, re.DOTALL)
-    assert len(figures) == 6 and all(figure.count("<table>") == 1 and "<svg" in figure for figure in figures)  # the gradient norm was never a number
+    assert len(figures) == 6 and all(
+        figure.count("<table>") == 1 and "<svg" in figure for figure in figures
+    )  # the gradient norm was never a number
     assert html.count('<table class="grid">') == 4 and html.count('<table class="heat">') == 1
 
 

@@ -26,6 +26,10 @@ def test_there_and_back_also_through_a_file(tmp_path):
 def test_what_is_neither_kind_is_refused(tmp_path):
     (tmp_path / "a").write_bytes(b"something")
     (tmp_path / "b").write_bytes(b"polyglot word list\n\xff")
-    for name, sentence in (("a", "no SentencePiece model"), ("b", "the word list is damaged: it is no UTF-8"), ("c", "cannot be read: No such file")):
+    for name, sentence in (
+        ("a", "no SentencePiece model"),
+        ("b", "the word list is damaged: it is no UTF-8"),
+        ("c", "cannot be read: No such file"),
+    ):
         with pytest.raises(CheckpointError, match=sentence):
             load_vocabulary(tmp_path / name)

@@ -130,7 +130,13 @@ def test_a_component_that_nobody_has_is_no_pattern(place, tmp_path):
 def test_components_are_named_before_they_are_built(tmp_path):
     """In every way of sharing, the names that patterns are checked against are those that the model has."""
     west = {"west": ["de", "fr"]}
-    ways = [{}, "all", {"encoder": west}, {"vocabulary": west, "embeddings": west}, {"vocabulary": "all", "embeddings": "all", "encoder": west, "decoder": "all"}]
+    ways = [
+        {},
+        "all",
+        {"encoder": west},
+        {"vocabulary": west, "embeddings": west},
+        {"vocabulary": "all", "embeddings": "all", "encoder": west, "decoder": "all"},
+    ]
     for number, sharing in enumerate(ways):
         for tied in (False, True):
             run = tiny_run(tmp_path, f"{number}{tied}", sharing=sharing, model={"embedding": {"tie_sides": tied}})

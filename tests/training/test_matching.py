@@ -42,5 +42,7 @@ def test_it_comes_within_one_percent(name, share, tmp_path):
 
 
 def test_what_cannot_be_matched_is_said(tmp_path):
-    with pytest.raises(ConfigError, match=r"no width has 10 parameters within 1%; the nearest has [\d,]+; change layers or vocabularies, too"):
+    with pytest.raises(
+        ConfigError, match=r"no width has 10 parameters within 1%; the nearest has [\d,]+; change layers or vocabularies, too"
+    ):
         match(config(tmp_path, MODELS["recurrent"]), SIZES, 10)

@@ -96,7 +96,9 @@ def test_several_processes_are_one_that_accumulates_the_same_batches(number, nam
     for kind, keys in (("training", ("step", "loss", "gradient_norm")), ("validation", ("step", "value"))):
         for our, their in zip(lines(found, kind), lines(expected, kind), strict=True):
             assert [our[key] for key in keys] == pytest.approx([their[key] for key in keys], rel=1e-5)
-            assert {**our.get("losses", {}), **our.get("bleu", {})} == pytest.approx({**their.get("losses", {}), **their.get("bleu", {})}, rel=1e-5)
+            assert {**our.get("losses", {}), **our.get("bleu", {})} == pytest.approx(
+                {**their.get("losses", {}), **their.get("bleu", {})}, rel=1e-5
+            )
 
 
 @pytest.mark.parametrize(("number", "name"), EVERY)
@@ -105,12 +107,16 @@ def test_what_is_sent_is_as_large_as_what_was_trained(number, name, together):
     run = Run.open(folder / name)
     checkpoint = checkpoints.choose(run.checkpoints, "last")[0]
     frozen = {"encoder.de", "bridge"} if name == "frozen" else set()
-    sizes = {each: sum(4 * one.numel() for one in checkpoint.component(each).values()) for each in checkpoint.components if each not in frozen}
+    sizes = {
+        each: sum(4 * one.numel() for one in checkpoint.component(each).values()) for each in checkpoint.components if each not in frozen
+    }
     for process in range(number):
         found = json.loads((folder / f"{name}.{process}.json").read_text())
         assert found["step"] == STEPS and len(found["sent"]) == STEPS
         for sent, tasks in found["sent"]:
-            trained = {one for task in tasks for one in components_of(LanguagePair.parse(task), run.config.sharing)} & found["exchanged"].keys()
+            trained = {one for task in tasks for one in components_of(LanguagePair.parse(task), run.config.sharing)} & found[
+                "exchanged"
+            ].keys()
             assert sent == pytest.approx(sum(sizes.get(one, 0) for one in trained), rel=0.05)
 
 
@@ -127,7 +133,9 @@ def test_a_run_goes_on_divided_and_undivided_again(together, tmp_path):
     assert all((ours[key] - theirs[key]).norm() <= 1e-3 * theirs[key].norm() for key in theirs)
     assert all((ours[key] - theirs[key]).norm() <= 1e-6 * theirs[key].norm() for key in theirs if not key.startswith("optimizer/"))
     shutil.copytree(found.path, tmp_path / "again")
-    again = runs.train(Run(tmp_path / "again", check_config({**found.config.model_dump(), "training": {"steps": STEPS + 4}}, where="again")))
+    again = runs.train(
+        Run(tmp_path / "again", check_config({**found.config.model_dump(), "training": {"steps": STEPS + 4}}, where="again"))
+    )
     assert again.progress.step == STEPS + 4 and set(again.parameters) == {key.partition("/")[0] for key in theirs} - {"optimizer"}
 
 
@@ -142,7 +150,10 @@ def test_a_process_that_differs_is_found(together):
 def test_several_processes_draw_what_one_draws_with_as_many_tasks_an_update(kind, tmp_path):
     languages = ["en", "de", "fr"]
     schedules = []
-    run = check_config(tiny_settings(tmp_path, parallel={"tasks": "same"}), where="tiny"), check_config(tiny_settings(tmp_path), where="tiny")
+    run = (
+        check_config(tiny_settings(tmp_path, parallel={"tasks": "same"}), where="tiny"),
+        check_config(tiny_settings(tmp_path), where="tiny"),
+    )
     for several in (2, 6):
         config = SCHEDULES.configure(kind, copies=True, tasks_per_update=several)
         tasks = tasks_of(config, languages)

@@ -52,7 +52,10 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
         assert f"{planned.parameters[component]:,}" in shown
     assert str(LINES) in shown and f"{sum(planned.parameters.values()):,}" in shown
     memory = planned.memory()
-    assert all(size > 0 for size in memory.values()) and memory.keys() == in_words(planned.config, trained_at_once=planned.placement.trained_at_once).keys()
+    assert (
+        all(size > 0 for size in memory.values())
+        and memory.keys() == in_words(planned.config, trained_at_once=planned.placement.trained_at_once).keys()
+    )
     assert f"{sum(memory.values()) / 2**20:,.0f}" in shown.split("Memory of training")[1].split("│ all ")[1].splitlines()[0]
     assert all(words in shown for words in in_words(planned.config, trained_at_once=planned.placement.trained_at_once).values())
 

@@ -59,12 +59,18 @@ CASES = {
 def settings(name: str) -> dict[str, object]:
     """Of a case, laid over what all have."""
     own = CASES[name]
-    return {key: {**BASE.get(key, {}), **own[key]} if isinstance(own.get(key), dict) else own.get(key, BASE.get(key)) for key in {**BASE, **own}}
+    return {
+        key: {**BASE.get(key, {}), **own[key]} if isinstance(own.get(key), dict) else own.get(key, BASE.get(key)) for key in {**BASE, **own}
+    }
 
 
 def trainer_of(folder: Path, name: str, processes: Processes) -> Trainer:
     own = settings(name)
-    run = tiny_run(folder, name, **own) if processes.main else Run(folder / name, check_config(tiny_settings(folder, name, **own), where="tiny"))
+    run = (
+        tiny_run(folder, name, **own)
+        if processes.main
+        else Run(folder / name, check_config(tiny_settings(folder, name, **own), where="tiny"))
+    )
     AcceleratorState._reset_state()
     return processes.first_by_main(name, lambda: build_trainer(run, Validator(run, processes), processes))
 
@@ -83,7 +89,9 @@ def train(folder: Path, name: str, processes: Processes) -> None:
     trainer.update = counted
     trainer.train()
     exchanged = {name: len(own) for name, own in trainer.parameters.items() if len(trainer.placement.holders(name)) > 1}
-    (folder / f"{name}.{processes.index}.json").write_text(json.dumps({"sent": sent, "step": trainer.progress.step, "exchanged": exchanged}))
+    (folder / f"{name}.{processes.index}.json").write_text(
+        json.dumps({"sent": sent, "step": trainer.progress.step, "exchanged": exchanged})
+    )
 
 
 def go_on(folder: Path, processes: Processes) -> None:

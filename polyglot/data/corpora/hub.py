@@ -65,7 +65,9 @@ class HubCorpus(TableCorpus):
             what_to_do = "load it once where there is a network, or name files instead"
             if isinstance(error, (ConnectionError, FileNotFoundError)):
                 return DataError(f"{self.name}: {unreachable}, and there is no copy from before; {what_to_do}")
-            return DataError(f"{self.name}: {unreachable}, and the copy from before cannot be used: {reason}; correct the corpus, {what_to_do}")
+            return DataError(
+                f"{self.name}: {unreachable}, and the copy from before cannot be used: {reason}; correct the corpus, {what_to_do}"
+            )
 
     def _why_unreachable(self) -> str | None:
         """Nobody is asked for a folder, which is loaded by the same call."""

@@ -104,7 +104,8 @@ def analyse(
         found.retrieval[name] = _retrieval(run, translator, vectors, text, settings, name)
         found.similarity[name] = [_correlations(vectors, one, pairs) for one, pairs in similarity]
         found.probes[name] = [
-            ProbeResult(one.name, one.language, accuracy(one, vectors(one.sentences, one.language)), one.majority, len(one.sentences)) for one in probes
+            ProbeResult(one.name, one.language, accuracy(one, vectors(one.sentences, one.language)), one.majority, len(one.sentences))
+            for one in probes
         ]
     where = heading(found.retrieval[names[0]])
     shared, first = text.shared(settings.map_sentences), Vectors(translator, names[0])
@@ -143,7 +144,9 @@ class TestText:
 
     __test__ = False  # no test of pytest's
 
-    def __init__(self, run: Run, corpora: Sequence[ComponentConfig], *, folder: Path, sentences: int | None, languages: Sequence[str]) -> None:
+    def __init__(
+        self, run: Run, corpora: Sequence[ComponentConfig], *, folder: Path, sentences: int | None, languages: Sequence[str]
+    ) -> None:
         if not corpora:
             raise ConfigError(f"{run.path}: data.test names no corpus; name one there, or `test` in the settings")
         self.described = [in_words(corpus) for corpus in corpora]
@@ -170,7 +173,9 @@ class TestText:
         return {language: lines[:count] for language, lines in max(alike, key=len).items()}
 
 
-def _retrieval(run: Run, translator: Translator, vectors: Vectors, text: TestText, settings: AnalysisSettings, name: str) -> RetrievalMatrix:
+def _retrieval(
+    run: Run, translator: Translator, vectors: Vectors, text: TestText, settings: AnalysisSettings, name: str
+) -> RetrievalMatrix:
     cells = []
     for pair in text.pairs:
         kind, reason = kind_of(pair, run.config.pairs), text.missing(pair)

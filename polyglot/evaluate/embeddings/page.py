@@ -64,12 +64,14 @@ def to_dict(analysis: Analysis) -> dict[str, Any]:
         "retrieval": matrices,
         "similarity": {name: [asdict(one) for one in own] for name, own in analysis.similarity.items()},
         "probes": {name: [asdict(one) for one in own] for name, own in analysis.probes.items()},
-        "map": analysis.map and {
+        "map": analysis.map
+        and {
             "representation": next(iter(analysis.retrieval)),
             "sentences": {language: list(lines) for language, lines in analysis.map.sentences.items()},
             "planes": {name: {one: _rounded(points) for one, points in places.items()} for name, places in analysis.map.planes.items()},
         },
-        "heads": found and {"positions": {one: own.tolist() for one, own in found.positions.items()}, "similarity": found.similarity.tolist()},
+        "heads": found
+        and {"positions": {one: own.tolist() for one, own in found.positions.items()}, "similarity": found.similarity.tolist()},
         "versions": dict(first.versions),
         "machine": first.machine,
     }

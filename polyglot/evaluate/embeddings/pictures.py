@@ -138,7 +138,9 @@ def heads_png(found: Heads, *, title: str) -> bytes:
     from matplotlib.figure import Figure
 
     count = len(found.similarity)
-    order = numpy.argsort(numpy.mean([own @ numpy.arange(BINS) for own in found.positions.values()], axis=0), kind="stable")  # from front to end
+    order = numpy.argsort(
+        numpy.mean([own @ numpy.arange(BINS) for own in found.positions.values()], axis=0), kind="stable"
+    )  # from front to end
     panels = len(found.positions) + 1
     figure = Figure(figsize=(2.6 * panels + 1, max(3.2, 0.18 * count + 1.6)), dpi=DOTS, facecolor=PAPER, layout="constrained")
     figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)

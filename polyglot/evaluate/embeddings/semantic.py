@@ -33,16 +33,22 @@ def read_scored_pairs(test: SimilarityTest, folder: Path) -> ScoredPairs:
     if test.second_path:
         others = _rows(folder / test.second_path, test, columns=other)
         if len(others) != len(rows):
-            raise DataError(f"{test.name}: {path} has {len(rows)} pairs, {folder / test.second_path} has {len(others)}; line n should be the same pair")
+            raise DataError(
+                f"{test.name}: {path} has {len(rows)} pairs, {folder / test.second_path} has {len(others)}; line n should be the same pair"
+            )
     try:
         number = 0
         scores = []
         for number, row in enumerate(rows):
             scores.append(_finite(row[score - 1]))
     except ValueError:
-        raise DataError(f"{path}, line {number + 1 + test.header}: the score {rows[number][score - 1]!r} in column {score} is no number") from None
+        raise DataError(
+            f"{path}, line {number + 1 + test.header}: the score {rows[number][score - 1]!r} in column {score} is no number"
+        ) from None
     if len(set(scores)) == 1:
-        raise DataError(f"{path}: all scores are the same, {scores[0]:g} in column {score} of {_pairs(len(scores))}; nothing correlates with them")
+        raise DataError(
+            f"{path}: all scores are the same, {scores[0]:g} in column {score} of {_pairs(len(scores))}; nothing correlates with them"
+        )
     return ScoredPairs([row[one - 1] for row in rows], [row[other - 1] for row in others], scores)
 
 
@@ -63,7 +69,9 @@ def _rows(path: Path, test: SimilarityTest, *, columns: int) -> list[list[str]]:
     rows = rows[int(test.header) :]
     for number, row in enumerate(rows, start=1 + test.header):
         if len(row) < columns:
-            raise DataError(f"{path}, line {number}: {len(row)} of the {columns} columns that are needed; a {test.separator} separates them")
+            raise DataError(
+                f"{path}, line {number}: {len(row)} of the {columns} columns that are needed; a {test.separator} separates them"
+            )
     return rows
 
 

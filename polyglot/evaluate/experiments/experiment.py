@@ -39,7 +39,8 @@ class SystemConfig(ComponentConfig):
     config: str | None = None
     """A configuration, as `polyglot train` takes it; it is trained once for each seed."""
     set: list[str] = []
-    """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the folder of the
+    """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the
+    folder of the
     experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
     seeds: list[int] | None = Field(None, min_length=1)
     """Seeds; by default those of the experiment."""
@@ -165,7 +166,10 @@ def carry_out(
             name,
             [matrix for _, matrix in runs],
             reference=Reference.load(system.reference) if (system := experiment.systems[name]).reference else None,
-            commands=[shlex.join(["polyglot", "train", *member.arguments]) if member.arguments else f"taken as it is: {member.path.name}" for member, _ in runs],
+            commands=[
+                shlex.join(["polyglot", "train", *member.arguments]) if member.arguments else f"taken as it is: {member.path.name}"
+                for member, _ in runs
+            ],
             seconds=[training_seconds(member.path) for member, _ in runs],
             folders=[member.name for member, _ in runs],
             settings=dict(flat(Run.open(runs[0][0].path).config.model_dump(mode="json", exclude={"run", "seed"}))),

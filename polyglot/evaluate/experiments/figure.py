@@ -65,7 +65,12 @@ def _drawn(groups: list[str], bars: Sequence[Series], *, title: str, unit: str) 
     axes = figure.add_subplot()
     width = 0.84 / max(1, len(bars))
     for number, series in enumerate(bars):
-        look = {"color": COLOURS[series.colour % len(COLOURS)], "hatch": "///" if series.hatched else "", "edgecolor": PAPER, "linewidth": 0}
+        look = {
+            "color": COLOURS[series.colour % len(COLOURS)],
+            "hatch": "///" if series.hatched else "",
+            "edgecolor": PAPER,
+            "linewidth": 0,
+        }
         places = [group - 0.42 + width * (number + 0.5) for group in range(len(groups))]
         axes.bar(places, [one.mean if one else 0.0 for one in series.heights], width * 0.94, label=series.name, **look)
         for place, one in zip(places, series.heights):

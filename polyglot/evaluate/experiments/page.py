@@ -51,11 +51,17 @@ def _blocks(results: Results) -> Iterator[str]:
         yield "## Beside the paper"
         yield _beside(results)
     yield "## Under every condition"
-    rows = ([f"{system.name}, {kind}", *(_shown(system, each, kind) for each in results.measures)] for system in systems for kind in system.kinds(results.measure))
+    rows = (
+        [f"{system.name}, {kind}", *(_shown(system, each, kind) for each in results.measures)]
+        for system in systems
+        for kind in system.kinds(results.measure)
+    )
     yield table(["", *(measure.title for measure in results.measures)], rows)
     yield "## What is wrong with the outputs"
     yield "In brackets the same of the references."
-    rows = ([f"{system.name}, {kind}", *shares.values()] for system in systems for kind, shares in shares_of_kinds(system.matrices[0]).items())
+    rows = (
+        [f"{system.name}, {kind}", *shares.values()] for system in systems for kind, shares in shares_of_kinds(system.matrices[0]).items()
+    )
     yield table(["", *SHARES.values()], rows)
     if results.embeddings:
         yield "## Sentence embeddings"
@@ -88,7 +94,9 @@ def _means(results: Results) -> str:
         if system.reference:
             theirs = system.paper_kinds(results.measure)
             counts = {kind: sum(cell.kind == kind for cell in system.directions.values()) for kind in kinds}
-            of = {kind: "" if count == counts[kind] else f" ({count} of {counts[kind]} directions)" for kind, (_, _, count) in theirs.items()}
+            of = {
+                kind: "" if count == counts[kind] else f" ({count} of {counts[kind]} directions)" for kind, (_, _, count) in theirs.items()
+            }
             rows.append([f"{system.name}, the paper", *(f"{theirs[kind][0]:.2f}{of[kind]}" if kind in theirs else "–" for kind in kinds)])
     return table(["system", *(SIGNS[kind].format(kind) for kind in kinds)], rows)
 
@@ -123,7 +131,9 @@ def _intervals(results: Results) -> str:
         cells = [system.directions.get(name) for system in results.systems]
         scores = [cell.scores.get(str(results.measure)) if cell else None for cell in cells]
         if any(score and score.interval is not None for score in scores):
-            rows.append([name, *(f"{score.mean:.2f} ± {score.interval:.2f}" if score and score.interval is not None else "–" for score in scores)])
+            rows.append(
+                [name, *(f"{score.mean:.2f} ± {score.interval:.2f}" if score and score.interval is not None else "–" for score in scores)]
+            )
     return table(["direction", *(system.name for system in results.systems)], rows) if rows else ""
 
 
@@ -136,7 +146,9 @@ def _hops(results: Results) -> Iterator[str]:
             one, two = (system.spread(cell_name(pair, between), results.measure) for between in (None, via))
             mark = "\\*" if p is not None and p < LEVEL else ""
             kind = system.directions[str(pair)].kind
-            rows.append([str(pair), SIGNS[kind].format(one.shown()), SIGNS["pivot"].format(two.shown()), f"{one.mean - two.mean:+.2f}{mark}"])
+            rows.append(
+                [str(pair), SIGNS[kind].format(one.shown()), SIGNS["pivot"].format(two.shown()), f"{one.mean - two.mean:+.2f}{mark}"]
+            )
         if rows:
             yield table([system.name, "direct", f"through {system.matrices[0].protocol.pivot}", "difference"], rows)
 
@@ -163,5 +175,7 @@ def _made(system: SystemResult) -> str:
     for matrix, seconds, folder in zip(system.matrices, system.seconds, system.folders):
         steps = ", ".join(map(str, matrix.checkpoint.get("steps", ())))
         spent = "" if seconds is None else f", {seconds:,.0f} s of training"
-        lines.append(f"- {matrix.checkpoint.get('run')}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}; `evaluation/{folder}/matrix.md` has all of it")
+        lines.append(
+            f"- {matrix.checkpoint.get('run')}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}; `evaluation/{folder}/matrix.md` has all of it"
+        )
     return "\n".join([*lines, settings(system.matrices[0])])

@@ -70,7 +70,10 @@ class SystemResult:
             names = [name for name, cell in self.directions.items() if cell.kind == kind and str(measure) in cell.scores]
             if names:
                 found[kind] = Spread.of(
-                    [mean({cell.name: cell for cell in matrix.all_cells}[name].scores[str(measure)].value for name in names) for matrix in self.matrices]
+                    [
+                        mean({cell.name: cell for cell in matrix.all_cells}[name].scores[str(measure)].value for name in names)
+                        for matrix in self.matrices
+                    ]
                 )
         return found
 
@@ -127,7 +130,8 @@ class Results:
 
     @cached_property
     def hops(self) -> dict[str, dict[LanguagePair, float | None]]:
-        """Of each system the pairs that have a score in one hop and in two, with p of their difference in the first run, if it was tested."""
+        """Of each system the pairs that have a score in one hop and in two, with p of their difference in the first run, if it was
+        tested."""
         found = {}
         for system in self.systems:
             first = system.matrices[0]
@@ -170,7 +174,9 @@ class Results:
                     "directions": {
                         name: {
                             "kind": cell.kind,
-                            "intervals": {name: [score.mean, score.interval] for name, score in cell.scores.items() if score.interval is not None},
+                            "intervals": {
+                                name: [score.mean, score.interval] for name, score in cell.scores.items() if score.interval is not None
+                            },
                             "scores": {str(each): asdict(system.spread(name, each)) for each in self.measures if str(each) in cell.scores},
                             "paper": system.paper(name),
                             "p": self.comparison.rows[name][system.name].p if self.comparison and name in self.comparison.rows else None,

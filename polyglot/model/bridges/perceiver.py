@@ -13,7 +13,8 @@ from polyglot.model.memory import Memory
 
 @BRIDGES.register("perceiver")
 class PerceiverBridge(Bridge):
-    """K learned rows attend to each other and to the states, layer by layer (Jaegle et al. 2021, section 3; Alayrac et al. 2022, section 2.1)."""
+    """K learned rows attend to each other and to the states, layer by layer (Jaegle et al. 2021, section 3; Alayrac et al. 2022, section
+    2.1)."""
 
     fixed_size = True
 

@@ -1,4 +1,5 @@
-"""OpenNMT-py's decoders behind our interface. They keep their state inside; here it is taken out after each step and put back before the next."""
+"""OpenNMT-py's decoders behind our interface. They keep their state inside; here it is taken out after each step and put back before the
+next."""
 
 from __future__ import annotations
 
@@ -103,7 +104,9 @@ class OpenNmtTransformerDecoder(Decoder):
         self.positions = Positions("sinusoidal", size=config.size, longest=1)
         kind = opennmt("decoders.transformer").TransformerDecoder
         shape = (config.layers, config.size, config.heads, config.feed_forward)
-        self.theirs = kind(*shape, False, "scaled-dot", config.dropout, config.attention_dropout, Embedded(config.size), 0, False, False, 0, 0)
+        self.theirs = kind(
+            *shape, False, "scaled-dot", config.dropout, config.attention_dropout, Embedded(config.size), 0, False, False, 0, 0
+        )
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         return self._run(self.positions(self.inputs(embedded)), memory)[0]
@@ -123,7 +126,9 @@ class OpenNmtTransformerDecoder(Decoder):
         chosen = lambda cache: {key: part.index_select(0, rows) for key, part in cache.items()}  # noqa: E731
         return state._replace(caches=[{name: chosen(cache) for name, cache in caches.items()} for caches in state.caches])
 
-    def _run(self, states: Tensor, memory: Memory, before: TransformerState | None = None) -> tuple[Tensor, list[dict[str, dict[str, Tensor]]]]:
+    def _run(
+        self, states: Tensor, memory: Memory, before: TransformerState | None = None
+    ) -> tuple[Tensor, list[dict[str, dict[str, Tensor]]]]:
         """states (N, T, D) of whole targets, or of one word after what was written before -> (N, T, D) and the caches after it"""
         rows, real = _for_each(len(states), self.memory(memory.states), memory.mask)
         layers = self.theirs.transformer_layers

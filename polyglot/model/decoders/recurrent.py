@@ -103,7 +103,8 @@ class RecurrentDecoder(Decoder):
         return state._replace(recurrence=recurrence, feed=state.feed.index_select(0, rows))
 
     def _values(self, memory: Memory) -> Tensor:
-        """W_c m of every memory row, (B, K, D): with W = [W_c W_s], W [c; s] is W_c c + W_s s, and a mixture of rows can be mixed after W_c."""
+        """W_c m of every memory row, (B, K, D): with W = [W_c W_s], W [c; s] is W_c c + W_s s, and a mixture of rows can be mixed after
+        W_c."""
         return linear(memory.states, self.combine.weight[:, : memory.states.shape[-1]])
 
     @property

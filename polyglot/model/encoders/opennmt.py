@@ -36,7 +36,9 @@ class OpenNmtRnnEncoder(Encoder):
 
     def read(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates]:
         states, final, _ = self.theirs(embedded, lengths(embedded, mask).cpu())
-        states = functional.pad(states, (0, 0, 0, embedded.shape[1] - states.shape[1])) * mask.unsqueeze(-1)  # it ends with the longest sentence
+        states = functional.pad(states, (0, 0, 0, embedded.shape[1] - states.shape[1])) * mask.unsqueeze(
+            -1
+        )  # it ends with the longest sentence
         final = final if isinstance(final, tuple) else (final,)  # each (layers times directions, B, D / directions)
         return states, tuple(part.unflatten(0, (self.layer_count, -1)).permute(2, 0, 1, 3).flatten(2) for part in final)
 

@@ -33,7 +33,8 @@ class Temperature(Decay):
 
 @OPTIONS.register("roles")
 class Roles(EmbeddingOption):
-    """ẽ_t = Σ_i r_{t,i} U_i e_t + e_t, with the roles r_t of a word in its context c_t ("Contextualized role interaction for NMT", section 3).
+    """ẽ_t = Σ_i r_{t,i} U_i e_t + e_t, with the roles r_t of a word in its context c_t ("Contextualized role interaction for NMT",
+    section 3).
 
     dense: r_t = tanh(W c_t + b). softmax: r_t = softmax over i of u_i · r_t^dense. onehot: a draw from that, relaxed with Gumbel noise
     in training and the likeliest role outside it. c_t is a BiLSTM's on the source side, and an LSTM's on the target side, where it does

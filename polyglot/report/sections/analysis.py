@@ -23,6 +23,8 @@ def _page(path: Path) -> dict[str, Any] | None:
     values = json.loads(path.read_text(encoding="utf-8"))
     if values.get("format") != FORMAT:
         return None
-    there = {title: path.parent / Path(file).name for title, file in values["pictures"].items() if (path.parent / Path(file).name).is_file()}
+    there = {
+        title: path.parent / Path(file).name for title, file in values["pictures"].items() if (path.parent / Path(file).name).is_file()
+    }
     pictures = {title: base64.b64encode(file.read_bytes()).decode() for title, file in there.items()}
     return {"title": values["title"], "tables": values["tables"], "pictures": pictures}

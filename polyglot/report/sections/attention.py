@@ -21,7 +21,11 @@ def attention(files: Files) -> Section | None:
     try:
         translator = Translator.load(files.run)
     except CheckpointError as error:
-        return Section("attention", "Heads of the bridge", render("nothing.html", reason=f"The parameters cannot be read: {error}")) if wanted else None
+        return (
+            Section("attention", "Heads of the bridge", render("nothing.html", reason=f"The parameters cannot be read: {error}"))
+            if wanted
+            else None
+        )
     maps = [found for language, sentence in wanted if (found := weights(translator, language, sentence, chosen=bool(files.sentences)))]
     return Section("attention", "Heads of the bridge", render("attention.html", maps=maps)) if maps else None
 

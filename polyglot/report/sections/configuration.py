@@ -18,4 +18,8 @@ def configuration(files: Files) -> Section:
         }
         for scored in files.scored
     ]
-    return Section("configuration", "Configuration and environment", render("configuration.html", yaml=files.run.config.to_yaml(), environments=environments))
+    return Section(
+        "configuration",
+        "Configuration and environment",
+        render("configuration.html", yaml=files.run.config.to_yaml(), environments=environments),
+    )

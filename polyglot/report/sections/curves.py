@@ -29,7 +29,10 @@ def charts(log: list[dict[str, Any]]) -> Iterator[Chart]:
     scored = sorted({name for line in validation for name in line["bleu"]})
     scores = {name: [(line["step"], line["bleu"][name]) for line in validation if name in line["bleu"]] for name in scored}
     yield Chart("bleu", "Validation BLEU, greedy", "BLEU", _numbers(scores), order)
-    penalty = {name: [(line["step"], line["tasks"][name]["bridge"]) for line in training if "bridge" in line["tasks"].get(name, {})] for name in tasks}
+    penalty = {
+        name: [(line["step"], line["tasks"][name]["bridge"]) for line in training if "bridge" in line["tasks"].get(name, {})]
+        for name in tasks
+    }
     yield Chart("penalty", "Penalty of the bridge, by task", "‖A·Aᵀ − I‖²", _numbers(penalty), order)
     for name, title, unit in (
         ("learning_rate", "Learning rate", "learning rate"),

@@ -41,7 +41,10 @@ def of_evaluation(scored: Scored, *, budget: int) -> dict[str, Any]:
                 "row": row + 1,
                 "source": sources[row],
                 "reference": references[row],
-                "outputs": [[via, lines[row], round(metric.sentence_score(lines[row], [references[row]]).score, 1)] for via, lines in outputs.items()],
+                "outputs": [
+                    [via, lines[row], round(metric.sentence_score(lines[row], [references[row]]).score, 1)]
+                    for via, lines in outputs.items()
+                ],
             }
             for row in chosen
         ]

@@ -21,7 +21,9 @@ def headline(files: Files) -> Section:
                 cards.append({"value": f"{value:.1f}", "name": f"{title}, {name.format(first.values['protocol']['pivot'])}", "kind": kind})
         outputs = [cell["outputs"] for cell in first.cells if cell["kind"] == "zero-shot" and cell["outputs"]]
         if outputs and all(each["off_target"] is not None for each in outputs):
-            wrong, error = (f"{100 * mean(each[share] for each in outputs):.1f}\u00a0%" for share in ("off_target", "off_target_references"))
+            wrong, error = (
+                f"{100 * mean(each[share] for each in outputs):.1f}\u00a0%" for share in ("off_target", "off_target_references")
+            )
             cards.append({"value": wrong, "name": f"of zero-shot outputs in a wrong language (references: {error})", "kind": ""})
     if training:
         cards.append({"value": f"{training[-1]['step']:,}", "name": f"of {config.training.steps:,} updates", "kind": ""})

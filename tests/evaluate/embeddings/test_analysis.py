@@ -64,7 +64,9 @@ def test_a_language_finds_itself(run):
     folder = Path(run.config.data.folder)
     for language in ("en", "fr"):
         (folder / f"same.{language}").write_text("\n".join(TEXT["en"]))
-    settings = AnalysisSettings.model_validate({"test": [{"type": "text", "path": "same.{language}"}], "probe_sentences": 0, "map_sentences": 2})
+    settings = AnalysisSettings.model_validate(
+        {"test": [{"type": "text", "path": "same.{language}"}], "probe_sentences": 0, "map_sentences": 2}
+    )
     for matrix in analyse(run, translator, settings).retrieval.values():
         assert matrix.means("p@1") == {"supervised": 100} and matrix.means("xsim") == {"supervised": 0}
 
@@ -85,7 +87,11 @@ def test_the_same_views_as_of_translations(found, tmp_path):
     assert {"analysis.md", "analysis.json", "map.png", "heads.png", "retrieval.bridge.flat.csv", "retrieval.words.mean.p1.png"} <= names
     assert all(path.read_bytes().startswith(PNG) for path in tmp_path.glob("*.png"))
     rows = list(csv.DictReader((tmp_path / "retrieval.bridge.flat.csv").read_text().splitlines()))
-    assert len(rows) == 6 and float(rows[0]["p@1"]) == found.retrieval["bridge.flat"].cells[next(iter(found.retrieval["bridge.flat"].cells))].scores["p@1"].value
+    assert (
+        len(rows) == 6
+        and float(rows[0]["p@1"])
+        == found.retrieval["bridge.flat"].cells[next(iter(found.retrieval["bridge.flat"].cells))].scores["p@1"].value
+    )
     page = (tmp_path / "analysis.md").read_text()
     for part in ("zero-shot† P@1", "mine (5)", "long or short, de (20)", "xSIM error", "2 heads", "score:ratio|k:4|n:5"):
         assert part in page
@@ -100,12 +106,16 @@ def test_where_all_pairs_are_equally_alike_there_is_no_correlation(run, tmp_path
     """Blank sentences are as far from each other as from anything, and JSON has no word for what is no number."""
     (Path(run.config.data.folder) / "blank.tsv").write_text("\tes regnet\t1\n\tEin Hund\t2\n")
     similarity = [{"name": "blank", "languages": ["en", "de"], "path": "blank.tsv"}]
-    settings = AnalysisSettings.model_validate({"similarity": similarity, "representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2})
+    settings = AnalysisSettings.model_validate(
+        {"similarity": similarity, "representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2}
+    )
     found = analyse(run, tiny_translator(run), settings)
     save(found, tmp_path)
     one, = json.loads((tmp_path / "analysis.json").read_text(), parse_constant=pytest.fail)["similarity"]["bridge.mean"]
     assert one["pearson"] is one["spearman"] is None
-    assert "| bridge.mean | – / – |" in (tmp_path / "analysis.md").read_text() and "| bridge.mean | run | 8 | – |" in comparison({"run": found})
+    assert "| bridge.mean | – / – |" in (tmp_path / "analysis.md").read_text() and "| bridge.mean | run | 8 | – |" in comparison(
+        {"run": found}
+    )
 
 
 def test_without_a_bridge_the_rest_is_measured(tmp_path):

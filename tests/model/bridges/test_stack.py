@@ -27,7 +27,12 @@ def read(bridge):
 
 @pytest.mark.parametrize(
     ("bridges", "fixed"),
-    [([TRANSFORMER], False), (["none", TRANSFORMER], False), ([TRANSFORMER, "mean"], True), ([{**ATTENTION, "heads": 3}, TRANSFORMER], True)],
+    [
+        ([TRANSFORMER], False),
+        (["none", TRANSFORMER], False),
+        ([TRANSFORMER, "mean"], True),
+        ([{**ATTENTION, "heads": 3}, TRANSFORMER], True),
+    ],
 )
 def test_is_of_fixed_size_when_any_of_it_is(bridges, fixed):
     bridge = stack(*bridges)

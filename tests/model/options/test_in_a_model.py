@@ -33,7 +33,11 @@ def test_languages_that_share_an_encoder_share_its_options():
     sharing = SharingConfig(encoder={"west": ["de", "en"]})
     pairs = [LanguagePair("de", "en"), LanguagePair("en", "de")]
     model = TranslationModel(
-        tiny_config(options={"encoder": [ROLES]}), vocabulary_sizes={"de": VOCABULARY, "en": VOCABULARY}, pairs=pairs, seed=1, sharing=sharing
+        tiny_config(options={"encoder": [ROLES]}),
+        vocabulary_sizes={"de": VOCABULARY, "en": VOCABULARY},
+        pairs=pairs,
+        seed=1,
+        sharing=sharing,
     )
     assert model.encoders["de"].options is model.encoders["en"].options
     names = model.component_parameters()
@@ -67,7 +71,10 @@ def test_each_role_begins_as_a_matrix_of_its_own_size_does():
         ({"options": {"encoder": ["rolls"]}}, "no type named 'rolls'. Did you mean 'roles'?"),
         ({"options": {"decoder": ["latent_graph"]}}, "decoder: latent_graph cannot be put on a decoder, only on the other side"),
         ({"options": {"encoder": [ROLES, ROLES]}}, "encoder: roles named twice; once is enough"),
-        ({"options": {"encoder": [{"type": "roles", "context_size": 7}]}}, "context_size 7 cannot be shared by two directions; use an even number"),
+        (
+            {"options": {"encoder": [{"type": "roles", "context_size": 7}]}},
+            "context_size 7 cannot be shared by two directions; use an even number",
+        ),
         ({"options": {"encoder": [{"type": "roles", "width": 4}]}}, "width 4 has no middle word; use an odd number"),
         ({"options": {"encoder": [{"type": "latent_graph", "hidden_size": 7}]}}, "hidden_size 7 cannot be shared by two directions"),
     ],
@@ -79,6 +86,8 @@ def test_mistakes_are_sentences(tmp_path, model, sentence):
 
 
 def test_languages_cannot_share_what_has_different_options(tmp_path):
-    settings = tiny_settings(tmp_path, model={"languages": {"de": {"options": {"encoder": [ROLES]}}}}, sharing={"encoder": {"west": ["de", "en"]}})
+    settings = tiny_settings(
+        tmp_path, model={"languages": {"de": {"options": {"encoder": [ROLES]}}}}, sharing={"encoder": {"west": ["de", "en"]}}
+    )
     with pytest.raises(ConfigError, match="sharing.encoder: en and de cannot share while model.options.encoder differs between them"):
         check_config(settings, where="tiny")

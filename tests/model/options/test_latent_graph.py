@@ -85,7 +85,8 @@ def test_near_temperature_0_every_word_has_one_head():
 
 
 def test_samples_follow_the_potentials():
-    """Of a Concrete sample the largest entry is the choice, with the probability of the softmax, at any temperature (Maddison et al., prop. 1b)."""
+    """Of a Concrete sample the largest entry is the choice, with the probability of the softmax, at any temperature (Maddison et al.,
+    prop. 1b)."""
     latent, (embedded, mask) = option().train(), words(4)
     for parameter in (latent.keys.weight, latent.queries.weight):
         torch.nn.init.normal_(parameter, std=0.3)

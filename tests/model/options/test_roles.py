@@ -102,7 +102,9 @@ def test_the_fast_path_of_one_role_equals_the_formula():
     torch.manual_seed(0)
     chosen, embedded, matrices = torch.randint(0, ROLES, (4, 7)), torch.randn(4, 7, SIZE), torch.randn(ROLES * SIZE, SIZE)
     onehot = torch.nn.functional.one_hot(chosen, ROLES).float()
-    expected = torch.stack([matrices.view(ROLES, SIZE, SIZE)[role].T @ word for role, word in zip(chosen.flatten(), embedded.flatten(0, 1))])
+    expected = torch.stack(
+        [matrices.view(ROLES, SIZE, SIZE)[role].T @ word for role, word in zip(chosen.flatten(), embedded.flatten(0, 1))]
+    )
     for sparse in (True, False):
         assert close(combine(onehot, embedded, matrices, sparse=sparse).flatten(0, 1), expected)
 
