@@ -6,6 +6,8 @@ through memory. Here each step only keeps what it read and what came back, and o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -14,34 +16,34 @@ from polyglot.layers.linear import LaidOut
 
 
 class DeferredLinear:
-    """x -> W x + b for many x, one after the other."""
+    """x -> W x + b for many x, one after the other; W may be given in parts that stand side by side, [W_1 W_2 …]."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        """weight (O, I), bias (O) or none"""
-        self.matrix = _Matrix(weight, bias)
+    def __init__(self, *parts: Tensor, bias: Tensor | None = None) -> None:
+        """parts: each (O, I_p), of a matrix (O, I). bias (O) or none"""
+        self.matrix = _Matrix(parts, bias)
         # Every step depends on the ticket and the ticket on the matrix: autograd comes back to it when all steps are done.
-        self.ticket = _Collect.apply(weight, bias, self.matrix) if torch.is_grad_enabled() else None
+        self.ticket = _Collect.apply(self.matrix, bias, *parts) if torch.is_grad_enabled() else None
 
-    def __call__(self, inputs: Tensor) -> Tensor:
-        """inputs (N, I) -> (N, O)"""
-        return self.matrix.product(inputs) if self.ticket is None else _Step.apply(inputs, self.ticket, self.matrix)
+    def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
+        """inputs (N, I), plus (N, O) that is added -> (N, O)"""
+        return self.matrix.product(inputs, plus) if self.ticket is None else _Step.apply(inputs, plus, self.ticket, self.matrix)
 
 
 class _Matrix:
     """What the steps share. It does not know the ticket: a circle would keep it alive long after its step."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        device = weight.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
-        self.dtype, weight = dtype, weight.detach().to(dtype)
-        self.there = LaidOut(weight, None if bias is None else bias.detach().to(dtype))
+    def __init__(self, parts: Sequence[Tensor], bias: Tensor | None) -> None:
+        device, weight = parts[0].device.type, parts[0].detach() if len(parts) == 1 else torch.cat([part.detach() for part in parts], dim=1)
+        self.dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+        weight = weight.to(self.dtype)
+        self.there = LaidOut(weight, None if bias is None else bias.detach().to(self.dtype))
         self.back = LaidOut(weight.t()) if torch.is_grad_enabled() else None
         self.inputs: list[Tensor] = []
         self.gradients: list[Tensor] = []
         self.backward_pass = -1
 
-    def product(self, inputs: Tensor) -> Tensor:
-        return self.there(inputs.to(self.dtype))
+    def product(self, inputs: Tensor, plus: Tensor | None) -> Tensor:
+        return self.there(inputs.to(self.dtype), plus=None if plus is None else plus.to(self.dtype))
 
     def keep(self, inputs: Tensor, gradient: Tensor) -> None:
         """Keep a step for the one product, and forget what a backward pass left that never came to the matrix."""
@@ -59,27 +61,27 @@ class _Matrix:
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, inputs: Tensor, ticket: Tensor, matrix: _Matrix) -> Tensor:  # noqa: ANN001
-        ctx.matrix = matrix
+    def forward(ctx, inputs: Tensor, plus: Tensor | None, ticket: Tensor, matrix: _Matrix) -> Tensor:  # noqa: ANN001
+        ctx.matrix, ctx.plus = matrix, plus is not None
         ctx.save_for_backward(inputs)
-        return matrix.product(inputs)
+        return matrix.product(inputs, plus)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, None]:  # noqa: ANN001
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
         ctx.matrix.keep(*ctx.saved_tensors, gradient)
-        return ctx.matrix.back(gradient), gradient.new_zeros(()), None
+        return ctx.matrix.back(gradient), gradient if ctx.plus else None, gradient.new_zeros(()), None
 
 
 class _Collect(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, weight: Tensor, bias: Tensor | None, matrix: _Matrix) -> Tensor:  # noqa: ANN001
-        ctx.matrix, ctx.bias_dtype = matrix, None if bias is None else bias.dtype
-        return weight.new_zeros(())
+    def forward(ctx, matrix: _Matrix, bias: Tensor | None, *parts: Tensor) -> Tensor:  # noqa: ANN001
+        ctx.matrix, ctx.bias_dtype, ctx.widths = matrix, None if bias is None else bias.dtype, [part.shape[1] for part in parts]
+        return parts[0].new_zeros(())
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
         inputs, gradients = ctx.matrix.collect()
         bias = None if ctx.bias_dtype is None else gradients.sum(dim=0, dtype=ctx.bias_dtype)
-        return gradients.t() @ inputs.to(gradients.dtype), bias, None
+        return None, bias, *(gradients.t() @ part for part in inputs.to(gradients.dtype).split(ctx.widths, dim=1))

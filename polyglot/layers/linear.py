@@ -35,9 +35,12 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     return _Linear.apply(inputs, weight, bias)
 
 
-def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The same for tensors of one type, outside of autograd and autocast."""
-    return _multiply(inputs, weight, bias) if _fits(inputs, weight) else functional.linear(inputs, weight, bias)
+def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None) -> Tensor:
+    """The same for tensors of one type, outside of autograd and autocast; `plus` (..., O) is added."""
+    if _fits(inputs, weight):
+        return _multiply(inputs, weight, bias, plus=plus)
+    outputs = functional.linear(inputs, weight, bias)
+    return outputs if plus is None else outputs + plus
 
 
 class LaidOut:
@@ -47,18 +50,15 @@ class LaidOut:
         """weight (O, I), bias (O) or none, of one type. activation: of the product, on the way to memory where oneDNN computes it"""
         self.bias, self.activation = bias, activation
         self.onednn = _fits(weight, weight)
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS) if self.onednn else weight.contiguous()
+        self.weight = _laid_out(weight) if self.onednn else weight.contiguous()
 
     def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
         """inputs (..., I), plus (..., O) that is added, where there is no activation -> (..., O)"""
         assert plus is None or self.activation == "none"
-        if self.onednn and plus is not None:
-            return torch.ops.mkldnn._linear_pointwise.binary(inputs.contiguous(), plus.contiguous(), self.weight, self.bias, "add")
         if self.onednn:
-            return _multiply(inputs, self.weight, self.bias, self.activation)
-        outputs = functional.linear(inputs, self.weight, self.bias)
-        outputs = outputs if self.activation == "none" else getattr(functional, self.activation)(outputs)
-        return outputs if plus is None else outputs + plus
+            return _multiply(inputs, self.weight, self.bias, activation=self.activation, plus=plus)
+        outputs = product(inputs, self.weight, self.bias, plus=plus)
+        return outputs if self.activation == "none" else getattr(functional, self.activation)(outputs)
 
 
 class RowsOfSentences:
@@ -95,10 +95,18 @@ def _fits(inputs: Tensor, weight: Tensor) -> bool:
     return ONEDNN and inputs.device.type == "cpu" and inputs.dtype == weight.dtype == torch.float32 and inputs.numel() > 0
 
 
-def _multiply(inputs: Tensor, weight: Tensor, bias: Tensor | None, activation: Activation = "none") -> Tensor:
+def _laid_out(weight: Tensor) -> Tensor:
+    return torch.ops.mkldnn._reorder_linear_weight(weight if weight.t().is_contiguous() else weight.contiguous(), ROWS)
+
+
+def _multiply(
+    inputs: Tensor, weight: Tensor, bias: Tensor | None, *, activation: Activation = "none", plus: Tensor | None = None
+) -> Tensor:
     if not weight.is_mkldnn and not weight.t().is_contiguous():
         weight = weight.contiguous()  # a slice of a matrix would be multiplied number by number
     bias = None if bias is None else bias.contiguous()  # its strides would be overlooked
+    if plus is not None:
+        return torch.ops.mkldnn._linear_pointwise.binary(inputs.contiguous(), plus.contiguous(), weight, bias, "add")
     return torch.ops.mkldnn._linear_pointwise(inputs.contiguous(), weight, bias, activation, [], "none")
 
 

@@ -46,5 +46,19 @@ def flip_sentences(states: Tensor, mask: Tensor) -> Tensor:
     """Reverse each sentence within its own length; padding stays at the end. states (B, S, D), mask (B, S)."""
     positions = torch.arange(mask.shape[1], device=mask.device)
     last = mask.sum(dim=1, keepdim=True) - 1
-    index = torch.where(mask, last - positions, positions)
-    return states.gather(1, index.unsqueeze(-1).expand_as(states))
+    places = torch.where(mask, last - positions, positions)
+    rows = places + mask.shape[1] * torch.arange(len(mask), device=mask.device).unsqueeze(1)
+    return _Rearranged.apply(states, rows.flatten())
+
+
+class _Rearranged(torch.autograd.Function):
+    """Rows in another order, one that done twice is the first again: the way back of a selection would be a sum over rows."""
+
+    @staticmethod
+    def forward(ctx, states: Tensor, rows: Tensor) -> Tensor:  # noqa: ANN001
+        ctx.save_for_backward(rows)
+        return states.flatten(0, 1).index_select(0, rows).view(states.shape)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ANN001
+        return _Rearranged.apply(gradient, *ctx.saved_tensors), None

@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from polyglot.layers.deferred import DeferredLinear
-from polyglot.layers.dropout import dropout
+from polyglot.layers.dropout import StepDropout, dropout
+from polyglot.layers.linear import LaidOut, linear
 from polyglot.layers.masks import flip_sentences
 from polyglot.registry import ComponentConfig
 
@@ -116,15 +117,16 @@ class Stepper:
     def __init__(self, recurrence: nn.LSTM | nn.GRU, *, word_size: int) -> None:
         """word_size: E, the first numbers of an input of the first layer; others may follow them."""
         self.lstm = isinstance(recurrence, nn.LSTM)
-        self.dropout = recurrence.dropout if recurrence.training else 0.0
+        self.dropout = StepDropout(recurrence.dropout if recurrence.training else 0.0)
         (input_weight, *others), *above = recurrence.all_weights
-        self.words = DeferredLinear(input_weight[:, :word_size])
-        self.layers = [self._layer(input_weight[:, word_size:], *others), *(self._layer(*weights) for weights in above)]
+        self.words, rest = input_weight.split([word_size, input_weight.shape[1] - word_size], dim=1)
+        self.laid_out = None if torch.is_grad_enabled() else LaidOut(self.words)
+        self.layers = [self._layer(rest, *others), *(self._layer(*weights) for weights in above)]
 
     def _layer(self, input_weight: Tensor, state_weight: Tensor, input_bias: Tensor, state_bias: Tensor) -> tuple[DeferredLinear, ...]:
         if self.lstm:
-            return (DeferredLinear(torch.cat([input_weight, state_weight], dim=1), input_bias + state_bias),)
-        return DeferredLinear(input_weight, input_bias), DeferredLinear(state_weight, state_bias)
+            return (DeferredLinear(input_weight, state_weight, bias=input_bias + state_bias),)
+        return DeferredLinear(input_weight, bias=input_bias), DeferredLinear(state_weight, bias=state_bias)
 
     def start(self, initial: Tensor) -> LayerStates:
         """The same s₀ for every layer, as `start_state` has it. initial (N, D)"""
@@ -132,36 +134,30 @@ class Stepper:
 
     def read(self, words: Tensor) -> Tensor:
         """What the gates of the first layer take from words. words (..., E) -> (..., 4·D), or 3·D of a GRU"""
-        return self.words(words.flatten(0, -2)).unflatten(0, words.shape[:-1])
+        return self.laid_out(words) if self.laid_out else linear(words, self.words)
 
     def __call__(self, read: Tensor, others: Tensor, state: LayerStates) -> tuple[Tensor, LayerStates]:
         """read (N, ·) of one word each, others (N, I - E) -> outputs (N, D) and the next state"""
         below, after = others, []
         for number, (weights, before) in enumerate(zip(self.layers, state)):
             if number:
-                below, read = dropout(below, self.dropout), None
-            after.append(self._lstm(below, read, *weights, *before) if self.lstm else self._gru(below, read, *weights, *before))
+                below, read = self.dropout(below), None
+            after.append((_lstm if self.lstm else _gru)(below, read, *weights, *before))
             below = after[-1][0]
         return below, tuple(after)
 
-    @staticmethod
-    def _lstm(inputs: Tensor, read: Tensor | None, gates: DeferredLinear, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        keep, forget, new, show = _sum(gates(torch.cat([inputs, hidden], dim=1)), read).chunk(4, dim=1)
-        cell = forget.sigmoid() * cell + keep.sigmoid() * tanh(new)
-        return show.sigmoid() * tanh(cell), cell
 
-    @staticmethod
-    def _gru(
-        inputs: Tensor, read: Tensor | None, input_gates: DeferredLinear, state_gates: DeferredLinear, hidden: Tensor
-    ) -> tuple[Tensor]:
-        reset, update, new = _sum(input_gates(inputs), read).chunk(3, dim=1)
-        reset_state, update_state, new_state = state_gates(hidden).chunk(3, dim=1)
-        new = tanh(new + (reset + reset_state).sigmoid() * new_state)
-        return (new + (update + update_state).sigmoid() * (hidden - new),)
+def _lstm(inputs: Tensor, read: Tensor | None, gates: DeferredLinear, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    keep, forget, new, show = gates(torch.cat([inputs, hidden], dim=1), plus=read).chunk(4, dim=1)
+    cell = forget.sigmoid() * cell + keep.sigmoid() * tanh(new)
+    return show.sigmoid() * tanh(cell), cell
 
 
-def _sum(gates: Tensor, read: Tensor | None) -> Tensor:
-    return gates if read is None else gates + read
+def _gru(inputs: Tensor, read: Tensor | None, input_gates: DeferredLinear, state_gates: DeferredLinear, hidden: Tensor) -> tuple[Tensor]:
+    reset, update, new = input_gates(inputs, plus=read).chunk(3, dim=1)
+    reset_state, update_state, new_state = state_gates(hidden).chunk(3, dim=1)
+    new = tanh(new + (reset + reset_state).sigmoid() * new_state)
+    return (new + (update + update_state).sigmoid() * (hidden - new),)
 
 
 def tanh(states: Tensor) -> Tensor:

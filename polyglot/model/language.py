@@ -164,9 +164,9 @@ class LanguageDecoder(nn.Module):
         options = tuple(option.start(memory) for option in placed(self.options, "embedding"))
         weight, bias = self.output.weight, self.output.bias
         if words is None:
-            output = DeferredLinear(weight, bias)
+            output = DeferredLinear(weight, bias=bias)
         elif words.dim() == 1:
-            output = DeferredLinear(weight.index_select(0, words), bias.index_select(0, words))
+            output = DeferredLinear(weight.index_select(0, words), bias=bias.index_select(0, words))
         else:
             output = RowsOfSentences(weight, bias, words)
         return LanguageState(self.body.start(memory), output, options)

@@ -17,7 +17,7 @@ def leaves(dtype=torch.double):
 
 
 def steps(weight, bias, one, other):
-    linear = DeferredLinear(weight, bias)
+    linear = DeferredLinear(weight, bias=bias)
     return linear(one) + linear(linear(other)[:, :3].tanh()) * linear(one)
 
 
@@ -28,7 +28,20 @@ def test_values_and_gradients_are_those_of_the_plain_products(biased):
     whole = steps if biased else lambda weight, one, other: steps(weight, None, one, other)
     assert torch.autograd.gradcheck(whole, given)
     first = one @ weight.t() + (bias if biased else 0)
-    assert torch.allclose(DeferredLinear(weight, bias if biased else None)(one), first)
+    assert torch.allclose(DeferredLinear(weight, bias=bias if biased else None)(one), first)
+
+
+def test_parts_side_by_side_are_one_matrix_and_get_a_gradient_each():
+    weight, bias, one, other = leaves()
+    parts = tuple(part.detach().clone().requires_grad_() for part in weight.split([1, 2], dim=1))
+
+    def stepped(left, right, bias, one, other):
+        linear = DeferredLinear(left, right, bias=bias)
+        return linear(one, plus=linear(other)) * linear(other)
+
+    assert torch.autograd.gradcheck(stepped, (*parts, bias, one, other))
+    whole = DeferredLinear(weight, bias=bias)
+    assert torch.allclose(stepped(*parts, bias, one, other), (whole(one) + whole(other)) * whole(other))
 
 
 def test_half_precision_is_near():
@@ -50,7 +63,7 @@ def test_nothing_lives_longer_than_its_step():
     gc.disable()
     try:
         weight, bias, one, _ = leaves()
-        linear = DeferredLinear(weight, bias)
+        linear = DeferredLinear(weight, bias=bias)
         left = weakref.ref(linear.matrix)
         linear(one).sum().backward()
         del linear

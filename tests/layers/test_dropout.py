@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from polyglot.layers.dropout import Dropout
+from polyglot.layers.dropout import Dropout, StepDropout
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.9])
@@ -36,3 +36,19 @@ def test_nothing_happens_outside_training():
     states = torch.randn(10)
     assert Dropout(0.5).eval()(states) is states
     assert Dropout(0.0)(states) is states
+
+
+def test_steps_drop_their_share_each_in_its_own_way():
+    torch.manual_seed(0)
+    steps = StepDropout(0.3)
+    outs = torch.stack([steps(torch.ones(50, 80)) for _ in range(40)])  # more than are drawn at once
+    assert (outs == 0).float().mean().item() == pytest.approx(0.3, abs=0.01)
+    assert outs.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    assert len({out.flatten().numpy().tobytes() for out in outs}) == len(outs)
+    torch.manual_seed(0)
+    assert torch.equal(StepDropout(0.3)(torch.ones(50, 80)), outs[0])
+
+
+def test_steps_without_dropout_are_left_alone():
+    states = torch.randn(10)
+    assert StepDropout(0.0)(states) is states

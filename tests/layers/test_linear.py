@@ -21,7 +21,7 @@ def onednn(request, monkeypatch):
     called = []
     multiply = room._multiply
     monkeypatch.setattr(room, "ONEDNN", request.param and room.ONEDNN)
-    monkeypatch.setattr(room, "_multiply", lambda *given: called.append(given) or multiply(*given))
+    monkeypatch.setattr(room, "_multiply", lambda *given, **named: called.append(given) or multiply(*given, **named))
     return request.param, called
 
 

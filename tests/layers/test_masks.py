@@ -47,3 +47,8 @@ def test_flip_keeps_padding_at_the_end_and_undoes_itself():
     flipped = flip_sentences(states, mask)
     assert flipped.squeeze(-1).tolist() == [[3, 2, 1], [5, 4, 0]]
     assert torch.equal(flip_sentences(flipped, mask), states)
+
+
+def test_gradients_are_flipped_back():
+    mask = torch.tensor([[True, True, True], [True, True, False], [False, False, False]])
+    assert torch.autograd.gradcheck(lambda states: flip_sentences(states, mask), torch.randn(3, 3, 2, dtype=torch.double, requires_grad=True))

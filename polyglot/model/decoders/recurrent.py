@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from polyglot.layers.attention import Attention
 from polyglot.layers.deferred import DeferredLinear
-from polyglot.layers.dropout import Dropout
+from polyglot.layers.dropout import Dropout, StepDropout
 from polyglot.layers.linear import Linear, linear
 from polyglot.layers.recurrent import KINDS, LayerStates, RecurrentDecoderConfig, Stepper, run, start_state, tanh
 from polyglot.model.decoders.base import DECODERS, Decoder
@@ -23,6 +23,7 @@ class DecodingState(NamedTuple):
     """the recurrence, with its matrices laid out once for many steps"""
     combine: DeferredLinear
     """(D, D): the half of the combining matrix that meets the outputs"""
+    dropout: StepDropout
     keys: Tensor
     values: Tensor
     """of the attention, each (B, K, ·), computed once a sentence"""
@@ -79,6 +80,7 @@ class RecurrentDecoder(Decoder):
         return DecodingState(
             stepper,
             combine=DeferredLinear(self._combine_outputs),
+            dropout=StepDropout(self.dropout.share if self.training else 0.0),
             keys=self.attention.keys(memory.states),
             values=self._values(memory),
             recurrence=stepper.start(initial),
@@ -93,7 +95,7 @@ class RecurrentDecoder(Decoder):
         # The hypotheses of a sentence are so many queries to its one memory.
         queries = outputs.unflatten(0, (len(state.keys), -1))
         contexts, _ = self.attention(queries, state.keys, state.values, memory.mask)
-        output = self.dropout(tanh(contexts.flatten(0, 1) + state.combine(outputs)))
+        output = state.dropout(tanh(state.combine(outputs, plus=contexts.flatten(0, 1))))
         return output, state._replace(recurrence=recurrence, feed=output if self.input_feeding else output[:, :0])
 
     def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
