@@ -206,11 +206,12 @@ def outputs_table(matrix: Matrix) -> Table:
 def plain_table(head: str, *columns: str) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     result = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     result.add_column(head, style="bold")
     for column in columns:
-        result.add_column(column, justify="right", overflow="fold")
+        result.add_column(Text(column), justify="right", overflow="fold")  # the name of a run may look like rich's markup
     return result
 
 
