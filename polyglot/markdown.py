@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 def as_it_is(text: str) -> str:
     """One line that Markdown shows as it was written: nothing in it is a tag, a link or emphasis.
 
-    A pipe, and an underscore between letters, mean nothing outside of a table; `table` sees to its own.
+    An underscore between letters and `<` before a space mean nothing, nor does a pipe outside of a table, which sees to its own.
     """
-    return re.sub(r"([\\`*\[\]<>&#~]|(?<!\w)_|_(?!\w))", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*\[\]>&#~]|<(?!\s)|(?<!\w)_|_(?!\w))", r"\\\1", " ".join(text.split()))
 
 
 def code(text: str) -> str:

@@ -25,7 +25,7 @@ def test_several_lines_become_one() -> None:
 
 
 def test_what_means_nothing_is_left_alone() -> None:
-    assert as_it_is("test_2016_flickr.en.gz, 31.4 ± 0.2 (de → fr)") == "test_2016_flickr.en.gz, 31.4 ± 0.2 (de → fr)"
+    assert as_it_is("test_2016_flickr.en.gz, p < 0.05, 31.4 ± 0.2 (de → fr)") == "test_2016_flickr.en.gz, p < 0.05, 31.4 ± 0.2 (de → fr)"
 
 
 @pytest.mark.parametrize("text", ["key", '"a|b"', "a `tick`", "``two``"])

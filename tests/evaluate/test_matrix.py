@@ -257,7 +257,7 @@ def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() ->
     [(["cased", "paper"], "bleu-paper"), (["cased", "lowercased", "tokenised"], "bleu-tokenised"), (["cased"], "bleu")],
 )
 def test_a_paper_stands_beside_the_nearest_condition(conditions: list[str], measure: str) -> None:
-    assert str(views.beside_paper(matrix(reference=REFERENCE, conditions=conditions))) == measure
+    assert str(views.nearest_to_papers(matrix(conditions=conditions).measures)) == measure
 
 
 def test_of_errors_the_fewest_are_the_darkest() -> None:

@@ -40,8 +40,7 @@ class SystemConfig(ComponentConfig):
     """A configuration, as `polyglot train` takes it; it is trained once for each seed."""
     set: list[str] = []
     """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the
-    folder of the
-    experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
+    folder of the experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
     seeds: list[int] | None = Field(None, min_length=1)
     """Seeds; by default those of the experiment."""
     run: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = []
