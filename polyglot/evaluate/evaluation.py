@@ -12,7 +12,7 @@ from typing import Any
 import sacrebleu
 import torch
 
-from polyglot.errors import ConfigError
+from polyglot.errors import ConfigError, counted
 from polyglot.evaluate.comet import Comet
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.heldout import HeldOut
@@ -246,12 +246,8 @@ def machine(device: torch.device) -> str:
     """What translated, in words: processors, threads, accelerator."""
     about = Path("/proc/cpuinfo")  # Linux; elsewhere the architecture has to do
     named = re.search(r"model name\s*: (.+)", about.read_text(encoding="utf-8", errors="replace")) if about.is_file() else None
-    threads = torch.get_num_threads()
-    words = [
-        platform.system(),
-        f"{os.cpu_count()} cores {named[1] if named else platform.machine()}",
-        "1 thread" if threads == 1 else f"{threads} threads",
-    ]
+    cores, threads = counted(os.cpu_count() or 1, "core"), counted(torch.get_num_threads(), "thread")
+    words = [platform.system(), f"{cores} {named[1] if named else platform.machine()}", threads]
     if device.type == "cuda":
         words.append(torch.cuda.get_device_name(device))
     elif device.type != "cpu":

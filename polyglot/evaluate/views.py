@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from polyglot.errors import counted
 from polyglot.evaluate.conditions import RETRIEVAL, TITLES, Measure
 from polyglot.task import LanguagePair
 
@@ -163,7 +164,7 @@ def table(matrix: Matrix, measure: Measure | str) -> Table:
         pairs = [LanguagePair(source, target) for target in grid.languages]
         scores.add_row(source, *(Text(grid.shown(pair), style=STYLES.get(grid.kinds.get(pair, ""), "")) for pair in pairs))
     means = [
-        Text(f"{SIGNS[kind].format(kind)} {value:.1f} ({_cells(count)})", style=STYLES[kind])
+        Text(f"{SIGNS[kind].format(kind)} {value:.1f} ({counted(count, 'cell')})", style=STYLES[kind])
         for kind, value, count in (*grid.means(), *pivot_grid(matrix, measure).means())
     ]
     key = KEY + (f" · {PIVOT_KEY}" if matrix.pivots else "")
@@ -226,7 +227,3 @@ def page(title: str, body: Table, *lines: object) -> Table:
     for line in lines:
         result.add_row(line if isinstance(line, Text) else Text(str(line), style="dim", overflow="fold"))
     return result
-
-
-def _cells(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count} cells"

@@ -265,9 +265,9 @@ def test_the_spread_of_seeds_is_that_of_their_means() -> None:
 
 def test_names_of_systems_and_runs_stay_text_on_the_page(tmp_path: Path) -> None:
     odd, plain = system(ODD, {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)}), system("plain", {"de-fr": ("zero-shot", 9.0)})
-    odd = dataclasses.replace(odd, matrices=[dataclasses.replace(each, checkpoint={"run": ODD, "checkpoint": "best"}) for each in odd.matrices])
+    matrices = [dataclasses.replace(each, checkpoint={"run": ODD, "checkpoint": "best"}) for each in odd.matrices]
     reference = Reference.load("attention_bridge_english_centric_with_copies")
-    odd = dataclasses.replace(odd, reference=reference, settings={"a|b": '"`c`"'})
+    odd = dataclasses.replace(odd, matrices=matrices, reference=reference, settings={"a|b": '"`c`"'})
     save(Results(ODD, ODD, "systems", [odd, plain]), tmp_path)
     page = (tmp_path / "result.md").read_text(encoding="utf-8")
     shown = texts(page)

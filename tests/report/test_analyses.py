@@ -105,7 +105,8 @@ def test_what_another_version_wrote_or_damage_is_left_out_and_said(file: str, co
 
 def test_a_correlation_that_there_is_none_of_is_a_dash(run: Run, found: Analysis) -> None:
     place = run.path / "analysis" / "alike"
-    save(dataclasses.replace(found, similarity={name: [Correlations("alike", ("en", "en"), None, None, 2)] for name in found.retrieval}), place)
+    similarity = {name: [Correlations("alike", ("en", "en"), None, None, 2)] for name in found.retrieval}
+    save(dataclasses.replace(found, similarity=similarity), place)
     html = embeddings(Files(run)).body
     shutil.rmtree(place)
     assert '<th scope="col">alike</th>' in html and "<td>–</td>" in html

@@ -33,8 +33,8 @@ def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
         having = {name: one.heads for name, one in analyses.items() if one.heads}
         yield table(["run", "heads", "alike"], ([as_it_is(name), len(own.similarity), _shown(own.alike, 3)] for name, own in having.items()))
     tests = {name: "; ".join(next(iter(one.retrieval.values())).test) for name, one in analyses.items()}
-    same = len(set(tests.values())) == 1
-    yield "Test text: " + as_it_is(next(iter(tests.values())) if same else "; ".join(f"{name}: {test}" for name, test in tests.items()))
+    each = [f"{name}: {test}" for name, test in tests.items()]
+    yield "Test text: " + as_it_is(next(iter(tests.values())) if len(set(tests.values())) == 1 else "; ".join(each))
 
 
 def _rows(analyses: Mapping[str, Analysis], columns: Columns) -> str:

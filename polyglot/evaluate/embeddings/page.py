@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from polyglot.errors import CheckpointError
+from polyglot.errors import CheckpointError, counted
 from polyglot.evaluate.conditions import RETRIEVAL
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
@@ -111,7 +111,7 @@ def markdown(analysis: Analysis) -> str:
     if analysis.heads is not None:
         count, alike = len(analysis.heads.similarity), analysis.heads.alike
         said = "" if alike is None else f"; the mean cosine of the attention of two of them is {alike:.3f} (1: all the same, 0: apart)"
-        blocks += ["## Heads of the bridge", f"{count} {'head' if count == 1 else 'heads'}{said}."]
+        blocks += ["## Heads of the bridge", f"{counted(count, 'head')}{said}."]
     sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
     blocks += ["## Settings", listed({
         "test text": as_it_is("; ".join(matrix.test)),

@@ -168,7 +168,8 @@ def _beside(results: Results) -> str:
 def _origins(results: Results) -> Iterator[str]:
     for system in results.systems:
         if system.reference:
-            yield f"{_name(system)} stands beside {system.reference.source}: {code(system.reference.signature)}, {system.reference.test_set}; {system.reference.condition}"
+            theirs = system.reference
+            yield f"{_name(system)} stands beside {theirs.source}: {code(theirs.signature)}, {theirs.test_set}; {theirs.condition}"
     for line in dict.fromkeys(line for system in results.systems for line in signature_lines(system.matrices[0], results.measure)):
         yield f"ours: {code(line)}"
 

@@ -58,7 +58,7 @@ def test_names_of_runs_and_tests_stay_text(found: dict[str, Analysis]) -> None:
     asked |= {"probes": {name: [ProbeResult(ODD, "en", 50.0, 25.0, 8)] for name in one.retrieval}}
     one = dataclasses.replace(one, **asked)
     beside = comparison({ODD: one})
-    assert {ODD, f"{ODD}, en (25.0)"} <= set(texts(beside)) and texts(beside).count(ODD) == 3 * 2 + 1 + 1  # rows, heads, one head of a table
+    assert {ODD, f"{ODD}, en (25.0)"} <= set(texts(beside)) and texts(beside).count(ODD) == 3 * 2 + 1 + 1, "rows, heads of the bridge, one column"
     alone = markdown(one)
     assert {f"{ODD} (3)", f"{ODD}, en (8)"} <= set(texts(alone))
     assert not {"html_inline", "html_block", "em_open", "link_open"} & (marks(beside) | marks(alone))
