@@ -191,11 +191,12 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
         ("systems: {}", "systems: found {}"),
     ],
 )
-def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: str, folder: Path) -> None:
+def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: str, folder: Path, monkeypatch, capsys) -> None:
     (folder / "wrong.yaml").write_text(f"title: Wrong\n{text}\n")
     with pytest.raises((ConfigError, DataError)) as caught:
         carry_out(Experiment.load("wrong.yaml"), folder / "out", train=lambda arguments: pytest.fail("trained"))
     assert sentence in str(caught.value)
+    assert sentence in " ".join(Program(monkeypatch, capsys).refuses("experiment", "wrong.yaml", "--dry-run").split())
 
 
 @pytest.mark.parametrize("name", shipped.names("evaluation/experiments"))
