@@ -16,8 +16,7 @@ class ConfigError(PolyglotError):
     def __init__(self, problems: Iterable[str] | str, *, where: str = "") -> None:
         self.problems = [problems] if isinstance(problems, str) else list(problems)
         lines = self.problems if len(self.problems) == 1 and not where else [f"  {problem}" for problem in self.problems]
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        super().__init__("\n".join([f"{where}: {count}", *lines] if where else lines))
+        super().__init__("\n".join([f"{where}: {counted(len(self.problems), 'problem')}", *lines] if where else lines))
 
 
 class DataError(PolyglotError):
@@ -30,6 +29,11 @@ class CheckpointError(PolyglotError):
 
 class TrainingError(PolyglotError):
     """Training that cannot go on, such as a loss that is no longer a number."""
+
+
+def counted(count: int, one: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{count} {one}" if count == 1 else f"{count} {one}s"
 
 
 def few(names: Iterable[object], *, shown: int = 8) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union
 
 from pydantic import BaseModel, ValidationError
 
-from polyglot.errors import unknown_name
+from polyglot.errors import counted, unknown_name
 from polyglot.yaml_file import as_written
 
 Context = Mapping[str, Any]
@@ -30,8 +30,8 @@ EXPECTED: dict[str, Callable[[Context], str]] = {
     "greater_than_equal": lambda context: f"at least {_number(context['ge'])}",
     "less_than": lambda context: f"less than {_number(context['lt'])}",
     "less_than_equal": lambda context: f"at most {_number(context['le'])}",
-    "too_short": lambda context: f"at least {_items(context['min_length'])}",
-    "too_long": lambda context: f"at most {_items(context['max_length'])}",
+    "too_short": lambda context: f"at least {counted(context['min_length'], 'item')}",
+    "too_long": lambda context: f"at most {counted(context['max_length'], 'item')}",
 }
 """What would be right, for each of pydantic's kinds of a value that does not fit."""
 
@@ -77,10 +77,6 @@ def _sentence(location: Sequence[Any], parents: Sequence[Any], problem: Mapping[
 
 def _number(number: float) -> str:
     return f"{number:g}" if isinstance(number, float) else str(number)
-
-
-def _items(number: int) -> str:
-    return f"{number} item" if number == 1 else f"{number} items"
 
 
 def _place(location: Sequence[Any], model: type[BaseModel]) -> tuple[list[Any], list[Any]]:

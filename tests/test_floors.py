@@ -27,6 +27,7 @@ FLOORS = [
         "sharing",
         "checkpoint_names",
         "synced",
+        "markdown",
     },
     {"text", "layers", "batch", "distributed"},
     {"model", "data", "schedule", "optim"},

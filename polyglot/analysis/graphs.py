@@ -1,5 +1,4 @@
-"""Who is whose head in the latent graph of an encoder: the tables and the figure of Bastings et al., section 4, and true heads beside
-it."""
+"""Who is whose head in the latent graph of an encoder: tables and figure of Bastings et al., section 4, and true heads beside it."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polyglot.errors import CheckpointError
+from polyglot.markdown import as_it_is, table
 from polyglot.run import Run
 from polyglot.synced import replace_file
 
@@ -62,17 +63,13 @@ class Page:
 
     def markdown(self, files: Mapping[str, str] = {}) -> str:
         """files: of the pictures, by title; none are shown without."""
-        blocks = [f"# {self.title}"]
-        for table in self.tables:
-            blocks += [f"## {table.title}", *([table.note] if table.note else []), drawn(table)]
-        blocks += [f"![{title}]({file})" for title, file in files.items()]
+        blocks = [f"# {as_it_is(self.title)}"]
+        for one in self.tables:
+            blocks += [f"## {as_it_is(one.title)}", *([as_it_is(one.note)] if one.note else [])]
+            head = [as_it_is(cell) for cell in one.head]
+            blocks.append(table(head, ([as_it_is(cell) for cell in row] for row in one.rows), words=head))
+        blocks += [f"![{as_it_is(title)}]({file})" for title, file in files.items()]
         return "\n\n".join(blocks) + "\n"
-
-
-def drawn(table: Table) -> str:
-    """A table in Markdown."""
-    lines = [table.head, ["---"] * len(table.head), *table.rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 def file_name(word: str) -> str:

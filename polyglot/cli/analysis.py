@@ -80,8 +80,7 @@ def analyse(
 
     embeddings (the default): retrieval across languages, similarity, probes, a map; several runs are compared. roles: which words take
     which, and do they tell senses apart. graph: who is whose head. chart WORD: its neighbours, and their axes. heads: where the bridge
-    looks.
-    words: are the likeliest words those of the reference, what search among few keeps, which numbers and names are copied.
+    looks. words: are the likeliest words those of the reference, what search among few keeps, which numbers and names are copied.
     """
     runs, what, word = _understood(arguments)
     if side not in ("encoder", "decoder"):

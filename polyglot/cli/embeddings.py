@@ -36,7 +36,7 @@ def embed(
     from polyglot.embedding.ahead import behind
     from polyglot.embedding.files import format_of, vector_file
     from polyglot.embedding.lines import portions_of, portions_of_columns
-    from polyglot.errors import ConfigError, DataError
+    from polyglot.errors import ConfigError, DataError, counted
 
     if (language is None) == (language_column is None):
         raise ConfigError("embed: either --language for all sentences, or --language-column, is needed")
@@ -64,8 +64,8 @@ def embed(
                 bar.update(row, completed=done)
         if not done:
             raise DataError(f"{place}: the file is empty")
-    empty = f"; {blank} empty lines have vectors of zeros" if blank else ""
-    logger.info(f"{done} vectors of {size} {precision} numbers written to {output}{empty}")
+    empty = f"; {counted(blank, 'empty line')} with a vector of zeros" if blank else ""
+    logger.info(f"{counted(done, 'vector')} of {size} {precision} numbers written to {output}{empty}")
 
 
 @app.command(

@@ -142,13 +142,13 @@ def experiment(
 ) -> None:
     """Train what is missing of several runs, evaluate them alike, and write one result page; called again, it continues."""
     from polyglot.evaluate.experiments import Experiment, carry_out
-    from polyglot.evaluate.experiments.experiment import is_complete, members_of
+    from polyglot.evaluate.experiments.experiment import checked, is_complete
     from polyglot.evaluate.experiments.page import save
 
     settings = Experiment.load(file)
     folder = folder or Path("experiments") / Path(file).stem
     if dry_run:
-        for member in list(members_of(settings, folder)):
+        for member in checked(settings, folder):
             state = (
                 "as it is"
                 if member.config is None

@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from polyglot.errors import DataError
+from polyglot.errors import DataError, counted
 
 BLOCK = 1 << 24  # bytes read at once; also about what one chunk of a table holds
 PORTION = 1 << 11  # lines translated together: enough of similar length for full batches, few enough that the first are soon there
@@ -136,7 +136,7 @@ def tsv_rows(path: Path, columns: Mapping[str, int], *, header: bool) -> Iterato
         needed = max(columns.values())
         for number, row in enumerate(rows, start=done + skip + 1):
             if len(row) < needed:
-                raise DataError(f"{path}, line {number}: {_count(len(row), 'column')}, but column {needed} is needed; tabs separate them")
+                raise DataError(f"{path}, line {number}: {counted(len(row), 'column')}, but column {needed} is needed; tabs separate them")
         done += len(lines)
         yield {language: [row[column - 1] for row in rows] for language, column in columns.items()}
 
@@ -173,7 +173,3 @@ def _at(value: object, keys: list[str], *, place: str) -> str:
     if LONE_SURROGATE.search(value):
         raise DataError(f"{place}: {'.'.join(keys)!r} holds half a character (a lone surrogate), which is no text")
     return re.sub(r"[\r\n]+", " ", value)  # a sentence is one line, since it will be printed as one
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

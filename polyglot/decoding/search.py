@@ -42,6 +42,11 @@ class SearchConfig(ComponentConfig):
     like: Literal["opennmt"] | None = None
     """Search as another program does, for the same translations to the letter; for models that were taken over from it."""
 
+    def in_force(self) -> dict[str, Any]:
+        """The settings that a search was made with: those of a selection only where there is one."""
+        idle = {"select_by", "select_for"} if self.select is None else set()
+        return self.model_dump(exclude=idle, exclude_none=True)
+
     def limits(self, source_lengths: Tensor) -> Tensor:
         """The most pieces (B,) of a translation, for sources of so many pieces (B,)."""
         return ((source_lengths.cpu() * self.max_length_ratio).long() + self.max_length_extra).clamp(max=self.max_length)

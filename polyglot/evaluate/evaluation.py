@@ -12,7 +12,7 @@ from typing import Any
 import sacrebleu
 import torch
 
-from polyglot.errors import ConfigError
+from polyglot.errors import ConfigError, counted
 from polyglot.evaluate.comet import Comet
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.heldout import HeldOut
@@ -49,8 +49,7 @@ def evaluate(
 
     test_set: which one of a protocol that has several; by default the first.
     folder: where the matrix is to be saved. Each direction is written below it as soon as it is ready, all into one language together,
-    and is used
-    again if it was made from the same parameters, text and settings; an earlier matrix stays until this one is saved.
+    and is used again if it was made from the same parameters, text and settings; an earlier matrix stays until this one is saved.
     Every text and tokenizer is looked at before the first sentence is translated. Raises ConfigError, DataError and
     CheckpointError as sentences.
     """
@@ -79,7 +78,7 @@ def evaluate(
         pivots=by_pair(cell for cell in cells if cell.via is not None),
         trained=run.config.pairs,
         checkpoint=dict(translator.description),
-        search=work.search.model_dump(),
+        search=work.search.in_force(),
         protocol=protocol,
         test=[in_words(corpus) for corpus in corpora],
         test_set=test_set,
@@ -220,8 +219,7 @@ class _Work:
         return scores | ({"comet": self.comet.score(lines, references, sources)} if self.comet else {})
 
     def _keys(self, pair: LanguagePair, via: str | None) -> Mapping[str, str]:
-        """Hashes of all that the hypotheses of a direction depend on, and of all that its scores do; empty where the parameters have
-        none."""
+        """Hashes of all that the hypotheses of a direction depend on, and its scores; empty where the parameters have none."""
         sources, references = self._lines(pair)
         parameters = self.translator.description.get("sha256")
         if parameters is None:
@@ -248,7 +246,8 @@ def machine(device: torch.device) -> str:
     """What translated, in words: processors, threads, accelerator."""
     about = Path("/proc/cpuinfo")  # Linux; elsewhere the architecture has to do
     named = re.search(r"model name\s*: (.+)", about.read_text(encoding="utf-8", errors="replace")) if about.is_file() else None
-    words = [platform.system(), f"{os.cpu_count()} cores {named[1] if named else platform.machine()}", f"{torch.get_num_threads()} threads"]
+    cores, threads = counted(os.cpu_count() or 1, "core"), counted(torch.get_num_threads(), "thread")
+    words = [platform.system(), f"{cores} {named[1] if named else platform.machine()}", threads]
     if device.type == "cuda":
         words.append(torch.cuda.get_device_name(device))
     elif device.type != "cpu":

@@ -61,7 +61,7 @@ class Matrix:
     checkpoint: Mapping[str, Any]
     """run, checkpoint and steps that the parameters came from, and a hash of them"""
     search: Mapping[str, Any]
-    """how translations were searched for, every setting"""
+    """how translations were searched for, every setting that was in force"""
     protocol: Protocol
     test: Sequence[str]
     """the test corpora in words"""

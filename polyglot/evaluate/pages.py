@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv as csv_file
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from statistics import mean
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from polyglot.evaluate.views import (
     shown_shares,
     signature_lines,
 )
+from polyglot.markdown import as_it_is, code, listed, table
 from polyglot.task import LanguagePair
 
 if TYPE_CHECKING:
@@ -47,11 +48,11 @@ def csv(matrix: Matrix) -> str:
 def markdown(matrix: Matrix) -> str:
     """A page: a table for each measure, the paper's beside it, what is wrong with the outputs, and all that must be known to repeat it."""
     keys = [KEY, PIVOT_KEY] if matrix.pivots else [KEY]
-    blocks = [f"# Translation matrix: {heading(matrix)}", f"Rows are sources, columns are targets. {' · '.join(keys)}."]
+    blocks = [f"# Translation matrix: {as_it_is(heading(matrix))}", f"Rows are sources, columns are targets. {' · '.join(keys)}."]
     for measure in matrix.measures:
         grid, hops = grid_of(matrix, measure), pivot_grid(matrix, measure)
         blocks += [f"## {grid.title}", grid_table(grid), means_table(grid, hops), language_means(grid, hops)]
-        blocks += ["\n".join(f"- signature: `{line}`" for line in signature_lines(matrix, measure))]
+        blocks += ["\n".join(f"- signature: {code(line)}" for line in signature_lines(matrix, measure))]
         if hops.values:
             blocks += [f"### Direct and {pivot_name(matrix)}", _direct_and_pivot(matrix, grid, hops)]
         paper = reference_grid(matrix, measure)
@@ -67,7 +68,7 @@ def markdown(matrix: Matrix) -> str:
         ]
     empty = {cell.name: cell.reason for cell in matrix.all_cells if cell.reason}
     if empty:
-        blocks += ["## Without a score", _list(empty)]
+        blocks += ["## Without a score", listed(empty)]
     blocks += ["## Settings", settings(matrix)]
     return "\n\n".join(blocks) + "\n"
 
@@ -75,14 +76,14 @@ def markdown(matrix: Matrix) -> str:
 def settings(matrix: Matrix) -> str:
     """How it was made."""
     sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
-    return _list(
+    return listed(
         {
-            "test text": "; ".join(matrix.test),
+            "test text": as_it_is("; ".join(matrix.test)),
             "sentences of each direction": " to ".join(map(str, dict.fromkeys([*sentences[:1], *sentences[-1:]]))),
             "trained pairs": ", ".join(map(str, matrix.trained)),
             "search": ", ".join(f"{name} {value}" for name, value in matrix.search.items()),
             "versions": ", ".join(f"{name} {version}" for name, version in matrix.versions.items()),
-            "machine": matrix.machine,
+            "machine": as_it_is(matrix.machine),
             "time": f"{sum(cell.seconds for cell in matrix.all_cells):.1f} s of translating",
         }
     )
@@ -92,7 +93,7 @@ def origin(matrix: Matrix) -> str:
     """Where the paper's table is from, and under what condition it was made."""
     reference = matrix.reference
     given = {"from": reference.source, "test set": reference.test_set, "signature": f"`{reference.signature}`"}
-    return _list({**given, "condition": reference.condition})
+    return listed({**given, "condition": reference.condition})
 
 
 def grid_table(grid: Grid, *, digits: int = 1) -> str:
@@ -107,7 +108,7 @@ def grid_table(grid: Grid, *, digits: int = 1) -> str:
 def means_table(*grids: Grid) -> str:
     """The mean of each kind."""
     rows = ([kind, SIGNS[kind].format(f"{value:.2f}"), count] for grid in grids for kind, value, count in grid.means())
-    return table(["kind", "mean", "cells"], rows)
+    return table(["kind", "mean", "cells"], rows, words=["kind"])
 
 
 def language_means(*grids: Grid) -> str:
@@ -143,7 +144,7 @@ def _intervals(matrix: Matrix) -> Iterator[str]:
             for cell in matrix.all_cells
             if cell.scores
         )
-        yield table(["direction", "kind", *(measure.title for measure in matrix.measures)], rows)
+        yield table(["direction", "kind", *(measure.title for measure in matrix.measures)], rows, words=["kind"])
 
 
 def outputs_table(matrix: Matrix) -> str:
@@ -158,7 +159,7 @@ def outputs_table(matrix: Matrix) -> str:
         for cell in matrix.all_cells
         if cell.outputs
     )
-    return table(["direction", "kind", *SHARES.values(), "found"], rows)
+    return table(["direction", "kind", *SHARES.values(), "found"], rows, words=["kind", "found"])
 
 
 def beside(grid: Grid, paper: Grid) -> str:
@@ -173,14 +174,3 @@ def beside(grid: Grid, paper: Grid) -> str:
             rows.append([kind, f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}", f"{len(both)}{note}"])
     head = ["our kind", "ours", "the paper's", "difference", "pairs that both have"]
     return table(head, rows) if rows else "No pair has a score in both."
-
-
-def _list(items: Mapping[str, str]) -> str:
-    return "\n".join(f"- {name}: {value}" for name, value in items.items())
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Markdown; all columns but the first and those with words to the right."""
-    words = {"kind", "found", "signature"}
-    lines = [head, ["---" if not number or name in words else "---:" for number, name in enumerate(head)], *rows]
-    return "\n".join(f"| {' | '.join(str(each).replace('|', chr(92) + '|') for each in line)} |" for line in lines)

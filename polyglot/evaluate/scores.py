@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from urllib.error import URLError
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
@@ -55,6 +56,8 @@ class Scorer:
             self.metric = METRICS[measure.metric](lowercase=condition.lowercase, tokenizer=tokenizer)
         except (RuntimeError, ImportError, OSError) as error:  # each tokenizer lacks its package, or its download, in its own way
             reason = " ".join(str(error).split()) or type(error).__name__
+            if isinstance(error, URLError):
+                reason = f"sacreBLEU downloads its model at the first use, and that failed: {error.reason}"
             raise ConfigError(
                 f"{measure.metric} into {target}: the tokenizer {tokenizer!r} cannot be used: {reason}; or set another, such as tokenizer: char"
             ) from None

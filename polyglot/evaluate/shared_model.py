@@ -36,8 +36,7 @@ class SharedModel:
         return {pair: found[pair] for pair in pairs}
 
     def _divided(self, pairs: Sequence[LanguagePair]) -> tuple[dict[LanguagePair, int], list[dict[LanguagePair, int]]]:
-        """The process of each direction, the least busy of those that have it; and turns of others, of which each process gets one at
-        most."""
+        """The process of each direction, the least busy of those that have it; and turns of others, at most one for each process."""
         doing: dict[LanguagePair, int] = {}
         busy, guests, turns = Counter[int](), Counter[int](), list[dict[LanguagePair, int]]()
         for pair in pairs:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from polyglot.errors import counted
 from polyglot.evaluate.conditions import RETRIEVAL, TITLES, Measure
 from polyglot.task import LanguagePair
 
@@ -70,16 +71,16 @@ def _grid(matrix: Matrix, cells: Mapping[LanguagePair, Cell], measure: Measure |
     return Grid(measure.title, matrix.languages, kinds, values, measure.lower_is_better)
 
 
-def beside_paper(matrix: Matrix) -> Measure | None:
-    """The measure that a paper's table stands beside: BLEU, as near to the paper's text as there is."""
+def nearest_to_papers(measures: Sequence[Measure]) -> Measure | None:
+    """BLEU under the condition that is nearest to the one of papers; None where there is no BLEU."""
     near = [Measure("bleu", condition) for condition in ("paper", "tokenised", "lowercased", "cased")]
-    return next((measure for measure in near if matrix.reference and measure in matrix.measures), None)
+    return next((measure for measure in near if measure in measures), None)
 
 
 def reference_grid(matrix: Matrix, measure: Measure | str) -> Grid | None:
     """The paper's table in our order of languages, for the measure that it stands beside."""
     reference = matrix.reference
-    if reference is None or str(measure) != str(beside_paper(matrix)):
+    if reference is None or str(measure) != str(nearest_to_papers(matrix.measures)):
         return None
     values = {LanguagePair.parse(pair): score for pair, score in reference.scores.items()}
     languages = [language for language in matrix.languages if language in reference.languages]
@@ -163,7 +164,7 @@ def table(matrix: Matrix, measure: Measure | str) -> Table:
         pairs = [LanguagePair(source, target) for target in grid.languages]
         scores.add_row(source, *(Text(grid.shown(pair), style=STYLES.get(grid.kinds.get(pair, ""), "")) for pair in pairs))
     means = [
-        Text(f"{SIGNS[kind].format(kind)} {value:.1f} ({_cells(count)})", style=STYLES[kind])
+        Text(f"{SIGNS[kind].format(kind)} {value:.1f} ({counted(count, 'cell')})", style=STYLES[kind])
         for kind, value, count in (*grid.means(), *pivot_grid(matrix, measure).means())
     ]
     key = KEY + (f" · {PIVOT_KEY}" if matrix.pivots else "")
@@ -206,11 +207,12 @@ def outputs_table(matrix: Matrix) -> Table:
 def plain_table(head: str, *columns: str) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     result = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     result.add_column(head, style="bold")
     for column in columns:
-        result.add_column(column, justify="right", overflow="fold")
+        result.add_column(Text(column), justify="right", overflow="fold")  # the name of a run may look like rich's markup
     return result
 
 
@@ -225,7 +227,3 @@ def page(title: str, body: Table, *lines: object) -> Table:
     for line in lines:
         result.add_row(line if isinstance(line, Text) else Text(str(line), style="dim", overflow="fold"))
     return result
-
-
-def _cells(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count} cells"

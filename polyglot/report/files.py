@@ -11,7 +11,8 @@ from typing import Any
 
 from polyglot.run import Run
 
-FORMAT = 2  # of matrix.json
+FORMATS = {"matrix.json": 2, "analysis.json": 2, "page.json": 1}
+"""Of what an evaluation or an analysis leaves in its folder."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class Scored:
     def measures(self) -> dict[str, str]:
         """Titles by name; the first is the one to show first."""
         return self.values["measures"]
+
+    def signatures(self, measure: str) -> list[str]:
+        """Each behind the name of its metric: `BLEU|nrefs:1|…`."""
+        title = self.measures[measure].partition(" (")[0]
+        return [f"{title}|{one}" for one in self.values["signatures"][measure]]
 
     def lines(self, room: str, name: str) -> list[str]:
         """Of `hypotheses` or `text`; empty where the file is gone."""
@@ -72,26 +78,32 @@ class Files:
         return [line for line in lines if isinstance(line, dict)]
 
     @cached_property
-    def _matrices(self) -> list[tuple[str, Path, dict[str, Any]]]:
-        paths = sorted(self.run.evaluation.rglob("matrix.json"))
-        return [(path.parent.relative_to(self.run.evaluation).as_posix(), path.parent, _json(path)) for path in paths]
-
-    @cached_property
     def scored(self) -> list[Scored]:
         """Every evaluation that can be read: the protocol `default` first, then by name."""
-        found = [Scored(*each) for each in self._matrices if each[2].get("format") == FORMAT]
+        found = [Scored(folder.relative_to(self.run.evaluation).as_posix(), folder, values) for folder, values in self.left("matrix.json")]
         return sorted(found, key=lambda one: (one.name != "default", one.name))
 
     @cached_property
     def unreadable(self) -> list[str]:
-        """Evaluations of another version, or damaged."""
-        return [name for name, _, values in self._matrices if values.get("format") != FORMAT]
+        """Folders of evaluations and analyses of another version, or damaged."""
+        return [path.parent.relative_to(self.run.path).as_posix() for path, values in self._left.items() if values is None]
+
+    def left(self, name: str) -> list[tuple[Path, dict[str, Any]]]:
+        """Folders with a file of that name that can be read, and what it holds. name: one of FORMATS"""
+        return [(path.parent, values) for path, values in self._left.items() if path.name == name and values is not None]
+
+    @cached_property
+    def _left(self) -> dict[Path, dict[str, Any] | None]:
+        """Every such file of what was completed; None where it cannot be read."""
+        rooms = (self.run.evaluation, self.run.path / "analysis")
+        paths = [path for room in rooms for name in FORMATS for path in room.rglob(name) if path.parent.name != ".unfinished"]
+        return {path: _content(path) for path in sorted(paths)}
 
 
-def _json(path: Path) -> dict[str, Any]:
-    """What the file holds; nothing where it is damaged."""
+def _content(path: Path) -> dict[str, Any] | None:
+    """What the file holds; None where it is damaged, or of a format that this version does not know."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
-        return {}
-    return values if isinstance(values, dict) else {}
+        return None
+    return values if isinstance(values, dict) and values.get("format") == FORMATS[path.name] else None

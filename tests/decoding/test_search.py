@@ -161,6 +161,12 @@ def test_continuations_are_those_of_the_softmax():
     assert (origins[1, :3] * 500 + words[1, :3]).tolist() == places[1, :3].tolist()
 
 
+def test_settings_of_a_selection_are_in_force_where_there_is_one():
+    assert SearchConfig(beam=3).in_force().keys() & {"select", "select_by", "select_for", "like"} == set()
+    assert SearchConfig(beam=3).in_force()["beam"] == 3
+    assert SearchConfig(select=9).in_force().keys() >= {"select", "select_by", "select_for"}
+
+
 @pytest.mark.parametrize(
     ("staying", "order"), [([], []), ([0, 1, 2], [0, 1, 2]), ([1, 2, 4, 5], [4, 1, 2, 5]), ([7], [7]), ([2, 3], [2, 3])]
 )

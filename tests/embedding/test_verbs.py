@@ -51,7 +51,7 @@ EMBED = ("embed", "run", "a.de", "--language", "de")
 def test_embed_writes_what_encode_gives(polyglot, model):
     result = polyglot(*EMBED, "--output", "v.npy")
     assert (result.status, result.output) == (0, "")
-    assert "4 vectors of 16 float32 numbers written to v.npy; 1 empty lines have vectors of zeros" in " ".join(result.errors.split())
+    assert "4 vectors of 16 float32 numbers written to v.npy; 1 empty line with a vector of zeros" in " ".join(result.errors.split())
     found = numpy.load("v.npy")
     assert found.dtype == "float32" and numpy.array_equal(found, model.encode(LINES, language="de")) and not found[1].any()
     assert numpy.array_equal(numpy.load("v.npy", mmap_mode="r")[2:], found[2:])

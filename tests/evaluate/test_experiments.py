@@ -19,11 +19,13 @@ from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.page import save
 from polyglot.evaluate.experiments.results import Results, Spread, SystemResult
 from polyglot.evaluate.matrix import Cell, Matrix
+from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.scores import Score
 from polyglot.inference import Translator
 from polyglot.task import LanguagePair
 from polyglot.yaml_file import write_yaml
 from tests.command_line import CONFIG, PHRASEBOOK, SMALL, Program, write_text
+from tests.rendered import ODD, marks, texts
 
 MINE = {
     "title": "With and without <copies>",
@@ -189,11 +191,12 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
         ("systems: {}", "systems: found {}"),
     ],
 )
-def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: str, folder: Path) -> None:
+def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: str, folder: Path, monkeypatch, capsys) -> None:
     (folder / "wrong.yaml").write_text(f"title: Wrong\n{text}\n")
     with pytest.raises((ConfigError, DataError)) as caught:
         carry_out(Experiment.load("wrong.yaml"), folder / "out", train=lambda arguments: pytest.fail("trained"))
     assert sentence in str(caught.value)
+    assert sentence in " ".join(Program(monkeypatch, capsys).refuses("experiment", "wrong.yaml", "--dry-run").split())
 
 
 @pytest.mark.parametrize("name", shipped.names("evaluation/experiments"))
@@ -259,3 +262,20 @@ def test_the_spread_of_seeds_is_that_of_their_means() -> None:
     )
     assert two.spread("de-fr", Measure("bleu")).shown() == "11.00 ± 1.41"
     assert two.kinds(Measure("bleu")) == {"zero-shot": Spread(18.0, pytest.approx(18**0.5), 2)}
+
+
+def test_names_of_systems_and_runs_stay_text_on_the_page(tmp_path: Path) -> None:
+    odd, plain = system(ODD, {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)}), system("plain", {"de-fr": ("zero-shot", 9.0)})
+    matrices = [dataclasses.replace(each, checkpoint={"run": ODD, "checkpoint": "best"}) for each in odd.matrices]
+    reference = Reference.load("attention_bridge_english_centric_with_copies")
+    odd = dataclasses.replace(odd, matrices=matrices, reference=reference, settings={"a|b": '"`c`"'})
+    save(Results(ODD, ODD, "systems", [odd, plain]), tmp_path)
+    page = (tmp_path / "result.md").read_text(encoding="utf-8")
+    shown = texts(page)
+    assert shown[:2] == [ODD, ODD]
+    assert shown.count(ODD) == 6, "title, question, means, directions, differences, how it was made"
+    assert f"{ODD}, the paper" in shown and f"{ODD}, zero-shot" in shown and '"`c`"' in shown
+    assert any(one.startswith(f"* differs from {ODD} with p < 0.05 (paired bootstrap, BLEU|") for one in shown)
+    assert any(one.startswith(f"{ODD} stands beside ") for one in shown) and any(one.startswith(f"{ODD}: best checkpoint") for one in shown)
+    assert "A number over several seeds is mean ± standard deviation." in shown
+    assert not {"html_inline", "html_block", "em_open", "link_open"} & marks(page)

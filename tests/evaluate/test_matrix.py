@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import struct
@@ -19,6 +20,7 @@ from polyglot.evaluate import pages, views
 from polyglot.evaluate.heat_map import _readable_on, contrast, heat_map
 from polyglot.evaluate.matrix import Matrix
 from polyglot.task import LanguagePair
+from tests.rendered import ODD, marks, texts
 
 REFERENCE = "attention_bridge_english_centric_with_copies"
 
@@ -126,6 +128,14 @@ def test_another_format_is_said(tmp_path: Path) -> None:
         Matrix.load(tmp_path)
 
 
+def test_names_of_runs_corpora_and_machines_stay_text_in_markdown() -> None:
+    page = pages.markdown(dataclasses.replace(matrix(run=ODD), test=[ODD], machine=ODD))
+    shown = texts(page)
+    assert f"Translation matrix: {ODD}, best checkpoint (step 4000)" in shown
+    assert f"test text: {ODD}" in shown and f"machine: {ODD}" in shown
+    assert not {"html_inline", "html_block", "em_open", "link_open", "image"} & marks(page)
+
+
 def test_markdown_marks_zero_shot_and_copies() -> None:
     lines = pages.markdown(matrix()).splitlines()
     assert "never trained" in lines[2]
@@ -163,6 +173,12 @@ def test_the_terminal_needs_no_colour_and_trusts_no_name() -> None:
     assert "10.0†" in text and "(80.0)" in text and "40.0 " in text
     assert "means: supervised 45.0 (4 cells) · zero-shot† 15.5 (2 cells) · (copy) 80.0 (3 cells)" in text
     assert f"BLEU|{BLEU_SIGNATURE}" in text
+
+
+def test_runs_in_the_head_of_a_table_are_trusted_no_more() -> None:
+    screen = Console(file=io.StringIO(), width=100, force_terminal=False)
+    screen.print(views.plain_table("direction", "[bold]odd", "[/nothing]"))
+    assert "[bold]odd   [/nothing]" in screen.file.getvalue()
 
 
 @pytest.mark.parametrize(("reference", "panels"), [(None, 1), (REFERENCE, 2)])
@@ -241,7 +257,7 @@ def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() ->
     [(["cased", "paper"], "bleu-paper"), (["cased", "lowercased", "tokenised"], "bleu-tokenised"), (["cased"], "bleu")],
 )
 def test_a_paper_stands_beside_the_nearest_condition(conditions: list[str], measure: str) -> None:
-    assert str(views.beside_paper(matrix(reference=REFERENCE, conditions=conditions))) == measure
+    assert str(views.nearest_to_papers(matrix(conditions=conditions).measures)) == measure
 
 
 def test_of_errors_the_fewest_are_the_darkest() -> None:

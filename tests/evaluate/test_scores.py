@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from urllib.error import URLError
 
 import pytest
 
@@ -114,6 +115,19 @@ def test_a_tokenizer_that_is_not_installed_is_said_in_one_sentence(monkeypatch: 
     assert str(caught.value) == (
         "bleu into ja: the tokenizer 'ja-mecab' cannot be used: Japanese tokenization requires extra dependencies. "
         "pip install sacrebleu[ja]; or set another, such as tokenizer: char"
+    )
+
+
+def test_a_tokenizer_whose_model_cannot_be_downloaded_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def offline(**settings: object) -> None:
+        raise URLError(OSError(-2, "Name or service not known"))
+
+    monkeypatch.setitem(METRICS, "bleu", offline)
+    with pytest.raises(ConfigError) as caught:
+        Scorer(Measure("bleu"), target="fr", tokenizer="flores200")
+    assert str(caught.value) == (
+        "bleu into fr: the tokenizer 'flores200' cannot be used: sacreBLEU downloads its model at the first use, and that failed: "
+        "[Errno -2] Name or service not known; or set another, such as tokenizer: char"
     )
 
 

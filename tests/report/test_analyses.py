@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from polyglot.evaluate.embeddings.analysis import Analysis, analyse
+from polyglot.evaluate.embeddings.analysis import Analysis, Correlations, analyse
 from polyglot.evaluate.embeddings.page import save
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.report.files import Files
+from polyglot.report.page import page
+from polyglot.report.sections.analysis import analysis
 from polyglot.report.sections.embeddings import HEIGHT, MARGIN, WIDTH, drawn, embeddings
 from polyglot.report.sections.heads import heads
 from polyglot.run import Run
@@ -89,8 +93,20 @@ def test_heads_from_the_front_of_a_sentence_to_its_end(run: Run, found: Analysis
     assert first[1].startswith('<td style="--v: 1.000">100</td>') and second[1].endswith(">100</td>")
 
 
-def test_what_another_version_wrote_is_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["analysis.json", "page.json"])
+@pytest.mark.parametrize("content", ['{"format": 99}', '{"form', "[]", "null"], ids=["version", "cut", "list", "null"])
+def test_what_another_version_wrote_or_damage_is_left_out_and_said(file: str, content: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
     (run.path / "analysis" / "default").mkdir(parents=True)
-    (run.path / "analysis" / "default" / "analysis.json").write_text('{"format": 1}')
-    assert embeddings(Files(run)) is None
+    (run.path / "analysis" / "default" / file).write_text(content)
+    assert embeddings(Files(run)) is None and heads(Files(run)) is None and analysis(Files(run)) is None
+    assert "another version of Polyglot wrote it: analysis/default. " in page(Files(run))
+
+
+def test_a_correlation_that_there_is_none_of_is_a_dash(run: Run, found: Analysis) -> None:
+    place = run.path / "analysis" / "alike"
+    similarity = {name: [Correlations("alike", ("en", "en"), None, None, 2)] for name in found.retrieval}
+    save(dataclasses.replace(found, similarity=similarity), place)
+    html = embeddings(Files(run)).body
+    shutil.rmtree(place)
+    assert '<th scope="col">alike</th>' in html and "<td>–</td>" in html

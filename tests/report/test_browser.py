@@ -69,7 +69,13 @@ def test_the_matrix_switches_measures_routes_and_kinds(browser: webdriver.Chrome
     assert [each for each in shown(browser, cells) if each.endswith("‡")] == shown(browser, cells) and len(shown(browser, cells)) == 2
     view.select_by_value("paper")
     assert "0.8†" in shown(browser, cells)  # de-fr without copies: 0.83
+    view.select_by_value("beside")
+    for cell in browser.find_elements(By.CSS_SELECTOR, "#matrix-shown td[data-kind]"):
+        assert (cell.get_dom_attribute("data-worse") is not None) == cell.text.startswith("-"), cell.text
+    assert "red: worse" in browser.find_element(By.ID, "matrix-key").text
     view.select_by_value("direct")
+    assert not browser.find_elements(By.CSS_SELECTOR, "#matrix-shown [data-worse]")
+    assert "the better" in browser.find_element(By.ID, "matrix-key").text
     measure.select_by_value("bleu")
     box, = form.find_elements(By.CSS_SELECTOR, "input[value='zero-shot']")
     box.click()

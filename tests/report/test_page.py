@@ -98,7 +98,7 @@ def test_the_numbers_are_those_of_the_matrix(run: Run, html: str) -> None:
     assert ours == {name_of(cell): cell["scores"]["bleu"]["value"] for cell in (*values["cells"], *values["pivots"])}
     assert f"{values['means']['bleu']['supervised']:.1f}" in html
     signature, = values["signatures"]["bleu"]
-    assert one["signatures"]["bleu"] == [f"BLEU|{signature}"] and f"4 sentences of each direction; {signature}" in html
+    assert one["signatures"]["bleu"] == [f"BLEU|{signature}"] and f"4 sentences of each direction; BLEU|{signature}" in html
 
 
 def name_of(cell: dict) -> str:
@@ -138,7 +138,16 @@ def test_what_another_version_wrote_is_left_out_and_said(run: Run, tmp_path: Pat
     for damaged in ('{"format": 1}', '{"form', "[]"):
         (tmp_path / "old" / "evaluation" / "default" / "matrix.json").write_text(damaged)
         html = page(Files(Run.open(tmp_path / "old")))
-        assert "another version of Polyglot wrote it: default" in html and 'id="matrix"' not in html
+        assert "another version of Polyglot wrote it: evaluation/default. " in html and 'id="matrix"' not in html
+
+
+def test_an_evaluation_that_is_being_written_is_not_shown(run: Run, tmp_path: Path) -> None:
+    shutil.copytree(run.path, tmp_path / "begun")
+    place = tmp_path / "begun" / "evaluation" / "default"
+    (place / ".unfinished").mkdir()
+    (place / "matrix.json").rename(place / ".unfinished" / "matrix.json")
+    files = Files(Run.open(tmp_path / "begun"))
+    assert files.scored == [] and files.unreadable == []
 
 
 def test_further_sections_stand_before_the_configuration(run: Run) -> None:

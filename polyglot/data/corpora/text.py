@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.lines import file_problem, line_blocks
-from polyglot.errors import ConfigError, DataError, few
+from polyglot.errors import ConfigError, DataError, counted, few
 from polyglot.registry import HomePath
 from polyglot.task import LanguagePair
 
@@ -108,7 +108,7 @@ class TextCorpus(Corpus):
         texts = _file_text(source), _file_text(target)
         if len(texts[0]) != len(texts[1]):
             raise DataError(
-                f"{source} has {len(texts[0])} lines, but {target} has {len(texts[1])}; line n of both must be one sentence pair"
+                f"{source} has {counted(len(texts[0]), 'line')}, but {target} has {len(texts[1])}; line n of both must be one sentence pair"
             )
         return texts
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from polyglot.evaluate.conditions import RETRIEVAL
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
-from polyglot.evaluate.pages import table
 from polyglot.evaluate.views import KEY, SIGNS
+from polyglot.markdown import as_it_is, table
 
 Columns = Callable[[Analysis, str], dict[str, str]]
 """Of one run and representation: what stands in each column."""
@@ -31,10 +31,10 @@ def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
     if any(one.heads for one in analyses.values()):
         yield "Heads: the mean cosine of the attention of two of them, 1 for all the same, 0 for apart."
         having = {name: one.heads for name, one in analyses.items() if one.heads}
-        yield table(["run", "heads", "alike"], ([name, len(own.similarity), _shown(own.alike, 3)] for name, own in having.items()))
+        yield table(["run", "heads", "alike"], ([as_it_is(name), len(own.similarity), _shown(own.alike, 3)] for name, own in having.items()))
     tests = {name: "; ".join(next(iter(one.retrieval.values())).test) for name, one in analyses.items()}
-    same = len(set(tests.values())) == 1
-    yield "Test text: " + (next(iter(tests.values())) if same else "; ".join(f"{name}: {test}" for name, test in tests.items()))
+    each = [f"{name}: {test}" for name, test in tests.items()]
+    yield "Test text: " + as_it_is(next(iter(tests.values())) if len(set(tests.values())) == 1 else "; ".join(each))
 
 
 def _rows(analyses: Mapping[str, Analysis], columns: Columns) -> str:
@@ -47,8 +47,8 @@ def _rows(analyses: Mapping[str, Analysis], columns: Columns) -> str:
     }
     head = list(dict.fromkeys(title for values in found.values() for title in values))
     sizes = {(representation, name): analyses[name].sizes[representation] for representation, name in found}
-    rows = ([*key, sizes[key], *(values.get(title, "–") for title in head)] for key, values in found.items())
-    return table(["representation", "run", "numbers", *head], rows)
+    rows = ([key[0], as_it_is(key[1]), sizes[key], *(values.get(title, "–") for title in head)] for key, values in found.items())
+    return table(["representation", "run", "numbers", *map(as_it_is, head)], rows)
 
 
 def _retrieval(analysis: Analysis, representation: str) -> dict[str, str]:

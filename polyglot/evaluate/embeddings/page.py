@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy
 
-from polyglot.errors import CheckpointError
+from polyglot.errors import CheckpointError, counted
 from polyglot.evaluate.conditions import RETRIEVAL
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.heat_map import heat_map_png
 from polyglot.evaluate.pages import csv, grid_table, means_table
 from polyglot.evaluate.views import KEY, SIGNS, grid_of, heading, signature_lines
+from polyglot.markdown import as_it_is, code, listed, table
 from polyglot.synced import replace_file
 
 FORMAT = 2  # of analysis.json: to be raised when an older program could not read it
@@ -81,22 +82,22 @@ def markdown(analysis: Analysis) -> str:
     """A page: representations side by side first, then the matrix of the best one."""
     first = next(iter(analysis.retrieval.values()))
     kinds = [kind for kind in SIGNS if any(kind in matrix.means("p@1") for matrix in analysis.retrieval.values())]
-    blocks = [f"# Sentence embeddings: {heading(first)}"]
-    blocks += ["## Retrieval: does a sentence find its translation?", _rows(
+    blocks = [f"# Sentence embeddings: {as_it_is(heading(first))}"]
+    blocks += ["## Retrieval: does a sentence find its translation?", table(
         ["representation", "numbers", *(f"{SIGNS[kind].format(kind)} {RETRIEVAL[metric]}" for kind in kinds for metric in METRICS)],
         [[name, str(analysis.sizes[name]), *(_number(matrix.means(metric).get(kind)) for kind in kinds for metric in METRICS)]
          for name, matrix in analysis.retrieval.items()],
     )]  # fmt: skip
     if any(analysis.similarity.values()):
         tests = next(iter(analysis.similarity.values()))
-        blocks += ["## Semantic similarity: Pearson / Spearman, times 100", _rows(
-            ["representation", *(f"{one.name} ({one.pairs})" for one in tests)],
+        blocks += ["## Semantic similarity: Pearson / Spearman, times 100", table(
+            ["representation", *(f"{as_it_is(one.name)} ({one.pairs})" for one in tests)],
             [[name, *(f"{_hundredfold(one.pearson)} / {_hundredfold(one.spearman)}" for one in own)] for name, own in analysis.similarity.items()],
         )]  # fmt: skip
     if any(analysis.probes.values()):
         tests = next(iter(analysis.probes.values()))
-        blocks += ["## Linear probes: accuracy in percent", _rows(
-            ["representation", *(f"{one.name}, {one.language} ({one.sentences})" for one in tests)],
+        blocks += ["## Linear probes: accuracy in percent", table(
+            ["representation", *(f"{as_it_is(one.name)}, {one.language} ({one.sentences})" for one in tests)],
             [["the most frequent label", *(_number(one.majority) for one in tests)],
              *([name, *(_number(one.accuracy) for one in own)] for name, own in analysis.probes.items())],
         )]  # fmt: skip
@@ -105,20 +106,20 @@ def markdown(analysis: Analysis) -> str:
     blocks += [f"## Every pair, {best}", f"Rows ask, columns are searched. {KEY}."]
     for metric in METRICS:
         grid = grid_of(matrix, metric)
-        signatures = "\n".join(f"- signature: `{line}`" for line in signature_lines(matrix, metric))
+        signatures = "\n".join(f"- signature: {code(line)}" for line in signature_lines(matrix, metric))
         blocks += [f"### {grid.title}", grid_table(grid), means_table(grid), signatures]
     if analysis.heads is not None:
         count, alike = len(analysis.heads.similarity), analysis.heads.alike
         said = "" if alike is None else f"; the mean cosine of the attention of two of them is {alike:.3f} (1: all the same, 0: apart)"
-        blocks += ["## Heads of the bridge", f"{count} {'head' if count == 1 else 'heads'}{said}."]
+        blocks += ["## Heads of the bridge", f"{counted(count, 'head')}{said}."]
     sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
-    blocks += ["## Settings", "\n".join(f"- {name}: {value}" for name, value in {
-        "test text": "; ".join(matrix.test),
+    blocks += ["## Settings", listed({
+        "test text": as_it_is("; ".join(matrix.test)),
         "sentences of each pair": " to ".join(map(str, dict.fromkeys([*sentences[:1], *sentences[-1:]]))),
         "trained pairs": ", ".join(map(str, matrix.trained)),
         "versions": ", ".join(f"{name} {version}" for name, version in matrix.versions.items()),
-        "machine": matrix.machine,
-    }.items())]  # fmt: skip
+        "machine": as_it_is(matrix.machine),
+    })]  # fmt: skip
     return "\n\n".join(blocks) + "\n"
 
 
@@ -133,8 +134,3 @@ def _number(value: float | None) -> str:
 
 def _hundredfold(value: float | None) -> str:
     return _number(None if value is None else 100 * value)
-
-
-def _rows(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy
 
 from polyglot.data.lines import line_blocks
-from polyglot.errors import DataError
+from polyglot.errors import DataError, counted
 from polyglot.evaluate.embeddings.settings import SimilarityTest
 
 
@@ -34,7 +34,8 @@ def read_scored_pairs(test: SimilarityTest, folder: Path) -> ScoredPairs:
         others = _rows(folder / test.second_path, test, columns=other)
         if len(others) != len(rows):
             raise DataError(
-                f"{test.name}: {path} has {len(rows)} pairs, {folder / test.second_path} has {len(others)}; line n should be the same pair"
+                f"{test.name}: {path} has {counted(len(rows), 'pair')}, {folder / test.second_path} has {len(others)}; "
+                "line n should be the same pair"
             )
     try:
         number = 0
@@ -47,7 +48,8 @@ def read_scored_pairs(test: SimilarityTest, folder: Path) -> ScoredPairs:
         ) from None
     if len(set(scores)) == 1:
         raise DataError(
-            f"{path}: all scores are the same, {scores[0]:g} in column {score} of {_pairs(len(scores))}; nothing correlates with them"
+            f"{path}: all scores are the same, {scores[0]:g} in column {score} of {counted(len(scores), 'pair')}; "
+            "nothing correlates with them"
         )
     return ScoredPairs([row[one - 1] for row in rows], [row[other - 1] for row in others], scores)
 
@@ -57,10 +59,6 @@ def _finite(written: str) -> float:
     if not math.isfinite(value := float(written)):
         raise ValueError(written)
     return value
-
-
-def _pairs(count: int) -> str:
-    return "1 pair" if count == 1 else f"{count} pairs"
 
 
 def _rows(path: Path, test: SimilarityTest, *, columns: int) -> list[list[str]]:

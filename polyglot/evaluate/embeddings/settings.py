@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -81,6 +81,14 @@ class AnalysisSettings(ComponentConfig):
             if layer not in LAYERS or pooling not in POOLINGS or (pooling == "flat" and layer != "bridge"):
                 raise ValueError(unknown_name("representation", name, REPRESENTATIONS))
         return list(dict.fromkeys(representations))
+
+    @field_validator("similarity", "labelled")
+    @classmethod
+    def _have_names_of_their_own(cls, tests: list[Any]) -> list[Any]:
+        names = [test.name for test in tests]
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            raise ValueError(f"{', '.join(map(repr, twice))} named twice; tables tell them apart by their names")
+        return tests
 
     @classmethod
     def load(cls, path: Path) -> AnalysisSettings:

@@ -40,8 +40,7 @@ class SystemConfig(ComponentConfig):
     """A configuration, as `polyglot train` takes it; it is trained once for each seed."""
     set: list[str] = []
     """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the
-    folder of the
-    experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
+    folder of the experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
     seeds: list[int] | None = Field(None, min_length=1)
     """Seeds; by default those of the experiment."""
     run: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = []
@@ -142,11 +141,7 @@ def carry_out(
     Called again it continues: complete runs are not trained again, and directions that were scored are not translated again.
     Everything is checked before anything is trained; raises ConfigError, DataError and the errors of training and evaluation.
     """
-    protocol, members = experiment.protocol, list(members_of(experiment, folder))
-    if protocol.test_sets:
-        raise ConfigError("protocol.test_sets: an experiment has one test set; name it in `test`")
-    for member in members:
-        check_test(member, protocol)
+    protocol, members = experiment.protocol, checked(experiment, folder)
     missing = [member for member in members if not is_complete(member)]
     for number, member in enumerate(missing, start=1):
         tell(f"training {member.name} ({number} of {len(missing)}) in {member.path}")
@@ -177,6 +172,16 @@ def carry_out(
         for name, runs in found.items()
     ]
     return Results(experiment.title, experiment.question, experiment.figure, systems, analyses)
+
+
+def checked(experiment: Experiment, folder: Path) -> list[Member]:
+    """Every run, after a look at its configuration, directions, pivot and test text. Raises ConfigError and DataError."""
+    members = list(members_of(experiment, folder))
+    if experiment.protocol.test_sets:
+        raise ConfigError("protocol.test_sets: an experiment has one test set; name it in `test`")
+    for member in members:
+        check_test(member, experiment.protocol)
+    return members
 
 
 COMPLETE = ".complete"  # in a run that was trained to its end, or stopped early by its own patience

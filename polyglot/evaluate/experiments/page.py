@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +11,9 @@ from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.results import Results, SystemResult
 from polyglot.evaluate.matrix import cell_name
-from polyglot.evaluate.pages import settings, table
+from polyglot.evaluate.pages import settings
 from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
+from polyglot.markdown import as_it_is, code, listed, table
 from polyglot.synced import replace_file
 
 
@@ -28,16 +28,16 @@ def _blocks(results: Results) -> Iterator[str]:
     systems = results.systems
     yield f"# {as_it_is(results.title)}"
     if results.question:
-        yield results.question
+        yield as_it_is(results.question)
     yield f"{results.measure.title} if nothing else is said. {KEY} · {PIVOT_KEY}."
     yield "![Scores of every system](result.png)"
     yield "## Means"
     yield _means(results)
     yield "## Every direction"
     yield _directions(results)
-    notes = ["A number over several seeds is mean ± standard deviation."] if any(len(system.matrices) > 1 for system in systems) else []
+    notes = ["A number over several seeds is mean ± standard deviation"] if any(len(system.matrices) > 1 for system in systems) else []
     if results.comparison and results.comparison.signature:
-        notes.append(results.comparison.note.replace("*", "\\*", 1) + ("; of the first seed of each" if notes else ""))
+        notes.append(as_it_is(results.comparison.note) + ("; of the first seed of each" if notes else ""))
     yield "\n".join(f"- {note}." for note in [*notes, *_origins(results)])
     if intervals := _intervals(results):
         yield "## 95 % confidence intervals"
@@ -52,7 +52,7 @@ def _blocks(results: Results) -> Iterator[str]:
         yield _beside(results)
     yield "## Under every condition"
     rows = (
-        [f"{system.name}, {kind}", *(_shown(system, each, kind) for each in results.measures)]
+        [_of(system, kind), *(_shown(system, each, kind) for each in results.measures)]
         for system in systems
         for kind in system.kinds(results.measure)
     )
@@ -60,7 +60,7 @@ def _blocks(results: Results) -> Iterator[str]:
     yield "## What is wrong with the outputs"
     yield "In brackets the same of the references."
     rows = (
-        [f"{system.name}, {kind}", *shares.values()] for system in systems for kind, shares in shares_of_kinds(system.matrices[0]).items()
+        [_of(system, kind), *shares.values()] for system in systems for kind, shares in shares_of_kinds(system.matrices[0]).items()
     )
     yield table(["", *SHARES.values()], rows)
     if results.embeddings:
@@ -69,35 +69,38 @@ def _blocks(results: Results) -> Iterator[str]:
     empty = {cell.name: cell.reason for system in systems for cell in system.matrices[0].all_cells if cell.reason}
     if empty:
         yield "## Without a score"
-        yield "\n".join(f"- {name}: {reason}" for name, reason in empty.items())
+        yield listed(empty)
     yield "## How it was made"
     if differs := results.differences():
         yield "What differs between the configurations, besides place and seed; `–` where a system has no such key."
-        rows = ([f"`{key}`", *(f"`{value}`" if value else "–" for value in values)] for key, values in differs.items())
-        yield table(["key", *(system.name for system in systems)], rows)
+        rows = ([code(key), *(code(value) if value else "–" for value in values)] for key, values in differs.items())
+        yield table(["key", *map(_name, systems)], rows)
     for system in systems:
-        yield f"### {system.name}"
+        yield f"### {_name(system)}"
         yield "```\n" + "\n".join(system.commands) + "\n```"
         yield _made(system)
 
 
-def as_it_is(text: str) -> str:
-    """One line that Markdown shows as it was written: nothing in it is a tag, a link or emphasis."""
-    return re.sub(r"([\\`*_\[\]<>&#~|])", r"\\\1", " ".join(text.split()))
+def _name(system: SystemResult) -> str:
+    return as_it_is(system.name)
+
+
+def _of(system: SystemResult, kind: str) -> str:
+    return f"{_name(system)}, {kind}"
 
 
 def _means(results: Results) -> str:
     kinds = [kind for kind in SIGNS if any(kind in system.kinds(results.measure) for system in results.systems)]
     rows = []
     for system in results.systems:
-        rows.append([system.name, *(_shown(system, results.measure, kind) for kind in kinds)])
+        rows.append([_name(system), *(_shown(system, results.measure, kind) for kind in kinds)])
         if system.reference:
             theirs = system.paper_kinds(results.measure)
             counts = {kind: sum(cell.kind == kind for cell in system.directions.values()) for kind in kinds}
             of = {
                 kind: "" if count == counts[kind] else f" ({count} of {counts[kind]} directions)" for kind, (_, _, count) in theirs.items()
             }
-            rows.append([f"{system.name}, the paper", *(f"{theirs[kind][0]:.2f}{of[kind]}" if kind in theirs else "–" for kind in kinds)])
+            rows.append([f"{_name(system)}, the paper", *(f"{theirs[kind][0]:.2f}{of[kind]}" if kind in theirs else "–" for kind in kinds)])
     return table(["system", *(SIGNS[kind].format(kind) for kind in kinds)], rows)
 
 
@@ -109,7 +112,7 @@ def _shown(system: SystemResult, measure: object, kind: str) -> str:
 def _directions(results: Results) -> str:
     head = ["direction"]
     for system in results.systems:
-        head += [system.name, *(["the paper"] if system.reference else [])]
+        head += [_name(system), *(["the paper"] if system.reference else [])]
     rows = []
     for name in results.directions:
         row = [name]
@@ -134,7 +137,7 @@ def _intervals(results: Results) -> str:
             rows.append(
                 [name, *(f"{score.mean:.2f} ± {score.interval:.2f}" if score and score.interval is not None else "–" for score in scores)]
             )
-    return table(["direction", *(system.name for system in results.systems)], rows) if rows else ""
+    return table(["direction", *map(_name, results.systems)], rows) if rows else ""
 
 
 def _hops(results: Results) -> Iterator[str]:
@@ -150,12 +153,12 @@ def _hops(results: Results) -> Iterator[str]:
                 [str(pair), SIGNS[kind].format(one.shown()), SIGNS["pivot"].format(two.shown()), f"{one.mean - two.mean:+.2f}{mark}"]
             )
         if rows:
-            yield table([system.name, "direct", f"through {system.matrices[0].protocol.pivot}", "difference"], rows)
+            yield table([_name(system), "direct", f"through {system.matrices[0].protocol.pivot}", "difference"], rows)
 
 
 def _beside(results: Results) -> str:
     rows = [
-        [f"{system.name}, {kind}", f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}", count]
+        [_of(system, kind), f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}", count]
         for system in results.systems
         for kind, (theirs, ours, count) in system.paper_kinds(results.measure).items()
     ]
@@ -165,9 +168,10 @@ def _beside(results: Results) -> str:
 def _origins(results: Results) -> Iterator[str]:
     for system in results.systems:
         if system.reference:
-            yield f"{system.name} stands beside {system.reference.source}: `{system.reference.signature}`, {system.reference.test_set}; {system.reference.condition}"
-    for matrix in {line: system.matrices[0] for system in results.systems for line in signature_lines(system.matrices[0], results.measure)}:
-        yield f"ours: `{matrix}`"
+            theirs = system.reference
+            yield f"{_name(system)} stands beside {theirs.source}: {code(theirs.signature)}, {theirs.test_set}; {theirs.condition}"
+    for line in dict.fromkeys(line for system in results.systems for line in signature_lines(system.matrices[0], results.measure)):
+        yield f"ours: {code(line)}"
 
 
 def _made(system: SystemResult) -> str:
@@ -176,6 +180,7 @@ def _made(system: SystemResult) -> str:
         steps = ", ".join(map(str, matrix.checkpoint.get("steps", ())))
         spent = "" if seconds is None else f", {seconds:,.0f} s of training"
         lines.append(
-            f"- {matrix.checkpoint.get('run')}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}; `evaluation/{folder}/matrix.md` has all of it"
+            f"- {as_it_is(str(matrix.checkpoint.get('run')))}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}; "
+            f"{code(f'evaluation/{folder}/matrix.md')} has all of it"
         )
     return "\n".join([*lines, settings(system.matrices[0])])

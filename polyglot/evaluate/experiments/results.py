@@ -14,7 +14,7 @@ from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Reference
-from polyglot.evaluate.views import SIGNS
+from polyglot.evaluate.views import SIGNS, nearest_to_papers
 from polyglot.task import LanguagePair
 
 
@@ -109,9 +109,8 @@ class Results:
 
     @property
     def measure(self) -> Measure:
-        """The one that is compared with the paper: BLEU, as near to the paper's text as there is; the first one without BLEU."""
-        near = [Measure("bleu", condition) for condition in ("paper", "tokenised", "lowercased", "cased")]
-        return next((measure for measure in near if measure in self.measures), self.measures[0])
+        """The one that is compared with the paper, or the first one without BLEU."""
+        return nearest_to_papers(self.measures) or self.measures[0]
 
     @property
     def directions(self) -> dict[str, Cell]:
@@ -130,8 +129,7 @@ class Results:
 
     @cached_property
     def hops(self) -> dict[str, dict[LanguagePair, float | None]]:
-        """Of each system the pairs that have a score in one hop and in two, with p of their difference in the first run, if it was
-        tested."""
+        """Of each system the pairs that have a score in one hop and in two, with p of their difference where the first run was tested."""
         found = {}
         for system in self.systems:
             first = system.matrices[0]

@@ -51,11 +51,11 @@ def _retrieval(values: dict[str, Any]) -> tuple[list[str], list[tuple[str, int, 
     ]
 
 
-def _similarity(values: dict[str, Any]) -> tuple[list[str], list[tuple[str, list[float]]]]:
-    """Names of the tests, and of each representation Spearman's correlations times 100."""
+def _similarity(values: dict[str, Any]) -> tuple[list[str], list[tuple[str, list[float | None]]]]:
+    """Names of the tests, and of each representation Spearman's correlations times 100; None where it has none."""
     tests = next(iter(values["similarity"].values()), [])
-    rows = [(name, [100 * one["spearman"] for one in own]) for name, own in values["similarity"].items() if own]
-    return [one["name"] for one in tests], rows
+    scores = {name: [one["spearman"] for one in own] for name, own in values["similarity"].items() if own}
+    return [one["name"] for one in tests], [(name, [one and 100 * one for one in own]) for name, own in scores.items()]
 
 
 def drawn(points: dict[str, Sequence[Sequence[float]]]) -> dict[str, Any]:

@@ -42,11 +42,11 @@ def _where(scored: Scored) -> str:
     """What the scores are of, and how they were made."""
     counts = sorted({cell["sentences"] for cell in scored.cells if cell["scores"]})
     sentences = " to ".join(f"{count:,}" for count in dict.fromkeys([*counts[:1], *counts[-1:]]))
-    signatures = " · ".join(scored.values["signatures"][next(iter(scored.measures))])
+    signatures = " · ".join(scored.signatures(next(iter(scored.measures))))
     text = f"Scores of the protocol {scored.name}, {checkpoint_of(scored.values)}, on {', '.join(scored.values['test'])}"
     return f"{text}, {sentences} sentences of each direction; {signatures}"
 
 
 def _time(seconds: float) -> str:
     hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min" if minutes else f"{seconds:.0f} s"
+    return f"{hours}\u00a0h {minutes:02d}\u00a0min" if hours else f"{minutes}\u00a0min" if minutes else f"{seconds:.0f}\u00a0s"

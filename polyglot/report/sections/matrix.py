@@ -43,10 +43,7 @@ def evaluation(scored: Scored) -> dict[str, Any]:
         "languages": values["languages"],
         "measures": scored.measures,
         "lower": [measure for measure in scored.measures if measure.partition("-")[0] in LOWER_IS_BETTER],
-        "signatures": {
-            measure: [f"{scored.measures[measure].partition(' (')[0]}|{one}" for one in found]
-            for measure, found in values["signatures"].items()
-        },
+        "signatures": {measure: scored.signatures(measure) for measure in scored.measures},
         "pivot": values["protocol"]["pivot"],
         "cells": cells,
         "paper": {"title": reference["title"], "condition": reference["condition"], "scores": reference["scores"], "measure": near[0]}

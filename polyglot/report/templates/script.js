@@ -103,7 +103,8 @@ function startMatrix() {
       button.addEventListener("mouseenter", () => tell(one, found));
       button.addEventListener("click", () => { tell(one, found); if (showExamples) showExamples(one.name, found.cell.source + "-" + found.cell.target); });
       const style = found.value === null ? "--v: 0" : "--v: " + (lower && !difference ? 1 - share : share).toFixed(3);
-      return make("td", { style, "data-kind": found.kind, class: hidden.has(found.from.kind) ? "faded" : null }, button);
+      const worse = difference && found.value !== null && (lower ? found.value > 0 : found.value < 0);
+      return make("td", { style, "data-kind": found.kind, "data-worse": worse ? "" : null, class: hidden.has(found.from.kind) ? "faded" : null }, button);
     })));
     const caption = one.measures[measure.value] + ", " + view.selectedOptions[0].textContent + (lower ? "; lower is better" : "") + " · " + one.name + ", " + one.title;
     const head = make("tr", {}, make("th", { scope: "col" }, "from ↓ into →"), ...one.languages.map((target) => make("th", { scope: "col" }, target)));
@@ -118,6 +119,7 @@ function startMatrix() {
     const all = table("Means of what is shown", ["", ...kinds.map((kind) => SIGNS[kind](kind))], [line("all", () => true)]);
     const more = make("details", {}, make("summary", {}, "Means by language"), table("Means by language", ["", ...kinds.map((kind) => SIGNS[kind](kind))], each));
     find("matrix-means").replaceChildren(all, more);
+    find("matrix-key").textContent = (difference ? "blue: better than what it is compared with, red: worse" : "the stronger the colour the better") + "; – no score";
     const condition = one.paper && (view.value === "paper" || view.value === "beside") ? one.paper.title + ": " + one.paper.condition + ". " : "";
     find("matrix-signature").textContent = condition + one.signatures[measure.value].join(" · ") + " · " + one.test.join("; ");
     const judged = one.cells.filter((cell) => cell.outputs);

@@ -17,6 +17,7 @@ from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.embeddings.page import markdown, save, to_dict
 from polyglot.evaluate.embeddings.settings import REPRESENTATIONS, AnalysisSettings
 from polyglot.evaluate.views import table
+from polyglot.yaml_file import write_yaml
 from tests.command_line import Program
 from tests.evaluate.tiny import TEXT, tiny_run, tiny_translator
 from tests.runs import train
@@ -189,6 +190,14 @@ def test_the_verb(tmp_path, monkeypatch, capsys):
     (tmp_path / "flat.yaml").write_text("similarity: [{name: flat, languages: [en, de], path: flat.tsv}]\n")
     assert "flat.tsv: all scores are the same" in program.refuses("analyse", "run", "--settings", "flat.yaml")
     assert not Path("run/analysis/flat").exists()
+
+
+@pytest.mark.parametrize(("key", "one"), [("similarity", {"languages": ["en", "de"]}), ("labelled", {"language": "en"})])
+def test_two_tests_of_one_name_are_refused(key, one, tmp_path):
+    given = {key: [{"name": name, "path": "sts.tsv", **one} for name in ("STS", "SICK", "STS")]}
+    (tmp_path / "mine.yaml").write_text(write_yaml(given))
+    with pytest.raises(ConfigError, match=f"{key}: 'STS' named twice; tables tell them apart by their names"):
+        AnalysisSettings.load(tmp_path / "mine.yaml")
 
 
 def test_what_cannot_be_analysed(run, tmp_path):

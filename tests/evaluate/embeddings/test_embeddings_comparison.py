@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from polyglot.evaluate.embeddings.analysis import Analysis, analyse
+from polyglot.evaluate.embeddings.analysis import Analysis, Correlations, ProbeResult, analyse
 from polyglot.evaluate.embeddings.comparison import comparison
+from polyglot.evaluate.embeddings.page import markdown
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from tests.command_line import Program
 from tests.evaluate.tiny import tiny_run, tiny_translator
+from tests.rendered import ODD, marks, texts
 from tests.runs import train
 
 
@@ -47,6 +50,18 @@ def test_each_row_is_of_its_run_and_its_representation(found: dict[str, Analysis
     assert own["bridge.flat", "two heads"][0] == "16" and own["bridge.flat", "one head"][0] == "8"
     assert f"| two heads | 2 | {found['two heads'].heads.alike:.3f} |" in page and "| one head | 1 | – |" in page
     assert page.endswith("Test text: text test.{language}"), "said once where it is the same"
+
+
+def test_names_of_runs_and_tests_stay_text(found: dict[str, Analysis]) -> None:
+    one = found["two heads"]
+    asked = {"similarity": {name: [Correlations(ODD, ("en", "de"), 0.5, 0.25, 3)] for name in one.retrieval}}
+    asked |= {"probes": {name: [ProbeResult(ODD, "en", 50.0, 25.0, 8)] for name in one.retrieval}}
+    one = dataclasses.replace(one, **asked)
+    beside = comparison({ODD: one})
+    assert {ODD, f"{ODD}, en (25.0)"} <= set(texts(beside)) and texts(beside).count(ODD) == 3 * 2 + 1 + 1, "rows, heads of the bridge, one column"
+    alone = markdown(one)
+    assert {f"{ODD} (3)", f"{ODD}, en (8)"} <= set(texts(alone))
+    assert not {"html_inline", "html_block", "em_open", "link_open"} & (marks(beside) | marks(alone))
 
 
 def test_other_test_text_is_said(found: dict[str, Analysis], tmp_path: Path) -> None:

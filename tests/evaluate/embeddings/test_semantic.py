@@ -55,7 +55,7 @@ def test_quotes_and_two_languages(tmp_path):
         ("a\tb\t1\nc\td\tgood\n", None, "one, line 2: the score 'good' in column 3 is no number"),
         ("a\tb\t1\nc\td\tnan\n", None, "one, line 2: the score 'nan' in column 3 is no number"),
         ("a\tb\t0.1\n" * 3, None, "one: all scores are the same, 0.1 in column 3 of 3 pairs; nothing correlates with them"),
-        ("a\tb\t1\n", "a\tb\t1\nc\td\t2\n", "one has 1 pairs"),
+        ("a\tb\t1\n", "a\tb\t1\nc\td\t2\n", "one has 1 pair, "),
         ("", None, "one: the file is empty"),
     ],
 )
