@@ -14,10 +14,10 @@ from polyglot import shipped
 from polyglot.errors import ConfigError, DataError, TrainingError
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.experiments import Experiment, carry_out
-from polyglot.evaluate.experiments.experiment import members_of
 from polyglot.evaluate.experiments.figure import figure_png
+from polyglot.evaluate.experiments.members import Member, members_of
 from polyglot.evaluate.experiments.page import save
-from polyglot.evaluate.experiments.results import Results, Spread, SystemResult
+from polyglot.evaluate.experiments.results import Claim, Results, Spread, SystemResult, TrainedRun
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.scores import Score
 from polyglot.inference import Translator
@@ -53,7 +53,7 @@ class Training:
     def __init__(self, program: Program, *, fails_at: int = 0) -> None:
         self.program, self.fails_at, self.calls = program, fails_at, []
 
-    def __call__(self, arguments: Sequence[str]) -> None:
+    def __call__(self, member: Member, arguments: Sequence[str]) -> None:
         self.calls.append(list(arguments))
         if len(self.calls) == self.fails_at:
             self.program("train", *arguments, "training.steps=2")  # half of it, as an interruption leaves it
@@ -144,7 +144,7 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
         {"title": "Taken", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0}}
     )
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
-    results = carry_out(experiment, folder / "out", train=lambda arguments: pytest.fail("trained"))
+    results = carry_out(experiment, folder / "out", train=lambda *given: pytest.fail("trained"))
     assert list(results.systems[0].directions) == ["de-fr"] and results.comparison is None
     assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")} == before
     save(results, folder / "out")
@@ -157,7 +157,7 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
     assert program("train", "mine.yaml").status == 0
     file = {"title": "Embedded", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0},
             "embeddings": {"representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2}}  # fmt: skip
-    results = carry_out(Experiment.model_validate(file), folder / "out", train=lambda arguments: pytest.fail("trained"))
+    results = carry_out(Experiment.model_validate(file), folder / "out", train=lambda *given: pytest.fail("trained"))
     save(results, folder / "out")
     means = results.embeddings["mine"].retrieval["bridge.mean"].means("p@1")
     values = json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))
@@ -192,7 +192,7 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
 def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: str, folder: Path) -> None:
     (folder / "wrong.yaml").write_text(f"title: Wrong\n{text}\n")
     with pytest.raises((ConfigError, DataError)) as caught:
-        carry_out(Experiment.load("wrong.yaml"), folder / "out", train=lambda arguments: pytest.fail("trained"))
+        carry_out(Experiment.load("wrong.yaml"), folder / "out", train=lambda *given: pytest.fail("trained"))
     assert sentence in str(caught.value)
 
 
@@ -237,8 +237,7 @@ def system(name: str, *runs: dict[str, tuple[str, float]]) -> SystemResult:
         texts = {"": ["a"]}
         return dataclasses.replace(matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=texts)
 
-    count = len(runs)
-    return SystemResult(name, [matrix_of(run) for run in runs], None, ["polyglot train mine"] * count, [1.0] * count, [name] * count, {})
+    return SystemResult(name, [matrix_of(run) for run in runs], None, [TrainedRun(name, "polyglot train mine") for _ in runs], {})
 
 
 def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it() -> None:

@@ -27,8 +27,9 @@ def save(results: Results, folder: Path) -> None:
 def _blocks(results: Results) -> Iterator[str]:
     systems = results.systems
     yield f"# {as_it_is(results.title)}"
-    if results.question:
-        yield results.question
+    yield from filter(None, (results.question, results.expected and f"**Expected.** {results.expected}"))
+    if results.size:
+        yield f"Size `{results.size}`" + (f": {results.about}" if results.about else ".")
     yield f"{results.measure.title} if nothing else is said. {KEY} · {PIVOT_KEY}."
     yield "![Scores of every system](result.png)"
     yield "## Means"
@@ -50,6 +51,10 @@ def _blocks(results: Results) -> Iterator[str]:
     if any(system.reference for system in systems):
         yield "## Beside the paper"
         yield _beside(results)
+    if results.claims:
+        yield "## What the paper found on its own text"
+        yield "Differences between two systems, there and here; \\* as above, of the first seed of each."
+        yield _claims(results)
     yield "## Under every condition"
     rows = (
         [f"{system.name}, {kind}", *(_shown(system, each, kind) for each in results.measures)]
@@ -77,7 +82,7 @@ def _blocks(results: Results) -> Iterator[str]:
         yield table(["key", *(system.name for system in systems)], rows)
     for system in systems:
         yield f"### {system.name}"
-        yield "```\n" + "\n".join(system.commands) + "\n```"
+        yield "```\n" + "\n".join(run.command for run in system.runs) + "\n```"
         yield _made(system)
 
 
@@ -162,6 +167,20 @@ def _beside(results: Results) -> str:
     return table(["", "ours", "the paper's", "difference", "directions that both have"], rows)
 
 
+def _claims(results: Results) -> str:
+    rows = (
+        [
+            f"{claim.system}, {claim.direction}",
+            claim.beside,
+            f"{claim.paper:+.2f}",
+            f"{claim.ours:+.2f}" + ("\\*" if claim.p is not None and claim.p < LEVEL else ""),
+            "yes" if claim.holds else "no",
+        ]
+        for claim in results.claims
+    )
+    return table(["", "beside", "the paper's difference", "ours", "the same sign"], rows)
+
+
 def _origins(results: Results) -> Iterator[str]:
     for system in results.systems:
         if system.reference:
@@ -172,10 +191,11 @@ def _origins(results: Results) -> Iterator[str]:
 
 def _made(system: SystemResult) -> str:
     lines = []
-    for matrix, seconds, folder in zip(system.matrices, system.seconds, system.folders):
-        steps = ", ".join(map(str, matrix.checkpoint.get("steps", ())))
-        spent = "" if seconds is None else f", {seconds:,.0f} s of training"
+    for run in system.runs:
+        steps = ", ".join(map(str, run.checkpoint.get("steps", ())))
+        spent = "" if run.seconds is None else f", {run.seconds:,.0f} s of training"
+        when = "" if run.day is None else f", until {run.day}"
         lines.append(
-            f"- {matrix.checkpoint.get('run')}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}; `evaluation/{folder}/matrix.md` has all of it"
+            f"- {run.checkpoint.get('run')}: {run.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}{when}; `evaluation/{run.name}/matrix.md` has all of it"
         )
-    return "\n".join([*lines, settings(system.matrices[0])])
+    return "\n".join([f"- {system.parameters:,} parameters", *lines, settings(system.matrices[0])])
