@@ -174,7 +174,7 @@ def _claims(results: Results) -> str:
             claim.beside,
             f"{claim.paper:+.2f}",
             f"{claim.ours:+.2f}" + ("\\*" if claim.p is not None and claim.p < LEVEL else ""),
-            "yes" if claim.holds else "no",
+            {True: "yes", False: "no", None: "–"}[claim.holds],
         ]
         for claim in results.claims
     )

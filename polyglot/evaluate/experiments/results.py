@@ -67,9 +67,9 @@ class Claim:
     """of ours, in the first run of each; None without a test"""
 
     @property
-    def holds(self) -> bool:
-        """Whether both have the same sign."""
-        return self.paper * self.ours > 0
+    def holds(self) -> bool | None:
+        """Whether both have the same sign; None where the paper found no difference."""
+        return self.paper * self.ours > 0 if self.paper else None
 
 
 @dataclass(frozen=True)
