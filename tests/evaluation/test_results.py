@@ -79,3 +79,12 @@ def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_st
     (tmp_path / "other" / "result.json").write_text(json.dumps({"size": ""}))
     with pytest.raises(SystemExit, match="'other' is no experiment of evaluation/experiments"):
         taken(tmp_path / "other")
+
+
+def test_the_page_of_experiments_counts_as_they_do():
+    """Models, updates and tasks in an update, which its estimate of time goes on from."""
+    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    for name in (name for name in shipped.names("evaluation/experiments") if name.startswith("multi30k")):
+        configs = [member.config for member in members_of(Experiment.load(name).at("full"), Path("x"))]
+        tasks, = {config.schedule.tasks_per_update for config in configs}
+        assert f"| `{name}` | {len(configs)} | {sum(config.training.steps for config in configs):,} | {tasks} |" in page
