@@ -51,7 +51,8 @@ class Member:
         if self.config is None:
             return True
         if self.is_begun and Run.open(self.path).config != self.config:
-            raise ConfigError(f"{self.path}: was begun with other settings than the experiment has now; remove it, or name another --folder")
+            now = "was begun with other settings than the experiment has now"
+            raise ConfigError(f"{self.path}: {now}; remove it, or name another --folder")
         return self.is_begun and (self.path / COMPLETE).is_file()
 
     def complete(self) -> None:
