@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from polyglot.config import Config
 from polyglot.data.corpora import CORPORA
 from polyglot.evaluate.embeddings.settings import AnalysisSettings, LabelledText, SimilarityTest
-from polyglot.evaluate.experiments.experiment import Experiment, SystemConfig
+from polyglot.evaluate.experiments.settings import Experiment, SizeConfig, SystemConfig
 from polyglot.evaluate.protocol import Protocol
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
@@ -97,6 +97,8 @@ def page() -> str:
         _table(Experiment, ""),
         "Below `systems`, by name:",
         _table(SystemConfig, ""),
+        "Below `sizes`, by name:",
+        _table(SizeConfig, ""),
     ]
     return "\n\n".join(parts) + "\n"
 

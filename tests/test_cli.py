@@ -24,10 +24,12 @@ import pytest
 import typer
 from accelerate import Accelerator
 from rich.console import Console
+from rich.progress import Progress
 
 from polyglot import checkpoint as checkpoints
 from polyglot import cli, shipped
 from polyglot.cli import program, translation
+from polyglot.cli.experiments import Trainings
 from polyglot.config import load_config
 from polyglot.data import fetch
 from polyglot.data.corpora import Corpora
@@ -1042,6 +1044,36 @@ def test_an_experiment_whose_training_fails_says_which(folder, polyglot, monkeyp
     Path("one.yaml").write_text("title: One\nsystems: {made: {config: mine.yaml, set: [optimizer.learning_rate=1e30]}}\n")
     assert "polyglot train mine.yaml" in polyglot.refuses("experiment", "one.yaml")
     assert "no experiment named 'phrasebok'. Did you mean 'phrasebook'?" in polyglot.refuses("experiment", "phrasebok")
+
+
+def test_an_experiment_trains_several_runs_at_once_in_the_size_that_is_named(folder, polyglot, monkeypatch):
+    """What one run says stands in its log; where one fails, what runs beside it is completed."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr("polyglot.cli.experiments.LOOK", 0.01)
+    sizes = "{large: {set: [training.steps=1000]}, small: {about: two updates., set: [training.steps=2]}}"
+    systems = "{one: {}, wrong: {set: [optimizer.learning_rate=1e30]}}"
+    Path("two.yaml").write_text(f"title: Two\nconfig: mine.yaml\nprotocol: {{pairs: [de-fr], resamples: 20}}\nsizes: {sizes}\nsystems: {systems}\n")
+    assert "no size named 'smal'. Did you mean 'small'? Known: large, small" in polyglot.refuses("experiment", "two.yaml", "--size", "smal")
+    assert "training.steps=1000" in polyglot("experiment", "two.yaml", "--dry-run").output
+    planned = polyglot("experiment", "two.yaml", "--size", "small", "--dry-run").output
+    assert "run=experiments/two/small/runs/one-seed1" in planned and "│ all    │ 2    │ 0        │ 4 " in planned
+    said = polyglot.refuses("experiment", "two.yaml", "--size", "small", "--parallel", "2")
+    assert "what was wrong is said in experiments/two/small/logs/wrong-seed1.log" in " ".join(said.split())
+    assert "error: " in Path("experiments/two/small/logs/wrong-seed1.log").read_text(encoding="utf-8")
+    assert "2 of 2 steps" in Path("experiments/two/small/logs/one-seed1.log").read_text(encoding="utf-8")
+    assert "one-seed1: complete" in polyglot("experiment", "two.yaml", "--size", "small", "--dry-run").output
+
+
+def test_an_end_that_is_sent_to_an_experiment_comes_to_every_run(tmp_path):
+    trainings = Trainings(tmp_path, 2, Progress(disable=True))
+    processes = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) for _ in range(2)]
+    trainings.processes.update(processes)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), trainings.interruptible():
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+    assert [process.wait(timeout=10) for process in processes] == [-signal.SIGTERM] * 2
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_report_writes_one_page(folder, polyglot):

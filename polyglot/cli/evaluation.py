@@ -1,11 +1,7 @@
-"""Score runs, compare them, carry out experiments, and show a run as a page."""
+"""Score runs, compare them, and show a run as a page."""
 
 from __future__ import annotations
 
-import shlex
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -15,7 +11,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from polyglot.cli import completion
 from polyglot.cli.program import Checkpoint, Device, RunPath, app, logger, screen, sentences_of
 from polyglot.console import aside
-from polyglot.errors import ConfigError, TrainingError, unknown_name
+from polyglot.errors import ConfigError, unknown_name
 
 
 @app.command(
@@ -125,66 +121,6 @@ def compare(
     if measure is not None and measure not in known:
         raise ConfigError(f"--measure: {unknown_name('measure', measure, known)}")
     screen.print(compare_matrices(matrices, measure=Measure.parse(measure) if measure else None, test=test).table())
-
-
-@app.command(epilog="polyglot experiment phrasebook · polyglot experiment mine.yaml --folder experiments/second --dry-run")
-def experiment(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="EXPERIMENT",
-            help="A YAML file or the name of a shipped experiment.",
-            autocompletion=completion.shipped_in("evaluation/experiments"),
-        ),
-    ],
-    folder: Annotated[Optional[Path], typer.Option(metavar="DIR", help="Where runs and results go. Default: experiments/NAME.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it all, show what would be trained, and stop.")] = False,
-) -> None:
-    """Train what is missing of several runs, evaluate them alike, and write one result page; called again, it continues."""
-    from polyglot.evaluate.experiments import Experiment, carry_out
-    from polyglot.evaluate.experiments.experiment import checked, is_complete
-    from polyglot.evaluate.experiments.page import save
-
-    settings = Experiment.load(file)
-    folder = folder or Path("experiments") / Path(file).stem
-    if dry_run:
-        for member in checked(settings, folder):
-            state = (
-                "as it is"
-                if member.config is None
-                else "complete"
-                if is_complete(member)
-                else shlex.join(["polyglot", "train", *member.arguments])
-            )
-            screen.print(f"{member.name}: {state}", highlight=False, markup=False, soft_wrap=True)
-        return
-    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
-        row = bar.add_task("sentences", visible=False)
-        results = carry_out(
-            settings,
-            folder,
-            train=_train_in_a_process,
-            tell=lambda sentence: logger.info(sentence),
-            progress=lambda what, done, of: bar.update(row, completed=done, total=of, description=what, visible=done < of),
-        )
-    save(results, folder)
-    if results.comparison:
-        screen.print(results.comparison.table())
-    logger.info(f"written to {folder}: result.md, result.json, result.png")
-
-
-def _train_in_a_process(arguments: Sequence[str]) -> None:
-    """`polyglot train` as a program of its own, so that no run is touched by another. Raises TrainingError when it was not completed."""
-    with subprocess.Popen([sys.executable, "-m", "polyglot", "train", *arguments]) as process:
-        try:
-            status = process.wait()
-        except KeyboardInterrupt:  # which the training has heard, too: it finishes its step and leaves a checkpoint
-            process.wait()
-            raise
-    if status in (130, 143):  # it was stopped, and has said so
-        raise KeyboardInterrupt
-    if status != 0:
-        raise TrainingError(f"polyglot train {shlex.join(arguments)}: ended with status {status}; what was wrong is said above")
 
 
 @app.command(epilog="polyglot report runs/phrasebook --sentence de='Der alte Bauer schläft.'")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,18 @@ class Matrix:
             if str(measure) in cell.scores:
                 targets.setdefault(cell.scores[str(measure)].signature, {})[cell.pair.target] = None
         return {signature: list(languages) for signature, languages in targets.items()}
+
+    @classmethod
+    def joined(cls, matrices: Sequence[Matrix]) -> Matrix:
+        """What several models translate, each its own directions, as if it were one's: all else is as the first has it."""
+        if len(matrices) == 1:
+            return matrices[0]
+        every = {
+            name: {key: value for matrix in matrices for key, value in getattr(matrix, name).items()}
+            for name in ("cells", "pivots", "hypotheses", "texts")
+        }
+        languages, trained = ([one for matrix in matrices for one in getattr(matrix, name)] for name in ("languages", "trained"))
+        return replace(matrices[0], languages=list(dict.fromkeys(languages)), trained=list(dict.fromkeys(trained)), **every)
 
     def save(self, folder: Path) -> None:
         """`matrix.json`, `.csv` and `.md`, hypotheses and texts, one line each, and last a picture for each measure.

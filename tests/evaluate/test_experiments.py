@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import re
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,21 +15,27 @@ import pytest
 from by_hand import matrix
 
 from polyglot import shipped
+from polyglot.config import load_config
+from polyglot.data.corpora import Corpora
 from polyglot.errors import ConfigError, DataError, TrainingError
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.experiments import Experiment, carry_out
-from polyglot.evaluate.experiments.experiment import members_of
+from polyglot.evaluate.experiments.experiment import protocol_of
 from polyglot.evaluate.experiments.figure import figure_png
+from polyglot.evaluate.experiments.members import Member, check_test, members_of
 from polyglot.evaluate.experiments.page import save
-from polyglot.evaluate.experiments.results import Results, Spread, SystemResult
+from polyglot.evaluate.experiments.results import Results, Spread, SystemResult, TrainedRun
+from polyglot.evaluate.experiments.training import train_all
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.scores import Score
 from polyglot.inference import Translator
 from polyglot.task import LanguagePair
+from polyglot.training.matching import TOLERANCE, parameters
 from polyglot.yaml_file import write_yaml
 from tests.command_line import CONFIG, PHRASEBOOK, SMALL, Program, write_text
 from tests.rendered import ODD, marks, texts
+from tests.conftest import ROOT
 
 MINE = {
     "title": "With and without <copies>",
@@ -55,7 +65,7 @@ class Training:
     def __init__(self, program: Program, *, fails_at: int = 0) -> None:
         self.program, self.fails_at, self.calls = program, fails_at, []
 
-    def __call__(self, arguments: Sequence[str]) -> None:
+    def __call__(self, member: Member, arguments: Sequence[str]) -> None:
         self.calls.append(list(arguments))
         if len(self.calls) == self.fails_at:
             self.program("train", *arguments, "training.steps=2")  # half of it, as an interruption leaves it
@@ -146,7 +156,7 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
         {"title": "Taken", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0}}
     )
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
-    results = carry_out(experiment, folder / "out", train=lambda arguments: pytest.fail("trained"))
+    results = carry_out(experiment, folder / "out", train=lambda *given: pytest.fail("trained"))
     assert list(results.systems[0].directions) == ["de-fr"] and results.comparison is None
     assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")} == before
     save(results, folder / "out")
@@ -159,7 +169,7 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
     assert program("train", "mine.yaml").status == 0
     file = {"title": "Embedded", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0},
             "embeddings": {"representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2}}  # fmt: skip
-    results = carry_out(Experiment.model_validate(file), folder / "out", train=lambda arguments: pytest.fail("trained"))
+    results = carry_out(Experiment.model_validate(file), folder / "out", train=lambda *given: pytest.fail("trained"))
     save(results, folder / "out")
     means = results.embeddings["mine"].retrieval["bridge.mean"].means("p@1")
     values = json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))
@@ -172,6 +182,11 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
+        ("systems: {a: {}}", "systems.a: either `config` or `run`"),
+        ("systems: {a: {config: mine.yaml, beside: b}}", "systems.a.beside: no system named 'b'. Known: a"),
+        ("systems: {a: {config: mine.yaml, separately: [ende]}}", "systems.a.separately: 'ende'"),
+        ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {systems: {b: []}}}", "sizes.cpu.systems: no system to be trained named 'b'. Known: a"),
+        ("systems: {a: {}}\nsizes: {cpu: {config: mine.yaml}, full: {}}", "systems.a: either `config` or `run`"),
         ("systems: {a: {config: mine.yaml, run: runs/x}}", "systems.a: either `config` or `run`"),
         ("systems: {a: {run: runs/x}}", "systems.a.run: runs/x: no run directory"),
         ("systems: {a: {config: mine.yaml, set: [model.encodr=1]}}", "model.encodr: no key named 'encodr'"),
@@ -194,24 +209,164 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
 def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: str, folder: Path, monkeypatch, capsys) -> None:
     (folder / "wrong.yaml").write_text(f"title: Wrong\n{text}\n")
     with pytest.raises((ConfigError, DataError)) as caught:
-        carry_out(Experiment.load("wrong.yaml"), folder / "out", train=lambda arguments: pytest.fail("trained"))
+        carry_out(Experiment.load("wrong.yaml"), folder / "out", train=lambda *given: pytest.fail("trained"))
     assert sentence in str(caught.value)
     assert sentence in " ".join(Program(monkeypatch, capsys).refuses("experiment", "wrong.yaml", "--dry-run").split())
 
 
-@pytest.mark.parametrize("name", shipped.names("evaluation/experiments"))
-def test_every_shipped_experiment_can_be_begun(name: str, tmp_path: Path) -> None:
-    experiment = Experiment.load(name)
+SIZED = [(name, size) for name in shipped.names("evaluation/experiments") for size in Experiment.load(name).sizes or [None]]
+
+
+@pytest.mark.parametrize(("name", "size"), SIZED)
+def test_every_shipped_experiment_can_be_begun_in_every_size(name: str, size: str | None, tmp_path: Path) -> None:
+    experiment = Experiment.load(name).at(size)
     assert experiment.protocol.measures
     members = list(members_of(experiment, tmp_path))
-    assert len(members) == sum(len(system.seeds or experiment.seeds) for system in experiment.systems.values())
+    parts = {name: len(system.separately) or 1 for name, system in experiment.systems.items()}
+    assert len(members) == sum(parts[name] * len(system.seeds or experiment.seeds) for name, system in experiment.systems.items())
+    assert len({member.path for member in members}) == len(members)
+    after = set()
+    for member in members:
+        config = member.config
+        assert member.starts_from <= after, "what it starts from comes before it"
+        after.add(member.path)
+        if (average := re.fullmatch(r"average:(\d+)", experiment.checkpoint)):
+            assert config.training.checkpoint.keep >= int(average[1]) <= config.training.steps // config.training.checkpoint.every
+        sizes = {language: config.vocabulary.of(language).size for language in config.languages}
+        assert member.seed != members[0].seed or 1e6 < parameters(config, config.model, sizes) < 1.5e8
+
+
+@pytest.mark.parametrize(("name", "size"), SIZED)
+def test_the_text_of_every_shipped_experiment_is_there(name: str, size: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the data sets are: in `data/` of the clone, or where POLYGLOT_DATA says, which must end in `data`."""
+    data = Path(os.environ.get("POLYGLOT_DATA", ROOT / "data"))
+    experiment = Experiment.load(name).at(size)
+    members = list(members_of(experiment, tmp_path))
+    monkeypatch.chdir(data.parent if data.is_dir() else tmp_path)
+    for member in members:
+        config = member.config
+        if config.data.train[0].type != "phrasebook" and not any(Path(config.data.folder).glob("train.*")):
+            pytest.skip(f"the text of {config.data.folder} is not here")
+        check_test(member, protocol_of(member, experiment))
+        for given in (config.data.train, config.data.valid):
+            Corpora(given, folder=Path(config.data.folder), languages=config.languages).check_any(config.pairs)
+
+
+def test_a_size_lays_its_settings_below_a_systems_own_and_those_of_a_system_above() -> None:
+    values = {
+        "title": "Sized",
+        "config": "phrasebook",
+        "seeds": [1, 2],
+        "sizes": {
+            "cpu": {"set": ["a=1", "b=1"], "systems": {"one": ["b=3"]}, "seeds": [7]},
+            "full": {"config": "multi30k/paper"},
+        },
+        "systems": {"one": {"set": ["b=2"]}, "two": {"config": "multi30k/small"}},
+    }
+    experiment = Experiment.model_validate(values)
+    small, full = experiment.at("cpu"), experiment.at("full")
+    assert (small.systems["one"].set, small.systems["one"].config, small.seeds) == (["a=1", "b=1", "b=2", "b=3"], "phrasebook", [7])
+    assert (full.systems["one"].set, full.systems["one"].config, full.seeds) == (["b=2"], "multi30k/paper", [1, 2])
+    assert full.systems["two"].config == "multi30k/small" and experiment.at() == small and not small.sizes
+    with pytest.raises(ConfigError, match="size: no size named 'ful'. Did you mean 'full'\\? Known: cpu, full"):
+        experiment.at("ful")
+    with pytest.raises(ConfigError, match="size: found 'cpu', but this experiment has no `sizes`"):
+        small.at("cpu")
+
+
+def test_the_shared_model_and_the_matched_one_are_as_large_as_what_they_stand_beside() -> None:
+    def count(name: str, system: str) -> int:
+        found = Experiment.load(name).at("full").systems[system]
+        config = load_config(found.config, found.set)
+        return parameters(config, config.model, {language: config.vocabulary.of(language).size for language in config.languages})
+
+    for kind in ("many-to-many with copies", "English-centric with copies"):
+        assert count("multi30k_best", f"fully shared, {kind}") == pytest.approx(count("multi30k_best", kind), rel=TOLERANCE)
+    for name in ("manythings_roles", "iwslt14_roles"):
+        assert count(name, "matched") == pytest.approx(count(name, "RIL softmax residual"), rel=TOLERANCE)
+
+
+def test_a_model_for_each_pair_and_their_scores_are_one_system(folder, monkeypatch, capsys) -> None:
+    values = {
+        "title": "Bilingual",
+        "protocol": {"metrics": ["bleu"], "pivot": "en", "search": {"beam": 1}, "resamples": 0},
+        "systems": {
+            "together": {"config": "phrasebook", "set": [*SMALL, *PHRASEBOOK, "training.steps=2"], "paper": {"en-de": 20.0, "fr-en": 9.0}},
+            "bilingual": {
+                "config": "phrasebook",
+                "separately": ["en-de", "fr-en"],
+                "set": [*SMALL, *PHRASEBOOK, "training.steps=2", "languages=[SOURCE, TARGET]", "schedule.pairs=[SOURCE-TARGET]",
+                        "schedule.copies=false", "schedule.phases=[]", "validation.bleu_pairs=[SOURCE-TARGET]"],
+                "paper": {"en-de": 19.0, "fr-en": 9.0},
+            },
+        },
+    }  # fmt: skip
+    train = Training(Program(monkeypatch, capsys))
+    results = carry_out(Experiment.model_validate(values), folder / "out", train=train)
+    together, bilingual = results.systems
+    assert [run.name for run in bilingual.runs] == ["bilingual-en-de-seed1", "bilingual-fr-en-seed1"] and len(train.calls) == 3
+    assert list(bilingual.directions) == ["en-de", "fr-en"] and bilingual.matrices[0].languages == ["en", "de", "fr"]
+    assert list(map(str, bilingual.matrices[0].trained)) == ["en-de", "fr-en"]
+    assert bilingual.parameters == sum(run.parameters for run in bilingual.runs) > 0 and "de-en-fr" in together.directions
+    assert [(claim.direction, claim.paper, claim.holds) for claim in results.claims if claim.direction == "fr-en"] == [("fr-en", 0.0, None)]
+    save(results, folder / "out")
+    page = (folder / "out" / "result.md").read_text(encoding="utf-8")
+    assert "| bilingual, en-de | together | -1.00 |" in page and f"- {bilingual.parameters:,} parameters" in page
+
+
+class Trained:
+    """In the place of a member: a name, and what it starts from."""
+
+    def __init__(self, name: str, *starts_from: str) -> None:
+        self.name, self.path, self.starts_from = name, Path(name), set(map(Path, starts_from))
+        self.is_complete = self.is_begun = False
+        self.arguments = [name]
+
+    def complete(self) -> None:
+        self.is_complete = True
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 5])
+def test_a_run_waits_for_those_that_it_starts_from_and_no_more_run_than_may(parallel: int) -> None:
+    members = [Trained("d", "b"), Trained("a"), Trained("b", "a"), Trained("c"), Trained("e")]
+    lock, running, most, ended = threading.Lock(), set(), [], []
+
+    def train(member: Trained, arguments: Sequence[str]) -> None:
+        assert all(each.is_complete for each in members if each.path in member.starts_from)
+        with lock:
+            running.add(arguments[0])
+            most.append(len(running))
+        time.sleep(0.05)
+        with lock:
+            running.remove(arguments[0])
+            ended.append(arguments[0])
+
+    train_all(members, train, parallel=parallel)
+    assert sorted(ended) == list("abcde") and all(member.is_complete for member in members) and max(most) <= parallel
+    assert parallel == 1 or max(most) == min(parallel, 3), "several at once"
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_after_a_failure_nothing_is_begun_and_what_runs_is_waited_for(parallel: int) -> None:
+    members = [Trained("a"), Trained("b"), Trained("c")]
+
+    def train(member: Trained, arguments: Sequence[str]) -> None:
+        if member.name == "a":
+            raise TrainingError("a failed")
+        time.sleep(0.1)
+
+    with pytest.raises(TrainingError, match="a failed"):
+        train_all(members, train, parallel=parallel)
+    assert [member.is_complete for member in members] == [False, parallel == 2, False]
+    with pytest.raises(ConfigError, match="x, y: each starts from a run that is not trained before it"):
+        train_all([Trained("x", "y"), Trained("y", "x")], train, parallel=parallel)
 
 
 def test_a_system_starts_from_the_run_of_another_of_the_same_seed(tmp_path: Path) -> None:
-    members = list(members_of(Experiment.load("manythings_roles"), tmp_path))
+    members = list(members_of(Experiment.load("manythings_roles").at("full"), tmp_path))
     tuned = [member for member in members if member.system == "RIL onehot residual"]
     given = {member.path: member.config for member in members if member.system == "RIL softmax residual"}
-    assert len(tuned) == 3
+    assert len(tuned) == 5
     for member, path in zip(tuned, given):
         assert member.config.initialize["*"].run == str(path) and member.config.seed == given[path].seed
         assert {option.assignment for side in ("encoder", "decoder") for option in getattr(member.config.model.options, side)} == {"onehot"}
@@ -219,7 +374,7 @@ def test_a_system_starts_from_the_run_of_another_of_the_same_seed(tmp_path: Path
 
 def test_leaving_one_pair_out_leaves_out_each_pair_once(tmp_path: Path) -> None:
     left_out = []
-    for member in members_of(Experiment.load("multi30k_leave_one_pair_out"), tmp_path):
+    for member in members_of(Experiment.load("multi30k_leave_one_pair_out").at(), tmp_path):
         trained = set(member.config.pairs)
         every = {LanguagePair(one, other) for one in member.config.languages for other in member.config.languages if one != other}
         left_out += sorted(map(str, every - trained))
@@ -240,8 +395,7 @@ def system(name: str, *runs: dict[str, tuple[str, float]]) -> SystemResult:
         texts = {"": ["a"]}
         return dataclasses.replace(matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=texts)
 
-    count = len(runs)
-    return SystemResult(name, [matrix_of(run) for run in runs], None, ["polyglot train mine"] * count, [1.0] * count, [name] * count, {})
+    return SystemResult(name, [matrix_of(run) for run in runs], None, [TrainedRun(name, "polyglot train mine") for _ in runs], {})
 
 
 def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it() -> None:
@@ -266,9 +420,9 @@ def test_the_spread_of_seeds_is_that_of_their_means() -> None:
 
 def test_names_of_systems_and_runs_stay_text_on_the_page(tmp_path: Path) -> None:
     odd, plain = system(ODD, {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)}), system("plain", {"de-fr": ("zero-shot", 9.0)})
-    matrices = [dataclasses.replace(each, checkpoint={"run": ODD, "checkpoint": "best"}) for each in odd.matrices]
+    runs = [dataclasses.replace(each, checkpoint={"run": ODD, "checkpoint": "best"}) for each in odd.runs]
     reference = Reference.load("attention_bridge_english_centric_with_copies")
-    odd = dataclasses.replace(odd, matrices=matrices, reference=reference, settings={"a|b": '"`c`"'})
+    odd = dataclasses.replace(odd, runs=runs, reference=reference, settings={"a|b": '"`c`"'})
     save(Results(ODD, ODD, "systems", [odd, plain]), tmp_path)
     page = (tmp_path / "result.md").read_text(encoding="utf-8")
     shown = texts(page)

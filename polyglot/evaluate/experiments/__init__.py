@@ -1,10 +1,13 @@
 """Several runs that answer one question: trained if they are missing, evaluated alike, compared with a paper, on one page.
 
-- `experiment`: the YAML file, and from it to the results; interrupted, it goes on where it was
+- `settings`: the YAML file, and its sizes
+- `members`: the runs that it consists of; `training`: those that are missing, several at once
+- `experiment`: from the file to the results; interrupted, it goes on where it was
 - `results`: what was found, system by system, over seeds
 - `page`: `result.md`; `figure`: `result.png`
 """
 
-from .experiment import Experiment, carry_out
+from .experiment import carry_out
+from .settings import Experiment
 
 __all__ = ["Experiment", "carry_out"]

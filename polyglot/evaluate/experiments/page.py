@@ -29,6 +29,10 @@ def _blocks(results: Results) -> Iterator[str]:
     yield f"# {as_it_is(results.title)}"
     if results.question:
         yield as_it_is(results.question)
+    if results.expected:
+        yield f"**Expected.** {as_it_is(results.expected)}"
+    if results.size:
+        yield f"Size {code(results.size)}" + (f": {as_it_is(results.about)}" if results.about else ".")
     yield f"{results.measure.title} if nothing else is said. {KEY} · {PIVOT_KEY}."
     yield "![Scores of every system](result.png)"
     yield "## Means"
@@ -50,6 +54,10 @@ def _blocks(results: Results) -> Iterator[str]:
     if any(system.reference for system in systems):
         yield "## Beside the paper"
         yield _beside(results)
+    if results.claims:
+        yield "## What the paper found on its own text"
+        yield "Differences between two systems, there and here; \\* as above, of the first seed of each."
+        yield _claims(results)
     yield "## Under every condition"
     rows = (
         [_of(system, kind), *(_shown(system, each, kind) for each in results.measures)]
@@ -77,7 +85,7 @@ def _blocks(results: Results) -> Iterator[str]:
         yield table(["key", *map(_name, systems)], rows)
     for system in systems:
         yield f"### {_name(system)}"
-        yield "```\n" + "\n".join(system.commands) + "\n```"
+        yield "```\n" + "\n".join(run.command for run in system.runs) + "\n```"
         yield _made(system)
 
 
@@ -165,6 +173,20 @@ def _beside(results: Results) -> str:
     return table(["", "ours", "the paper's", "difference", "directions that both have"], rows)
 
 
+def _claims(results: Results) -> str:
+    rows = (
+        [
+            f"{as_it_is(claim.system)}, {claim.direction}",
+            as_it_is(claim.beside),
+            f"{claim.paper:+.2f}",
+            f"{claim.ours:+.2f}" + ("\\*" if claim.p is not None and claim.p < LEVEL else ""),
+            {True: "yes", False: "no", None: "–"}[claim.holds],
+        ]
+        for claim in results.claims
+    )
+    return table(["", "beside", "the paper's difference", "ours", "the same sign"], rows)
+
+
 def _origins(results: Results) -> Iterator[str]:
     for system in results.systems:
         if system.reference:
@@ -176,11 +198,12 @@ def _origins(results: Results) -> Iterator[str]:
 
 def _made(system: SystemResult) -> str:
     lines = []
-    for matrix, seconds, folder in zip(system.matrices, system.seconds, system.folders):
-        steps = ", ".join(map(str, matrix.checkpoint.get("steps", ())))
-        spent = "" if seconds is None else f", {seconds:,.0f} s of training"
+    for run in system.runs:
+        steps = ", ".join(map(str, run.checkpoint.get("steps", ())))
+        spent = "" if run.seconds is None else f", {run.seconds:,.0f} s of training"
+        when = "" if run.day is None else f", until {run.day}"
         lines.append(
-            f"- {as_it_is(str(matrix.checkpoint.get('run')))}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}; "
-            f"{code(f'evaluation/{folder}/matrix.md')} has all of it"
+            f"- {as_it_is(str(run.checkpoint.get('run')))}: {run.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}{when}; "
+            f"{code(f'evaluation/{run.name}/matrix.md')} has all of it"
         )
-    return "\n".join([*lines, settings(system.matrices[0])])
+    return "\n".join([f"- {system.parameters:,} parameters", *lines, settings(system.matrices[0])])

@@ -36,21 +36,62 @@ class Spread:
         return f"{self.mean:.{digits}f}" + ("" if self.deviation is None else f" ± {self.deviation:.{digits}f}")
 
 
+@dataclass(frozen=True, slots=True)
+class TrainedRun:
+    """Where the parameters of a matrix, or of a part of it, come from."""
+
+    name: str
+    """of its folders"""
+    command: str
+    """that trained it"""
+    checkpoint: Mapping[str, Any] = field(default_factory=dict)
+    """which it was evaluated at"""
+    parameters: int = 0
+    """how many it translates with"""
+    seconds: float | None = None
+    """of training"""
+    day: str | None = None
+    """on which training ended, in UTC"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A difference between two systems that a paper found on other text, beside ours."""
+
+    system: str
+    beside: str
+    direction: str
+    paper: float
+    ours: float
+    p: float | None
+    """of ours, in the first run of each; None without a test"""
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether both have the same sign; None where the paper found no difference."""
+        return self.paper * self.ours > 0 if self.paper else None
+
+
 @dataclass(frozen=True)
 class SystemResult:
-    """One system: a matrix of each of its runs."""
+    """One system: a matrix for each of its seeds."""
 
     name: str
     matrices: Sequence[Matrix]
     reference: Reference | None
-    commands: Sequence[str]
-    """how each run was trained"""
-    seconds: Sequence[float | None]
-    """of training"""
-    folders: Sequence[str]
-    """of the matrices, by name"""
+    runs: Sequence[TrainedRun]
+    """one for each matrix, or for each part of one"""
     settings: Mapping[str, str]
     """the configuration of the first run, key by key"""
+    elsewhere: Mapping[str, float] = field(default_factory=dict)
+    """a paper's scores of other text, by direction"""
+    beside: str | None = None
+    """the system whose scores those are compared with; by default the first"""
+
+    @property
+    def parameters(self) -> int:
+        """Of all the models that are one matrix."""
+        return sum(run.parameters for run in self.runs) // len(self.matrices)
 
     @property
     def directions(self) -> dict[str, Cell]:
@@ -102,6 +143,12 @@ class Results:
     systems: Sequence[SystemResult]
     embeddings: Mapping[str, Analysis] = field(default_factory=dict)
     """by the name of the system, or of the run where a system has several; none if nobody asked for them"""
+    expected: str = ""
+    """what was expected, in words"""
+    size: str = ""
+    """which of the experiment's sizes this is"""
+    about: str = ""
+    """what that takes, in words"""
 
     @property
     def measures(self) -> list[Measure]:
@@ -156,17 +203,36 @@ class Results:
             if unseen:
                 yield cell.pair, mean(unseen), Spread.of(seen) if seen else None
 
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """Each difference that a paper reports between two systems on text of its own, where both have a score here."""
+        by_name, found = {system.name: system for system in self.systems}, []
+        for system in self.systems:
+            base = by_name[system.beside] if system.beside else self.systems[0]
+            both = system.elsewhere.keys() & base.elsewhere.keys() & system.directions.keys() & base.directions.keys()
+            if system is base or not both:
+                continue
+            tested = compare({one.name: one.matrices[0] for one in (base, system)}, measure=self.measure)
+            for name in (name for name in system.elsewhere if name in both):
+                ours, theirs = system.spread(name, self.measure).mean, base.spread(name, self.measure).mean
+                paper = round(system.elsewhere[name] - base.elsewhere[name], 2)
+                found.append(Claim(system.name, base.name, name, paper, ours - theirs, tested.rows[name][system.name].p))
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """All numbers, as JSON has it."""
         return {
             "title": self.title,
+            "size": self.size,
             "measure": str(self.measure),
             "test": self.comparison.note if self.comparison else None,
             "systems": {
                 system.name: {
-                    "commands": list(system.commands),
-                    "seconds": list(system.seconds),
-                    "checkpoints": [dict(matrix.checkpoint) for matrix in system.matrices],
+                    "parameters": system.parameters,
+                    "commands": [run.command for run in system.runs],
+                    "seconds": [run.seconds for run in system.runs],
+                    "days": [run.day for run in system.runs],
+                    "checkpoints": [dict(run.checkpoint) for run in system.runs],
                     "reference": system.reference and system.reference.title,
                     "kinds": {str(each): {kind: asdict(spread) for kind, spread in system.kinds(each).items()} for each in self.measures},
                     "directions": {
@@ -190,6 +256,7 @@ class Results:
                 }
                 for system in self.systems
             },
+            "claims": list(map(asdict, self.claims)),
             "embeddings": {
                 name: {each: {metric: matrix.means(metric) for metric in METRICS} for each, matrix in analysis.retrieval.items()}
                 for name, analysis in self.embeddings.items()

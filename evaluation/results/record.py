@@ -1,0 +1,204 @@
+"""Take over what `polyglot experiment` wrote, and put every table of the papers beside ours into evaluation/results/README.md.
+
+    python evaluation/results/record.py                                         # the page again
+    python evaluation/results/record.py experiments/multi30k_many_to_many/cpu   # a result first, or several
+
+A result becomes NAME.SIZE.json and .md here, and a picture of docs/pictures. What somebody wrote into such a page above the line
+"<!-- as it came out -->" stays there when it is recorded again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from polyglot.evaluate.comparison import LEVEL
+from polyglot.evaluate.experiments import Experiment
+from polyglot.evaluate.pages import table
+from polyglot.evaluate.protocol import Reference
+from polyglot.evaluate.views import SIGNS
+from polyglot.task import LanguagePair
+from polyglot.yaml_file import read_yaml
+
+HERE = Path(__file__).parent
+PAGE = HERE / "README.md"
+PICTURES = HERE.parents[1] / "docs" / "pictures"
+BY_HAND = "<!-- as it came out -->"
+NOT_YET = "not run yet"
+
+HEAD = """\
+# Every table of the papers, and ours
+
+`python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder; no
+number is copied by hand. What is not run yet has a command that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long
+that takes. BLEU; † zero-shot, never trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside with
+p < 0.05 (paired bootstrap, first seed of each)."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One experiment at one size, run or not."""
+
+    name: str
+    size: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, {self.size}" if self.size else self.name
+
+    @property
+    def stem(self) -> str:
+        return f"{self.name}.{self.size}" if self.size else self.name
+
+    @property
+    def command(self) -> str:
+        return f"polyglot experiment {self.name}" + (f" --size {self.size}" if self.size else "")
+
+    @cached_property
+    def values(self) -> dict[str, Any] | None:
+        """What result.json says; None when it was not run."""
+        path = HERE / f"{self.stem}.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    @property
+    def row(self) -> list[str]:
+        """Command, page, day and machine."""
+        if self.values is None:
+            return [f"`{self.command}`", NOT_YET, "", ""]
+        systems = self.values["systems"].values()
+        days = sorted(day for system in systems for day in system.get("days", ()) if day)
+        machines = dict.fromkeys(system["machine"] for system in systems)
+        return [f"`{self.command}`", f"[{self.stem}.md]({self.stem}.md)", days[-1] if days else "not recorded", "; ".join(machines)]
+
+    def score(self, system: str, direction: str) -> str:
+        cell = self.values["systems"][system]["directions"].get(direction)
+        return shown(cell["scores"][self.values["measure"]], zero_shot=cell["kind"] == "zero-shot") if cell else "–"
+
+    def mean_of(self, system: str, kind: str) -> str:
+        found = self.values["systems"][system]["kinds"][self.values["measure"]].get(kind)
+        return shown(found, zero_shot=kind == "zero-shot") if found else "–"
+
+
+def shown(spread: Mapping[str, Any], *, zero_shot: bool = False) -> str:
+    deviation = "" if spread["deviation"] is None else f" ± {spread['deviation']:.2f}"
+    return f"{spread['mean']:.2f}{deviation}{'†' if zero_shot else ''}"
+
+
+def results_of(name: str) -> list[Result]:
+    """An experiment at each of its sizes."""
+    return [Result(name, size) for size in Experiment.load(name).sizes or [""]]
+
+
+def page(tables: Mapping[str, Any]) -> str:
+    """The whole page."""
+    blocks = [HEAD]
+    for paper in tables["papers"]:
+        blocks += [f"## {paper['title']}", f"{paper['source']}. {paper['text']}"]
+        for each in paper["tables"]:
+            blocks += [f"### {each['table']}: {each['about']}", *_table(each)]
+    rows = (f"- [{file}]({file}): {about}" for file, about in tables["others"].items())
+    return "\n\n".join([*blocks, "## What else was measured", "\n".join(rows)]) + "\n"
+
+
+def _table(given: Mapping[str, Any]) -> Iterator[str]:
+    names = given.get("systems") or ([given["experiment"]] if "experiment" in given else [])
+    results = [result for name in names for result in results_of(name)]
+    if "reference" in given:
+        yield _beside_the_reference(Reference.load(given["reference"]), given["systems"], [each for each in results if each.values])
+    elif "experiment" in given:
+        experiment, run = Experiment.load(given["experiment"]), [each for each in results if each.values]
+        if any(system.paper for system in experiment.systems.values()):
+            yield _beside_the_differences(experiment, run)
+        else:
+            yield from map(_means, run)
+    if results:
+        yield table(["command", "result", "trained until", "machine"], (each.row for each in results))
+    if "commands" in given:
+        yield "```\n" + "\n".join(given["commands"]) + "\n```"
+        yield f"{NOT_YET.capitalize()}."
+    if "not_here" in given:
+        yield f"**Not here.** {given['not_here']}"
+
+
+def _beside_the_reference(reference: Reference, systems: Mapping[str, str], run: Sequence[Result]) -> str:
+    """Each direction of a paper's table, and the means, beside each result."""
+    rows = []
+    for kind in ("supervised", "zero-shot"):
+        theirs = [score for pair, score in reference.scores.items() if reference.kind_of(LanguagePair.parse(pair)) == kind]
+        if theirs:
+            ours = (each.mean_of(systems[each.name], kind) for each in run)
+            rows.append([f"**mean, {kind}**", shown({"mean": mean(theirs), "deviation": None}, zero_shot=kind == "zero-shot"), *ours])
+    for pair, score in reference.scores.items():
+        unseen = reference.kind_of(LanguagePair.parse(pair)) == "zero-shot"
+        ours = (each.score(systems[each.name], pair) for each in run)
+        rows.append([pair, shown({"mean": score, "deviation": None}, zero_shot=unseen), *ours])
+    return table(["", "the paper", *(each.title for each in run)], rows)
+
+
+def _beside_the_differences(experiment: Experiment, run: Sequence[Result]) -> str:
+    """What a paper found on other text: its scores, and its differences beside ours."""
+    first, rows = next(iter(experiment.systems)), []
+    for name, system in experiment.systems.items():
+        beside = system.beside or first
+        for direction, score in system.paper.items():
+            base = experiment.systems[beside].paper.get(direction)
+            gain = "" if base is None or beside == name else f" ({score - base:+.2f})"
+            rows.append([name, direction, "" if beside == name or not gain else beside, f"{score:.2f}{gain}"])
+            rows[-1] += [f"{each.score(name, direction)}{_gain(each, name, direction)}" for each in run]
+    head = ["system", "direction", "beside", "the paper, on its own text", *(each.title for each in run)]
+    return table(head, rows)
+
+
+def _gain(result: Result, system: str, direction: str) -> str:
+    """Ours, and whether it is significant."""
+    for claim in result.values["claims"]:
+        if (claim["system"], claim["direction"]) == (system, direction):
+            mark = "\\*" if claim["p"] is not None and claim["p"] < LEVEL else ""
+            return f" ({claim['ours']:+.2f}{mark})"
+    return ""
+
+
+def _means(result: Result) -> str:
+    """Of each system and each kind of direction, and how large the system is."""
+    kinds = [kind for kind in SIGNS if any(result.mean_of(system, kind) != "–" for system in result.values["systems"])]
+    rows = (
+        [name, f"{system['parameters']:,}", *(result.mean_of(name, kind) for kind in kinds)]
+        for name, system in result.values["systems"].items()
+    )
+    return table([result.title, "parameters", *kinds], rows)
+
+
+def take_over(folder: Path) -> Path:
+    """A result of `polyglot experiment` into this folder; its page here."""
+    size = json.loads((folder / "result.json").read_text(encoding="utf-8"))["size"]
+    result = Result((folder.parent if size else folder).resolve().name, size)
+    if result.name not in {path.stem for path in (HERE.parent / "experiments").glob("*.yaml")}:
+        raise SystemExit(f"{folder}: {result.name!r} is no experiment of evaluation/experiments; name a folder such as experiments/phrasebook")
+    shutil.copyfile(folder / "result.json", HERE / f"{result.stem}.json")
+    shutil.copyfile(folder / "result.png", PICTURES / f"{result.stem}.png")
+    came_out = (folder / "result.md").read_text(encoding="utf-8").replace("](result.png)", f"](../../docs/pictures/{result.stem}.png)")
+    target = HERE / f"{result.stem}.md"
+    before, mark, _ = target.read_text(encoding="utf-8").partition(BY_HAND) if target.is_file() else ("", "", "")
+    heading, _, rest = came_out.partition("\n\n")
+    target.write_text(f"{before}{BY_HAND}\n\n{rest}" if mark else f"{heading}\n\n{BY_HAND}\n\n{rest}", encoding="utf-8")
+    return target
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="where `polyglot experiment` wrote")
+    for folder in parser.parse_args().folders:
+        print(take_over(folder))
+    PAGE.write_text(page(read_yaml(HERE / "tables.yaml")), encoding="utf-8")
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The runs that an experiment consists of: what each is trained with, and whether that was done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from polyglot.config import Config, load_config
+from polyglot.data.corpora import Corpora
+from polyglot.errors import ConfigError, PolyglotError
+from polyglot.evaluate.experiments.settings import Experiment, slug
+from polyglot.evaluate.protocol import Protocol
+from polyglot.inference import Directions
+from polyglot.run import Run
+from polyglot.synced import replace_file
+from polyglot.task import LanguagePair
+
+TAIL = 1 << 18  # bytes of a log that hold its last line about training
+COMPLETE = ".complete"  # in a run that was trained to its end, or stopped early by its own patience
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run of a system."""
+
+    system: str
+    name: str
+    """of its folders"""
+    path: Path
+    seed: int | str
+    """which of the system's matrices it belongs to: its seed, or the name of a run that is taken as it is"""
+    config: Config | None = None
+    """what it is trained with; None for a run that is taken as it is"""
+    arguments: Sequence[str] = ()
+    """of `polyglot train`"""
+
+    @property
+    def starts_from(self) -> set[Path]:
+        """Runs that must be complete before it can be trained."""
+        return {Path(initial.run) for initial in self.config.initialize.values()} if self.config else set()
+
+    @property
+    def is_begun(self) -> bool:
+        return (self.path / "config.yaml").is_file()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is nothing to train. Raises ConfigError for a run that was begun with other settings."""
+        if self.config is None:
+            return True
+        if self.is_begun and Run.open(self.path).config != self.config:
+            now = "was begun with other settings than the experiment has now"
+            raise ConfigError(f"{self.path}: {now}; remove it, or name another --folder")
+        return self.is_begun and (self.path / COMPLETE).is_file()
+
+    def complete(self) -> None:
+        """To be called when it has been trained to its end."""
+        replace_file(self.path / COMPLETE, "{}\n")
+
+
+def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
+    """Every run of an experiment at one size. Raises ConfigError with every problem of their configurations, and for a run that is not
+    there."""
+    problems = []
+    for name, system in experiment.systems.items():
+        for path in system.run:
+            try:
+                Run.open(path)
+            except PolyglotError as error:
+                problems.append(f"systems.{name}.run: {error}")
+            yield Member(name, f"{slug(name)}-{Path(path).resolve().name}", Path(path), path)
+        for seed in (system.seeds or experiment.seeds) if not system.run else ():
+            for pair in map(LanguagePair.parse, system.separately) if system.separately else (None,):
+                path = folder / "runs" / "-".join([slug(name), *([str(pair)] if pair else []), f"seed{seed}"])
+                words = {"SEED": str(seed), "RUNS": str(path.parent)} | ({"SOURCE": pair.source, "TARGET": pair.target} if pair else {})
+                settings = [*(filled(each, words) for each in system.set), f"seed={seed}", f"run={path}"]
+                try:
+                    config = load_config(system.config, settings)
+                except PolyglotError as error:
+                    problems.append(f"systems.{name}: {error}")
+                    continue
+                yield Member(name, path.name, path, seed, config, [system.config, *settings])
+    if problems:
+        raise ConfigError(problems, where="experiment")
+
+
+def filled(setting: str, words: Mapping[str, str]) -> str:
+    """With what each word stands for in its place."""
+    for word, value in words.items():
+        setting = setting.replace(word, value)
+    return setting
+
+
+def check_test(member: Member, protocol: Protocol) -> None:
+    """Raises ConfigError for a direction that the run will not have the components for, and DataError where there is no test text."""
+    config = member.config or Run.open(member.path).config
+    directions = Directions.of(config.pairs)
+    pairs = protocol.pairs_of(directions, config.languages, config.pairs)
+    protocol.check_pivot(directions)
+    if corpora := protocol.test or config.data.test:
+        Corpora(corpora, folder=Path(config.data.folder), languages=config.languages).check_any(pairs)
+    else:
+        raise ConfigError(f"{member.name}: data.test names no corpus; name one there, or `test` in the protocol")
+
+
+def last_line(path: Path) -> dict[str, float] | None:
+    """What the log of a run last said of its training: step, loss, seconds, time; None without a log."""
+    log = path / "log.jsonl"
+    if not log.is_file():
+        return None
+    with log.open("rb") as file:  # looked at every second by whoever shows progress, and it may be long
+        file.seek(max(0, log.stat().st_size - TAIL))
+        lines = file.read().decode(errors="replace").splitlines()
+    for line in reversed(lines):
+        if line.startswith('{"kind": "training"') and line.endswith("}"):
+            return json.loads(line)
+    return None

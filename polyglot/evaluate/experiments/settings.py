@@ -1,0 +1,179 @@
+"""What the file of an experiment says: systems, how they are evaluated, and the sizes that all of it can be carried out in."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from polyglot import shipped
+from polyglot.config import check_settings
+from polyglot.errors import ConfigError, unknown_name
+from polyglot.evaluate.embeddings.settings import AnalysisSettings
+from polyglot.evaluate.protocol import Protocol, references
+from polyglot.registry import ComponentConfig
+from polyglot.task import LanguagePair
+from polyglot.yaml_file import read_yaml
+
+
+class SystemConfig(ComponentConfig):
+    """One of the things that are compared."""
+
+    config: str | None = None
+    """A configuration, as `polyglot train` takes it, by default that of the size or of the experiment; it is trained once for each seed."""
+    set: list[str] = []
+    """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the
+    folder of the
+    experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
+    separately: list[str] = []
+    """Pairs that have a model each, such as the twelve of a table of bilingual models; their directions together are the system's.
+    `SOURCE` and `TARGET` in `set` stand for the languages of the pair: `languages=[SOURCE, TARGET]`."""
+    seeds: list[int] | None = Field(None, min_length=1)
+    """Seeds; by default those of the experiment."""
+    run: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = []
+    """Run directories that exist, to be taken as they are, in the place of a configuration; several are several seeds."""
+    reference: str | None = None
+    """A table of `evaluation/references/` to be shown beside it: of the same test text, under the first condition."""
+    paper: dict[str, float] = {}
+    """A paper's scores of other text, by direction: what stands beside ours is the difference from the system `beside`."""
+    beside: str | None = None
+    """The system that the differences of `paper` are from; by default the first."""
+
+    @field_validator("reference")
+    @classmethod
+    def _reference_is_there(cls, reference: str | None) -> str | None:
+        if reference is not None and reference not in references():
+            raise ValueError(unknown_name("reference", reference, references()))
+        return reference
+
+    @field_validator("separately", "paper")
+    @classmethod
+    def _pairs_are_pairs(cls, pairs: list[str] | dict[str, float]) -> list[str] | dict[str, float]:
+        for pair in pairs:
+            try:
+                LanguagePair.parse(pair)
+            except ConfigError as error:
+                raise ValueError(str(error)) from None
+        return pairs
+
+    @model_validator(mode="after")
+    def _either(self) -> SystemConfig:
+        if self.config and self.run:
+            raise ValueError("either `config` or `run` says where its parameters come from")
+        if self.run and (self.set or self.seeds or self.separately):
+            raise ValueError("`set`, `seeds` and `separately` are for a `config`; a `run` is taken as it is")
+        return self
+
+
+class SizeConfig(ComponentConfig):
+    """How much is spent on an experiment."""
+
+    about: str = ""
+    """What it takes, in a sentence for the page."""
+    config: str | None = None
+    """The configuration of every system that names none, in the place of the experiment's."""
+    set: list[str] = []
+    """Settings of every system, below its own."""
+    systems: dict[str, list[str]] = {}
+    """Settings of single systems, above their own."""
+    seeds: list[int] | None = Field(None, min_length=1)
+    """Seeds, in the place of the experiment's."""
+
+
+class Experiment(ComponentConfig):
+    """What an experiment's file says."""
+
+    title: str
+    """The heading of the result page."""
+    question: str = ""
+    """What is asked, in a sentence or two below it."""
+    expected: str = ""
+    """What is expected to come out, and why, said before it is run."""
+    protocol: Annotated[Protocol, BeforeValidator(lambda value: Protocol.load(value) if isinstance(value, str) else value)] = Field(
+        "default", validate_default=True
+    )
+    """How every run is evaluated: the name of a protocol, or its keys."""
+    embeddings: AnalysisSettings | None = None
+    """Measures the sentence embeddings of every run as well, by the keys of an analysis; `{}` takes its defaults."""
+    checkpoint: str = "best"
+    """`best`, `last`, a step or `average:N`, of every run."""
+    config: str | None = None
+    """The configuration of every system that names none."""
+    seeds: list[int] = Field([1], min_length=1)
+    """Each system is trained once for each of them."""
+    systems: dict[str, SystemConfig] = Field(min_length=1)
+    """By the name that the page has for them; differences are tested against the first."""
+    sizes: dict[str, SizeConfig] = {}
+    """What `--size` chooses from, such as `cpu` and `full`; by default the first."""
+    figure: Literal["systems", "left_out"] = "systems"
+    """What `result.png` draws: bars of every system; or for each direction that some system was trained without, its zero-shot score there
+    beside mean and standard deviation of the systems that saw it (Vázquez et al. 2018, leaving one pair out)."""
+
+    @field_validator("checkpoint")
+    @classmethod
+    def _checkpoint_is_one(cls, checkpoint: str) -> str:
+        if not re.fullmatch(r"best|last|[0-9]+|average:[1-9][0-9]*", checkpoint):
+            raise ValueError(f"found {checkpoint!r}; write best, last, a step, or average:N")
+        return checkpoint
+
+    @field_validator("systems")
+    @classmethod
+    def _names_are_different_folders(cls, systems: dict[str, SystemConfig]) -> dict[str, SystemConfig]:
+        slugs = list(map(slug, systems))
+        for name, folder in zip(systems, slugs):
+            if not folder or slugs.count(folder) > 1:
+                raise ValueError(f"{name!r} makes no folder name of its own; use other letters or digits")
+        return systems
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Experiment:
+        configs = [self.config] if not self.sizes else [size.config or self.config for size in self.sizes.values()]
+        for name, system in self.systems.items():
+            if not system.run and not system.config and None in configs:
+                raise ValueError(f"systems.{name}: either `config` or `run` says where its parameters come from")
+            if system.beside is not None and system.beside not in self.systems:
+                raise ValueError(f"systems.{name}.beside: {unknown_name('system', system.beside, self.systems)}")
+        for name, size in self.sizes.items():
+            for system in size.systems:
+                if system not in self.systems or self.systems[system].run:
+                    trained = [each for each, settings in self.systems.items() if not settings.run]
+                    raise ValueError(f"sizes.{name}.systems: {unknown_name('system to be trained', system, trained)}")
+        return self
+
+    @classmethod
+    def load(cls, name: str) -> Experiment:
+        """From a file or a shipped name. Raises ConfigError with every problem."""
+        return check_settings(cls, read_yaml(shipped.find("evaluation/experiments", name)), where=name)
+
+    def size_named(self, name: str | None) -> str:
+        """That size, or the first, or `""` where there are none. Raises ConfigError for one that there is not."""
+        if name is None:
+            return next(iter(self.sizes), "")
+        if not self.sizes:
+            raise ConfigError(f"size: found {name!r}, but this experiment has no `sizes`; it is as large as it is")
+        if name not in self.sizes:
+            raise ConfigError(f"size: {unknown_name('size', name, self.sizes)}")
+        return name
+
+    def at(self, name: str | None = None) -> Experiment:
+        """What it is at one size: every system with its own settings, and no sizes. Raises ConfigError for an unknown one."""
+        chosen = self.size_named(name)
+        size = self.sizes[chosen] if chosen else SizeConfig()
+        systems = {
+            name: system
+            if system.run
+            else system.model_copy(
+                update={
+                    "config": system.config or size.config or self.config,
+                    "set": [*size.set, *system.set, *size.systems.get(name, [])],
+                }
+            )
+            for name, system in self.systems.items()
+        }
+        return self.model_copy(update={"sizes": {}, "seeds": size.seeds or self.seeds, "systems": systems})
+
+
+def slug(name: str) -> str:
+    """`with copies` to `with-copies`."""
+    return re.sub(r"[^\w]+", "-", name.casefold()).strip("-")

@@ -1,0 +1,90 @@
+"""The page of all results: it is what the results say, and every command on it is one."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from polyglot import cli, shipped
+from polyglot.evaluate.experiments import Experiment
+from polyglot.evaluate.experiments.members import members_of
+from polyglot.evaluate.protocol import references
+from polyglot.yaml_file import read_yaml
+from tests.conftest import ROOT
+
+RESULTS = ROOT / "evaluation" / "results"
+TABLES = read_yaml(RESULTS / "tables.yaml")
+EVERY = [each for paper in TABLES["papers"] for each in paper["tables"]]
+
+
+@pytest.fixture
+def script():
+    return runpy.run_path(str(RESULTS / "record.py"))
+
+
+def test_the_page_is_what_the_results_say(script):
+    assert (RESULTS / "README.md").read_text(encoding="utf-8") == script["page"](TABLES), "run: python evaluation/results/record.py"
+
+
+def test_every_table_and_every_experiment_of_a_paper_is_on_it():
+    assert {each["reference"] for each in EVERY if "reference" in each} == set(references())
+    text = (RESULTS / "README.md").read_text(encoding="utf-8")
+    for name in shipped.names("evaluation/experiments"):
+        assert not Experiment.load(name).sizes or f"polyglot experiment {name}" in text, name
+    for each in EVERY:
+        assert {"systems", "experiment", "commands", "not_here"} & each.keys(), each
+        for name, system in each.get("systems", {}).items():
+            assert Experiment.load(name).systems[system].reference == each["reference"]
+
+
+def test_every_result_and_every_page_has_its_line():
+    stems = {f"{name}.{size}" for name in shipped.names("evaluation/experiments") for size in Experiment.load(name).sizes}
+    listed = set(TABLES["others"]) | {"README.md"}
+    assert {path.name for path in RESULTS.glob("*.md") if path.stem not in stems} == listed
+
+
+@pytest.mark.parametrize("command", [command for each in EVERY for command in each.get("commands", ())])
+def test_a_command_of_an_analysis_is_one(command):
+    """Its verb takes these options, and the runs are among those that the experiment makes."""
+    verb, *rest = shlex.split(command)[1:]
+    assert typer.main.get_command(cli.app).commands[verb].make_context(verb, list(rest)).params
+    for run in (Path(word) for word in rest if word.startswith("experiments/")):
+        _, name, size, _, member = run.parts
+        assert member in {each.name for each in members_of(Experiment.load(name).at(size), Path("x"))}
+
+
+def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_stays(script, tmp_path, monkeypatch):
+    taken = script["take_over"]
+    monkeypatch.setitem(taken.__globals__, "HERE", tmp_path / "evaluation" / "results")
+    monkeypatch.setitem(taken.__globals__, "PICTURES", tmp_path / "pictures")
+    for folder in ("evaluation/results", "evaluation/experiments", "pictures", "out/mine/cpu"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "evaluation" / "experiments" / "mine.yaml").touch()
+    out = tmp_path / "out" / "mine" / "cpu"
+    (out / "result.json").write_text(json.dumps({"size": "cpu"}))
+    (out / "result.png").write_bytes(b"picture")
+    (out / "result.md").write_text("# Mine\n\n![](result.png)\n\nfirst\n")
+    page = taken(out)
+    assert page.name == "mine.cpu.md" and (tmp_path / "pictures" / "mine.cpu.png").read_bytes() == b"picture"
+    assert page.read_text() == "# Mine\n\n<!-- as it came out -->\n\n![](../../docs/pictures/mine.cpu.png)\n\nfirst\n"
+    page.write_text(page.read_text().replace("# Mine\n", "# Mine\n\nWhat it shows.\n"))
+    (out / "result.md").write_text("# Mine\n\nsecond\n")
+    assert taken(out).read_text() == "# Mine\n\nWhat it shows.\n\n<!-- as it came out -->\n\nsecond\n"
+    out.rename(tmp_path / "other")
+    (tmp_path / "other" / "result.json").write_text(json.dumps({"size": ""}))
+    with pytest.raises(SystemExit, match="'other' is no experiment of evaluation/experiments"):
+        taken(tmp_path / "other")
+
+
+def test_the_page_of_experiments_counts_as_they_do():
+    """Models, updates and tasks in an update, which its estimate of time goes on from."""
+    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    for name in (name for name in shipped.names("evaluation/experiments") if name.startswith("multi30k")):
+        configs = [member.config for member in members_of(Experiment.load(name).at("full"), Path("x"))]
+        tasks, = {config.schedule.tasks_per_update for config in configs}
+        assert f"| `{name}` | {len(configs)} | {sum(config.training.steps for config in configs):,} | {tasks} |" in page
