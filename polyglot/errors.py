@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class PolyglotError(Exception):
@@ -30,6 +31,15 @@ class CheckpointError(PolyglotError):
 
 class TrainingError(PolyglotError):
     """Training that cannot go on, such as a loss that is no longer a number."""
+
+
+@contextmanager
+def noted(problems: list[str], place: str = "") -> Iterator[None]:
+    """What the user can mend inside comes to the problems, each with the place before it: they are told together when all are known."""
+    try:
+        yield
+    except PolyglotError as error:
+        problems += [place + problem for problem in (error.problems if isinstance(error, ConfigError) else [str(error)])]
 
 
 def few(names: Iterable[object], *, shown: int = 8) -> str:

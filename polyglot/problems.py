@@ -50,6 +50,11 @@ def sentences(error: ValidationError, model: type[BaseModel]) -> list[str]:
     return [head + " or ".join(wanted) for head, wanted in found.items()]
 
 
+def places(error: ValidationError, model: type[BaseModel]) -> list[tuple[Any, ...]]:
+    """Where in the user's file the problems are: keys and numbers of items."""
+    return [tuple(_place(problem["loc"], model)[0]) for problem in error.errors(include_url=False)]
+
+
 def _sentence(location: Sequence[Any], parents: Sequence[Any], problem: Mapping[str, Any]) -> tuple[str, str]:
     """One of pydantic's problems as: place and what was found, what would be right."""
     place = ".".join(map(str, location))
