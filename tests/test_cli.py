@@ -36,7 +36,7 @@ from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
 from polyglot.run import Run
 from polyglot.training import log as logging_of_training
-from polyglot.training import start as starting
+from polyglot.training import requirements
 from polyglot.training.start import build_trainer
 from polyglot.training.trainer import Trainer
 from polyglot.version import VERSION
@@ -334,7 +334,7 @@ def test_a_change_that_does_not_work_is_not_kept(override, sentence, folder, pol
     ],
 )
 def test_a_change_that_training_fails_with_is_not_kept_either(spoilt, sentence, folder, polyglot, monkeypatch):
-    monkeypatch.setattr(starting, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr(requirements, "get_available_trackers", lambda: ["tensorboard"])
     before = contents(folder)
     assert sentence in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6", *spoilt)
     assert contents(folder) == before
@@ -722,7 +722,7 @@ def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(folde
     def fails(*given, **named):
         raise RuntimeError("api_key not configured\nand much more")
 
-    monkeypatch.setattr(starting, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr(requirements, "get_available_trackers", lambda: ["tensorboard"])
     monkeypatch.setattr("accelerate.accelerator.filter_trackers", lambda names, folder: names)
     monkeypatch.setattr(Accelerator, "init_trackers", fails)
     before = contents(folder)

@@ -12,6 +12,7 @@ from polyglot.cli import completion
 from polyglot.cli.program import Overrides, app, logger, screen
 
 if TYPE_CHECKING:
+    from polyglot.config import Config
     from polyglot.distributed.processes import Processes
     from polyglot.run import Run
     from polyglot.training.trainer import Trainer
@@ -45,7 +46,7 @@ def train(
     from polyglot.run import Run
 
     if dry_run:
-        run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or ()))
+        run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or (), besides=_missing_here))
         show_plan(run, resume=resume, processes=number)
         return
     from polyglot.distributed.processes import Processes
@@ -54,7 +55,7 @@ def train(
         if resume:
             run = Run.reconfigure(config, overrides or ())
         else:
-            settings = load_config(config, overrides or ())
+            settings = load_config(config, overrides or (), besides=_missing_here)
             run = Run.create(settings) if processes.main else Run.of(settings)
         trainer = _train(run, processes, resume=resume, reconfigured=bool(overrides))
     _say_what_comes_next(trainer)
@@ -71,6 +72,13 @@ def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
     screen.print(*plan(run.config, processes).tables(), sep="\n")
     if exists:
         logger.warning(exists)
+
+
+def _missing_here(config: Config) -> list[str]:
+    """Beside mistakes in a configuration, so that the next attempt does not fail for text or packages."""
+    from polyglot.training.requirements import problems_here
+
+    return problems_here(config)
 
 
 def train_run(run: Run) -> None:
