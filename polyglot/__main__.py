@@ -1,6 +1,19 @@
-"""python -m polyglot"""
+"""The program, which is also `python -m polyglot`."""
 
-from polyglot.cli import main
+import os
+import signal
+
+
+def main() -> None:
+    """Interrupted while it is still being loaded it ends without a word: nothing has begun."""
+    if heard := signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # what runs in the background may not be meant
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    from polyglot.cli import main as program
+
+    if heard:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    program()
+
 
 if __name__ == "__main__":
     main()

@@ -1264,3 +1264,25 @@ def test_a_matched_configuration_can_be_trained(folder, polyglot):
 def test_a_file_that_is_no_model_is_not_taken_over(folder, polyglot):
     assert "mine.yaml: no checkpoint of OpenNMT-py 3: " in polyglot.refuses("convert", "mine.yaml", "new", "--from", "en", "--to", "de")
     assert not (folder / "new").exists()
+
+
+WHERE_IT_COMES = {
+    "loading": "sys.modules['polyglot.cli.training'] = Signal('a module that imports will ask')",
+    "reading the command line": "import typer.main; typer.main.get_command = lambda app: signal.raise_signal(signal.SIGINT)",
+    "a verb": "sys.modules['polyglot.config'] = Signal('a module that imports will ask')",
+}
+
+
+@pytest.mark.parametrize("where", WHERE_IT_COMES)
+def test_control_c_leaves_no_traceback_wherever_it_comes(where, tmp_path):
+    code = f"""
+import signal, sys, types
+class Signal(types.ModuleType):
+    def __getattr__(self, name):
+        signal.raise_signal(signal.SIGINT)
+{WHERE_IT_COMES[where]}
+from polyglot.__main__ import main
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", code, "show", "phrasebook"], capture_output=True, text=True, cwd=tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n" if where == "a verb" else "")
