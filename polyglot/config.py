@@ -20,7 +20,7 @@ from polyglot.errors import ConfigError
 from polyglot.model.losses import LossesConfig
 from polyglot.model.model import ModelConfig
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
-from polyglot.problems import places, sentences
+from polyglot.problems import Place, places, sentences
 from polyglot.registry import ComponentConfig, HomePath
 from polyglot.schedule import SCHEDULES, tasks_of
 from polyglot.sharing import Sharing, SharingConfig
@@ -80,10 +80,6 @@ class VocabulariesConfig(VocabularyConfig):
         if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
             return value
         common = {key: value[key] for key in VocabularyConfig.model_fields if key in value}
-        try:
-            VocabularyConfig.model_validate(common)
-        except ValidationError:  # which is said where it stands, and not again of every language
-            return value
         own = {language: {**common, **one} if isinstance(one, dict) else one for language, one in value["languages"].items()}
         return {**value, "languages": own}
 
@@ -289,9 +285,6 @@ class _Rest(Config):
 
     data: _DataRest = _DataRest()
     training: _TrainingRest = _TrainingRest()
-
-
-Place = tuple[Any, ...]
 
 
 def _rest(values: Mapping[str, Any], wrong: Iterable[Place]) -> tuple[_Rest | None, set[Place]]:

@@ -29,10 +29,13 @@ class Phase(ComponentConfig):
 
     @model_validator(mode="after")
     def _trains_something(self) -> Phase:
+        problems = []
         if not self.pairs and not self.copies:
-            raise ValueError("names neither pairs nor copies; name what trains in this phase")
+            problems.append("names neither pairs nor copies; name what trains in this phase")
         if self.until_step is not None and self.until_step <= self.from_step:
-            raise ValueError(f"until_step {self.until_step} is not after from_step {self.from_step}")
+            problems.append(f"until_step {self.until_step} is not after from_step {self.from_step}")
+        if problems:
+            raise ValueError("\n".join(problems))
         return self
 
     def covers(self, step: int) -> bool:

@@ -352,6 +352,44 @@ def test_no_key_contradicts_one_that_is_wrong_itself(wrong, problems):
     assert len(problems(f"{MINIMAL}{wrong}\n")) == 1
 
 
+def test_what_is_wrong_for_the_components_of_all_is_not_said_again_of_one(problems):
+    wrong = "{decoder: {size: big}, encoder: lsmt, languages: {de: {encoder: {layers: 1}}, zz: {embedding: {size: 3}}}}"
+    assert [sentence.split(": ")[0] for sentence in problems(f"{MINIMAL}model: {wrong}\n")] == [
+        "model.encoder.type", "model.decoder.size", "model.languages.zz"
+    ]  # fmt: skip
+
+
+def test_a_check_between_keys_says_everything_it_finds(problems, tmp_path):
+    """pydantic takes one error of a validator: it holds a line for each problem."""
+    wrong = """
+schedule: {phases: [{from_step: 9, until_step: 3}]}
+model:
+  embedding: {size: 16, tie_output: true}
+  encoder: {size: 16}
+  decoder: {size: 32, attention: dot}
+  bridge: {type: transformer, heads: 3}
+  languages: {de: {encoder: {layers: 1}}, fr: {decoder: {size: 64}}}
+"""
+    assert [sentence.split(", found")[0].split(" (")[0] for sentence in problems(MINIMAL + wrong)] == [
+        "schedule.phases.0: names neither pairs nor copies; name what trains in this phase",
+        "schedule.phases.0: until_step 3 is not after from_step 9",
+        "model: embedding.tie_output needs equal sizes",
+        "model: decoder.attention 'dot' needs decoder.size",
+        "model: languages.fr.embedding.tie_output needs equal sizes",
+        "model: languages.fr.decoder.attention 'dot' needs decoder.size",
+        "model: bridge, on states of 16: 3 heads cannot share size 16; use a number that divides it",
+    ]
+    options = "{encoder: [word_prediction, word_prediction], decoder: [roles, roles]}"
+    assert problems(f"{MINIMAL}model: {{options: {options}}}\n") == [
+        "model.options: encoder: word_prediction named twice; once is enough",
+        "model.options: encoder: word_prediction, word_prediction cannot be put on an encoder, only on the other side",
+        "model.options: decoder: roles named twice; once is enough",
+    ]
+    files = "{en: [a, b], fr-de: [a, b], d-: [a, b]}"
+    found = problems(MINIMAL.replace('path: "train.{language}"', f"pairs: {files}"))
+    assert [sentence.split()[1] for sentence in found] == ["'en'", "'d-'"]
+
+
 def test_every_weight_that_is_of_no_task_is_said(problems):
     [sentence] = problems(MINIMAL + "schedule: {type: weighted, pairs: [en-de], weights: {de-fr: 2.0, en-fr: 1.0, en-de: 1.0}}\n")
     assert sentence == "schedule.weights: not among schedule.pairs and schedule.copies: de-fr, en-fr; there are en-de"
