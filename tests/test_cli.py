@@ -712,8 +712,32 @@ def test_a_loss_that_is_no_number(folder, polyglot):
     assert polyglot("translate", "other", "--from", "de", "--to", "fr", stdin="es regnet\n").status == 0
 
 
+def test_a_run_goes_on_without_those_that_its_components_came_from(folder, polyglot):
+    assert polyglot("train", "mine.yaml", "run=other", "training.steps=2", "initialize={encoder.de: runs/mine}").status == 0
+    shutil.rmtree("runs/mine")
+    for dry in (["--dry-run"], []):
+        assert polyglot("train", "other", "--resume", "training.steps=4", *dry).status == 0
+
+
 def test_a_tracker_that_is_not_installed(folder, polyglot):
     assert "training.trackers: aim not installed" in polyglot.refuses("train", "mine.yaml", "run=other", "training.trackers=[aim]")
+
+
+MISSING = ["training.trackers=[aim]", "data.valid.0.path=nothing.{language}", "initialize={encoder.de: runs/none}"]
+
+
+@pytest.mark.parametrize("verb", [["train"], ["train", "--dry-run"]], ids=["train", "dry-run"])
+@pytest.mark.parametrize("wrong", [["seeed=3", "data.filter.max_lenght=3", "search.beam=0"], []], ids=["beside-mistakes", "alone"])
+def test_what_is_missing_is_said_at_once(wrong, verb, folder, polyglot):
+    """Packages, text and runs, together with what is wrong in the configuration itself."""
+    Path("train.fr").unlink()
+    before = contents(folder)
+    said = polyglot.refuses(*verb, "mine.yaml", "run=other", *MISSING, *wrong)
+    assert [line.split(": ")[0].strip() for line in said.splitlines()[1:]] == [
+        *(["data.filter.max_lenght", "search.beam", "seeed"] if wrong else []),
+        "training.trackers", "initialize.encoder.de", "train.fr", "data.valid",
+    ]  # fmt: skip
+    assert contents(folder) == before
 
 
 def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(folder, polyglot, monkeypatch):

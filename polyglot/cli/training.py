@@ -66,10 +66,9 @@ def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
     from polyglot.training.continuing import last_checkpoint
     from polyglot.training.plan import plan
 
-    if resume:
-        last_checkpoint(run)
+    begun = run if resume and last_checkpoint(run) else None
     exists = None if resume else run.exists()
-    screen.print(*plan(run.config, processes).tables(), sep="\n")
+    screen.print(*plan(run.config, processes, begun=begun).tables(), sep="\n")
     if exists:
         logger.warning(exists)
 

@@ -81,16 +81,22 @@ class Plan:
         yield memory
 
 
-def plan(config: Config, processes: int = 1) -> Plan:
-    """Check a configuration with its data and this machine; nothing is written but the cache of the text. processes: that shall train."""
-    corpora = checked_text(config)
+def plan(config: Config, processes: int = 1, *, begun: Run | None = None) -> Plan:
+    """Check a configuration with its data and this machine; nothing is written but the cache of the text.
+
+    processes: that shall train. begun: the run that shall go on with it, whose vocabularies and components are there.
+    """
+    corpora = checked_text(config, begun=begun is not None)
     _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":
         _check_held_out(config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages))
     _check_held_out(config, config.data.test, directions(config))
-    run, initial = Run.of(config), Initial(config) if config.initialize else None
-    run.symbols = learn_symbols(config, corpora, initial)
-    vocabularies = initial_vocabularies(config, corpora, run.normalisers, initial, languages=config.languages)
+    run, initial = begun or Run.of(config), Initial(config) if config.initialize and not begun else None
+    if begun:
+        vocabularies = {language: begun.vocabularies[language] for language in config.languages}
+    else:
+        run.symbols = learn_symbols(config, corpora, initial)
+        vocabularies = initial_vocabularies(config, corpora, run.normalisers, initial, languages=config.languages)
     datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
     placement = place(build_schedule(config, {name: len(dataset) for name, dataset in datasets.items()}), config, processes)
     with torch.device("meta"):

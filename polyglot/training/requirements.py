@@ -22,19 +22,17 @@ logger = logging.getLogger("polyglot")
 
 def problems_here(config: Config) -> list[str]:
     """Everything that a new run misses or cannot use here, as far as it shows without reading much."""
-    problems = [*_of_machine(config), *_of_text(_corpora(config, config.data.train), _held_out(config))]
-    with noted(problems):
-        runs_of(config)
-    return problems
+    return [*_of_machine(config, begun=False), *_of_text(_corpora(config, config.data.train), _held_out(config))]
 
 
-def checked_text(config: Config) -> Corpora:
+def checked_text(config: Config, *, begun: bool = False) -> Corpora:
     """The text that a configuration trains on, once all that it needs is there; of test text, languages that have none are said.
 
+    begun: a run that goes on needs those no more that its components started from.
     Raises ConfigError with everything that is missing here, DataError where that is text alone.
     """
     train, held_out = _corpora(config, config.data.train), _held_out(config)
-    machine, text = list(_of_machine(config)), list(_of_text(train, held_out))
+    machine, text = _of_machine(config, begun=begun), list(_of_text(train, held_out))
     if machine:
         raise ConfigError(machine + text, where=f"the configuration of {config.run}, on this machine")
     if text:
@@ -63,13 +61,19 @@ def directions(config: Config) -> list[LanguagePair]:
     return [LanguagePair(source, target) for source in sources for target in targets]
 
 
-def _of_machine(config: Config) -> Iterator[str]:
-    """Packages and a precision that are not there."""
+def _of_machine(config: Config, *, begun: bool) -> list[str]:
+    """Packages, a precision and runs that are not there."""
+    problems: list[str] = []
     if missing := [name for name in config.training.trackers if name not in map(str, get_available_trackers())]:
-        yield f"training.trackers: {', '.join(missing)} not installed; for tensorboard, pip install 'polyglot-nmt[trackers]'"
+        install = "for tensorboard, pip install 'polyglot-nmt[trackers]'"
+        problems.append(f"training.trackers: {', '.join(missing)} not installed; {install}")
     precision, device = config.training.precision, PartialState().device.type
     if (precision == "fp16" and device == "cpu") or (precision == "bf16" and not is_bf16_available()):
-        yield f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another"
+        problems.append(f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another")
+    if not begun:
+        with noted(problems):
+            runs_of(config)
+    return problems
 
 
 def _of_text(train: Corpora, held_out: dict[str, Corpora]) -> Iterator[str]:

@@ -149,7 +149,8 @@ def build_trainer(
     """
     config = run.config
     torch.manual_seed(config.seed)
-    corpora = checked_text(config)
+    begun = bool(checkpoints.steps(run.checkpoints))
+    corpora = checked_text(config, begun=begun)
     accelerator = Accelerator(mixed_precision=config.training.precision, log_with=config.training.trackers or None, project_dir=run.path)
     missing = [language for language in config.languages if language not in run.vocabularies]
     if missing and not processes.main:
@@ -157,11 +158,10 @@ def build_trainer(
             f"{run.path}: process {processes.index} on {platform.node()} does not see what the first process has written there; "
             "put the run where all machines see the same folder"
         )
-    fresh = not checkpoints.steps(run.checkpoints)
-    if missing and not fresh:
+    if missing and begun:
         run.choose("last")  # was trained with it, and says so
-    initial = Initial(config) if fresh and config.initialize else None
-    if fresh and not run.symbols_file.is_file():
+    initial = Initial(config) if config.initialize and not begun else None
+    if not begun and not run.symbols_file.is_file():
         run.symbols = learn_symbols(config, corpora, initial)
     learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
     vocabularies = {**run.vocabularies, **learnt}
