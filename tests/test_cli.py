@@ -428,7 +428,8 @@ def test_a_damaged_checkpoint_is_said_before_the_text_is_read(dry, folder, polyg
 def test_what_cannot_change_is_named(folder, polyglot):
     said = polyglot.refuses("train", "runs/mine", "--resume", "model.encoder.size=10", "model.bridge.heads=3", "vocabulary.size=50")
     assert (
-        "the command line, for runs/mine: what a run was built from cannot change: model.bridge.heads was 2, model.encoder.size was 8, vocabulary.size was 100; leave"
+        "the command line, for runs/mine: what a run was built from cannot change: model.bridge.heads was 2, "
+        "model.encoder.size was 8, vocabulary.size was 100; leave"
         in said
     )
     said = polyglot.refuses("train", "runs/mine", "--resume", "schedule=english_centric")

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume · polyglot train mine.yaml --processes 4"
+    epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume · "
+    "polyglot train mine.yaml --processes 4"
 )
 def train(
     config: Annotated[

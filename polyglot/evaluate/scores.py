@@ -56,7 +56,8 @@ class Scorer:
         except (RuntimeError, ImportError, OSError) as error:  # each tokenizer lacks its package, or its download, in its own way
             reason = " ".join(str(error).split()) or type(error).__name__
             raise ConfigError(
-                f"{measure.metric} into {target}: the tokenizer {tokenizer!r} cannot be used: {reason}; or set another, such as tokenizer: char"
+                f"{measure.metric} into {target}: the tokenizer {tokenizer!r} cannot be used: {reason}; "
+                "or set another, such as tokenizer: char"
             ) from None
 
     def score(self, hypotheses: Sequence[str], references: Sequence[str], *, resamples: int = 0) -> Score:

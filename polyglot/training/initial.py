@@ -84,7 +84,8 @@ class Initial:
                     other, known = found.setdefault(one, (source, vocabulary))
                     if known.sha256 != vocabulary.sha256:
                         raise ConfigError(
-                            f"{place}: the vocabulary of {there} in {source.run.path} is not that in {other.run.path}, which {other.name} starts from"
+                            f"{place}: the vocabulary of {there} in {source.run.path} is not that in {other.run.path}, "
+                            f"which {other.name} starts from"
                         )
         return {language: vocabulary for language, (_, vocabulary) in found.items()}
 

@@ -107,7 +107,8 @@ def labelled_probe(path: Path, *, name: str, language: str) -> Probe:
     for number, row in enumerate(rows, start=1):
         if len(row) not in (2, 3) or len(row) != len(rows[0]) or (len(row) == 3 and row[0] not in PARTS):
             raise DataError(
-                f"{path}, line {number}: {'1 column' if len(row) == 1 else f'{len(row)} columns'}; every line should be label and sentence, or tr, va or te, label and sentence, "
+                f"{path}, line {number}: {'1 column' if len(row) == 1 else f'{len(row)} columns'}; "
+                "every line should be label and sentence, or tr, va or te, label and sentence, "
                 "between tabs"
             )
     sentences, labels = [row[-1] for row in rows], [row[-2] for row in rows]

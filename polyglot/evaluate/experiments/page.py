@@ -12,7 +12,7 @@ from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.results import Results, SystemResult
 from polyglot.evaluate.matrix import cell_name
-from polyglot.evaluate.pages import settings, table
+from polyglot.evaluate.pages import settings, table, with_interval
 from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
 from polyglot.synced import replace_file
 
@@ -131,9 +131,7 @@ def _intervals(results: Results) -> str:
         cells = [system.directions.get(name) for system in results.systems]
         scores = [cell.scores.get(str(results.measure)) if cell else None for cell in cells]
         if any(score and score.interval is not None for score in scores):
-            rows.append(
-                [name, *(f"{score.mean:.2f} ± {score.interval:.2f}" if score and score.interval is not None else "–" for score in scores)]
-            )
+            rows.append([name, *map(with_interval, scores)])
     return table(["direction", *(system.name for system in results.systems)], rows) if rows else ""
 
 
@@ -165,7 +163,8 @@ def _beside(results: Results) -> str:
 def _origins(results: Results) -> Iterator[str]:
     for system in results.systems:
         if system.reference:
-            yield f"{system.name} stands beside {system.reference.source}: `{system.reference.signature}`, {system.reference.test_set}; {system.reference.condition}"
+            paper = system.reference
+            yield f"{system.name} stands beside {paper.source}: `{paper.signature}`, {paper.test_set}; {paper.condition}"
     for matrix in {line: system.matrices[0] for system in results.systems for line in signature_lines(system.matrices[0], results.measure)}:
         yield f"ours: `{matrix}`"
 
@@ -176,6 +175,7 @@ def _made(system: SystemResult) -> str:
         steps = ", ".join(map(str, matrix.checkpoint.get("steps", ())))
         spent = "" if seconds is None else f", {seconds:,.0f} s of training"
         lines.append(
-            f"- {matrix.checkpoint.get('run')}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}; `evaluation/{folder}/matrix.md` has all of it"
+            f"- {matrix.checkpoint.get('run')}: {matrix.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}; "
+            f"`evaluation/{folder}/matrix.md` has all of it"
         )
     return "\n".join([*lines, settings(system.matrices[0])])
