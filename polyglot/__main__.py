@@ -1,6 +1,20 @@
-"""python -m polyglot"""
+"""The program, which is also `python -m polyglot`."""
 
-from polyglot.cli import main
+import os
+import signal
+
+
+def main() -> None:
+    """Interrupted while it is still being loaded it ends without a word: nothing has begun."""
+    if heard := signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # what runs in the background may not be meant
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    from polyglot.cli import main as program
+    from polyglot.process import interrupt_between_imports
+
+    if heard:
+        interrupt_between_imports()
+    program()
+
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -19,7 +20,7 @@ from polyglot.errors import ConfigError
 from polyglot.model.losses import LossesConfig
 from polyglot.model.model import ModelConfig
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
-from polyglot.problems import sentences
+from polyglot.problems import Place, places, sentences
 from polyglot.registry import ComponentConfig, HomePath
 from polyglot.schedule import SCHEDULES, tasks_of
 from polyglot.sharing import Sharing, SharingConfig
@@ -34,6 +35,8 @@ if TYPE_CHECKING:  # the union of all kinds is only known when they are register
 else:
     CorpusList = list[CORPORA.config_type()]
 Settings = TypeVar("Settings", bound=BaseModel)
+Besides = Callable[["Config"], Iterable[str]]
+"""Gives a sentence for each problem of a configuration, or of what is right in one."""
 
 
 class DataConfig(ComponentConfig):
@@ -77,10 +80,6 @@ class VocabulariesConfig(VocabularyConfig):
         if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
             return value
         common = {key: value[key] for key in VocabularyConfig.model_fields if key in value}
-        try:
-            VocabularyConfig.model_validate(common)
-        except ValidationError:  # which is said where it stands, and not again of every language
-            return value
         own = {language: {**common, **one} if isinstance(one, dict) else one for language, one in value["languages"].items()}
         return {**value, "languages": own}
 
@@ -207,20 +206,23 @@ class Config(ComponentConfig):
         return write_yaml(self.model_dump())
 
 
-def load_config(name: str | Path, overrides: Sequence[str] = ()) -> Config:
+def load_config(name: str | Path, overrides: Sequence[str] = (), *, besides: Besides | None = None) -> Config:
     """A configuration from a file or a shipped name, with `key.path=value` overrides.
 
+    besides: what else is wrong with what is right in a configuration that is not.
     Raises ConfigError with every problem: place, what was found, what would be right.
     """
     path = shipped.find("configs", str(name))
     run = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
-    return configure(read_yaml(path), overrides, run=run, where=str(name))
+    return configure(read_yaml(path), overrides, run=run, where=str(name), besides=besides)
 
 
-def configure(values: dict[str, Any], overrides: Sequence[str], *, run: str, where: str) -> Config:
+def configure(
+    values: dict[str, Any], overrides: Sequence[str], *, run: str, where: str, besides: Besides | None = None
+) -> Config:
     """Values to a configuration, with `key.path=value` overrides laid over them; `run` is its place unless they name one.
 
-    Raises ConfigError with every problem; `where` names the file in it.
+    besides: as for `load_config`. Raises ConfigError with every problem; `where` names the file in it.
     """
     problems: dict[str, str] = {}
     for override in overrides:
@@ -236,21 +238,27 @@ def configure(values: dict[str, Any], overrides: Sequence[str], *, run: str, whe
             del values["schedule"]
     if values.get("run") is None:
         values["run"] = run
-    return check_config(values, where=where, problems=problems)
+    return check_config(values, where=where, problems=problems, besides=besides)
 
 
-def check_config(values: dict[str, Any], *, where: str, problems: Mapping[str, str] = {}) -> Config:
+def check_config(
+    values: dict[str, Any], *, where: str, problems: Mapping[str, str] = {}, besides: Besides | None = None
+) -> Config:
     """Values to a configuration. Raises ConfigError with every problem; `where` names the file in it.
 
-    problems: what is known to be wrong already, by its key; the values are those without it.
+    problems: what is known to be wrong already, by its key; the values are those without it. besides: as for `load_config`.
     """
-    found, wrong = list(problems.values()), {key.partition(".")[0] for key in problems}
+    found, wrong = list(problems.values()), [tuple(key.split(".")) for key in problems]
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
         found += [sentence for sentence in sentences(error, Config) if sentence.partition(":")[0] not in problems]
-        wrong |= {problem["loc"][0] for problem in error.errors()}
-    found += _contradictions_of_the_rest(values, wrong=wrong) if wrong else contradictions(config)
+        wrong += places(error, Config)
+    if wrong:
+        config, wrong = _rest(values, wrong)
+    if config:
+        found += (one for one in contradictions(config) if not any(_speaks_of(one, place) for place in wrong))
+        found += besides(config) if found and besides else ()
     if found:
         raise ConfigError(found, where=where)
     return config
@@ -264,19 +272,49 @@ def check_settings(kind: type[Settings], values: dict[str, Any], *, where: str) 
         raise ConfigError(sentences(error, kind), where=where) from None
 
 
+class _DataRest(DataConfig):
+    train: CorpusList = []
+
+
+class _TrainingRest(TrainingConfig):
+    steps: int = 1
+
+
 class _Rest(Config):
-    """A configuration as far as contradictions need it; sections that are wrong by themselves are left out."""
+    """What is right in a configuration; what is wrong by itself is left out, also where a configuration needs it."""
 
-    data: DataConfig | None = None
-    training: Any = None
+    data: _DataRest = _DataRest()
+    training: _TrainingRest = _TrainingRest()
 
 
-def _contradictions_of_the_rest(values: Mapping[str, Any], *, wrong: set[str]) -> list[str]:
-    """What contradicts among the sections that are each right; what stands in for a wrong one is nobody's contradiction."""
-    if "languages" in wrong:
-        return []
-    rest = _Rest.model_validate({key: value for key, value in values.items() if key not in wrong})
-    return [sentence for sentence in contradictions(rest) if sentence.partition(":")[0].partition(".")[0] not in wrong]
+def _rest(values: Mapping[str, Any], wrong: Iterable[Place]) -> tuple[_Rest | None, set[Place]]:
+    """What is right in values, and what was left out for it: settings of a section, corpora, or whole sections.
+
+    None where the languages are wrong, of which everything else speaks.
+    """
+    left_out = {place[: 3 if place[0] == "data" else 2] for place in wrong}
+    while not any(place[0] == "languages" for place in left_out):
+        try:
+            return _Rest.model_validate(_without(values, left_out)), left_out
+        except ValidationError as error:  # something lacks in a section what was left out of it
+            left_out |= {problem["loc"][:1] for problem in error.errors()}
+    return None, left_out
+
+
+def _without(values: Any, left_out: set[Place], place: Place = ()) -> Any:
+    """Nested values without what stands at some places."""
+    if isinstance(values, dict):
+        return {key: _without(one, left_out, (*place, key)) for key, one in values.items() if (*place, key) not in left_out}
+    if isinstance(values, list):
+        return [_without(one, left_out, (*place, number)) for number, one in enumerate(values) if (*place, number) not in left_out]
+    return values
+
+
+def _speaks_of(sentence: str, place: Place) -> bool:
+    """Whether a contradiction is with what was left out: that is nobody's, for something else stands in for it."""
+    name = re.escape(".".join(str(key) for key in place if not isinstance(key, int)))
+    end = r"(?=[.:])" if len(place) == 1 else r"(?!\w)"  # a section's name is also a word
+    return re.search(rf"(?<![\w.]){name}{end}", sentence) is not None
 
 
 def _override(values: dict[str, Any], override: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.errors import ConfigError, noted, unknown_name
 from polyglot.model.options import OPTIONS
 from polyglot.task import LANGUAGE_CODE, LanguagePair, match_pairs
 from polyglot.text.vocabulary import VocabularyConfig
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def contradictions(config: Config) -> Iterator[str]:
-    """A sentence for each, beginning with the place."""
+    """A sentence for each, beginning with its place and naming every other key that it is between."""
     for language in config.languages:
         if not LANGUAGE_CODE.fullmatch(language):
             yield f"languages: {language!r} is no language code; use letters, digits and underscores, such as 'de' or 'zh_Hans'"
@@ -35,21 +35,18 @@ def contradictions(config: Config) -> Iterator[str]:
     yield from config.sharing.problems(config.languages)
     yield from _unlike(config)
     yield from _shared_predictions(config)
-    pairs, scored = None, []
+    pairs, scored, problems = None, [], []
     if not twice:  # of one language only, a schedule may have no pair
-        try:
+        with noted(problems):
             if not config.tasks:
-                yield "schedule: no task is left to train"
+                problems.append("schedule: no task is left to train: schedule.exclude takes all of schedule.pairs and schedule.copies")
             with suppress(ConfigError):
                 pairs = config.pairs
-        except ConfigError as error:
-            yield str(error)
-    yield from (f"trained_before: {problem}" for problem in _unknown_pairs(config.trained_before, config.languages))
+    problems += [f"trained_before: {problem}" for problem in _unknown_pairs(config.trained_before, config.languages)]
     for pattern in config.validation.bleu_pairs:
-        try:
+        with noted(problems, "validation.bleu_pairs: "):
             scored += match_pairs([pattern], config.languages)
-        except ConfigError as error:
-            yield f"validation.bleu_pairs: {error}"
+    yield from problems
     # Where the pairs are not known, there are no more components than those of all.
     every = [LanguagePair(one, other) for one in config.languages for other in config.languages]
     known = config.model.components(pairs or every, config.sharing)
@@ -73,7 +70,7 @@ def contradictions(config: Config) -> Iterator[str]:
     if config.parallel.placement == "partitioned" and getattr(config.training, "precision", None) == "fp16":
         yield "parallel.placement: 'partitioned' cannot agree on the scale of 'fp16' losses; use training.precision 'bf16' or 'no'"
     if config.search.n_best > config.search.beam:
-        yield f"search.n_best: {config.search.n_best} hypotheses cannot come from a beam of {config.search.beam}"
+        yield f"search.n_best: {config.search.n_best} hypotheses cannot come from search.beam {config.search.beam}"
 
 
 def _unknown_pairs(pairs: Sequence[str], languages: Sequence[str]) -> Iterator[str]:

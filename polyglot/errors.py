@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class PolyglotError(Exception):
@@ -34,6 +35,15 @@ class TrainingError(PolyglotError):
 def counted(count: int, one: str) -> str:
     """`1 line`, `2 lines`."""
     return f"{count} {one}" if count == 1 else f"{count} {one}s"
+
+
+@contextmanager
+def noted(problems: list[str], place: str = "") -> Iterator[None]:
+    """What the user can mend inside comes to the problems, each with the place before it: they are told together when all are known."""
+    try:
+        yield
+    except PolyglotError as error:
+        problems += [place + problem for problem in (error.problems if isinstance(error, ConfigError) else [str(error)])]
 
 
 def few(names: Iterable[object], *, shown: int = 8) -> str:

@@ -10,81 +10,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy
 import torch
 
 from polyglot import checkpoint as checkpoints
 from polyglot.batch import Batch, pad
 from polyglot.config import check_settings
 from polyglot.data.lines import LONE_SURROGATE
-from polyglot.decoding.ensemble import Average, Ensemble, Memories
-from polyglot.decoding.search import Hypothesis, SearchConfig, search
-from polyglot.decoding.selection import Selected, likeliest, union
+from polyglot.decoding.search import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
-from polyglot.decoding.threads import side_by_side
 from polyglot.embedding.encoder import Portion, SentenceEncoder
 from polyglot.embedding.pooling import cast, check
 from polyglot.errors import CheckpointError, ConfigError, DataError, unknown_name
 from polyglot.layers.cross_entropy import projected_cross_entropy
-from polyglot.model.language import LanguageDecoder
-from polyglot.model.memory import Memory
 from polyglot.model.model import TranslationModel
+from polyglot.readings import ROWS, Readers, Reading, Sentence, Translation, by_length, found, translated
 from polyglot.run import Run
 from polyglot.task import LanguagePair, Task
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.symbols import without_rule
 from polyglot.text.vocabulary import Vocabulary
-
-ROWS = 640
-"""Hypotheses decoded together: enough for full speed of the matrix products on a CPU, and little memory."""
-LONG = 128
-"""Pieces of a sentence up to which that holds; of longer ones fewer are decoded together."""
-SELECTED = 1 << 25
-"""Numbers that the output layers of the sentences decoded together have at most, where each has words of its own: 128 MiB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """One hypothesis as text."""
-
-    text: str
-    score: float
-    """log-probability divided by the length penalty"""
-    log_probability: float
-
-
-NOTHING = Translation("", 0.0, 0.0)
-"""What a blank sentence is translated to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence as a model gets it, whatever the target."""
-
-    language: str
-    line: str
-    pieces: Sequence[int]
-    """none where the line is blank"""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What one model has read: sentences, which may be of several languages, and what decoders attend to for them."""
-
-    translator: Translator
-    sentences: Sequence[Sentence]
-    memory: Memory
-    """(B, K, D)"""
-
-    def alone(self) -> list[Reading]:
-        """Each sentence with its own memory."""
-        return [Reading(self.translator, [sentence], own) for sentence, own in zip(self.sentences, self.memory.sentences())]
-
-    @classmethod
-    def of(cls, alone: Sequence[Reading]) -> Reading:
-        """What one model has read in parts; what `alone` takes apart."""
-        sentences = [sentence for reading in alone for sentence in reading.sentences]
-        return cls(alone[0].translator, sentences, Memory.of([reading.memory for reading in alone]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,64 +265,6 @@ class Translator(SentenceEncoder):
         return f"{where}: {what} are no numbers, so they are of no use; choose another checkpoint"
 
 
-Readers = Sequence[tuple[Translator, Sequence[Sentence]]]
-"""Who reads what: the same sentences as several models get them, or one model in several languages."""
-
-
-def translated(readers: Readers, target: str, config: SearchConfig, *, average: Average = "log") -> list[list[Translation]]:
-    """The n best translations of each sentence, written by all who read it together; what has no pieces stays empty.
-
-    The first one's vocabulary spells the translations. Raises what `found` raises.
-    """
-    first, sentences = readers[0]
-    results: list[list[Translation]] = [[NOTHING]] * len(sentences)
-
-    def found_for(rows: list[int]) -> list[list[Hypothesis]]:
-        return found([one.read([own[row] for row in rows]) for one, own in readers], target, config, average=average)
-
-    longest = [max((one.pieces for one in own), key=len) for own in zip(*(own for _, own in readers))]
-    groups = list(by_length(longest, size=sentences_together(config, [one.model.decoders[target] for one, _ in readers])))
-    for rows, own in zip(groups, side_by_side(found_for, groups, first.device)):  # texts count symbols: one after the other
-        for row, translations in zip(rows, first.texts(own, [sentences[row] for row in rows], target)):
-            results[row] = translations
-    return results
-
-
-@torch.inference_mode()
-def found(readings: Sequence[Reading], target: str, config: SearchConfig, *, average: Average = "log") -> list[list[Hypothesis]]:
-    """The n best hypotheses of each sentence, in the pieces of the first model, by all who have read it.
-
-    Raises CheckpointError where the parameters give scores that are no numbers, ConfigError where nobody can choose the words to select.
-    """
-    decoders, memories = [one.translator.model.decoders[target] for one in readings], [one.memory for one in readings]
-    lengths = torch.tensor([[len(one.pieces) for one in reading.sentences] for reading in readings]).amax(dim=0)
-    decoder, memory = decoders[0], memories[0]
-    if len(readings) > 1:
-        decoder, memory = Ensemble(decoders, average=average), Memories(tuple(memories))
-    if config.select is None:
-        result = search(decoder, memory, lengths, config)
-    else:
-        selected = Selected(decoder, _chosen_words(readings, target, config))
-        result = selected.written(search(selected, memory, lengths, config))
-    for sentence, own in zip(readings[0].sentences, result):
-        if not (own and all(math.isfinite(one.score) for one in own)):
-            raise CheckpointError(readings[0].translator.no_numbers(f"scores of {sentence.language}-{target}"))
-    return result
-
-
-def _chosen_words(readings: Sequence[Reading], target: str, config: SearchConfig) -> torch.Tensor:
-    """The only words that search may write: (B, K) for each sentence, or (U,) for all. Raises ConfigError where nobody can choose."""
-    scores = [reading.translator.word_scores(reading, target, config) for reading in readings]
-    known = [one for one in scores if one is not None]
-    if not known:
-        by_prediction = config.select_by == "prediction"
-        what = "has no `word_prediction` from its initial state" if by_prediction else "has no run directory with a shortlist"
-        other = "shortlist" if by_prediction else "prediction"
-        raise ConfigError(f"search.select: the decoder of {target} {what}; choose select_by {other}, or leave select out")
-    words = likeliest(sum(known), config.select)
-    return union(words) if config.select_for == "batch" else words
-
-
 def _shortlist(run: Run, pair: LanguagePair) -> Shortlist:
     """Raises CheckpointError when it was not counted, or for other vocabularies."""
     path = run.shortlist_file(pair)
@@ -433,25 +319,3 @@ def _devices() -> list[str]:
     """Those of this machine, as PyTorch calls them."""
     mps = ["mps"] if torch.backends.mps.is_available() else []
     return ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count())), *mps]
-
-
-def sentences_together(config: SearchConfig, decoders: Sequence[LanguageDecoder] = ()) -> int:
-    """How many sentences are searched for at once, by these decoders together."""
-    together = ROWS // (config.beam * max(1, len(decoders)))
-    if decoders and config.select and config.select_for == "sentence":
-        together = min(together, SELECTED // (config.select * sum(decoder.body.size for decoder in decoders)))
-    return max(1, together)
-
-
-def by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:
-    """Rows in batches of similar length, the longest first; rows without pieces are left out unless asked for.
-
-    At most `size` rows, and fewer where they are so long that padded they have more pieces than `size` rows of LONG.
-    """
-    lengths = numpy.array([len(sentence) for sentence in sentences], dtype=numpy.int64)
-    order = [int(row) for row in numpy.argsort(-lengths, kind="stable") if empty or lengths[row]]
-    start = 0
-    while start < len(order):
-        count = min(size, max(1, size * LONG // max(1, int(lengths[order[start]]))))
-        yield order[start : start + count]
-        start += count

@@ -38,19 +38,49 @@ EXPECTED: dict[str, Callable[[Context], str]] = {
 
 def sentences(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """Every problem of values that should have been a `model`."""
-    problems = [(*_place(problem["loc"], model), problem) for problem in error.errors(include_url=False)]
-    places = [tuple(place) for place, _, _ in problems]
+    problems = _problems(error, model)
     found: dict[str, dict[str, None]] = {}
     for place, parents, problem in problems:
-        if problem["type"] in EXPECTED and any(len(other) > len(place) and list(other[: len(place)]) == place for other in places):
+        if problem["type"] in EXPECTED and any(len(other) > len(place) and other[: len(place)] == place for other, _, _ in problems):
             continue  # a member of a union that the value was not meant for: another one goes further
+        if problem["type"] == "value_error":
+            found |= {sentence: {"": None} for sentence in _own_sentences(place, problem)}
+            continue
         head, wanted = _sentence(place, parents, problem)
         found.setdefault(head, {})[wanted] = None
     # A value that fits no member of a union is one problem, though pydantic has one for each member.
     return [head + " or ".join(wanted) for head, wanted in found.items()]
 
 
-def _sentence(location: Sequence[Any], parents: Sequence[Any], problem: Mapping[str, Any]) -> tuple[str, str]:
+def places(error: ValidationError, model: type[BaseModel]) -> list[tuple[Any, ...]]:
+    """Where in the user's file the problems are: keys and numbers of items."""
+    return [place for place, _, _ in _problems(error, model)]
+
+
+Place = tuple[Any, ...]
+
+
+def _problems(error: ValidationError, model: type[BaseModel]) -> list[tuple[Place, Sequence[Any], Mapping[str, Any]]]:
+    """pydantic's problems with their places and what may stand there.
+
+    Without those of a language that has only come to it from the settings for all, below `languages` of the same section.
+    """
+    problems = [(*_place(problem["loc"], model), problem) for problem in error.errors(include_url=False)]
+    of_all = [(place, problem["type"]) for place, _, problem in problems]
+    return [
+        (place, parents, problem)
+        for place, parents, problem in problems
+        if not (place[1:2] == ("languages",) and ((place[0], *place[3:]), problem["type"]) in of_all)
+    ]
+
+
+def _own_sentences(location: Place, problem: Mapping[str, Any]) -> list[str]:
+    """What a check of ours says: a line for each problem."""
+    place = ".".join(map(str, location))
+    return [f"{place}: {line}" if place else line for line in str(problem["ctx"]["error"]).splitlines()]
+
+
+def _sentence(location: Place, parents: Sequence[Any], problem: Mapping[str, Any]) -> tuple[str, str]:
     """One of pydantic's problems as: place and what was found, what would be right."""
     place = ".".join(map(str, location))
     kind, context = problem["type"], problem.get("ctx", {})
@@ -68,8 +98,6 @@ def _sentence(location: Sequence[Any], parents: Sequence[Any], problem: Mapping[
         return f"{place}.type: ", unknown_name(room, context["tag"], known)
     if kind == "union_tag_not_found":
         return f"{place}: ", "`type` is missing; write a name, or a mapping with `type` and settings"
-    if kind == "value_error":
-        return f"{place}: " if place else "", str(context["error"])
     found = f"{place}: found {as_written(problem['input'])}; "
     # a kind that no setting has yet is said in pydantic's own words
     return (f"{found}expected ", EXPECTED[kind](context)) if kind in EXPECTED else (found, problem["msg"])
@@ -79,7 +107,7 @@ def _number(number: float) -> str:
     return f"{number:g}" if isinstance(number, float) else str(number)
 
 
-def _place(location: Sequence[Any], model: type[BaseModel]) -> tuple[list[Any], list[Any]]:
+def _place(location: Sequence[Any], model: type[BaseModel]) -> tuple[Place, list[Any]]:
     """The path in the user's file, and what may stand where its last key does.
 
     pydantic puts the member of a union that it tried into the path, and `[key]` behind a key that is wrong itself; the file has
@@ -94,7 +122,7 @@ def _place(location: Sequence[Any], model: type[BaseModel]) -> tuple[list[Any], 
         elif key != "[key]":
             kept.append(key)
             parents, here = here, [each for one in here for each in _below(one, key)]
-    return kept, parents
+    return tuple(kept), parents
 
 
 def _is_called(kind: Any, label: str) -> bool:

@@ -1,4 +1,4 @@
-"""How the process handles its memory."""
+"""How the process handles its memory, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import ctypes
 import gc
 import os
 import platform
+import signal
+from types import FrameType
 
 MMAP_MAX, TRIM_THRESHOLD = -4, -1  # mallopt(3)
 NEVER = 2**31 - 1
+LOOK_AGAIN = 0.05  # seconds
 
 
 def keep_freed_memory() -> None:
@@ -34,3 +37,21 @@ def collect_rarely() -> None:
     """
     gc.set_threshold(100_000, *gc.get_threshold()[1:])
     atexit.register(gc.freeze)
+
+
+def interrupt_between_imports() -> None:
+    """Let Ctrl-C wait for the end of an import, which takes a second at most.
+
+    In the middle of one, NumPy takes it for a failure of its own and tries again, which ends in its traceback, or nobody hears it.
+    """
+    for number in (signal.SIGINT, signal.SIGALRM):
+        signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            signal.setitimer(signal.ITIMER_REAL, LOOK_AGAIN)
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt

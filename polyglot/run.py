@@ -14,13 +14,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import ValidationError
 
 from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
 from polyglot.config import Config, check_config, load_config
 from polyglot.errors import CheckpointError, ConfigError, few
-from polyglot.model.model import ModelConfig
+from polyglot.model.model import ModelConfig, TranslationModel
 from polyglot.sharing import SharingConfig
 from polyglot.synced import replace_file
 from polyglot.task import LanguagePair
@@ -230,8 +231,11 @@ class Run:
                     "put it back from a copy of the run: one that is learnt again would not fit"
                 )
         if different := self.differences(made_of):
+            if isinstance(made_of, str):
+                different = [self._difference_that_shows(checkpoint)]
             raise CheckpointError(
-                f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; different: {few(different, shown=SHOWN)}"
+                f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; "
+                f"different: {few(different, shown=SHOWN)}"
             )
 
     def differences(self, built_from: Any) -> list[str]:
@@ -249,6 +253,29 @@ class Run:
         except ValidationError:  # a setting that this version does not know
             model = built_from.get("model")
         return sorted(_different({**built_from, "model": model}, self.built_from))
+
+    def _difference_that_shows(self, checkpoint: Checkpoint) -> str:
+        """What its parameters tell of a checkpoint that only has a hash of what it was built from."""
+        sizes = {language: len(vocabulary) for language, vocabulary in self.vocabularies.items()}
+        if lacking := [language for language in self.config.languages if language not in sizes]:
+            return f"the vocabularies, of which there is none of {', '.join(lacking)}"
+        with torch.device("meta"):
+            model = TranslationModel(
+                self.config.model, vocabulary_sizes=sizes, pairs=self.config.pairs, seed=None, sharing=self.config.sharing
+            )
+        components = model.component_tensors()
+        if one_sided := sorted(components.keys() ^ set(checkpoint.components)):
+            return f"the pairs, or what shares components: only one of the two has {few(one_sided, shown=SHOWN)}"
+        for name, parameters in components.items():
+            there = checkpoint.component(name)
+            if one_sided := sorted(parameters.keys() ^ there.keys()):
+                return f"the model: only one of the two has {few(one_sided, shown=SHOWN)} in {name}"
+            for key, parameter in parameters.items():
+                if (found := there[key].shape) != parameter.shape:
+                    words = found[1:] == parameter.shape[1:] and parameter.shape[0] in sizes.values()
+                    what = "the vocabularies" if words else "the model"
+                    return f"{what}: {key} of {name} has shape {tuple(found)}, here {tuple(parameter.shape)}"
+        return "nothing that parameters show: the pairs (copies, say), the text of vocabularies, or settings such as dropout"
 
     def _hash(self) -> str:
         """With the settings of the model as they stand in `config.yaml`, which knows no more of them than its checkpoints."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy
 from pydantic import Field, model_validator
 
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.errors import ConfigError, noted, unknown_name
 from polyglot.registry import ComponentConfig, Registry
 from polyglot.task import LanguagePair, Task, match_pairs
 
@@ -29,10 +29,13 @@ class Phase(ComponentConfig):
 
     @model_validator(mode="after")
     def _trains_something(self) -> Phase:
+        problems = []
         if not self.pairs and not self.copies:
-            raise ValueError("names neither pairs nor copies; name what trains in this phase")
+            problems.append("names neither pairs nor copies; name what trains in this phase")
         if self.until_step is not None and self.until_step <= self.from_step:
-            raise ValueError(f"until_step {self.until_step} is not after from_step {self.from_step}")
+            problems.append(f"until_step {self.until_step} is not after from_step {self.from_step}")
+        if problems:
+            raise ValueError("\n".join(problems))
         return self
 
     def covers(self, step: int) -> bool:
@@ -62,7 +65,7 @@ class Schedule:
         """sizes: sentences of each task."""
         self.config, self.tasks, self.seed = config, list(tasks), seed
         self._sizes = sizes
-        self._phases = [(phase, set(_pairs_of(phase, languages, place="schedule"))) for phase in config.phases]
+        self._phases = [(phase, set(_pairs_of(phase, languages))) for phase in config.phases]
 
     def at(self, step: int, *, process: int = 0, processes: int = 1) -> list[Task]:
         """The tasks of one update on one process."""
@@ -152,33 +155,34 @@ class Weighted(Schedule):
 
 
 def tasks_of(config: Schedule.Config, languages: Sequence[str]) -> list[Task]:
-    """Every task of a schedule, in the order of the languages. Raises ConfigError naming the key and what matches nothing."""
-    left_out = set(_matching(config.exclude, languages, place="schedule.exclude"))
-    pairs = {pair: None for pair in _pairs_of(config, languages, place="schedule") if pair not in left_out}
+    """Every task of a schedule, in the order of the languages. Raises ConfigError with each key and what matches nothing."""
+    problems: list[str] = []
+    named, left_out = [], []
+    with noted(problems, "schedule."):
+        named = _pairs_of(config, languages)
+    with noted(problems, "schedule.exclude: "):
+        left_out = match_pairs(config.exclude, languages)
+    pairs = [pair for pair in dict.fromkeys(named) if pair not in left_out]
+    known = not problems
     for number, phase in enumerate(config.phases):
-        place = f"schedule.phases.{number}"
-        extra = [str(pair) for pair in _pairs_of(phase, languages, place=place) if pair not in pairs]
-        if extra:
-            raise ConfigError(f"{place}: not among the pairs and copies of the schedule: {', '.join(extra)}")
-    for weighted in getattr(config, "weights", {}):
-        if weighted not in map(str, pairs):
-            raise ConfigError(
-                f"schedule.weights: {weighted} is not among the pairs and copies of the schedule: {', '.join(map(str, pairs))}"
-            )
+        with noted(problems, f"schedule.phases.{number}."):
+            extra = [str(pair) for pair in _pairs_of(phase, languages) if known and pair not in pairs]
+            problems += [f"schedule.phases.{number}: not among schedule.pairs and schedule.copies: {', '.join(extra)}"] if extra else []
+    if known and (unknown := [one for one in getattr(config, "weights", {}) if one not in map(str, pairs)]):
+        there = ", ".join(map(str, pairs))
+        problems.append(f"schedule.weights: not among schedule.pairs and schedule.copies: {', '.join(unknown)}; there are {there}")
+    if problems:
+        raise ConfigError(problems)
     return [Task(pair, config.copy_weight if pair.is_copy else 1.0) for pair in pairs]
 
 
-def _pairs_of(part: Schedule.Config | Phase, languages: Sequence[str], *, place: str) -> list[LanguagePair]:
-    """What `pairs` and `copies` name together."""
+def _pairs_of(part: Schedule.Config | Phase, languages: Sequence[str]) -> list[LanguagePair]:
+    """What `pairs` and `copies` name together. Raises ConfigError with each key and what it names in vain."""
     copied = languages if part.copies is True else part.copies or []
-    for language in copied:
-        if language not in languages:
-            raise ConfigError(f"{place}.copies: {unknown_name('language', language, languages)}")
-    return _matching(part.pairs, languages, place=f"{place}.pairs") + [LanguagePair(one, one) for one in copied]
-
-
-def _matching(patterns: Sequence[str], languages: Sequence[str], *, place: str) -> list[LanguagePair]:
-    try:
-        return match_pairs(patterns, languages)
-    except ConfigError as error:
-        raise ConfigError(f"{place}: {error}") from None
+    problems = [f"copies: {unknown_name('language', one, languages)}" for one in copied if one not in languages]
+    pairs = []
+    with noted(problems, "pairs: "):
+        pairs = match_pairs(part.pairs, languages)
+    if problems:
+        raise ConfigError(problems)
+    return pairs + [LanguagePair(one, one) for one in copied]

@@ -58,13 +58,15 @@ class Task:
 def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[LanguagePair]:
     """Pairs of different languages that any pattern names: `de-en`, `*-en`, `en-*`, `*-*`; in the order of the languages.
 
-    A pattern without a star may also name a copy. Raises ConfigError for a pattern that matches nothing.
+    A pattern without a star may also name a copy. Raises ConfigError with every pattern that matches nothing.
     """
     found: dict[LanguagePair, None] = {}
+    problems: list[str] = []
     for pattern in patterns:
         source, dash, target = pattern.partition("-")
         if not dash:
-            raise ConfigError(f"{pattern!r} is no pattern for language pairs; write 'de-en', '*-en' or '*-*'")
+            problems.append(f"{pattern!r} is no pattern for language pairs; write 'de-en', '*-en' or '*-*'")
+            continue
         matches = [
             LanguagePair(one, other)
             for one in languages
@@ -72,8 +74,10 @@ def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[Langu
             if fnmatchcase(one, source) and fnmatchcase(other, target) and (one != other or pattern == f"{one}-{other}")
         ]
         if not matches:
-            raise ConfigError(f"{pattern!r} matches no pair of the languages {', '.join(languages)}")
+            problems.append(f"{pattern!r} matches no pair of the languages {', '.join(languages)}")
         found.update(dict.fromkeys(matches))
+    if problems:
+        raise ConfigError(problems)
     return list(found)
 
 

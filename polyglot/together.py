@@ -13,7 +13,8 @@ import torch
 from polyglot.decoding.ensemble import Average
 from polyglot.decoding.search import SearchConfig
 from polyglot.errors import ConfigError, DataError, unknown_name
-from polyglot.inference import Readers, Reading, Translation, Translator, check_direction, found, translated
+from polyglot.inference import Translator, check_direction
+from polyglot.readings import Readers, Reading, Translation, found, translated
 from polyglot.run import Run
 from polyglot.task import LanguagePair
 

@@ -38,7 +38,7 @@ from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
 from polyglot.run import Run
 from polyglot.training import log as logging_of_training
-from polyglot.training import start as starting
+from polyglot.training import requirements
 from polyglot.training.start import build_trainer
 from polyglot.training.trainer import Trainer
 from polyglot.version import VERSION
@@ -336,7 +336,7 @@ def test_a_change_that_does_not_work_is_not_kept(override, sentence, folder, pol
     ],
 )
 def test_a_change_that_training_fails_with_is_not_kept_either(spoilt, sentence, folder, polyglot, monkeypatch):
-    monkeypatch.setattr(starting, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr(requirements, "get_available_trackers", lambda: ["tensorboard"])
     before = contents(folder)
     assert sentence in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6", *spoilt)
     assert contents(folder) == before
@@ -430,7 +430,8 @@ def test_a_damaged_checkpoint_is_said_before_the_text_is_read(dry, folder, polyg
 def test_what_cannot_change_is_named(folder, polyglot):
     said = polyglot.refuses("train", "runs/mine", "--resume", "model.encoder.size=10", "model.bridge.heads=3", "vocabulary.size=50")
     assert (
-        "the command line, for runs/mine: what a run was built from cannot change: model.bridge.heads was 2, model.encoder.size was 8, vocabulary.size was 100; leave"
+        "the command line, for runs/mine: what a run was built from cannot change: model.bridge.heads was 2, "
+        "model.encoder.size was 8, vocabulary.size was 100; leave"
         in said
     )
     said = polyglot.refuses("train", "runs/mine", "--resume", "schedule=english_centric")
@@ -714,8 +715,32 @@ def test_a_loss_that_is_no_number(folder, polyglot):
     assert polyglot("translate", "other", "--from", "de", "--to", "fr", stdin="es regnet\n").status == 0
 
 
+def test_a_run_goes_on_without_those_that_its_components_came_from(folder, polyglot):
+    assert polyglot("train", "mine.yaml", "run=other", "training.steps=2", "initialize={encoder.de: runs/mine}").status == 0
+    shutil.rmtree("runs/mine")
+    for dry in (["--dry-run"], []):
+        assert polyglot("train", "other", "--resume", "training.steps=4", *dry).status == 0
+
+
 def test_a_tracker_that_is_not_installed(folder, polyglot):
     assert "training.trackers: aim not installed" in polyglot.refuses("train", "mine.yaml", "run=other", "training.trackers=[aim]")
+
+
+MISSING = ["training.trackers=[aim]", "data.valid.0.path=nothing.{language}", "initialize={encoder.de: runs/none}"]
+
+
+@pytest.mark.parametrize("verb", [["train"], ["train", "--dry-run"]], ids=["train", "dry-run"])
+@pytest.mark.parametrize("wrong", [["seeed=3", "data.filter.max_lenght=3", "search.beam=0"], []], ids=["beside-mistakes", "alone"])
+def test_what_is_missing_is_said_at_once(wrong, verb, folder, polyglot):
+    """Packages, text and runs, together with what is wrong in the configuration itself."""
+    Path("train.fr").unlink()
+    before = contents(folder)
+    said = polyglot.refuses(*verb, "mine.yaml", "run=other", *MISSING, *wrong)
+    assert [line.split(": ")[0].strip() for line in said.splitlines()[1:]] == [
+        *(["data.filter.max_lenght", "search.beam", "seeed"] if wrong else []),
+        "training.trackers", "initialize.encoder.de", "train.fr", "data.valid",
+    ]  # fmt: skip
+    assert contents(folder) == before
 
 
 def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(folder, polyglot, monkeypatch):
@@ -724,7 +749,7 @@ def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(folde
     def fails(*given, **named):
         raise RuntimeError("api_key not configured\nand much more")
 
-    monkeypatch.setattr(starting, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr(requirements, "get_available_trackers", lambda: ["tensorboard"])
     monkeypatch.setattr("accelerate.accelerator.filter_trackers", lambda names, folder: names)
     monkeypatch.setattr(Accelerator, "init_trackers", fails)
     before = contents(folder)
@@ -1296,3 +1321,35 @@ def test_a_matched_configuration_can_be_trained(folder, polyglot):
 def test_a_file_that_is_no_model_is_not_taken_over(folder, polyglot):
     assert "mine.yaml: no checkpoint of OpenNMT-py 3: " in polyglot.refuses("convert", "mine.yaml", "new", "--from", "en", "--to", "de")
     assert not (folder / "new").exists()
+
+
+WHERE_IT_COMES = {
+    "loading": "sys.modules['polyglot.cli.training'] = Signal('a module that imports will ask')",
+    "reading the command line": "import typer.main; typer.main.get_command = lambda app: signal.raise_signal(signal.SIGINT)",
+    "a verb": "import polyglot.shipped; polyglot.shipped.rooms_of = lambda name: signal.raise_signal(signal.SIGINT)",
+    "an import in a verb": "sys.meta_path.insert(0, Finder())",
+}
+
+
+@pytest.mark.parametrize("where", WHERE_IT_COMES)
+def test_control_c_leaves_no_traceback_wherever_it_comes(where, tmp_path):
+    """In the last one a module, as NumPy does, takes what comes in the middle of it for its own."""
+    code = f"""
+import signal, sys, types
+class Signal(types.ModuleType):
+    def __getattr__(self, name):
+        signal.raise_signal(signal.SIGINT)
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "polyglot.config":
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                raise ImportError("cannot load module more than once per process") from None
+{WHERE_IT_COMES[where]}
+from polyglot.__main__ import main
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", code, "show", "phrasebook"], capture_output=True, text=True, cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (130, "interrupted\n" if "verb" in where else "")
+    assert ended.stdout == ""

@@ -190,7 +190,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("vocabulary: {languages: {xx: {size: 100}}}", "vocabulary.languages.xx: no language named 'xx'"),
         ("validation: {bleu_pairs: [de-xx]}", "validation.bleu_pairs: 'de-xx' matches no pair of the languages en, de, fr"),
         ("validation: {best_by: bleu}", "validation.best_by: 'bleu' needs validation.bleu_pairs"),
-        ("search: {n_best: 9}", "search.n_best: 9 hypotheses cannot come from a beam of 5"),
+        ("search: {n_best: 9}", "search.n_best: 9 hypotheses cannot come from search.beam 5"),
         ("batching: {by: words}", "batching.by: found 'words'; expected 'sentences' or 'tokens'"),
         ("losses: {bridge: {weight: -1}}", "losses.bridge.weight: found -1; expected at least 0"),
         ("losses: {translation: {weight: 0}}", "losses.translation.weight: found 0; expected more than 0"),
@@ -273,7 +273,10 @@ def test_what_is_wrong_for_all_languages_is_not_said_again_of_one(problems):
 CONTRADICTION = "search: {n_best: 7}\nvalidation: {bleu_pairs: [de-yy]}\nmodel: {languages: {zz: {}}}\nschedule: {pairs: [xx-de]}\n"
 
 
-@pytest.mark.parametrize("wrong", ["seeed: 3", "data: {}", "training: {steps: many}", "optimizer: adma", "losses: 3", "text: [lowercase]"])
+WRONG_DATA = "data: {valid: [{type: phrasebook, split: valid}]}"
+
+
+@pytest.mark.parametrize("wrong", ["seeed: 3", WRONG_DATA, "training: {steps: many}", "optimizer: adma", "losses: 3", "text: [lowercase]"])
 def test_contradictions_are_said_together_with_what_is_wrong_elsewhere(wrong, problems):
     section = wrong.partition(":")[0]
     rest = "".join(f"{line}\n" for line in MINIMAL.splitlines() if not line.startswith(section))
@@ -310,13 +313,90 @@ def test_what_is_asked_of_held_out_text_needs_some(settings, problems, load):
     ]
 
 
-def test_held_out_text_is_missed_beside_other_mistakes_but_not_where_data_is_wrong_itself(problems):
+def test_held_out_text_is_missed_beside_other_mistakes_but_not_where_it_is_wrong_itself(problems):
     without, asked = MINIMAL.replace(", valid: [{type: phrasebook, split: valid}]", ""), "validation: {patience: 3}\nseeed: 3\n"
     missed = "validation.patience: needs held-out text, and data.valid names no corpus"
     assert missed in problems(without + asked) and len(problems(without + asked)) == 2
     assert len(problems(MINIMAL + asked)) == 1
-    assert missed not in problems(without.replace("type: text", "type: txt") + asked)
+    assert missed in problems(without.replace("type: text", "type: txt") + asked)
+    wrong = problems(MINIMAL.replace("split: valid", "split: vlaid") + asked)
+    assert len(wrong) == 2 and missed not in wrong
 
+
+def test_what_is_wrong_in_a_section_does_not_hide_the_rest_of_it(problems):
+    """Each section has something wrong by itself, and something that contradicts another key."""
+    wrong = """
+schedule:
+  {pairs: [en-xx, en-de, yy-en, de], exclude: [xx-*], copies: [de, zz], tasks_per_update: 0, phases: [{pairs: [fr-xx], copies: [qq]}]}
+validation: {bleu_pairs: [de-yy], every: often}
+model: {languages: {zz: {}}, encodr: lstm}
+search: {beam: 3, n_best: 7, length_penalty: long}
+"""
+    assert [sentence.split(": ")[0] for sentence in problems(MINIMAL + wrong)] == [
+        "schedule.tasks_per_update", "model.encodr", "validation.every", "search.length_penalty",
+        "model.languages.zz",
+        "schedule.copies", "schedule.pairs", "schedule.pairs", "schedule.pairs", "schedule.exclude",
+        "schedule.phases.0.copies", "schedule.phases.0.pairs",
+        "validation.bleu_pairs", "search.n_best",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "search: {beam: x, n_best: 7}",
+        "validation: {best_by: bleu, bleu_pairs: en-de}",
+        "schedule: {copies: 3, pairs: [en-de], phases: [{copies: true}]}",
+        "schedule: {pairs: 3, copies: [de], exclude: [de-de, '*-*']}",
+        "schedule: {type: weighted, pairs: 3, weights: {de-de: 2.0}}",
+        "parallel: {placement: partitioned, tasks: 3}",
+    ],
+)
+def test_no_key_contradicts_one_that_is_wrong_itself(wrong, problems):
+    assert len(problems(f"{MINIMAL}{wrong}\n")) == 1
+
+
+def test_what_is_wrong_for_the_components_of_all_is_not_said_again_of_one(problems):
+    wrong = "{decoder: {size: big}, encoder: lsmt, languages: {de: {encoder: {layers: 1}}, zz: {embedding: {size: 3}}}}"
+    assert [sentence.split(": ")[0] for sentence in problems(f"{MINIMAL}model: {wrong}\n")] == [
+        "model.encoder.type", "model.decoder.size", "model.languages.zz"
+    ]  # fmt: skip
+
+
+def test_a_check_between_keys_says_everything_it_finds(problems, tmp_path):
+    """pydantic takes one error of a validator: it holds a line for each problem."""
+    wrong = """
+schedule: {phases: [{from_step: 9, until_step: 3}]}
+model:
+  embedding: {size: 16, tie_output: true}
+  encoder: {size: 16}
+  decoder: {size: 32, attention: dot}
+  bridge: {type: transformer, heads: 3}
+  languages: {de: {encoder: {layers: 1}}, fr: {decoder: {size: 64}}}
+"""
+    assert [sentence.split(", found")[0].split(" (")[0] for sentence in problems(MINIMAL + wrong)] == [
+        "schedule.phases.0: names neither pairs nor copies; name what trains in this phase",
+        "schedule.phases.0: until_step 3 is not after from_step 9",
+        "model: embedding.tie_output needs equal sizes",
+        "model: decoder.attention 'dot' needs decoder.size",
+        "model: languages.fr.embedding.tie_output needs equal sizes",
+        "model: languages.fr.decoder.attention 'dot' needs decoder.size",
+        "model: bridge, on states of 16: 3 heads cannot share size 16; use a number that divides it",
+    ]
+    options = "{encoder: [word_prediction, word_prediction], decoder: [roles, roles]}"
+    assert problems(f"{MINIMAL}model: {{options: {options}}}\n") == [
+        "model.options: encoder: word_prediction named twice; once is enough",
+        "model.options: encoder: word_prediction, word_prediction cannot be put on an encoder, only on the other side",
+        "model.options: decoder: roles named twice; once is enough",
+    ]
+    files = "{en: [a, b], fr-de: [a, b], d-: [a, b]}"
+    found = problems(MINIMAL.replace('path: "train.{language}"', f"pairs: {files}"))
+    assert [sentence.split()[1] for sentence in found] == ["'en'", "'d-'"]
+
+
+def test_every_weight_that_is_of_no_task_is_said(problems):
+    [sentence] = problems(MINIMAL + "schedule: {type: weighted, pairs: [en-de], weights: {de-fr: 2.0, en-fr: 1.0, en-de: 1.0}}\n")
+    assert sentence == "schedule.weights: not among schedule.pairs and schedule.copies: de-fr, en-fr; there are en-de"
 
 def test_bleu_of_a_zero_shot_pair_is_fine(load):
     load(MINIMAL + "schedule: {pairs: [de-en, en-fr]}\nvalidation: {bleu_pairs: [de-fr], best_by: bleu}\n")

@@ -34,7 +34,7 @@ FLOORS = [
     {"decoding", "embedding"},  # below `config`, which holds the settings of the search
     {"config", "contradictions"},
     {"checkpoint", "run"},
-    {"inference", "together", "validation", "sentence_transformer", "derive", "convert"},
+    {"inference", "readings", "together", "validation", "sentence_transformer", "derive", "convert"},
     {"training", "evaluate", "analysis", "report"},
     {"cli", "__init__", "__main__"},
 ]

@@ -11,7 +11,7 @@ import torch
 
 import polyglot
 from polyglot import checkpoint as checkpoints
-from polyglot import inference
+from polyglot import inference, readings
 from polyglot.batch import EOS, Batch
 from polyglot.decoding.search import SearchConfig
 from polyglot.errors import CheckpointError, ConfigError, DataError
@@ -181,14 +181,15 @@ def test_the_size_of_the_batches_changes_nothing(rows, translator, monkeypatch):
     lines, pair = [*text("en-de", 20), ""], of("en-de")
     targets = translator.translate(lines, **pair)
     scores = translator.score(lines, targets, **pair)
-    monkeypatch.setattr(inference, "ROWS", 16 * rows)
+    for module in (inference, readings):
+        monkeypatch.setattr(module, "ROWS", 16 * rows)
     assert translator.translate(lines, **pair) == targets
     assert translator.score(lines, targets, **pair) == pytest.approx(scores, abs=1e-4)
 
 
 def test_the_number_of_threads_changes_nothing(translator, monkeypatch):
     lines, pair = text("en-de", 20), of("en-de")
-    monkeypatch.setattr(inference, "ROWS", 16)
+    monkeypatch.setattr(readings, "ROWS", 16)
     found, cores = {}, torch.get_num_threads()
     for threads in (1, 3):
         torch.set_num_threads(threads)
@@ -200,7 +201,7 @@ def test_the_number_of_threads_changes_nothing(translator, monkeypatch):
 def test_long_sentences_have_little_company():
     """Of every batch sentences times longest is bounded, so that one line does not take the memory of hundreds like it."""
     lengths = [30_000, 300, *[20] * 20]
-    found = list(inference.by_length([[5] * length for length in lengths], size=10))
+    found = list(readings.by_length([[5] * length for length in lengths], size=10))
     assert found[:2] == [[0], [1, 2, 3, 4]] and all(len(rows) <= 10 for rows in found)
     assert sorted(row for rows in found for row in rows) == list(range(len(lengths)))
 

@@ -65,7 +65,7 @@ def test_its_types_are_for_whoever_imports_it():
 
 
 def test_the_command_is_named():
-    assert PROJECT["project"]["scripts"] == {"polyglot": "polyglot.cli:main"}
+    assert PROJECT["project"]["scripts"] == {"polyglot": "polyglot.__main__:main"}
     assert PROJECT["project"]["name"] == "polyglot-nmt"
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import multiprocessing
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -243,6 +244,29 @@ def test_a_hash_of_it_all_as_first_checkpoints_have_it(tmp_path):
     values["model"]["bridge"]["heads"] += 1
     (run.path / "config.yaml").write_text(write_yaml(values))
     assert Run.open(run.path).differences(stored)
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ({"model": {"encoder": {"size": 10}}}, r"the model: .* of encoder.(de|en|fr) has shape .*, here "),
+        ({"model": {"encoder": {"type": "transformer"}}}, "the model: only one of the two has .* in encoder.(de|en|fr)"),
+        ({"vocabulary": {"size": 8}}, r"the vocabularies: embedding.* of encoder.(de|en|fr) has shape \(8, 12\), here "),
+        ({"schedule": {"pairs": ["de-en"]}}, "the pairs, or what shares components: only one of the two has decoder.de, decoder.fr, "),
+        ({"schedule": {"copies": True}}, "nothing that parameters show: the pairs"),
+    ],
+)
+def test_what_differs_in_a_checkpoint_with_a_hash_is_told_by_its_parameters(other, sentence, tmp_path):
+    run, another = tiny_run(tmp_path), tiny_run(tmp_path, "another", **other)
+    train(run)
+    train(another)
+    [there] = checkpoints.choose(another.checkpoints, "last")
+    first = replace(there, manifest={**there.manifest, "configuration": "of the first kind"})
+    with pytest.raises(CheckpointError, match=f"comes from another configuration than .*config.yaml; different: {sentence}"):
+        run.check_same(first)
+    run.vocabulary_file("de").unlink()
+    with pytest.raises(CheckpointError, match="different: the vocabularies, of which there is none of de$"):
+        Run.open(run.path).check_same(first)
 
 
 def test_another_vocabulary_is_noticed(tmp_path):

@@ -166,8 +166,8 @@ def test_a_pair_that_is_named_twice_is_one_task():
         ("pairs=[de-xx]", "schedule.pairs: 'de-xx' matches no pair of the languages en, de, fr, cs"),
         ("exclude=[xx-*]", "schedule.exclude: 'xx-*' matches no pair"),
         ("copies=[de, ff]", "schedule.copies: no language named 'ff'. Known: cs, de, en, fr"),
-        ("phases=[{pairs: [en-de]}, {pairs: [de-fr]}]", "schedule.phases.1: not among the pairs and copies of the schedule: de-fr"),
-        ("phases=[{copies: [de]}]", "schedule.phases.0: not among the pairs and copies of the schedule: de-de"),
+        ("phases=[{pairs: [en-de]}, {pairs: [de-fr]}]", "schedule.phases.1: not among schedule.pairs and schedule.copies: de-fr"),
+        ("phases=[{copies: [de]}]", "schedule.phases.0: not among schedule.pairs and schedule.copies: de-de"),
         ("phases=[{copies: [xx]}]", "schedule.phases.0.copies: no language named 'xx'"),
         ("phases=[{pairs: [xx-de]}]", "schedule.phases.0.pairs: 'xx-de' matches no pair"),
         ("phases=[{until_step: 5}]", "schedule.phases.0: names neither pairs nor copies"),
@@ -187,8 +187,8 @@ def test_what_cannot_be_meant_is_a_sentence(kind, override, sentence, tmp_path):
 @pytest.mark.parametrize(
     ("weights", "sentence"),
     [
-        ("{de-fr: 2.0}", "schedule.weights: de-fr is not among the pairs and copies of the schedule: en-de, en-fr"),
-        ("{de: 2.0}", "schedule.weights: de is not among the pairs and copies of the schedule"),
+        ("{de-fr: 2.0}", "schedule.weights: not among schedule.pairs and schedule.copies: de-fr; there are en-de, en-fr"),
+        ("{de: 2.0}", "schedule.weights: not among schedule.pairs and schedule.copies: de;"),
         ("{de-en: 0}", "schedule.weights.de-en: found 0; expected more than 0"),
         ("{de-en: -1.0}", "schedule.weights.de-en: found -1.0; expected more than 0"),
         ("{de-en: much}", "schedule.weights.de-en: found 'much'; expected a number"),

@@ -62,6 +62,12 @@ def test_a_pattern_that_names_nothing_is_refused(pattern, sentence):
         match_pairs(["*-*", pattern], LANGUAGES)
 
 
+def test_every_pattern_that_names_nothing_is_said():
+    with pytest.raises(ConfigError) as error:
+        match_pairs(["de-xx", "en-de", "yy-*", "fr"], LANGUAGES)
+    assert [problem.split()[0] for problem in error.value.problems] == ["'de-xx'", "'yy-*'", "'fr'"]
+
+
 @given(st.sets(st.sampled_from([LanguagePair(*both) for both in itertools.product(LANGUAGES, LANGUAGES)])))
 def test_every_pair_has_one_kind(trained):
     for pair in (LanguagePair(*both) for both in itertools.product(LANGUAGES, LANGUAGES)):

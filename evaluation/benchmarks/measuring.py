@@ -82,11 +82,12 @@ def work_of_a_target_token(run: Path) -> float:
     from polyglot.batch import Batch  # noqa: F401  the package is imported only where it is measured from inside
     from polyglot.config import load_config
     from polyglot.run import Run
-    from polyglot.training.start import build_datasets, build_model, corpora_of
+    from polyglot.training.requirements import training_text
+    from polyglot.training.start import build_datasets, build_model
 
     opened = Run.open(run)
     config = load_config(run / "config.yaml")
-    dataset = build_datasets(config, corpora_of(config, config.data.train), opened.vocabularies, opened.normalisers, config.tasks)["en-de"]
+    dataset = build_datasets(config, training_text(config), opened.vocabularies, opened.normalisers, config.tasks)["en-de"]
     matrices = {
         name: sum(one.numel() for key, one in own.items() if one.dim() == 2 and "embedding" not in key)
         for name, own in build_model(config, opened.vocabularies, seed=None).component_parameters().items()

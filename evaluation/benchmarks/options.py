@@ -135,8 +135,10 @@ def table(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
     lines = [
         "# What options cost in training",
         "",
-        f"`python evaluation/benchmarks/options.py WORK`, {options.threads} threads of {os.cpu_count()} cores ({platform.machine()}), PyTorch "
-        f"{torch.__version__}; medians of {options.turns - 1} turns of {options.steps} steps each, by {clock}. On both sides where the option has both.",
+        f"`python evaluation/benchmarks/options.py WORK`, {options.threads} threads of {os.cpu_count()} cores "
+        f"({platform.machine()}), PyTorch "
+        f"{torch.__version__}; medians of {options.turns - 1} turns of {options.steps} steps each, by {clock}. On both sides "
+        "where the option has both.",
         "",
         "| model | option | target tokens/s without | with | a step costs |",
         "|---|---|---:|---:|---:|",

@@ -254,7 +254,10 @@ def of_languages(figures: dict) -> Iterator[str]:
 
 def of_placement(figures: dict) -> Iterator[str]:
     whole, part = figures["replicated_parameters"], figures["partitioned_parameters"]
-    yield f"64 languages over 4 processes: {part:,} of {whole:,} parameters on the largest ({figures['share']:.1%}), and as many of Adam's numbers.\n"
+    yield (
+        f"64 languages over 4 processes: {part:,} of {whole:,} parameters on the largest ({figures['share']:.1%}), and as many of "
+        "Adam's numbers.\n"
+    )
 
 
 def of_processes(figures: dict) -> Iterator[str]:
@@ -270,19 +273,27 @@ def of_estimate(figures: dict) -> Iterator[str]:
     yield "## 200 languages on 8 × 8 GPUs, on paper\n"
     yield (
         "English with 199 languages, both ways; Transformers of 6 + 6 layers, 512 wide, feed-forward 2 048, 8 000 pieces a language; "
-        f"`placement: partitioned`. Counted: {whole / 1e9:.1f} billion parameters in all, {largest / 1e6:,.0f} million (P) on the largest process, "
-        f"{trained / 1e6:,.0f} million (A) in a task, {sent / 1e6:,.0f} million (X) that are exchanged in an update. Assumed, not measured: "
-        f"{tokens:,} target tokens in a batch (n), {speed / 1e12:.0f} TFLOP/s of a device (F), {line / 1e9:.0f} GB/s between machines (B).\n"
+        f"`placement: partitioned`. Counted: {whole / 1e9:.1f} billion parameters in all, {largest / 1e6:,.0f} million (P) on "
+        "the largest process, "
+        f"{trained / 1e6:,.0f} million (A) in a task, {sent / 1e6:,.0f} million (X) that are exchanged in an update. Assumed, "
+        "not measured: "
+        f"{tokens:,} target tokens in a batch (n), {speed / 1e12:.0f} TFLOP/s of a device (F), {line / 1e9:.0f} GB/s between "
+        "machines (B).\n"
     )
     yield "| of an update, on a process | formula | value |\n|---|---|---:|"
     yield f"| parameters and Adam's numbers | 12 P | {12 * largest / 2**30:.1f} GiB (replicated: {12 * whole / 2**30:.0f} GiB) |"
-    yield f"| gradients of its language and of what is exchanged, and their copies on the way | 8 (A / 2 + X) | {8 * (trained / 2 + sent) / 2**30:.2f} GiB |"
+    yield (
+        "| gradients of its language and of what is exchanged, and their copies on the way | 8 (A / 2 + X) | "
+        f"{8 * (trained / 2 + sent) / 2**30:.2f} GiB |"
+    )
     yield f"| computing | 6 A n / F | {computing * 1000:.0f} ms |"
     yield f"| sending, of which two thirds of the computing can hide | 2 · 4 X / B | {sending * 1000:.0f} ms |"
     yield f"| the two together | max(6 A n / F, 2 A n / F + 8 X / B) | {1000 * max(computing, computing / 3 + sending):.0f} ms |\n"
     yield (
-        "What is exchanged is English's encoder and decoder and the bridge, however many languages there are: with more languages only P grows, by "
-        "the languages of a process. With faster lines computing is the limit, with slower ones the exchange of English's components; larger "
+        "What is exchanged is English's encoder and decoder and the bridge, however many languages there are: with more "
+        "languages only P grows, by "
+        "the languages of a process. With faster lines computing is the limit, with slower ones the exchange of English's "
+        "components; larger "
         "batches (or `tasks_per_update`) divide its share.\n"
     )
 

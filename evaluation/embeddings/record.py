@@ -51,7 +51,8 @@ def main() -> None:
     tables = re.sub(r"^#", "###", markdown(found).partition("\n")[2], flags=re.MULTILINE).strip().replace("####", "###")
     part = "\n\n".join([
         f"{MARK}{title}",
-        f"`python evaluation/embeddings/record.py {shlex.join(map(str, given))}`; the run's seed is {run.config.seed}, {len(run.config.tasks)} tasks, "
+        f"`python evaluation/embeddings/record.py {shlex.join(map(str, given))}`; the run's seed is {run.config.seed}, "
+        f"{len(run.config.tasks)} tasks, "
         f"bridge {run.config.model.bridge.model_dump()}.",
         tables,
     ])  # fmt: skip

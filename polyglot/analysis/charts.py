@@ -35,7 +35,8 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
     own = next((pieces.index(one) for one in (MARK + word, word) if one in pieces), None)
     if own is None or own < len(SPECIAL_TOKENS):
         raise DataError(
-            f"chart: {word!r} is no piece in the vocabulary of {language}; it is read as {' '.join(as_read(translator, [word], language)[0].pieces)}"
+            f"chart: {word!r} is no piece in the vocabulary of {language}; "
+            f"it is read as {' '.join(as_read(translator, [word], language)[0].pieces)}"
         )
     near = neighbours(table, own, count=NEIGHBOURS)
     axes = principal_axes(table[[own, *near]])

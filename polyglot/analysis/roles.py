@@ -222,7 +222,8 @@ def _of_token(translator: Translator, language: str, found: Sequence[Taken], *, 
     own = [one for one in found if one.piece == token]
     if not own:
         raise DataError(
-            f"roles: {token!r} is no piece of the text of {language} that was looked at; name one as the vocabulary has it, or more --sentences"
+            f"roles: {token!r} is no piece of the text of {language} that was looked at; "
+            "name one as the vocabulary has it, or more --sentences"
         )
     by_role: dict[int, list[Taken]] = defaultdict(list)
     for one in own:

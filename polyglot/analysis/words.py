@@ -22,7 +22,8 @@ from polyglot.batch import SPECIAL_TOKENS
 from polyglot.data.corpora import Corpora
 from polyglot.decoding.selection import likeliest
 from polyglot.errors import ConfigError, DataError
-from polyglot.inference import Sentence, Translator
+from polyglot.inference import Translator
+from polyglot.readings import Sentence
 from polyglot.model.memory import Memory
 from polyglot.run import Run
 from polyglot.task import LanguagePair

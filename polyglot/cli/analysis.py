@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 KINDS = ("embeddings", "roles", "graph", "chart", "heads", "words")
 EXAMPLES = (
     "polyglot analyse runs/phrasebook · polyglot analyse runs/4-heads runs/20-heads --output comparison.md · "
-    "polyglot analyse runs/mine roles --language de --token der · polyglot analyse runs/mine graph --sentence de='Der alte Bauer schläft.' · "
+    "polyglot analyse runs/mine roles --language de --token der · "
+    "polyglot analyse runs/mine graph --sentence de='Der alte Bauer schläft.' · "
     "polyglot analyse runs/mine chart bank --language en · polyglot analyse runs/phrasebook heads · "
     "polyglot analyse runs/mine words --language de --into en"
 )

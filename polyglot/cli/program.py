@@ -78,6 +78,8 @@ def main() -> None:
     sys.stdout.reconfigure(encoding="utf-8")  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
     try:
         app(prog_name="polyglot")
+    except KeyboardInterrupt:  # before there is a verb, or after
+        sys.exit(130)
     except PolyglotError as error:
         aside.print("[bold red]error:[/] ", end="")
         aside.print(str(error), markup=False, highlight=False, soft_wrap=True)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 )
 def add_language(
     run: RunPath,
-    language: Annotated[str, typer.Argument(help="The new language, such as fi; the run's corpora have it, or data.train=… names others.")],
+    language: Annotated[
+        str, typer.Argument(help="The new language, such as fi; the run's corpora have it, or data.train=… names others.")
+    ],
     overrides: Overrides = None,
     partners: Annotated[
         Optional[list[str]],

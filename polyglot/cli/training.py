@@ -12,13 +12,15 @@ from polyglot.cli import completion
 from polyglot.cli.program import Overrides, app, logger, screen
 
 if TYPE_CHECKING:
+    from polyglot.config import Config
     from polyglot.distributed.processes import Processes
     from polyglot.run import Run
     from polyglot.training.trainer import Trainer
 
 
 @app.command(
-    epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume · polyglot train mine.yaml --processes 4"
+    epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume · "
+    "polyglot train mine.yaml --processes 4"
 )
 def train(
     config: Annotated[
@@ -45,7 +47,7 @@ def train(
     from polyglot.run import Run
 
     if dry_run:
-        run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or ()))
+        run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or (), besides=_missing_here))
         show_plan(run, resume=resume, processes=number)
         return
     from polyglot.distributed.processes import Processes
@@ -54,7 +56,7 @@ def train(
         if resume:
             run = Run.reconfigure(config, overrides or ())
         else:
-            settings = load_config(config, overrides or ())
+            settings = load_config(config, overrides or (), besides=_missing_here)
             run = Run.create(settings) if processes.main else Run.of(settings)
         trainer = _train(run, processes, resume=resume, reconfigured=bool(overrides))
     _say_what_comes_next(trainer)
@@ -65,12 +67,18 @@ def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
     from polyglot.training.continuing import last_checkpoint
     from polyglot.training.plan import plan
 
-    if resume:
-        last_checkpoint(run)
+    begun = run if resume and last_checkpoint(run) else None
     exists = None if resume else run.exists()
-    screen.print(*plan(run.config, processes).tables(), sep="\n")
+    screen.print(*plan(run.config, processes, begun=begun).tables(), sep="\n")
     if exists:
         logger.warning(exists)
+
+
+def _missing_here(config: Config) -> list[str]:
+    """Beside mistakes in a configuration, so that the next attempt does not fail for text or packages."""
+    from polyglot.training.requirements import problems_here
+
+    return problems_here(config)
 
 
 def train_run(run: Run) -> None:

@@ -70,8 +70,6 @@ class BatchStream:
         self.dataset = dataset
         self.config = config
         self.seed = seed
-        self.last_indices: NDArray[numpy.int64] | None = None
-        """What the last batch was made of; `dataset.names` says where that stands."""
         self._begin(0)
 
     @property
@@ -84,18 +82,14 @@ class BatchStream:
         if position["epoch"] != self._epoch:
             self._begin(position["epoch"])
         self._index = position["index"]
-        self.last_indices = None
-
-    def next(self) -> Batch:
-        return self.dataset.batch(self.take())
 
     def take(self) -> NDArray[numpy.int64]:
-        """What the next batch is made of; enough where another process gathers it."""
+        """What the next batch is made of: `dataset.batch` gathers it, `dataset.names` says where that stands."""
         if self._index >= len(self._batches):  # beyond the end: a position from before the batches became larger
             self._begin(self._epoch + 1)
-        self.last_indices = self._batches[self._index]
+        indices = self._batches[self._index]
         self._index += 1
-        return self.last_indices
+        return indices
 
     def _begin(self, epoch: int) -> None:
         lengths = self.dataset.source_lengths, self.dataset.target_lengths

@@ -54,7 +54,8 @@ def similarity_pairwise(embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
     one, other = _unit(embeddings1), _unit(embeddings2)
     if one.shape[1:] != other.shape[1:] or (len(one) != len(other) and 1 not in (len(one), len(other))):
         raise DataError(
-            f"similarity_pairwise: shapes {tuple(one.shape)} and {tuple(other.shape)}; as many vectors of one size, (N, D) twice, are needed"
+            f"similarity_pairwise: shapes {tuple(one.shape)} and {tuple(other.shape)}; "
+            "as many vectors of one size, (N, D) twice, are needed"
         )
     return (one * other).sum(dim=-1)
 

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from polyglot.evaluate.scores import Score
 from polyglot.evaluate.views import (
     KEY,
     PIVOT_KEY,
@@ -133,14 +134,15 @@ def _direct_and_pivot(matrix: Matrix, direct: Grid, hops: Grid) -> str:
     return table(["pair", "direct", pivot_name(matrix), "difference"], rows)
 
 
+def with_interval(score: Score | None) -> str:
+    """The mean of the resampled text, and how far 95 % of it lie around."""
+    return f"{score.mean:.2f} ± {score.interval:.2f}" if score and score.interval is not None else "–"
+
+
 def _intervals(matrix: Matrix) -> Iterator[str]:
     if any(score.interval is not None for cell in matrix.all_cells for score in cell.scores.values()):
         rows = (
-            [cell.name, cell.kind]
-            + [
-                f"{score.mean:.2f} ± {score.interval:.2f}" if (score := cell.scores.get(str(each))) and score.interval is not None else "–"
-                for each in matrix.measures
-            ]
+            [cell.name, cell.kind, *(with_interval(cell.scores.get(str(each))) for each in matrix.measures)]
             for cell in matrix.all_cells
             if cell.scores
         )

@@ -59,7 +59,8 @@ class Scorer:
             if isinstance(error, URLError):
                 reason = f"sacreBLEU downloads its model at the first use, and that failed: {error.reason}"
             raise ConfigError(
-                f"{measure.metric} into {target}: the tokenizer {tokenizer!r} cannot be used: {reason}; or set another, such as tokenizer: char"
+                f"{measure.metric} into {target}: the tokenizer {tokenizer!r} cannot be used: {reason}; "
+                "or set another, such as tokenizer: char"
             ) from None
 
     def score(self, hypotheses: Sequence[str], references: Sequence[str], *, resamples: int = 0) -> Score:

@@ -10,7 +10,8 @@ from itertools import groupby, islice
 from operator import attrgetter
 
 from polyglot.decoding.search import SearchConfig
-from polyglot.inference import NOTHING, Reading, Sentence, Translator, by_length, sentences_together
+from polyglot.inference import Translator
+from polyglot.readings import NOTHING, Reading, Sentence, by_length, sentences_together
 from polyglot.together import EnsembleTranslator
 
 READ = 4096

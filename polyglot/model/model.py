@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,14 +32,16 @@ class OptionsConfig(ComponentConfig):
 
     @model_validator(mode="after")
     def _fit(self) -> OptionsConfig:
+        problems = []
         for side, elsewhere in (("encoder", "decoder"), ("decoder", "states")):
             names = [option.type for option in getattr(self, side)]
             if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-                raise ValueError(f"{side}: {', '.join(twice)} named twice; once is enough")
+                problems.append(f"{side}: {', '.join(twice)} named twice; once is enough")
             if misfits := [name for name in names if OPTIONS.get(name).place == elsewhere]:
-                raise ValueError(
-                    f"{side}: {', '.join(misfits)} cannot be put on {'an' if side == 'encoder' else 'a'} {side}, only on the other side"
-                )
+                article = "an" if side == "encoder" else "a"
+                problems.append(f"{side}: {', '.join(misfits)} cannot be put on {article} {side}, only on the other side")
+        if problems:
+            raise ValueError("\n".join(problems))
         return self
 
 
@@ -82,30 +84,40 @@ class ModelConfig(LanguageConfig):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> ModelConfig:
-        for place, one in [("", self), *((f"languages.{name}.", each) for name, each in self.languages.items())]:
-            if one.embedding.tie_output and one.embedding.size != one.decoder.size:
-                raise ValueError(
-                    f"{place}embedding.tie_output needs equal sizes, found embedding.size {one.embedding.size} "
-                    f"and decoder.size {one.decoder.size}"
-                )
-            if getattr(one.decoder, "attention", None) == "dot" and one.decoder.size != self.memory_size:
-                raise ValueError(
-                    f"{place}decoder.attention 'dot' needs decoder.size ({one.decoder.size}) equal to the size of the states "
-                    f"({self.memory_size}); make them equal or use 'general'"
-                )
-            if getattr(one.decoder, "start", "mean") == "final":
-                self._check_final_states(place, one.decoder)
+        problems: list[str] = []
+        for place, one in self._everybody():  # what is wrong for all is not said again of one language
+            problems += [f"{place}{problem}" for problem in self._misfits(one) if problem not in problems]
         if problem := self.bridge.misfit(self.memory_size):
-            raise ValueError(f"bridge, on states of {self.memory_size}: {problem}")
+            problems.append(f"bridge, on states of {self.memory_size}: {problem}")
+        if problems:
+            raise ValueError("\n".join(problems))
         return self
 
-    def _check_final_states(self, place: str, decoder: ComponentConfig) -> None:
+    def _everybody(self) -> list[tuple[str, LanguageConfig]]:
+        """The settings for all and those of single languages, with the place of each."""
+        return [("", self), *((f"languages.{name}.", each) for name, each in self.languages.items())]
+
+    def _misfits(self, one: LanguageConfig) -> Iterator[str]:
+        """Sizes that do not fit together, of one language or of all."""
+        if one.embedding.tie_output and one.embedding.size != one.decoder.size:
+            sizes = f"embedding.size {one.embedding.size} and decoder.size {one.decoder.size}"
+            yield f"embedding.tie_output needs equal sizes, found {sizes}"
+        if getattr(one.decoder, "attention", None) == "dot" and one.decoder.size != self.memory_size:
+            yield (
+                f"decoder.attention 'dot' needs decoder.size ({one.decoder.size}) equal to the size of the states "
+                f"({self.memory_size}); make them equal or use 'general'"
+            )
+        if getattr(one.decoder, "start", "mean") == "final":
+            yield from self._other_final_states(one.decoder)
+
+    def _other_final_states(self, decoder: ComponentConfig) -> Iterator[str]:
+        """Encoders whose last states are not what the decoder begins with."""
         wanted = {"type": "onmt_rnn", **{key: getattr(decoder, key) for key in ("size", "layers", "cell")}}
-        for other, one in [("", self), *((f"languages.{name}.", each) for name, each in self.languages.items())]:
+        for other, one in self._everybody():
             found = {key: getattr(one.encoder, key, None) for key in wanted}
             if found != wanted:
-                raise ValueError(
-                    f"{place}decoder.start 'final' needs encoders with {_listed(wanted)}, found {_listed(found)} in {other}encoder; "
+                yield (
+                    f"decoder.start 'final' needs encoders with {_listed(wanted)}, found {_listed(found)} in {other}encoder; "
                     "make them alike or use 'mean'"
                 )
 

@@ -33,8 +33,9 @@ def state_of(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
         raise CheckpointError(f"{checkpoint.path}: was taken out of another run and cannot be continued; begin a new run with `initialize`")
     if state.get("optimizer", optimizer) != optimizer:
         raise CheckpointError(
-            f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}, to which what it "
-            f"remembers is of no use: go on with optimizer.type={state['optimizer']}, or begin a new run from these components with `initialize`"
+            f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}, "
+            f"to which what it remembers is of no use: go on with optimizer.type={state['optimizer']}, "
+            "or begin a new run from these components with `initialize`"
         )
     if state["progress"]["step"] > steps:
         raise CheckpointError(f"{checkpoint.path}: the run is past training.steps {steps} already; name more steps than that")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from polyglot import checkpoint as checkpoints
 from polyglot.config import Config, InitialConfig
-from polyglot.errors import CheckpointError, ConfigError
+from polyglot.errors import CheckpointError, ConfigError, noted
 from polyglot.layers.annealing import is_annealed
 from polyglot.model.model import TranslationModel
 from polyglot.model.options import is_beside
@@ -45,9 +45,9 @@ class Initial:
     """What a run starts from: `initialize` of its configuration, component by component."""
 
     def __init__(self, config: Config) -> None:
-        """Raises ConfigError for what is no run directory, CheckpointError for what it lacks."""
+        """Raises ConfigError for everything that is no run directory, CheckpointError for what one lacks."""
         self.config = config
-        runs = {each.run: Run.open(each.run) for each in config.initialize.values()}
+        runs = runs_of(config)
         self.sources: list[Source] = []
         for name in config.components:
             for pattern, settings in config.initialize.items():
@@ -84,7 +84,8 @@ class Initial:
                     other, known = found.setdefault(one, (source, vocabulary))
                     if known.sha256 != vocabulary.sha256:
                         raise ConfigError(
-                            f"{place}: the vocabulary of {there} in {source.run.path} is not that in {other.run.path}, which {other.name} starts from"
+                            f"{place}: the vocabulary of {there} in {source.run.path} is not that in {other.run.path}, "
+                            f"which {other.name} starts from"
                         )
         return {language: vocabulary for language, (_, vocabulary) in found.items()}
 
@@ -117,6 +118,17 @@ class Initial:
                 one_sided = {key for key in own.keys() ^ there.keys() if is_annealed(key) or is_beside(key)}
                 matched = [{key: tensor for key, tensor in each.items() if key not in one_sided} for each in (there, own)]
                 yield *matched, f"initialize.{source.name}: {source.component} of {source.run.path}"
+
+
+def runs_of(config: Config) -> dict[str, Run]:
+    """The runs that components start from, by how the configuration names them. Raises ConfigError with everything that is none."""
+    runs, problems = {}, []
+    for component, settings in config.initialize.items():
+        with noted(problems, f"initialize.{component}: "):
+            runs[settings.run] = Run.open(settings.run)
+    if problems:
+        raise ConfigError(problems)
+    return runs
 
 
 def freeze(model: TranslationModel, patterns: Iterable[str], tasks: Iterable[Task]) -> None:

@@ -117,8 +117,8 @@ def assign(schedule: Schedule, tasks: Sequence[Task], processes: int) -> list[li
         groups[min(task.source, task.target, key=often.__getitem__)].append(task)
     if len(groups) < processes:
         raise ConfigError(
-            f"parallel.placement: 'partitioned' over {processes} processes, but the tasks are of {len(groups)} languages besides those that "
-            f"most tasks have ({', '.join(groups)}); start {len(groups)} processes at most, or use 'replicated'"
+            f"parallel.placement: 'partitioned' over {processes} processes, but the tasks are of {len(groups)} languages "
+            f"besides those that most tasks have ({', '.join(groups)}); start {len(groups)} processes at most, or use 'replicated'"
         )
     loads, assigned = [0.0] * processes, [set[Task]() for _ in range(processes)]
     for own in sorted(groups.values(), key=lambda own: -sum(map(schedule.share, own))):

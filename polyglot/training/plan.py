@@ -19,17 +19,8 @@ from polyglot.task import LanguagePair, match_pairs
 from polyglot.training.initial import Initial, freeze
 from polyglot.training.memory import MEBIBYTE, PROGRAM, count, in_words, more_than_there_is, of_activations, of_parameters
 from polyglot.training.placement import Placement, place
-from polyglot.training.start import (
-    build_datasets,
-    build_model,
-    build_schedule,
-    check_machine,
-    check_test_text,
-    corpora_of,
-    directions,
-    initial_vocabularies,
-    learn_symbols,
-)
+from polyglot.training.requirements import checked_text, directions
+from polyglot.training.start import build_datasets, build_model, build_schedule, initial_vocabularies, learn_symbols
 
 logger = logging.getLogger("polyglot")
 
@@ -90,18 +81,22 @@ class Plan:
         yield memory
 
 
-def plan(config: Config, processes: int = 1) -> Plan:
-    """Check a configuration with its data and this machine; nothing is written but the cache of the text. processes: that shall train."""
-    check_machine(config)
-    corpora = corpora_of(config, config.data.train)
+def plan(config: Config, processes: int = 1, *, begun: Run | None = None) -> Plan:
+    """Check a configuration with its data and this machine; nothing is written but the cache of the text.
+
+    processes: that shall train. begun: the run that shall go on with it, whose vocabularies and components are there.
+    """
+    corpora = checked_text(config, begun=begun is not None)
     _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":
         _check_held_out(config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages))
-    check_test_text(config)
     _check_held_out(config, config.data.test, directions(config))
-    run, initial = Run.of(config), Initial(config) if config.initialize else None
-    run.symbols = learn_symbols(config, corpora, initial)
-    vocabularies = initial_vocabularies(config, corpora, run.normalisers, initial, languages=config.languages)
+    run, initial = begun or Run.of(config), Initial(config) if config.initialize and not begun else None
+    if begun:
+        vocabularies = {language: begun.vocabularies[language] for language in config.languages}
+    else:
+        run.symbols = learn_symbols(config, corpora, initial)
+        vocabularies = initial_vocabularies(config, corpora, run.normalisers, initial, languages=config.languages)
     datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
     placement = place(build_schedule(config, {name: len(dataset) for name, dataset in datasets.items()}), config, processes)
     with torch.device("meta"):

@@ -10,7 +10,7 @@ from polyglot.errors import ConfigError, unknown_name
 from polyglot.run import Run
 from polyglot.synced import replace_file
 from polyglot.task import LanguagePair, Task
-from polyglot.training.start import corpora_of
+from polyglot.training.requirements import training_text
 
 
 def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) -> tuple[Path, int]:
@@ -22,7 +22,7 @@ def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) 
     for language in (pair.source, pair.target):
         if language not in run.vocabularies:
             raise ConfigError(unknown_name("vocabulary", language, run.vocabularies))
-    corpora = corpora_of(run.config, run.config.data.train)
+    corpora = training_text(run.config)
     dataset = TaskDataset(Task(pair), corpora, run.vocabularies, run.normalisers, filters=run.config.data.filter, seed=run.config.seed)
     count = min(sentences, len(dataset))
     sources, targets = dataset.pieces(range(count))

@@ -5,12 +5,9 @@ from __future__ import annotations
 import logging
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 import torch
-from accelerate import Accelerator, PartialState
-from accelerate.tracking import get_available_trackers
-from accelerate.utils import is_bf16_available
+from accelerate import Accelerator
 
 from polyglot import checkpoint as checkpoints
 from polyglot.config import Config
@@ -18,11 +15,10 @@ from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.distributed.processes import Processes
-from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.errors import CheckpointError
 from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
-from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.schedule import SCHEDULES, Schedule
 from polyglot.synced import replace_file
@@ -33,43 +29,11 @@ from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.initial import Initial, freeze
 from polyglot.training.memory import count, more_than_there_is, of_parameters
 from polyglot.training.placement import place
+from polyglot.training.requirements import checked_text
 from polyglot.training.trainer import Trainer
 from polyglot.validation import Validation
 
 logger = logging.getLogger("polyglot")
-
-
-def corpora_of(config: Config, corpora: Sequence[ComponentConfig]) -> Corpora:
-    """Corpora as the configuration names them. Raises DataError with every problem that shows without reading much."""
-    result = Corpora(corpora, folder=Path(config.data.folder), languages=config.languages)
-    problems = result.check()
-    if problems:
-        raise DataError("\n".join(problems))
-    for sentence in result.left_aside():
-        logger.info(sentence)
-    return result
-
-
-def check_test_text(config: Config) -> None:
-    """What `evaluate` will read, looked at without reading it; languages that have none are said.
-
-    Raises DataError for files that cannot be used, or when there is no text for any direction.
-    """
-    if not config.data.test:
-        return
-    text = Corpora(config.data.test, folder=Path(config.data.folder), languages=config.languages)
-    if problems := text.problems():
-        raise DataError("\n".join(f"data.test: {problem}" for problem in problems))
-    text.check_any(directions(config))
-    for sentence in text.lacking():
-        logger.warning(f"data.test: {sentence}; directions with that language will have no score")
-
-
-def directions(config: Config) -> list[LanguagePair]:
-    """From every language with an encoder into every one with a decoder."""
-    pairs = config.pairs
-    sources, targets = dict.fromkeys(pair.source for pair in pairs), dict.fromkeys(pair.target for pair in pairs)
-    return [LanguagePair(source, target) for source in sources for target in targets]
 
 
 def learn_symbols(config: Config, corpora: Corpora, initial: Initial | None) -> Symbolizer | None:
@@ -175,19 +139,6 @@ def build_model(
     return TranslationModel(config.model, vocabulary_sizes=sizes, pairs=pairs, seed=seed, sharing=config.sharing)
 
 
-def check_machine(config: Config) -> None:
-    """Raises ConfigError for a precision and trackers that this machine does not have."""
-    problems = []
-    missing = [name for name in config.training.trackers if name not in map(str, get_available_trackers())]
-    if missing:
-        problems.append(f"training.trackers: {', '.join(missing)} not installed; for tensorboard, pip install 'polyglot-nmt[trackers]'")
-    precision, device = config.training.precision, PartialState().device.type
-    if (precision == "fp16" and device == "cpu") or (precision == "bf16" and not is_bf16_available()):
-        problems.append(f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another")
-    if problems:
-        raise ConfigError(problems, where=f"the configuration of {config.run}, on this machine")
-
-
 def build_trainer(
     run: Run, validator: Callable[[TranslationModel], Callable[[], Validation] | None], processes: Processes = Processes()
 ) -> Trainer:
@@ -198,21 +149,19 @@ def build_trainer(
     """
     config = run.config
     torch.manual_seed(config.seed)
-    check_machine(config)
+    begun = bool(checkpoints.steps(run.checkpoints))
+    corpora = checked_text(config, begun=begun)
     accelerator = Accelerator(mixed_precision=config.training.precision, log_with=config.training.trackers or None, project_dir=run.path)
-    corpora = corpora_of(config, config.data.train)
-    check_test_text(config)
     missing = [language for language in config.languages if language not in run.vocabularies]
     if missing and not processes.main:
         raise CheckpointError(
             f"{run.path}: process {processes.index} on {platform.node()} does not see what the first process has written there; "
             "put the run where all machines see the same folder"
         )
-    fresh = not checkpoints.steps(run.checkpoints)
-    if missing and not fresh:
+    if missing and begun:
         run.choose("last")  # was trained with it, and says so
-    initial = Initial(config) if fresh and config.initialize else None
-    if fresh and not run.symbols_file.is_file():
+    initial = Initial(config) if config.initialize and not begun else None
+    if not begun and not run.symbols_file.is_file():
         run.symbols = learn_symbols(config, corpora, initial)
     learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
     vocabularies = {**run.vocabularies, **learnt}

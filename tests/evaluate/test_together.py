@@ -11,7 +11,7 @@ import pytest
 from tiny import TEXT, tiny_run, tiny_translator
 from torch import Tensor
 
-from polyglot import inference
+from polyglot import readings
 from polyglot.decoding.search import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.evaluate import together
@@ -43,7 +43,7 @@ def test_each_direction_is_as_if_it_were_alone(
     }
     assert len({line for lines in alone.values() for line in lines}) > 8, "nothing could be taken for another"
     monkeypatch.setattr(together, "READ", portion)
-    monkeypatch.setattr(inference, "ROWS", batch)
+    monkeypatch.setattr(readings, "ROWS", batch)
     told: dict[str, int] = {}
 
     def advance(target: str, sentences: int) -> None:
@@ -110,7 +110,7 @@ def test_symbols_stand_for_what_their_own_sentences_say(tmp_path: Path, monkeypa
         [tokens] = translator.vocabularies[language].encode(["⟨number1⟩"])
         return [[Hypothesis(-1.0, -1.0, tuple(tokens))]] * len(lengths)
 
-    monkeypatch.setattr(inference, "search", written)
+    monkeypatch.setattr(readings, "search", written)
     texts = {
         "en": Source("en", ["1,234.5 dogs", "a dog", "3 cats"]),
         "de": Source("de", ["7.654,5 Hunde", "ein Hund"]),

@@ -9,7 +9,8 @@ from polyglot.config import check_config
 from polyglot.inference import Translator
 from polyglot.model.model import TranslationModel
 from polyglot.run import Run
-from polyglot.training.start import build_model, build_vocabularies, corpora_of
+from polyglot.training.requirements import training_text
+from polyglot.training.start import build_model, build_vocabularies
 
 TEXT = {
     "en": ["a dog sleeps", "two cats see a bird", "the child reads", "it rains", "a bird sees two cats and a dog"],
@@ -47,7 +48,7 @@ def tiny_run(folder: Path, **sections: Any) -> Run:
     for section, own in sections.items():
         values[section] = {**values.get(section, {}), **own}
     run = Run.create(check_config(values, where="tiny"))
-    corpora = corpora_of(run.config, run.config.data.train)
+    corpora = training_text(run.config)
     for language, vocabulary in build_vocabularies(run.config, corpora, run.normalisers, languages=run.config.languages).items():
         vocabulary.save(run.vocabulary_file(language))
     return run

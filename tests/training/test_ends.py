@@ -257,10 +257,10 @@ def test_the_sentences_named_are_those_of_the_batch(tmp_path):
     trainer, twin = trainer_of(run), trainer_of(run)
     at_step(trainer, 3, poison(trainer))
     for _ in range(3):
-        twin.streams["de-en"].next()
+        taken = twin.streams["de-en"].take()
     with pytest.raises(TrainingError, match="there is no checkpoint yet") as error:
         trainer.train()
-    expected = [row + 1 for row in twin.streams["de-en"].last_indices[:4].tolist()]
+    expected = [row + 1 for row in taken[:4].tolist()]
     assert [int(number) for number in re.findall(r"line (\d+)", str(error.value))] == expected
 
 
@@ -269,10 +269,10 @@ def test_the_sentences_named_are_those_of_the_batch_also_where_a_task_is_drawn_t
     trainer, twin = trainer_of(run), trainer_of(run)
     at_step(trainer, 2, poison(trainer))
     for _ in range(3):  # two of the step before, and the first of this one
-        twin.streams["de-en"].next()
+        taken = twin.streams["de-en"].take()
     with pytest.raises(TrainingError, match="step 2, task de-en: the loss") as error:
         trainer.train()
-    expected = [row + 1 for row in twin.streams["de-en"].last_indices[:4].tolist()]
+    expected = [row + 1 for row in taken[:4].tolist()]
     assert [int(number) for number in re.findall(r"line (\d+)", str(error.value))] == expected
 
 

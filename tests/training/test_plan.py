@@ -12,7 +12,7 @@ from polyglot.config import check_config, load_config
 from polyglot.errors import ConfigError, DataError
 from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
-from polyglot.training import start
+from polyglot.training import requirements, start
 from polyglot.training.memory import in_words
 from polyglot.training.plan import plan
 from tests.runs import LINES, WORDS, tiny_run, tiny_settings, trainer_of, write_config, write_corpus
@@ -80,7 +80,7 @@ def test_it_leaves_no_run_behind(tmp_path):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_what_this_machine_does_not_have_is_a_sentence(tmp_path, monkeypatch):
     config = write_config(tmp_path)
-    monkeypatch.setattr(start, "get_available_trackers", lambda: [])
+    monkeypatch.setattr(requirements, "get_available_trackers", lambda: [])
     for override, sentence in (
         ("training.precision=fp16", "training.precision: 'fp16' cannot be had on this machine's cpu; use 'no' or another"),
         ("training.trackers=[tensorboard]", "training.trackers: tensorboard not installed; for tensorboard, pip install"),

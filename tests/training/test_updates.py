@@ -60,7 +60,7 @@ def test_each_component_gets_the_weighted_mean_of_who_trained_it(pairs, tied, pe
     settings = {"losses": {"per": per}, "batching": {"by": "tokens", "size": 80}}
     run = tiny_run(tmp_path, schedule=schedule, model={"embedding": {"tie_sides": tied}}, **settings, **PLAIN)
     trainer, twin = trainer_of(run), trainer_of(run)
-    batches = [twin.streams[task.name].next() for _, task in twin.placement.at(0)]
+    batches = [twin.streams[task.name].dataset.batch(twin.streams[task.name].take()) for _, task in twin.placement.at(0)]
     assert len({SHARE[per](batch) for batch in batches}) > 1, "equal weights would show nothing"
     before = snapshot(trainer)
     trainer.model.train()

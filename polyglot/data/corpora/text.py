@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.lines import file_problem, line_blocks
-from polyglot.errors import ConfigError, DataError, counted, few
+from polyglot.errors import DataError, counted, few, noted
 from polyglot.registry import HomePath
 from polyglot.task import LanguagePair
 
@@ -44,11 +44,12 @@ class TextCorpus(Corpus):
         @field_validator("pairs")
         @classmethod
         def _are_pairs(cls, pairs: dict[str, list[str]] | None) -> dict[str, list[str]] | None:
-            try:
-                for pair in pairs or ():
+            problems: list[str] = []
+            for pair in pairs or ():
+                with noted(problems):
                     LanguagePair.parse(pair)
-            except ConfigError as error:
-                raise ValueError(str(error)) from None
+            if problems:
+                raise ValueError("\n".join(problems))
             return pairs
 
     def __init__(self, config: TextCorpus.Config, *, folder: Path, languages: Sequence[str]) -> None:

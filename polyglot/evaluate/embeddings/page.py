@@ -92,7 +92,10 @@ def markdown(analysis: Analysis) -> str:
         tests = next(iter(analysis.similarity.values()))
         blocks += ["## Semantic similarity: Pearson / Spearman, times 100", table(
             ["representation", *(f"{as_it_is(one.name)} ({one.pairs})" for one in tests)],
-            [[name, *(f"{_hundredfold(one.pearson)} / {_hundredfold(one.spearman)}" for one in own)] for name, own in analysis.similarity.items()],
+            [
+                [name, *(f"{_hundredfold(one.pearson)} / {_hundredfold(one.spearman)}" for one in own)]
+                for name, own in analysis.similarity.items()
+            ],
         )]  # fmt: skip
     if any(analysis.probes.values()):
         tests = next(iter(analysis.probes.values()))

@@ -11,7 +11,7 @@ from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.results import Results, SystemResult
 from polyglot.evaluate.matrix import cell_name
-from polyglot.evaluate.pages import settings
+from polyglot.evaluate.pages import settings, with_interval
 from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
 from polyglot.markdown import as_it_is, code, listed, table
 from polyglot.synced import replace_file
@@ -142,9 +142,7 @@ def _intervals(results: Results) -> str:
         cells = [system.directions.get(name) for system in results.systems]
         scores = [cell.scores.get(str(results.measure)) if cell else None for cell in cells]
         if any(score and score.interval is not None for score in scores):
-            rows.append(
-                [name, *(f"{score.mean:.2f} ± {score.interval:.2f}" if score and score.interval is not None else "–" for score in scores)]
-            )
+            rows.append([name, *map(with_interval, scores)])
     return table(["direction", *map(_name, results.systems)], rows) if rows else ""
 
 

@@ -28,9 +28,10 @@ def headline(files: Files) -> Section:
     if training:
         cards.append({"value": f"{training[-1]['step']:,}", "name": f"of {config.training.steps:,} updates", "kind": ""})
         cards.append({"value": _time(training[-1]["seconds"]), "name": "of training", "kind": ""})
+    copies = sum(pair.is_copy for pair in config.pairs)
     facts = [
         f"{len(config.languages)} languages: {', '.join(config.languages)}",
-        f"{len([pair for pair in config.pairs if not pair.is_copy])} trained pairs, {len([pair for pair in config.pairs if pair.is_copy])} copies",
+        f"{len(config.pairs) - copies} trained pairs, {copies} copies",
         f"encoder {config.model.encoder.type}, bridge {config.model.bridge.type}, decoder {config.model.decoder.type}",
     ]
     where = _where(files.scored[0]) if files.scored else ""

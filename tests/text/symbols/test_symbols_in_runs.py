@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyglot import inference
+from polyglot import readings
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.decoding.search import Hypothesis
@@ -80,7 +80,7 @@ def test_words_come_back_in_translations_and_what_has_no_rule_is_counted(run, mo
         [tokens] = english.encode(["the ⟨acronym1⟩ of ⟨name1⟩ has ⟨number2⟩ houses"])
         return [[Hypothesis(-1.0, -1.0, tuple(tokens))]] * len(lengths)
 
-    monkeypatch.setattr(inference, "search", written)
+    monkeypatch.setattr(readings, "search", written)
     sentences = ["der FMI von Tom Miller hat 3 Hunde , 12.158 Häuser", "der Hund"]
     whole, nothing = translator.translate(sentences, source="de", target="en")
     assert whole == "the IMF of Tom Miller has 12,158 houses"
