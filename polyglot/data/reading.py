@@ -24,6 +24,9 @@ Row = tuple[int, int, str, str]
 """Shard, row, and the two lines of a sentence pair."""
 
 
+FRUITLESS = 100  # epochs without a row for a process: by then it has had each of several files, and some of them are not empty
+
+
 class Position(TypedDict):
     """As a checkpoint holds it."""
 
@@ -69,7 +72,7 @@ class Reading:
 
     def _read(self) -> Iterator[Row]:
         fruitless = 0
-        while fruitless < 2:  # what is left of an epoch may be nothing, a whole one not
+        while fruitless < FRUITLESS:
             fruitless += 1
             while self._left:
                 shard, start, part, parts = self._left[0]

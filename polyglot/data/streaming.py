@@ -174,6 +174,12 @@ class StreamedBatches:
         self.name = dataset.task.name
         given = {"seed": f"{seed}/{self.name}", "reader": reader, "readers": readers}
         self._readings = {key: Reading(text, **given, key=key) for key, text in dataset.keys.items()}
+        for text in dataset.texts:
+            if len(text.shards) < readers:
+                logger.info(
+                    f"task {self.name}: {text.name} has {len(text.shards)} part{'s' if len(text.shards) > 1 else ''} for {readers} processes: "
+                    f"each reads everything and takes one line of every {readers}"
+                )
         self._begin(0, seen=0, dropped={})
 
     @property

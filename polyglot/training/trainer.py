@@ -23,7 +23,7 @@ from polyglot.checkpoint import Checkpoint
 from polyglot.data.batching import BatchStream
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
-from polyglot.errors import TrainingError
+from polyglot.errors import DataError, TrainingError
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LearningRate
@@ -242,7 +242,10 @@ class Trainer:
         batches = {}
         for number, (process, task) in enumerate(plan):
             if stream := self.streams.get(task.name):
-                indices = stream.take(own=process == self.processes.index)
+                try:
+                    indices = stream.take(own=process == self.processes.index)
+                except DataError as error:  # text that is read only now
+                    raise DataError(f"{error}; {self._kept()}") from None
                 if process == self.processes.index:
                     batches[number] = stream.batch(indices).to(self.accelerator.device), indices
         return batches
@@ -318,10 +321,12 @@ class Trainer:
             elif largest > DIVERGED:
                 yield f"training has diverged, the parameters of {name} grew to {largest:.1e}"
 
-    def _what_to_do(self) -> str:
+    def _kept(self) -> str:
         kept = checkpoints.steps(self.run.checkpoints)
-        good = f"the last good checkpoint is step {kept[-1]}" if kept else "there is no checkpoint yet"
-        return f"{good}; try a lower learning rate or a smaller training.clip_norm"
+        return f"the last good checkpoint is step {kept[-1]}" if kept else "there is no checkpoint yet"
+
+    def _what_to_do(self) -> str:
+        return f"{self._kept()}; try a lower learning rate or a smaller training.clip_norm"
 
     def _validate(self) -> None:
         self._check_numbers()

@@ -119,12 +119,9 @@ class HubCorpus(TableCorpus):
                 tables = (columns_of(table, columns, place=self.name) for table in own.with_format("arrow").iter(batch_size=ROWS))
                 yield from self._of_pair((table.to_pydict() for table in tables), pair)
 
-        def about(index: int) -> int | None:
-            return split.num_examples * (index + 1) // several - split.num_examples * index // several if split else None
-
         named = [self.name if several == 1 else f"{self.name}, part {index + 1} of {several}" for index in range(several)]
-        size = split.num_examples if split else 0
-        return [Shard(name, partial(rows, index), name, size, partial(about, index)) for index, name in enumerate(named)]
+        size = split.num_examples // several if split else None
+        return [Shard(name, partial(rows, index), name, size or 1, lambda: size) for index, name in enumerate(named)]
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -51,9 +51,10 @@ class StreamedText:
     weight: float
 
     def about(self) -> int | None:
-        """Sentence pairs, about."""
-        counts = [shard.about() for shard in self.shards]
-        return None if None in counts else sum(counts)
+        """How many sentence pairs it has, about: as many to the byte as the first shard. None where nobody knows."""
+        first = self.shards[0]
+        known = first.about()
+        return None if known is None else round(known * sum(shard.size for shard in self.shards) / max(1, first.size))
 
     def first(self, count: int) -> Iterator[Pair]:
         """At most so many sentence pairs, the first of each shard."""

@@ -112,7 +112,7 @@ class TextCorpus(Corpus):
 
     def problems(self) -> list[str]:
         if not self._own:
-            return [f"{self.name}: nothing for any of {few(self.languages)}; looked in {self.folder.resolve()}"]
+            return self._alone or [f"{self.name}: nothing for any of {few(self.languages)}; looked in {self.folder.resolve()}"]
         files = dict.fromkeys(path for paths in self._own.values() for path in paths)
         return [*dict.fromkeys(self._alone), *(problem for path in files if (problem := file_problem(path)))]
 
