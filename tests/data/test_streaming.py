@@ -107,9 +107,10 @@ def test_every_form_has_the_same_sentences_from_any_row_on(form, folder):
 def test_reading_in_small_blocks_changes_nothing(folder, monkeypatch):
     for module in ("shards", "tables"):
         monkeypatch.setattr(f"polyglot.data.corpora.{module}.SMALL_BLOCK", 7)
-    for form in ("text", "zipped", "tsv", "jsonl"):
+        monkeypatch.setattr(f"polyglot.data.corpora.{module}.ROWS", 7)
+    for form in ("text", "zipped", "tsv", "jsonl", "parquet"):
         [text] = corpora(folder, FORMS[form]).streamed(LanguagePair("de", "en"))
-        for start in (0, 1, 17, 119, 120):
+        for start in (0, 1, 17, 60, 119, 120):
             assert list(text.shards[0].rows(start)) == [(line("de", number), line("en", number)) for number in range(start, 120)]
 
 
