@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SAMPLE = 2_000_000
 """The first sentences of a streamed corpus, evenly from all its files, that stand for all of them where all would be too many."""
 ROWS = 1 << 12  # of a table in memory at once
+WORTH_OPENING = 128  # sentence pairs for which a file of a sample is opened
 
 Pair = tuple[str, str]
 """The two lines of a sentence pair."""
@@ -57,9 +58,9 @@ class StreamedText:
         return None if known is None else round(known * sum(shard.size for shard in self.shards) / max(1, first.size))
 
     def first(self, count: int) -> Iterator[Pair]:
-        """At most so many sentence pairs, the first of each shard."""
-        own = -(-count // len(self.shards))
-        return chain.from_iterable(islice(shard.rows(0), own) for shard in self.shards)
+        """At most so many sentence pairs, the first of every shard, or of some of them where few pairs of many are wanted."""
+        opened = self.shards[:: -(-len(self.shards) * WORTH_OPENING // count)]
+        return islice(chain.from_iterable(islice(shard.rows(0), -(-count // len(opened))) for shard in opened), count)
 
 
 def matches(folder: Path, pattern: str) -> dict[tuple[str, ...], Path]:
