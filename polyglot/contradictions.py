@@ -65,6 +65,10 @@ def contradictions(config: Config) -> Iterator[str]:
         for key in ("bleu_pairs", "best_by", "patience"):
             if getattr(config.validation, key) != type(config.validation).model_fields[key].default:
                 yield f"validation.{key}: needs held-out text, and data.valid names no corpus"
+    for part in ("valid", "test") if config.data else ():
+        for number, corpus in enumerate(getattr(config.data, part)):
+            if getattr(corpus, "streaming", False):
+                yield f"data.{part}.{number}.streaming: held-out text is not streamed; leave it out"
     if config.parallel.placement == "partitioned" and config.parallel.tasks == "same":
         yield "parallel.placement: 'partitioned' gives each process tasks of its own; it needs parallel.tasks 'mixed', found 'same'"
     if config.parallel.placement == "partitioned" and getattr(config.training, "precision", None) == "fp16":

@@ -59,6 +59,9 @@ class Schedule:
         phases: list[Phase] = []
         """Narrows the tasks for some steps; a step that no phase covers has all of them."""
 
+    by_size = False
+    """Whether it must know how many sentences each task has."""
+
     def __init__(
         self, config: Config, *, tasks: Sequence[Task], languages: Sequence[str], sizes: Mapping[LanguagePair, int], seed: int
     ) -> None:
@@ -126,6 +129,8 @@ class RoundRobin(Schedule):
 class Proportional(Schedule):
     """As often as its share of the sentences."""
 
+    by_size = True
+
     def share(self, task: Task) -> float:
         return task.weight * self._sizes[task.pair]
 
@@ -133,6 +138,8 @@ class Proportional(Schedule):
 @SCHEDULES.register("temperature")
 class Temperature(Schedule):
     """Sentences to the power 1/T: proportional at 1, uniform when T is large (Arivazhagan et al. 2019, section 3.1)."""
+
+    by_size = True
 
     class Config(Schedule.Config):
         temperature: float = Field(5.0, ge=1)

@@ -31,8 +31,8 @@ from polyglot import cli, shipped
 from polyglot.cli import program, translation
 from polyglot.cli.experiments import Trainings
 from polyglot.config import load_config
-from polyglot.data import fetch
-from polyglot.data.corpora import Corpora
+from polyglot.data import fetch, streaming
+from polyglot.data.corpora import Corpora, collection, shards
 from polyglot.errors import CheckpointError, TrainingError
 from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
@@ -200,6 +200,60 @@ def test_a_dry_run_shows_everything_and_writes_nothing(folder, polyglot):
 def test_a_dry_run_finds_what_a_run_would(folder, polyglot):
     Path("train.fr").write_text("un chien\n")
     assert "train.en has 5 lines, but train.fr has 1" in polyglot.refuses("train", "mine.yaml", "run=elsewhere", "--dry-run")
+
+
+STREAMED = ["run=streamed", "data.train.0.streaming=true", "batching.buffer=3", "validation.every=1000"]
+
+
+def test_a_dry_run_tells_of_streamed_text_what_is_known(folder, polyglot):
+    result = polyglot("train", "mine.yaml", *STREAMED, "--dry-run", "data.filter.max_length=8")
+    assert result.status == 0 and "about 5" in result.output and "of the first 5" in " ".join(result.output.split())
+    assert polyglot("train", "mine.yaml", *STREAMED).status == 0
+    said = polyglot("train", "streamed", "--resume", "training.steps=6").errors
+    assert "task en-de: streamed from 1 file, about 5 sentences; of the first 5, none left out" in said
+    assert polyglot("shortlist", "streamed", "en-de").status == polyglot("report", "streamed").status == 0
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "sentence"),
+    [
+        (b"one\ntwo\nthree\nfour\nfive\nsix\n", "ends after line 5, but {file} has 6 lines; line n of both must be one sentence pair; "),
+        (b"one\ntwo\n", "{file} ends after line 2, but "),
+        (b"one\ntwo\nthree\nf\xfcnf\nfive\n", "{file}, line 4: not UTF-8 (invalid start byte 0xfc); write the file in UTF-8; "),
+    ],
+    ids=["longer", "shorter", "no UTF-8"],
+)
+def test_streamed_text_that_is_spoilt_further_on_stops_the_training(spoilt, sentence, folder, polyglot, monkeypatch):
+    monkeypatch.setattr(collection, "SAMPLE", 2)
+    monkeypatch.setattr(shards, "SMALL_BLOCK", 4)
+    monkeypatch.setattr(streaming, "SAMPLE", 2)
+    (folder / "train.fr").write_bytes(spoilt)
+    own = [*STREAMED, "schedule={pairs: [en-fr], copies: false}", "languages=[en, fr]", "data.valid=[]", "validation={every: 1000}"]
+    said = " ".join(polyglot.refuses("train", "mine.yaml", *own, "batching.size=1", "training.steps=20").split())
+    assert sentence.format(file="train.fr") in said
+    assert "; there is no checkpoint yet" in said or "; the last good checkpoint is step " in said
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("data.valid.0.streaming=true", "data.valid.0.streaming: held-out text is not streamed; leave it out"),
+        ("data.train.0.streaming=maybe", "data.train.0.streaming: found 'maybe'; expected true or false"),
+        ("data.train=[{type: phrasebook, streaming: true}]", "data.train.0.streaming: no key named 'streaming'"),
+        ("data.train=[{type: tsv, path: '*.tsv', columns: {de: 1}}]", "'*.tsv' names several files, which are streamed; write streaming: true"),
+        ("data.train=[{type: text, path: 'none-*.{language}', streaming: true}]", "none-*.{language}: nothing for any of en, de, fr"),
+    ],
+)
+def test_what_cannot_be_streamed_is_said_before_training(override, sentence, folder, polyglot):
+    assert sentence in polyglot.refuses("train", "mine.yaml", "run=streamed", override)
+    assert not Path("streamed").exists()
+
+
+def test_a_schedule_by_sizes_needs_a_stream_that_tells_them(folder, polyglot, monkeypatch):
+    monkeypatch.setattr(shards.StreamedText, "about", lambda text: None)
+    said = " ".join(polyglot.refuses("train", "mine.yaml", *STREAMED, "validation.bleu_pairs=[]", "schedule={type: temperature, pairs: [en-de]}").split())
+    assert "schedule.type: 'temperature' needs to know how many sentences each task has, which a stream does not tell of en-de; use 'uniform'" in said
+    assert polyglot("train", "mine.yaml", *STREAMED, "validation.bleu_pairs=[]", "schedule={type: uniform, pairs: [en-de]}").status == 0
 
 
 def test_a_dry_run_of_a_resumed_run_does_not_train(folder, polyglot):

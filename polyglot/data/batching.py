@@ -28,6 +28,9 @@ class BatchingConfig(ComponentConfig):
     pool: int = Field(default=500, ge=1)
     """So many batches are cut from sentences sorted by length together: more means less padding and less mixing."""
 
+    buffer: int = Field(default=32768, ge=1)
+    """So many sentence pairs of streamed text are in memory together, of each task; they are shuffled, and batches cut from them."""
+
 
 def epoch_batches(
     source_lengths: NDArray[numpy.int32],
@@ -78,13 +81,28 @@ class BatchStream:
         return {"epoch": self._epoch, "index": self._index}
 
     def seek(self, position: dict[str, int]) -> None:
-        """Go on as if every batch before that position had been taken."""
+        """Go on as if every batch before that position had been taken; one in text that was streamed then is none here."""
+        if "epoch" not in position:
+            return
         if position["epoch"] != self._epoch:
             self._begin(position["epoch"])
         self._index = position["index"]
 
-    def take(self) -> NDArray[numpy.int64]:
-        """What the next batch is made of: `dataset.batch` gathers it, `dataset.names` says where that stands."""
+    @property
+    def fingerprint(self) -> str:
+        """Of the text that a position is in."""
+        return self.dataset.fingerprint
+
+    def batch(self, taken: NDArray[numpy.int64]) -> Batch:
+        """What was taken, gathered and padded."""
+        return self.dataset.batch(taken)
+
+    def names(self, taken: NDArray[numpy.int64]) -> list[str]:
+        """Where each of its pairs stands, for messages."""
+        return self.dataset.names(taken)
+
+    def take(self, *, own: bool = True) -> NDArray[numpy.int64]:
+        """What the next batch is made of. own: whether it is for this process; those of others are passed over."""
         if self._index >= len(self._batches):  # beyond the end: a position from before the batches became larger
             self._begin(self._epoch + 1)
         indices = self._batches[self._index]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from polyglot.batch import Batch
 from polyglot.data.cache import cached, fingerprint
 from polyglot.data.corpora import Corpora, ParallelText
-from polyglot.data.filters import FilterConfig, keep
+from polyglot.data.filters import FilterConfig, keep, left_out
 from polyglot.errors import DataError
 from polyglot.task import Task
 from polyglot.text.normalisation import Normaliser
@@ -58,6 +58,10 @@ class TaskDataset:
     def __len__(self) -> int:
         return len(self._row)
 
+    def in_words(self) -> str:
+        """For the log."""
+        return f"{len(self)} sentences{left_out(self.dropped)}"
+
     @cached_property
     def fingerprint(self) -> str:
         """Of the pieces of every pair in their order, and so of what a position in the data means; a file that was only moved keeps it."""
@@ -66,6 +70,10 @@ class TaskDataset:
         for numbers in (self._part, self._row, *texts):
             digest.update(numbers)
         return digest.hexdigest()
+
+    def first(self, number: int) -> tuple[list[NDArray[numpy.int32]], list[NDArray[numpy.int32]]]:
+        """Sources and targets of the first pairs."""
+        return self.pieces(range(min(number, len(self))))
 
     def pieces(self, indices: Sequence[int] | NDArray[numpy.int64]) -> tuple[list[NDArray[numpy.int32]], list[NDArray[numpy.int32]]]:
         """Sources and targets of the pairs at those indices."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy
 from numpy.typing import NDArray
 from pydantic import Field
@@ -26,10 +28,21 @@ class FilterConfig(ComponentConfig):
 def keep(
     source_lengths: NDArray[numpy.int32], target_lengths: NDArray[numpy.int32], config: FilterConfig, *, name: str
 ) -> tuple[NDArray[numpy.bool_], dict[str, int]]:
-    """Lengths (N,), (N,) -> True on the pairs that stay (N,), and how many go for which reason; the first reason counts.
+    """As `judge` says. Raises DataError with the name of the text when nothing stays."""
+    kept, dropped = judge(source_lengths, target_lengths, config)
+    if not kept.any():
+        if dropped["too long"] == len(kept) > 0:
+            shortest = numpy.maximum(source_lengths, target_lengths).min()
+            found = f"max_length is {config.max_length} pieces, the shortest of {len(kept)} pairs has {shortest}"
+            raise DataError(f"{name}: only over-long sentences: {found}")
+        raise DataError(f"{name}: {nothing_left(dropped, len(kept))}")
+    return kept, dropped
 
-    Raises DataError with the name of the text when nothing stays.
-    """
+
+def judge(
+    source_lengths: NDArray[numpy.int32], target_lengths: NDArray[numpy.int32], config: FilterConfig
+) -> tuple[NDArray[numpy.bool_], dict[str, int]]:
+    """Lengths (N,), (N,) -> True on the pairs that stay (N,), and how many go for which reason; the first reason counts."""
     shorter, longer = numpy.minimum(source_lengths, target_lengths), numpy.maximum(source_lengths, target_lengths)
     reasons = {
         "empty source": (source_lengths == 0) & (config.min_length > 0),
@@ -43,16 +56,16 @@ def keep(
     for reason, bad in reasons.items():
         dropped[reason] = int((kept & bad).sum())
         kept &= ~bad
-    if not kept.any():
-        raise DataError(f"{name}: {_nothing_left(dropped, longer, config)}")
     return kept, dropped
 
 
-def _nothing_left(dropped: dict[str, int], longer: NDArray[numpy.int32], config: FilterConfig) -> str:
-    total = len(longer)
-    if total == 0:
-        return "no sentences"
-    if dropped["too long"] == total:
-        return f"only over-long sentences: max_length is {config.max_length} pieces, the shortest of {total} pairs has {longer.min()}"
+def left_out(dropped: Mapping[str, int]) -> str:
+    """The end of a sentence about how many went for which reason; nothing for none."""
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
-    return f"the filters leave none of {total} sentence pairs: {counts}"
+    return f", left out: {counts}" if counts else ""
+
+
+def nothing_left(dropped: Mapping[str, int], total: int) -> str:
+    """The sentence for text of which no sentence pair stays."""
+    counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
+    return f"the filters leave none of {total} sentence pairs: {counts}" if total else "no sentences"

@@ -11,6 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
@@ -18,6 +19,7 @@ from typing import BinaryIO
 from polyglot.errors import DataError, counted
 
 BLOCK = 1 << 24  # bytes read at once; also about what one chunk of a table holds
+SMALL_BLOCK = 1 << 19  # the same where many files are open at once
 PORTION = 1 << 11  # lines translated together: enough of similar length for full batches, few enough that the first are soon there
 LONG = 1 << 12  # characters of a line that is translated alone
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -40,19 +42,28 @@ def _unreadable(path: Path) -> str | None:
         return f"{path}: cannot be read: {error.strerror}"
 
 
-def line_blocks(path: Path, *, empty: bool = False) -> Iterator[list[str]]:
+def line_blocks(path: Path, *, empty: bool = False, start: int = 0, block: int = BLOCK) -> Iterator[list[str]]:
     """The lines of a file, a block of it at a time. Raises DataError with the line number for what is no UTF-8.
 
-    empty: whether no line at all is fine, too.
+    empty: whether no line at all is fine, too. start: how many of the first lines are passed over, without looking at them.
+    block: about how many bytes of the file are in memory at once.
     """
     if problem := _unreadable(path):
         raise DataError(problem)
-    done = 0
-    for lines in _decoded(_byte_blocks(path), place=str(path)):
+    done = start
+    for lines in _decoded(_behind(_byte_blocks(path, block), start), place=str(path), done=start):
         done += len(lines)
         yield lines
     if not done and not empty:
         raise DataError(f"{path}: the file is empty")
+
+
+def about_lines(path: Path) -> int:
+    """How many lines a file has, from the length of the first ones."""
+    with _opened(path) as file:
+        first = file.read(SMALL_BLOCK)
+        at = file.fileobj.tell() if isinstance(file, gzip.GzipFile) else len(first)
+    return round(max(1, first.count(b"\n")) * max(1, path.stat().st_size / max(1, at)))
 
 
 def stream_blocks(stream: BufferedReader, *, name: str) -> Iterator[list[str]]:
@@ -82,8 +93,8 @@ def _cut(lines: list[str]) -> Iterator[list[str]]:
     return (lines[start : start + PORTION] for start in range(0, len(lines), PORTION))
 
 
-def _decoded(blocks: Iterator[bytes], *, place: str) -> Iterator[list[str]]:
-    done = 0
+def _decoded(blocks: Iterator[bytes], *, place: str, done: int = 0) -> Iterator[list[str]]:
+    """done: lines of the file before these."""
     for block in blocks:
         try:
             text = block.decode()
@@ -110,10 +121,25 @@ def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
         yield last
 
 
-def _byte_blocks(path: Path) -> Iterator[bytes]:
+def _behind(blocks: Iterator[bytes], lines: int) -> Iterator[bytes]:
+    """Blocks of whole lines without so many of the first."""
+    for block in blocks:
+        own = block.count(b"\n") + 1 if lines else 0
+        if own > lines or not lines:
+            yield block.split(b"\n", lines)[lines]
+        lines = max(0, lines - own)
+
+
+def _byte_blocks(path: Path, size: int) -> Iterator[bytes]:
+    with _opened(path) as file:
+        yield from _whole_lines(iter(lambda: file.read(size), b""))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         with _open(path) as file:
-            yield from _whole_lines(iter(lambda: file.read(BLOCK), b""))
+            yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path}: the gzip file is damaged or was cut off: {error}") from None
     except OSError as error:
@@ -127,10 +153,12 @@ def _open(path: Path) -> BinaryIO:
     return gzip.open(path) if zipped else path.open("rb")
 
 
-def tsv_rows(path: Path, columns: Mapping[str, int], *, header: bool) -> Iterator[dict[str, list[str]]]:
-    """Blocks of the wanted columns, each given by its number from 1. No quotes: a field is what stands between tabs."""
-    done = 0
-    for lines in line_blocks(path):
+def tsv_rows(
+    path: Path, columns: Mapping[str, int], *, header: bool, start: int = 0, block: int = BLOCK
+) -> Iterator[dict[str, list[str]]]:
+    """Blocks of the wanted columns, each given by its number from 1, from a row on. No quotes: a field is what stands between tabs."""
+    done = start + header if start else 0
+    for lines in line_blocks(path, start=done, block=block):
         skip = int(header and not done)
         rows = [line.split("\t") for line in lines[skip:]]
         needed = max(columns.values())
@@ -141,11 +169,11 @@ def tsv_rows(path: Path, columns: Mapping[str, int], *, header: bool) -> Iterato
         yield {language: [row[column - 1] for row in rows] for language, column in columns.items()}
 
 
-def json_rows(path: Path, keys: Mapping[str, str]) -> Iterator[dict[str, list[str]]]:
-    """Blocks of the wanted texts of a JSON lines file; `translation.de` is the key `de` of the object at `translation`."""
+def json_rows(path: Path, keys: Mapping[str, str], *, start: int = 0, block: int = BLOCK) -> Iterator[dict[str, list[str]]]:
+    """Blocks of the wanted texts of a JSON lines file, from a row on; `translation.de` is the key `de` of the object at `translation`."""
     steps = {language: key.split(".") for language, key in keys.items()}
-    done = 0
-    for lines in line_blocks(path):
+    done = start
+    for lines in line_blocks(path, start=start, block=block):
         rows: dict[str, list[str]] = {language: [] for language in keys}
         for number, line in enumerate(lines, start=done + 1):
             value = json_line(path, number, line)

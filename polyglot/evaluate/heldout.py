@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from polyglot.data.corpora import Corpora, ParallelText
+from polyglot.errors import ConfigError
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.task import LanguagePair
@@ -17,7 +18,12 @@ class HeldOut:
     """Text for validation or testing; in the place of `Corpora` it gives a dataset its first sentences only, each once."""
 
     def __init__(self, run: Run, corpora: Sequence[ComponentConfig], *, sentences: int | None, folder: Path | None = None) -> None:
-        """sentences: of a pair, at most; None takes all. folder: where relative paths start, by default the run's `data.folder`."""
+        """sentences: of a pair, at most; None takes all. folder: where relative paths start, by default the run's `data.folder`.
+
+        Raises ConfigError for a corpus that would be streamed.
+        """
+        if any(getattr(corpus, "streaming", False) for corpus in corpora):
+            raise ConfigError("streaming: held-out text is not streamed; leave `streaming: true` out")
         self._corpora = Corpora(corpora, folder=folder or Path(run.config.data.folder), languages=run.config.languages)
         self._sentences = sentences
 

@@ -13,6 +13,7 @@ from accelerate import PartialState
 from polyglot.config import Config
 from polyglot.data.batching import epoch_batches
 from polyglot.data.dataset import TaskDataset
+from polyglot.data.streaming import StreamedDataset
 from polyglot.model.model import TranslationModel
 from polyglot.sharing import components_of
 
@@ -37,10 +38,10 @@ def of_parameters(config: Config, parameters: Mapping[str, int], *, trained_at_o
     return {"parameters": 4 * total, "optimizer": 4 * _kept(config) * total, "gradients": 4 * min(gradients, total)}
 
 
-def of_activations(config: Config, datasets: Mapping[str, TaskDataset]) -> int:
+def of_activations(config: Config, datasets: Mapping[str, TaskDataset | StreamedDataset]) -> int:
     """Bytes kept for the way back: about 16 states for each layer and position of the widest batch of a task's first epoch.
 
-    Of the task that needs most; languages may have components of their own.
+    Of the task that needs most; languages may have components of their own. Of streamed text the first sentences stand for all.
     """
     most = 0
     for name, dataset in datasets.items():

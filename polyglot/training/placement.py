@@ -33,6 +33,10 @@ class Placement:
         """The tasks that a process may draw."""
         return self.config.tasks
 
+    def readers(self, task: Task) -> list[int]:
+        """The processes that may draw a task, and so divide its text when it is streamed."""
+        return list(range(self.processes))
+
     def pairs(self, process: int) -> list[LanguagePair]:
         """The directions that a process has the components of."""
         return self.config.pairs
@@ -79,6 +83,9 @@ class Partitioned(Placement):
 
     def tasks(self, process: int) -> list[Task]:
         return self.assigned[process]
+
+    def readers(self, task: Task) -> list[int]:
+        return [process for process, own in enumerate(self.assigned) if task in own]
 
     def pairs(self, process: int) -> list[LanguagePair]:
         """What was trained before, the first process keeps."""

@@ -13,6 +13,7 @@ from rich.table import Table
 from polyglot.config import Config
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
+from polyglot.data.streaming import StreamedDataset
 from polyglot.registry import ComponentConfig
 from polyglot.run import Run
 from polyglot.task import LanguagePair, match_pairs
@@ -20,7 +21,7 @@ from polyglot.training.initial import Initial, freeze
 from polyglot.training.memory import MEBIBYTE, PROGRAM, count, in_words, more_than_there_is, of_activations, of_parameters
 from polyglot.training.placement import Placement, place
 from polyglot.training.requirements import checked_text, directions
-from polyglot.training.start import build_datasets, build_model, build_schedule, initial_vocabularies, learn_symbols
+from polyglot.training.start import build_datasets, build_model, build_schedule, initial_vocabularies, learn_symbols, sizes_of
 
 logger = logging.getLogger("polyglot")
 
@@ -31,7 +32,7 @@ class Plan:
 
     config: Config
     vocabulary_sizes: dict[str, int]
-    datasets: dict[str, TaskDataset]
+    datasets: dict[str, TaskDataset | StreamedDataset]
     parameters: dict[str, int]
     """by component"""
     placement: Placement
@@ -50,9 +51,16 @@ class Plan:
         """For the terminal."""
         tasks = Table("task", "sentences", "left out", "source tokens", "target tokens", title="Tasks")
         for name, dataset in self.datasets.items():
+            about, of = "", ""
+            sentences, factor = len(dataset.source_lengths), 1.0
+            if isinstance(dataset, StreamedDataset):  # what it has is known of its first sentences only
+                about, of = "about ", f" of the first {dataset.sample.seen:,}"
+                sentences, factor = dataset.about, dataset.about and dataset.about / dataset.sample.seen
             dropped = ", ".join(f"{lines} {reason}" for reason, lines in dataset.dropped.items() if lines)
             tokens = (int(lengths.sum()) for lengths in (dataset.source_lengths, dataset.target_lengths))
-            tasks.add_row(name, f"{len(dataset):,}", dropped or "none", *(f"{one:,}" for one in tokens))
+            figures = (sentences, *(factor and round(factor * one) for one in tokens))
+            told = ["not known" if one is None else f"{about}{one:,}" for one in figures]
+            tasks.add_row(name, told[0], f"{dropped or 'none'}{of}", *told[1:])
         yield tasks
         vocabularies = Table("language", "pieces", title="Vocabularies")
         for language, size in self.vocabulary_sizes.items():
@@ -98,7 +106,7 @@ def plan(config: Config, processes: int = 1, *, begun: Run | None = None) -> Pla
         run.symbols = learn_symbols(config, corpora, initial)
         vocabularies = initial_vocabularies(config, corpora, run.normalisers, initial, languages=config.languages)
     datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
-    placement = place(build_schedule(config, {name: len(dataset) for name, dataset in datasets.items()}), config, processes)
+    placement = place(build_schedule(config, sizes_of(datasets)), config, processes)
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
     if initial:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from polyglot.data.dataset import TaskDataset
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.errors import ConfigError, unknown_name
 from polyglot.run import Run
 from polyglot.synced import replace_file
 from polyglot.task import LanguagePair, Task
 from polyglot.training.requirements import training_text
+from polyglot.training.start import build_datasets
 
 
 def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) -> tuple[Path, int]:
@@ -23,11 +23,10 @@ def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) 
         if language not in run.vocabularies:
             raise ConfigError(unknown_name("vocabulary", language, run.vocabularies))
     corpora = training_text(run.config)
-    dataset = TaskDataset(Task(pair), corpora, run.vocabularies, run.normalisers, filters=run.config.data.filter, seed=run.config.seed)
-    count = min(sentences, len(dataset))
-    sources, targets = dataset.pieces(range(count))
+    [dataset] = build_datasets(run.config, corpora, run.vocabularies, run.normalisers, [Task(pair)]).values()
+    sources, targets = dataset.first(sentences)
     sizes = len(run.vocabularies[pair.source]), len(run.vocabularies[pair.target])
     path = run.shortlist_file(pair)
     path.parent.mkdir(exist_ok=True)
     replace_file(path, Shortlist.learn(sources, targets, sizes, best=best).to_bytes())
-    return path, count
+    return path, len(sources)

@@ -14,8 +14,9 @@ from polyglot.config import Config
 from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
+from polyglot.data.streaming import StreamedBatches, StreamedDataset
 from polyglot.distributed.processes import Processes
-from polyglot.errors import CheckpointError
+from polyglot.errors import CheckpointError, ConfigError, few
 from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LEARNING_RATES, OPTIMIZERS
@@ -45,7 +46,7 @@ def learn_symbols(config: Config, corpora: Corpora, initial: Initial | None) -> 
         (normalisers[pair.source].apply(line), normalisers[pair.target].apply(other), pair.source, pair.target)
         for pair in _unordered(config)
         if not pair.is_copy
-        for line, other in _lines(corpora, pair)
+        for line, other in corpora.lines(pair)
     )
     learnt = Symbolizer.learn(config.text.symbols, pairs)
     older = [source.run.symbols for source in initial.sources] if initial else []
@@ -63,12 +64,6 @@ def _unordered(config: Config) -> list[LanguagePair]:
     return list({frozenset((task.source, task.target)): task.pair for task in config.tasks}.values())
 
 
-def _lines(corpora: Corpora, pair: LanguagePair) -> Iterator[tuple[str, str]]:
-    """Every sentence pair of the text."""
-    for text in corpora.parallel(pair):
-        yield from zip(text.source["text"], text.target["text"], strict=True)
-
-
 def _texts(config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], language: str) -> Iterator[str]:
     """The training text of a language as its vocabulary will get it; with symbols that is what each of its pairs makes of it."""
     if config.text.symbols is None:
@@ -76,11 +71,11 @@ def _texts(config: Config, corpora: Corpora, normalisers: Mapping[str, Normalise
         return
     for pair in _unordered(config):
         if pair.is_copy and pair.source == language:
-            yield from (normalisers[language].apply(line) for line, _ in _lines(corpora, pair))
+            yield from (normalisers[language].apply(line) for line, _ in corpora.lines(pair))
         elif language in (pair.source, pair.target):
             source, target = normalisers[pair.source], normalisers[pair.target]
             side = 0 if language == pair.source else 1
-            yield from (source.pair(line, target, other)[side] for line, other in _lines(corpora, pair))
+            yield from (source.pair(line, target, other)[side] for line, other in corpora.lines(pair))
 
 
 def build_vocabularies(
@@ -111,14 +106,34 @@ def initial_vocabularies(
 
 def build_datasets(
     config: Config, corpora: Corpora, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser], tasks: Sequence[Task]
-) -> dict[str, TaskDataset]:
+) -> dict[str, TaskDataset | StreamedDataset]:
     """The sentences of each task, by its name."""
-    given = {"filters": config.data.filter, "seed": config.seed}
-    return {task.name: TaskDataset(task, corpora, vocabularies, normalisers, **given) for task in tasks}
+
+    def dataset(task: Task) -> TaskDataset | StreamedDataset:
+        given = {"filters": config.data.filter}
+        if corpora.streams(task.pair):
+            return StreamedDataset(task, corpora, vocabularies, normalisers, **given)
+        return TaskDataset(task, corpora, vocabularies, normalisers, **given, seed=config.seed)
+
+    return {task.name: dataset(task) for task in tasks}
 
 
-def build_schedule(config: Config, sizes: Mapping[str, int]) -> Schedule:
-    """The schedule of a run; tasks that its phases leave no step to are said. sizes: sentences of each task, by its name."""
+def sizes_of(datasets: Mapping[str, TaskDataset | StreamedDataset]) -> dict[str, int | None]:
+    """The sentences of each task, of a streamed one about; None where nobody knows."""
+    return {name: dataset.about if isinstance(dataset, StreamedDataset) else len(dataset) for name, dataset in datasets.items()}
+
+
+def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
+    """The schedule of a run; tasks that its phases leave no step to are said. sizes: sentences of each task, by its name.
+
+    Raises ConfigError when it needs a size that nobody knows.
+    """
+    unknown = [task.name for task in config.tasks if sizes[task.name] is None]
+    if unknown and SCHEDULES.get(config.schedule.type).by_size:
+        raise ConfigError(
+            f"schedule.type: {config.schedule.type!r} needs to know how many sentences each task has, which a stream does not tell of "
+            f"{few(unknown)}; use 'uniform', or 'weighted' with weights of your own"
+        )
     given = {"sizes": {task.pair: sizes[task.name] for task in config.tasks}, "seed": config.seed}
     schedule = SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, **given)
     if never := schedule.never(steps=config.training.steps):
@@ -170,14 +185,13 @@ def build_trainer(
     text = corpora, run.vocabularies, run.normalisers
     # All are looked at, where memory shall not hold them all by the first process alone: a process's share depends on the sizes.
     datasets = build_datasets(config, *text, config.tasks if processes.main or not partitioned else ())
-    sizes = {name: len(dataset) for name, dataset in datasets.items()}
+    sizes = sizes_of(datasets)
     placement = place(
         build_schedule(config, processes.tell(f"sizes/{run.path}", sizes) if partitioned else sizes), config, processes.number
     )
     tasks = placement.tasks(processes.index)
-    for name, dataset in datasets.items():
-        dropped = ", ".join(f"{count} {reason}" for reason, count in dataset.dropped.items() if count)
-        logger.info(f"task {name}: {len(dataset)} sentences" + (f", left out: {dropped}" if dropped else ""))
+    for name, dataset in datasets.items() if processes.main else ():
+        logger.info(f"task {name}: {dataset.in_words()}")
     if not placement.everywhere:
         least, most = placement.departure()
         logger.info(
@@ -185,6 +199,13 @@ def build_trainer(
         )
         datasets = {task.name: datasets[task.name] for task in tasks} if processes.main else build_datasets(config, *text, tasks)
     pairs = placement.pairs(processes.index)
+
+    def stream(dataset: TaskDataset | StreamedDataset) -> BatchStream | StreamedBatches:
+        if isinstance(dataset, TaskDataset):
+            return BatchStream(dataset, config.batching, seed=config.seed)
+        readers = placement.readers(dataset.task)
+        return StreamedBatches(dataset, config.batching, seed=config.seed, reader=readers.index(processes.index), readers=len(readers))
+
     with torch.device("meta"):
         parameters = count(build_model(config, run.vocabularies, seed=None, pairs=pairs))
     if more := more_than_there_is(of_parameters(config, parameters, trained_at_once=placement.trained_at_once)):
@@ -200,7 +221,7 @@ def build_trainer(
         optimizer=OPTIMIZERS.build(config.optimizer, parameters=[one for one in model.parameters() if one.requires_grad]),
         learning_rate=LEARNING_RATES.build(config.learning_rate_schedule, steps=config.training.steps),
         placement=placement,
-        streams={name: BatchStream(dataset, config.batching, seed=config.seed) for name, dataset in datasets.items()},
+        streams={name: stream(dataset) for name, dataset in datasets.items()},
         criterion=Criterion(config.losses),
         accelerator=accelerator,
         validate=validator(model),

@@ -21,8 +21,9 @@ from polyglot import checkpoint as checkpoints
 from polyglot.batch import Batch
 from polyglot.checkpoint import Checkpoint
 from polyglot.data.batching import BatchStream
+from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
-from polyglot.errors import TrainingError
+from polyglot.errors import DataError, TrainingError
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LearningRate
@@ -64,7 +65,7 @@ class Trainer:
         optimizer: torch.optim.Optimizer,
         learning_rate: LearningRate,
         placement: Placement,
-        streams: Mapping[str, BatchStream],
+        streams: Mapping[str, BatchStream | StreamedBatches],
         criterion: Criterion,
         accelerator: Accelerator,
         validate: Callable[[], Validation] | None,
@@ -193,12 +194,14 @@ class Trainer:
         for name, stream in self.streams.items():
             stream.seek(state["positions"][name])
         if (before := state.get("processes", 1)) != self.processes.number:
+            streamed = any(isinstance(stream, StreamedBatches) for stream in self.streams.values())
             logger.warning(
                 f"{checkpoint.path}: was written by {_count(before)} and goes on with {_count(self.processes.number)}: every text goes on "
                 "where it was, but an update has another number of batches from here on, and other tasks are drawn"
+                + ("; of streamed text, what is left of the epoch is divided anew, after the sentences that were in memory" if streamed else "")
             )
         written = state.get("data", {})  # older checkpoints do not say
-        if changed := [name for name, own in self.streams.items() if name in written and written[name] != own.dataset.fingerprint]:
+        if changed := [name for name, own in self.streams.items() if name in written and written[name] != own.fingerprint]:
             logger.warning(
                 f"{checkpoint.path}: the training text of {', '.join(changed)} is not what it was when this was written; "
                 "the run goes on at the same place in the text of now, so some sentences of this epoch may come twice or not at all"
@@ -234,14 +237,17 @@ class Trainer:
     def _next_batches(self, plan: Sequence[Entry]) -> dict[int, tuple[Batch, Any]]:
         """The batches of this process by their number in the plan, and what each is made of; the others' are passed over.
 
-        So the streams of every process are where those of one alone would be.
+        So the streams of every process are where those of one alone would be, but for streamed text, of which each reads its own.
         """
         batches = {}
         for number, (process, task) in enumerate(plan):
-            if task.name in self.streams:
-                indices = self.streams[task.name].take()
+            if stream := self.streams.get(task.name):
+                try:
+                    indices = stream.take(own=process == self.processes.index)
+                except DataError as error:  # text that is read only now
+                    raise DataError(f"{error}; {self._kept()}") from None
                 if process == self.processes.index:
-                    batches[number] = self.streams[task.name].dataset.batch(indices).to(self.accelerator.device), indices
+                    batches[number] = stream.batch(indices).to(self.accelerator.device), indices
         return batches
 
     def _seed(self, step: int, number: int) -> None:
@@ -293,7 +299,7 @@ class Trainer:
         return {name: {key: value.item() for key, value in one.values().items()} for name, one in self.annealed.items()}
 
     def _not_a_number(self, what: str, values: Mapping[str, float], batches: Sequence[Trained]) -> str:
-        lines = [line for batch in batches for line in self.streams[batch.task].dataset.names(batch.indices)]
+        lines = [line for batch in batches for line in self.streams[batch.task].names(batch.indices)]
         found = ", ".join(f"{name} {value}" for name, value in values.items())
         return (
             f"step {batches[0].step}, task {', '.join(batch.task for batch in batches)}: {what} is no longer a number ({found}); "
@@ -315,10 +321,12 @@ class Trainer:
             elif largest > DIVERGED:
                 yield f"training has diverged, the parameters of {name} grew to {largest:.1e}"
 
-    def _what_to_do(self) -> str:
+    def _kept(self) -> str:
         kept = checkpoints.steps(self.run.checkpoints)
-        good = f"the last good checkpoint is step {kept[-1]}" if kept else "there is no checkpoint yet"
-        return f"{good}; try a lower learning rate or a smaller training.clip_norm"
+        return f"the last good checkpoint is step {kept[-1]}" if kept else "there is no checkpoint yet"
+
+    def _what_to_do(self) -> str:
+        return f"{self._kept()}; try a lower learning rate or a smaller training.clip_norm"
 
     def _validate(self) -> None:
         self._check_numbers()
@@ -339,10 +347,13 @@ class Trainer:
         self.saved = step
         self.processes.kept = f"the last checkpoint is step {step}"
 
-    def _texts_of_all(self) -> dict[str, tuple[dict[str, int], str]]:
+    def _texts_of_all(self) -> dict[str, tuple[dict[str, Any], str]]:
         """Where each task is in its text, and what that text is, by task in their order; also those of other processes alone."""
-        own = {name: (stream.position, stream.dataset.fingerprint) for name, stream in self.streams.items()}
-        found = {name: text for texts in self.processes.gather(own, "where the texts are") for name, text in texts.items()}
+        own = {name: (stream.position, stream.fingerprint) for name, stream in self.streams.items()}
+        found: dict[str, tuple[dict[str, Any], str]] = {}
+        for texts in self.processes.gather(own, "where the texts are"):
+            for name, (position, fingerprint) in texts.items():
+                found[name] = {**found.get(name, ({},))[0], **position}, fingerprint  # the same of all, or of each its own
         return {task.name: found[task.name] for task in self.run.config.tasks}
 
     def _owned(self, components: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 import sys
+from collections import deque
 from pathlib import Path
 
 import pytest
 
 from polyglot import checkpoint as checkpoints
 from polyglot.config import check_config
+from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.launch import launch
 from polyglot.errors import ConfigError
 from polyglot.evaluate.validation import Validator
@@ -53,9 +55,34 @@ class Collected(Placement):
     def __init__(self, several):
         super().__init__(several.schedule, several.config, 1)
         self.several = several
+        self.turns = deque()
+        """Who would take the next batches."""
 
     def at(self, step):
-        return [(0, task) for _, task in self.several.at(step)]
+        plan = self.several.at(step)
+        self.turns.extend(process for process, _ in plan)
+        return [(0, task) for _, task in plan]
+
+
+class AllReaders:
+    """The streams of one task of all processes, on one."""
+
+    def __init__(self, stream, placement):
+        self.placement, self.readers = placement, placement.several.readers(stream.dataset.task)
+        given = {"seed": stream.seed, "readers": len(self.readers)}
+        self.streams = [StreamedBatches(stream.dataset, stream.config, **given, reader=reader) for reader in range(len(self.readers))]
+        self.fingerprint = stream.fingerprint
+
+    def take(self, *, own):
+        self.now = self.streams[self.readers.index(self.placement.turns.popleft())]
+        return self.now.take()
+
+    def batch(self, taken):
+        return self.now.batch(taken)
+
+    @property
+    def position(self):
+        return {reader: own for stream in self.streams for reader, own in stream.position.items()}
 
 
 def alone(folder, name, number):
@@ -63,6 +90,8 @@ def alone(folder, name, number):
     run = runs.tiny_run(folder, f"{name} alone", **settings(name))
     trainer = runs.trainer_of(run, Validator(run))
     trainer.placement = Collected(place(trainer.placement.schedule, run.config, number))
+    if name.startswith("streamed"):
+        trainer.streams = {task: AllReaders(stream, trainer.placement) for task, stream in trainer.streams.items()}
     trainer.train()
     return run
 

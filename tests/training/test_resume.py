@@ -49,6 +49,11 @@ SECTIONS = {
         }
     },
     "half precision": {"training": {"precision": "bf16"}, "model": {"bridge": "none"}},
+    "streamed": {
+        "data": {"train": [{"type": "text", "path": "train.{language}", "streaming": True}]},
+        "batching": {"size": 8, "buffer": 20},
+        "schedule": {"copies": True, "tasks_per_update": 2},
+    },
     "tokens": {"batching": {"by": "tokens", "size": 60, "pool": 2}, "training": {"clip_norm": 0.1}},
 }
 EVERY = {"training": {"steps": STEPS}, "validation": {"every": 4}, "batching": {"size": 24}}  # an epoch has three batches of 24
@@ -167,10 +172,11 @@ def test_a_scale_is_only_for_who_scales(tmp_path, monkeypatch):
     assert checkpoints.steps(run.checkpoints)[-1] == STEPS
 
 
-def test_stopped_at_every_step(straight):
-    folder, never_stopped = straight("adam")
-    run = tiny_run(folder, "every", **sections("adam") | {"validation": {"every": 1000}})
-    other = tiny_run(folder, "other", **sections("adam") | {"validation": {"every": 1000}})
+@pytest.mark.parametrize("kind", ["adam", "streamed"])
+def test_stopped_at_every_step(kind, straight):
+    folder, never_stopped = straight(kind)
+    run = tiny_run(folder, "every", **sections(kind) | {"validation": {"every": 1000}})
+    other = tiny_run(folder, "other", **sections(kind) | {"validation": {"every": 1000}})
     train(other)
     for step in range(1, STEPS):
         train(Run.open(run.path), stop_after=step)

@@ -36,6 +36,7 @@ TRANSFORMER = {
     "encoder": {"type": "transformer", "size": 16, "layers": 2, "heads": 2, "feed_forward": 24, "dropout": 0.1},
     "decoder": {"type": "transformer", "size": 16, "layers": 2, "heads": 2, "feed_forward": 24, "dropout": 0.1},
 }
+STREAMED = {"train": [{"type": "text", "path": "train.{language}", "streaming": True}]}
 CASES = {
     "mixed": {},
     "same": {"parallel": {"tasks": "same"}},
@@ -52,6 +53,9 @@ CASES = {
         "training": {"clip_norm": 0.1},
         "parallel": {"placement": "partitioned"},
     },
+    "streamed": {"data": STREAMED, "batching": {"buffer": 20}},
+    "streamed and the same": {"data": STREAMED, "batching": {"buffer": 20}, "parallel": {"tasks": "same"}},
+    "streamed and partitioned": {"data": STREAMED, "batching": {"buffer": 20}, "parallel": {"placement": "partitioned"}},
     "transformer": {"model": TRANSFORMER, "batching": {"by": "tokens", "size": 60}},
 }
 

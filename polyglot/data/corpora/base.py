@@ -12,6 +12,8 @@ from pydantic import Field
 from polyglot.registry import ComponentConfig, Registry
 from polyglot.task import LanguagePair
 
+from .shards import Shard, table_shard
+
 if TYPE_CHECKING:
     from datasets import Dataset
 
@@ -23,7 +25,8 @@ class Corpus(ABC):
 
     class Config(ComponentConfig):
         weight: float = Field(default=1.0, gt=0, le=1000)
-        """How often its sentences come in one epoch: with 2 each comes twice, with 0.5 a half that the seed has drawn comes once."""
+        """How often its sentences come in one epoch: with 2 each comes twice, with 0.5 a half that the seed has drawn comes once. In a
+        task with streamed text: how many of its sentences come beside those of the others, however many there are."""
 
     first_line = 1
     """The line of a file that the first sentence stands in, for messages."""
@@ -58,14 +61,19 @@ class Corpus(ABC):
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
         """Two aligned datasets with the single column `text`; for a copy, both are all text of that language."""
 
+    @property
+    def streams(self) -> bool:
+        """Whether it is read while training, and never kept."""
+        return getattr(self.config, "streaming", False)
+
+    def shards(self, pair: LanguagePair) -> list[Shard]:
+        """The text of a pair to be read in parts; what is not streamed itself is one."""
+        label = self.config.model_dump_json(exclude={"weight"})
+        return [table_shard(self.place(pair), self.text(pair), label=label, first_line=self.first_line)]
+
     def place(self, pair: LanguagePair) -> str:
         """Where the text of that pair stands, for messages that name a line of it."""
         return self.name
-
-    def sentences(self, language: str) -> Dataset | None:
-        """All text of one language, each file once."""
-        copy = LanguagePair(language, language)
-        return self.text(copy)[0] if copy in self.pairs() else None
 
 
 CORPORA: Registry[Corpus] = Registry("corpus")

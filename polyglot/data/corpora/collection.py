@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ from polyglot.errors import DataError, few
 from polyglot.registry import ComponentConfig
 from polyglot.task import LanguagePair
 
-from .base import CORPORA
+from .base import CORPORA, Corpus
+from .shards import SAMPLE, Pair, StreamedText
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -69,15 +71,40 @@ class Corpora:
 
     def parallel(self, pair: LanguagePair) -> list[ParallelText]:
         """One text of each corpus that serves the pair. Raises DataError when none does."""
+        return [
+            ParallelText(*corpus.text(pair), corpus.config.weight, corpus.place(pair), corpus.first_line) for corpus in self._serving(pair)
+        ]
+
+    def streams(self, pair: LanguagePair) -> bool:
+        """Whether the text of a pair is to be streamed: as soon as that of one corpus is."""
+        return any(corpus.streams for corpus in self._corpora if pair in corpus.pairs())
+
+    def streamed(self, pair: LanguagePair) -> list[StreamedText]:
+        """The same text to be read in parts. Raises DataError when no corpus has any."""
+        return [StreamedText(corpus.place(pair), corpus.shards(pair), corpus.config.weight) for corpus in self._serving(pair)]
+
+    def lines(self, pair: LanguagePair) -> Iterator[Pair]:
+        """Every sentence pair there is; of streamed corpora the first ones."""
+        return chain.from_iterable(self._lines(corpus, pair) for corpus in self._serving(pair))
+
+    def sentences(self, language: str) -> Iterator[str]:
+        """All text of one language, each file once; of streamed corpora the first sentences."""
+        copy = LanguagePair(language, language)
+        for corpus in self._corpora:
+            if copy in corpus.pairs():
+                yield from (line for line, _ in self._lines(corpus, copy))
+
+    def _serving(self, pair: LanguagePair) -> list[Corpus]:
         serving = [corpus for corpus in self._corpora if pair in corpus.pairs()]
         if not serving:
             there = sorted(str(other) for other in self.pairs() if not other.is_copy)
             raise DataError(f"no corpus has text for {pair}; there is text for {few(there) or 'no pair'}")
-        return [ParallelText(*corpus.text(pair), corpus.config.weight, corpus.place(pair), corpus.first_line) for corpus in serving]
+        return serving
 
-    def sentences(self, language: str) -> Iterator[str]:
-        """All text of one language, each file once."""
-        for corpus in self._corpora:
-            if (dataset := corpus.sentences(language)) is not None:
-                for chunk in dataset.data.column("text").chunks:
-                    yield from chunk.to_pylist()
+    @staticmethod
+    def _lines(corpus: Corpus, pair: LanguagePair) -> Iterator[Pair]:
+        if corpus.streams:
+            yield from StreamedText(corpus.name, corpus.shards(pair), corpus.config.weight).first(SAMPLE)
+        else:
+            sides = (chain.from_iterable(chunk.to_pylist() for chunk in text.data.column("text").chunks) for text in corpus.text(pair))
+            yield from zip(*sides, strict=True)

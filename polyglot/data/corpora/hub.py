@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,14 @@ from polyglot.data.cache import cached, fingerprint
 from polyglot.errors import DataError
 
 from .base import CORPORA, VERSION
+from .shards import ROWS, Pair, Shard
 from .tables import TableCorpus, columns_of, schema_names
 
 if TYPE_CHECKING:
     import pyarrow
-    from datasets import Dataset
+    from datasets import Dataset, IterableDataset
+
+    from polyglot.task import LanguagePair
 
 
 PATIENCE = 5  # seconds for a first sign of the hub; the libraries below would try again for minutes
@@ -41,25 +44,31 @@ class HubCorpus(TableCorpus):
         return " ".join(filter(None, ["hub data set", self.config.name, self.config.config, self.config.split]))
 
     def available(self) -> Sequence[str]:
-        return schema_names(self._dataset().features.arrow_schema)
+        if not self.streams:
+            return schema_names(self._dataset().features.arrow_schema)
+        with self._told():
+            first = next(self._dataset().with_format("arrow").iter(batch_size=1), None)
+        if first is None:
+            raise DataError(f"{self.name}: no sentences")
+        return schema_names(first.schema)
 
-    def _dataset(self) -> Dataset:
+    def _dataset(self) -> Dataset | IterableDataset:
         """Raises DataError when it cannot be loaded, which is tried once."""
         if isinstance(self._loaded, DataError):
             raise self._loaded
         return self._loaded
 
     @cached_property
-    def _loaded(self) -> Dataset | DataError:
+    def _loaded(self) -> Dataset | IterableDataset | DataError:
         """From the hub, or without it what was downloaded before; else why not."""
         from datasets import load_dataset
 
         unreachable = self._why_unreachable()
         try:
             with _offline() if unreachable else nullcontext():
-                return load_dataset(self.config.name, self.config.config, split=self.config.split)
+                return load_dataset(self.config.name, self.config.config, split=self.config.split, streaming=self.streams)
         except Exception as error:  # noqa: BLE001 - the hub, its cache and the network fail in as many ways as they have authors
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            reason = _reason(error)
             if not unreachable:
                 return DataError(f"{self.name}: cannot be loaded: {reason}")
             what_to_do = "load it once where there is a network, or name files instead"
@@ -94,6 +103,39 @@ class HubCorpus(TableCorpus):
                 yield columns_of(table, columns, place=self.name)
 
         return cached(name, tables)
+
+    def shards(self, pair: LanguagePair) -> list[Shard]:
+        """As the data set is divided on the hub; to go on from a row, those before it in its shard are read again."""
+        if not self.streams:
+            return super().shards(pair)
+        dataset = self._dataset()
+        columns = {language: self.columns()[language] for language in (pair.source, pair.target)}
+        split = (dataset.info.splits or {}).get(self.config.split)
+        several = dataset.num_shards
+
+        def rows(index: int, start: int) -> Iterator[Pair]:
+            own = dataset.shard(num_shards=several, index=index).skip(start)
+            with self._told():
+                tables = (columns_of(table, columns, place=self.name) for table in own.with_format("arrow").iter(batch_size=ROWS))
+                yield from self._of_pair((table.to_pydict() for table in tables), pair)
+
+        named = [self.name if several == 1 else f"{self.name}, part {index + 1} of {several}" for index in range(several)]
+        size = split.num_examples // several if split else None
+        return [Shard(name, partial(rows, index), name, size or 1, lambda: size) for index, name in enumerate(named)]
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong with a stream as a sentence."""
+        try:
+            yield
+        except DataError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            raise DataError(f"{self.name}: cannot be read: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 @contextmanager

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import model_validator
 
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
-from polyglot.data.lines import file_problem, json_line, json_rows, line_blocks, tsv_rows
+from polyglot.data.lines import BLOCK, SMALL_BLOCK, about_lines, file_problem, json_line, json_rows, line_blocks, tsv_rows
 from polyglot.errors import DataError, few
 from polyglot.registry import HomePath
 from polyglot.task import LanguagePair
 
 from .base import CORPORA, VERSION, Corpus
+from .shards import ROWS, Pair, Shard, matches
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,6 +32,9 @@ class TableCorpus(Corpus):
     class Config(Corpus.Config):
         columns: dict[str, str] | str = "translation.{language}"
         """Column of each language: `{de: german, en: english}`, or a pattern; a dot leads into a nested field."""
+
+        streaming: bool = False
+        """It is read while training, for text that shall not be cached."""
 
     def __init__(self, config: TableCorpus.Config, *, folder: Path, languages: Sequence[str]) -> None:
         super().__init__(config, folder=folder, languages=languages)
@@ -91,6 +96,10 @@ class TableCorpus(Corpus):
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
         return self._column(pair.source), self._column(pair.target)
 
+    def _of_pair(self, blocks: Iterable[Mapping[str, Sequence[str]]], pair: LanguagePair) -> Iterator[Pair]:
+        for block in blocks:
+            yield from zip(block[pair.source], block[pair.target], strict=True)
+
     def _column(self, language: str) -> Dataset:
         whole = self._whole()
         if not len(whole):
@@ -103,37 +112,76 @@ class TableFile(TableCorpus):
 
     class Config(TableCorpus.Config):
         path: HomePath
-        """The file, plain or gzipped."""
+        """The file, plain or gzipped; several of one make, by a `*`, where they are streamed."""
+
+        @model_validator(mode="after")
+        def _one_file(self) -> TableFile.Config:
+            if "*" in self.path and not self.streaming:
+                raise ValueError(f"{self.path!r} names several files, which are streamed; write streaming: true, or name each file")
+            return self
+
+    @cached_property
+    def paths(self) -> list[Path]:
+        """More than one only where it is streamed, and none where nothing has such a name."""
+        return list(matches(self.folder, self.config.path).values())
 
     @property
     def path(self) -> Path:
-        return self.folder / self.config.path
+        """The file, or the first that the columns are looked up in."""
+        return next(iter(self.paths), self.folder / self.config.path)
 
     @property
     def name(self) -> str:
-        return str(self.path)
+        return str(self.folder / self.config.path)
 
     @property
     def heading(self) -> str:
         return f"{self.path}, line 1"
 
+    def problems(self) -> list[str]:
+        return [problem for path in self.paths[1:] if (problem := file_problem(path))] or super().problems()
+
     def available(self) -> Sequence[str]:
         if problem := file_problem(self.path):
             raise DataError(problem)
-        return self._names()
+        return self._names(self.path)
 
     @abstractmethod
-    def _names(self) -> Sequence[str]:
+    def _names(self, path: Path) -> Sequence[str]:
         """The columns of a file that can be opened."""
 
     @abstractmethod
-    def _tables(self) -> Iterator[pyarrow.Table]: ...
+    def _rows(self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK) -> Iterator[Mapping[str, list[str]]]:
+        """Blocks of the columns by language, from a row on. block: about how many bytes of a file of lines are read at once."""
+
+    def _about(self, path: Path) -> int:
+        """How many rows a file has, about."""
+        return about_lines(path)
+
+    def _tables(self) -> Iterator[pyarrow.Table]:
+        return map(table_of, self._rows(self.path, self.columns()))
 
     def _read(self) -> Dataset:
         columns = self.columns()
-        settings = self.config.model_dump_json(exclude={"weight"})
+        settings = self.config.model_dump_json(exclude={"weight", "streaming"})
         name = fingerprint("table", VERSION, self.config.type, settings, sorted(columns.items()), file_fingerprint(self.path))
         return cached(name, self._tables)
+
+    def shards(self, pair: LanguagePair) -> list[Shard]:
+        if not self.streams:
+            return super().shards(pair)
+        columns = {language: self.columns()[language] for language in (pair.source, pair.target)}
+
+        def rows(path: Path, start: int) -> Iterator[Pair]:
+            if absent := set(columns.values()) - set(self._names(path)):
+                raise DataError(f"{path}: no column {few(sorted(absent))}; it has {few(self._names(path))}")
+            yield from self._of_pair(self._rows(path, columns, start=start, block=SMALL_BLOCK), pair)
+
+        labels = [os.path.relpath(path, self.folder) for path in self.paths]
+        return [
+            Shard(str(path), partial(rows, path), label, path.stat().st_size, partial(self._about, path), self.first_line)
+            for path, label in zip(self.paths, labels)
+        ]
 
 
 @CORPORA.register("tsv")
@@ -158,26 +206,26 @@ class TsvCorpus(TableFile):
     def first_line(self) -> int:
         return 2 if self.config.header else 1
 
-    def _names(self) -> Sequence[str]:
-        first = next(line_blocks(self.path))[0].split("\t")
+    def _names(self, path: Path) -> Sequence[str]:
+        first = next(line_blocks(path, block=SMALL_BLOCK))[0].split("\t")
         return [str(number) for number in range(1, len(first) + 1)] + (first if self.config.header else [])
 
-    def _tables(self) -> Iterator[pyarrow.Table]:
-        names = self._names()
-        numbers = {language: names.index(column) for language, column in self.columns().items()}
+    def _rows(self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK) -> Iterator[Mapping[str, list[str]]]:
+        names = self._names(path)
         width = len(names) // 2 if self.config.header else len(names)
-        return map(table_of, tsv_rows(self.path, {language: at % width + 1 for language, at in numbers.items()}, header=self.config.header))
+        numbers = {language: names.index(column) % width + 1 for language, column in columns.items()}
+        return tsv_rows(path, numbers, header=self.config.header, start=start, block=block)
 
 
 @CORPORA.register("jsonl")
 class JsonlCorpus(TableFile):
     """One JSON object a line."""
 
-    def _names(self) -> Sequence[str]:
-        return list(_nested(json_line(self.path, 1, next(line_blocks(self.path))[0])))
+    def _names(self, path: Path) -> Sequence[str]:
+        return list(_nested(json_line(path, 1, next(line_blocks(path, block=SMALL_BLOCK))[0])))
 
-    def _tables(self) -> Iterator[pyarrow.Table]:
-        return map(table_of, json_rows(self.path, self.columns()))
+    def _rows(self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK) -> Iterator[Mapping[str, list[str]]]:
+        return json_rows(path, columns, start=start, block=block)
 
 
 @CORPORA.register("parquet")
@@ -188,29 +236,48 @@ class ParquetCorpus(TableFile):
     def heading(self) -> str:
         return self.name
 
-    def _names(self) -> Sequence[str]:
-        return schema_names(self._open().schema_arrow)
+    def _names(self, path: Path) -> Sequence[str]:
+        return schema_names(self._open(path).schema_arrow)
 
     def _tables(self) -> Iterator[pyarrow.Table]:
+        # a file without rows has columns, too
+        yield columns_of(self._open(self.path).schema_arrow.empty_table(), self.columns(), place=str(self.path))
+        yield from self._parts(self.path, self.columns(), rows=1 << 16)
+
+    def _rows(self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK) -> Iterator[Mapping[str, list[str]]]:
+        return (table.to_pydict() for table in self._parts(path, columns, rows=ROWS, start=start))
+
+    def _parts(self, path: Path, columns: Mapping[str, str], *, rows: int, start: int = 0) -> Iterator[pyarrow.Table]:
+        """From a row on; groups of rows before it are not read."""
         import pyarrow
 
-        tops = sorted({column.split(".")[0] for column in self.columns().values()})
-        file = self._open()
-        yield columns_of(file.schema_arrow.empty_table(), self.columns(), place=self.name)  # a file without rows has columns, too
+        tops = sorted({column.split(".")[0] for column in columns.values()})
+        file, groups = self._open(path), []
+        for group in range(file.metadata.num_row_groups):
+            own = file.metadata.row_group(group).num_rows
+            if groups or own > start:
+                groups.append(group)
+            else:
+                start -= own
         try:
-            for batch in file.iter_batches(batch_size=1 << 16, columns=tops):
-                yield columns_of(pyarrow.Table.from_batches([batch]), self.columns(), place=self.name)
+            for batch in file.iter_batches(batch_size=rows, columns=tops, row_groups=groups):
+                if len(batch) > start:
+                    yield columns_of(pyarrow.Table.from_batches([batch]).slice(start), columns, place=str(path))
+                start = max(0, start - len(batch))
         except (OSError, pyarrow.ArrowInvalid) as error:
-            raise DataError(f"{self.path}: the Parquet file is damaged: {error}") from None
+            raise DataError(f"{path}: the Parquet file is damaged: {error}") from None
 
-    def _open(self) -> ParquetFile:
+    def _about(self, path: Path) -> int:
+        return self._open(path).metadata.num_rows
+
+    def _open(self, path: Path) -> ParquetFile:
         import pyarrow
         from pyarrow.parquet import ParquetFile
 
         try:
-            return ParquetFile(self.path)
+            return ParquetFile(path)
         except (OSError, pyarrow.ArrowInvalid) as error:
-            raise DataError(f"{self.path}: no Parquet file: {error}") from None
+            raise DataError(f"{path}: no Parquet file: {error}") from None
 
 
 def table_of(columns: Mapping[str, list[str]]) -> pyarrow.Table:

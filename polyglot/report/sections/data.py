@@ -19,7 +19,9 @@ def data(files: Files) -> Section:
     run, config = files.run, files.run.config
     corpora = Corpora(config.data.train, folder=Path(config.data.folder), languages=config.languages)
     try:
-        counts = {str(pair): sum(len(text.source) for text in corpora.parallel(pair)) for pair in config.pairs}
+        counts = {
+            str(pair): None if corpora.streams(pair) else sum(len(text.source) for text in corpora.parallel(pair)) for pair in config.pairs
+        }
         languages = [_language(files, corpora, language) for language in config.languages if language in run.vocabularies]
         reason = ""
     except PolyglotError as error:  # the text need not be on this machine; the vocabularies are
