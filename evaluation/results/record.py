@@ -38,8 +38,8 @@ HEAD = """\
 
 `python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder; no
 number is copied by hand. What is not run yet has a command that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long
-that takes. BLEU; † zero-shot, never trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside with
-p < 0.05 (paired bootstrap, first seed of each)."""
+that takes. BLEU; † zero-shot, never trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside
+with p < 0.05 (paired bootstrap, first seed of each)."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def take_over(folder: Path) -> Path:
     size = json.loads((folder / "result.json").read_text(encoding="utf-8"))["size"]
     result = Result((folder.parent if size else folder).resolve().name, size)
     if result.name not in {path.stem for path in (HERE.parent / "experiments").glob("*.yaml")}:
-        raise SystemExit(f"{folder}: {result.name!r} is no experiment of evaluation/experiments; name a folder such as experiments/phrasebook")
+        raise SystemExit(f"{folder}: {result.name!r} is none of evaluation/experiments; name a folder such as experiments/phrasebook")
     shutil.copyfile(folder / "result.json", HERE / f"{result.stem}.json")
     shutil.copyfile(folder / "result.png", PICTURES / f"{result.stem}.png")
     came_out = (folder / "result.md").read_text(encoding="utf-8").replace("](result.png)", f"](../../docs/pictures/{result.stem}.png)")

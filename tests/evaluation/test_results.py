@@ -77,7 +77,7 @@ def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_st
     assert taken(out).read_text() == "# Mine\n\nWhat it shows.\n\n<!-- as it came out -->\n\nsecond\n"
     out.rename(tmp_path / "other")
     (tmp_path / "other" / "result.json").write_text(json.dumps({"size": ""}))
-    with pytest.raises(SystemExit, match="'other' is no experiment of evaluation/experiments"):
+    with pytest.raises(SystemExit, match="'other' is none of evaluation/experiments"):
         taken(tmp_path / "other")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +109,7 @@ def matrix_of(member: Member, experiment: Experiment, folder: Path, progress: Pr
         matrix.checkpoint,
         parameters=sum(parameter.numel() for parameter in translator.model.parameters()),
         seconds=said.get("seconds"),
-        day=datetime.fromtimestamp(said["time"], timezone.utc).date().isoformat() if "time" in said else None,
+        day=datetime.fromtimestamp(said["time"], UTC).date().isoformat() if "time" in said else None,
     )
     return matrix, trained
 
