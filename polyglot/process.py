@@ -55,3 +55,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
             return
         frame = frame.f_back
     raise KeyboardInterrupt
+
+
+def nothing_left_to_interrupt() -> None:
+    """Forget a Ctrl-C that still waits: the work is done."""
+    signal.setitimer(signal.ITIMER_REAL, 0)

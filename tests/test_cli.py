@@ -1381,7 +1381,7 @@ WHERE_IT_COMES = {
     "loading": "sys.modules['polyglot.cli.training'] = Signal('a module that imports will ask')",
     "reading the command line": "import typer.main; typer.main.get_command = lambda app: signal.raise_signal(signal.SIGINT)",
     "a verb": "import polyglot.shipped; polyglot.shipped.rooms_of = lambda name: signal.raise_signal(signal.SIGINT)",
-    "an import in a verb": "sys.meta_path.insert(0, Finder())",
+    "an import in a verb": "import builtins, time; builtins.print = lambda *_, **__: time.sleep(9); sys.meta_path.insert(0, Finder())",
 }
 
 

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from polyglot.cli import completion
 from polyglot.console import LogLines, aside
 from polyglot.errors import ConfigError, PolyglotError
-from polyglot.process import collect_rarely, keep_freed_memory
+from polyglot.process import collect_rarely, keep_freed_memory, nothing_left_to_interrupt
 from polyglot.version import VERSION
 
 
@@ -98,6 +98,8 @@ def main() -> None:
         aside.print("[bold red]error:[/] ", end="")
         aside.print(f"not enough memory: {OUT_OF_MEMORY}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
+    finally:
+        nothing_left_to_interrupt()
 
 
 def _leave_output() -> None:
