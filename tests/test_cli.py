@@ -1404,6 +1404,12 @@ class Finder:
 from polyglot.__main__ import main
 main()
 """
-    ended = subprocess.run([sys.executable, "-c", code, "show", "phrasebook"], capture_output=True, text=True, cwd=tmp_path)
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "show", "phrasebook"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # the tests may run where nobody means Ctrl-C to be heard
+    )
     assert (ended.returncode, ended.stderr) == (130, "interrupted\n" if "verb" in where else "")
     assert ended.stdout == ""
