@@ -13,6 +13,7 @@ from types import FrameType
 MMAP_MAX, TRIM_THRESHOLD = -4, -1  # mallopt(3)
 NEVER = 2**31 - 1
 LOOK_AGAIN = 0.05  # seconds
+TIMERS = hasattr(signal, "setitimer")
 
 
 def keep_freed_memory() -> None:
@@ -43,9 +44,11 @@ def interrupt_between_imports() -> None:
     """Let Ctrl-C wait for the end of an import, which takes a second at most.
 
     In the middle of one, NumPy takes it for a failure of its own and tries again, which ends in its traceback, or nobody hears it.
+    A system without timers interrupts where it stands.
     """
-    for number in (signal.SIGINT, signal.SIGALRM):
-        signal.signal(number, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt if TIMERS else signal.default_int_handler)
+    if TIMERS:
+        signal.signal(signal.SIGALRM, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -59,4 +62,5 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def nothing_left_to_interrupt() -> None:
     """Forget a Ctrl-C that still waits: the work is done."""
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    if TIMERS:
+        signal.setitimer(signal.ITIMER_REAL, 0)
