@@ -1,4 +1,4 @@
-"""A matrix that is used once a step of a long recurrence, and gets its gradient in one product at the end.
+"""A matrix, or one of each sentence, that is used once a step of a long recurrence and gets its gradient in one product at the end.
 
 Autograd would form a gradient of the matrix's full size at every step and add them up: for small batches, mostly traffic
 through memory. Here each step only keeps what it read and what came back, and one product over all steps makes the gradient.
@@ -19,13 +19,13 @@ class DeferredLinear:
     """x -> W x + b for many x, one after the other; W may be given in parts that stand side by side, [W_1 W_2 …]."""
 
     def __init__(self, *parts: Tensor, bias: Tensor | None = None) -> None:
-        """parts: each (O, I_p), of a matrix (O, I). bias (O) or none"""
+        """parts: each (O, I_p), of a matrix (O, I); or one (B, O, I), a matrix of each sentence, without bias. bias (O) or none"""
         self.matrix = _Matrix(parts, bias)
         # Every step depends on the ticket and the ticket on the matrix: autograd comes back to it when all steps are done.
         self.ticket = _Collect.apply(self.matrix, bias, *parts) if torch.is_grad_enabled() else None
 
     def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
-        """inputs (N, I), plus (N, O) that is added -> (N, O)"""
+        """inputs (N, I), plus (N, O) that is added -> (N, O); of sentences (B, M, I) -> (B, M, O)"""
         return self.matrix.product(inputs, plus) if self.ticket is None else _Step.apply(inputs, plus, self.ticket, self.matrix)
 
 
@@ -36,8 +36,11 @@ class _Matrix:
         device, weight = parts[0].device.type, parts[0].detach() if len(parts) == 1 else torch.cat([part.detach() for part in parts], dim=1)
         self.dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
         weight = weight.to(self.dtype)
-        self.there = LaidOut(weight, None if bias is None else bias.detach().to(self.dtype))
-        self.back = LaidOut(weight.t()) if torch.is_grad_enabled() else None
+        bias = None if bias is None else bias.detach().to(self.dtype)
+        self.there = _OfSentences(weight) if weight.dim() == 3 else LaidOut(weight, bias)
+        self.back = None
+        if torch.is_grad_enabled():
+            self.back = _OfSentences(weight.mT) if weight.dim() == 3 else LaidOut(weight.t())
         self.inputs: list[Tensor] = []
         self.gradients: list[Tensor] = []
         self.backward_pass = -1
@@ -54,9 +57,20 @@ class _Matrix:
         self.gradients.append(gradient)
 
     def collect(self) -> tuple[Tensor, Tensor]:
-        """All inputs (T·N, I) and gradients (T·N, O), one below the other."""
+        """All inputs (T·N, I) and gradients (T·N, O), one below the other; of sentences (B, T·M, I) and (B, T·M, O)."""
         (inputs, self.inputs), (gradients, self.gradients) = (self.inputs, []), (self.gradients, [])
-        return torch.cat(inputs), torch.cat(gradients)
+        return torch.cat(inputs, dim=-2), torch.cat(gradients, dim=-2)
+
+
+class _OfSentences:
+    """A matrix of each sentence, as `LaidOut` is one of all."""
+
+    def __init__(self, matrices: Tensor) -> None:
+        self.matrices = matrices.mT
+
+    def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
+        outputs = inputs @ self.matrices
+        return outputs if plus is None else outputs + plus
 
 
 class _Step(torch.autograd.Function):
@@ -76,7 +90,7 @@ class _Step(torch.autograd.Function):
 class _Collect(torch.autograd.Function):
     @staticmethod
     def forward(ctx, matrix: _Matrix, bias: Tensor | None, *parts: Tensor) -> Tensor:  # noqa: ANN001
-        ctx.matrix, ctx.bias_dtype, ctx.widths = matrix, None if bias is None else bias.dtype, [part.shape[1] for part in parts]
+        ctx.matrix, ctx.bias_dtype, ctx.widths = matrix, None if bias is None else bias.dtype, [part.shape[-1] for part in parts]
         return parts[0].new_zeros(())
 
     @staticmethod
@@ -84,4 +98,4 @@ class _Collect(torch.autograd.Function):
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
         inputs, gradients = ctx.matrix.collect()
         bias = None if ctx.bias_dtype is None else gradients.sum(dim=0, dtype=ctx.bias_dtype)
-        return None, bias, *(gradients.t() @ part for part in inputs.to(gradients.dtype).split(ctx.widths, dim=1))
+        return None, bias, *(gradients.mT @ part for part in inputs.to(gradients.dtype).split(ctx.widths, dim=-1))

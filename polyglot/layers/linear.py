@@ -96,7 +96,13 @@ def _fits(inputs: Tensor, weight: Tensor) -> bool:
 
 
 def _laid_out(weight: Tensor) -> Tensor:
-    return torch.ops.mkldnn._reorder_linear_weight(weight if weight.t().is_contiguous() else weight.contiguous(), ROWS)
+    return torch.ops.mkldnn._reorder_linear_weight(_transposed(weight.t()) if weight.t().is_contiguous() else weight.contiguous(), ROWS)
+
+
+def _transposed(matrix: Tensor) -> Tensor:
+    """Its transposed copy. On the way its rows stand a little apart: a power of two apart, their numbers would share lines of the cache."""
+    apart = matrix.new_empty(len(matrix), matrix.shape[1] + 16)[:, : matrix.shape[1]]
+    return apart.copy_(matrix).t().contiguous()
 
 
 def _multiply(

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from polyglot.layers.recurrent import KINDS, Stepper, run, start_state, tanh
+from polyglot.layers.recurrent import KINDS, Stepper, run, start_state
 from tests.models import close
 
 
@@ -42,15 +42,3 @@ def test_a_step_that_is_not_used_costs_no_gradient():
     stepper(words, nothing, state)
     first.sum().backward()
     assert recurrence.weight_hh_l0.grad.isfinite().all()
-
-
-def test_tanh_is_the_hyperbolic_tangent_in_values_and_gradients():
-    states = torch.cat([torch.linspace(-20, 20, 401), torch.tensor([1e-4, -1e-6, 0.0, 1e4])]).requires_grad_()
-    values, expected = tanh(states), torch.tanh(states)
-    assert torch.allclose(values, expected, rtol=0, atol=3e-7)
-    assert torch.allclose(*(torch.autograd.grad(each.sum(), states)[0] for each in (values, expected)), rtol=0, atol=1e-6)
-
-
-def test_tanh_near_zero_keeps_its_precision_in_bfloat16():
-    states = torch.linspace(-0.01, 0.01, 41, dtype=torch.bfloat16)
-    assert torch.equal(tanh(states), torch.tanh(states))

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from polyglot.layers.attention import Attention
+from polyglot.layers.attention import Attention, AttentionSteps
 from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import Dropout, StepDropout
+from polyglot.layers.gates import tanh
 from polyglot.layers.linear import Linear, linear
-from polyglot.layers.recurrent import KINDS, LayerStates, RecurrentDecoderConfig, Stepper, run, start_state, tanh
+from polyglot.layers.recurrent import KINDS, LayerStates, RecurrentDecoderConfig, Stepper, run, start_state
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
 
@@ -24,9 +25,8 @@ class DecodingState(NamedTuple):
     combine: DeferredLinear
     """(D, D): the half of the combining matrix that meets the outputs"""
     dropout: StepDropout
-    keys: Tensor
-    values: Tensor
-    """of the attention, each (B, K, ·), computed once a sentence"""
+    attention: AttentionSteps
+    """over the memory of each sentence, whose keys and values are computed once"""
     recurrence: LayerStates
     feed: Tensor
     """(N, D): the last output where it is fed back, else (N, 0)"""
@@ -81,8 +81,7 @@ class RecurrentDecoder(Decoder):
             stepper,
             combine=DeferredLinear(self._combine_outputs),
             dropout=StepDropout(self.dropout.share if self.training else 0.0),
-            keys=self.attention.keys(memory.states),
-            values=self._values(memory),
+            attention=AttentionSteps(self.attention, self.attention.keys(memory.states), self._values(memory)),
             recurrence=stepper.start(initial),
             feed=torch.zeros_like(initial) if self.input_feeding else initial[:, :0],
         )
@@ -93,15 +92,13 @@ class RecurrentDecoder(Decoder):
     def step(self, words: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
         outputs, recurrence = state.stepper(words, state.feed, state.recurrence)
         # The hypotheses of a sentence are so many queries to its one memory.
-        queries = outputs.unflatten(0, (len(state.keys), -1))
-        contexts, _ = self.attention(queries, state.keys, state.values, memory.mask)
-        output = state.dropout(tanh(state.combine(outputs, plus=contexts.flatten(0, 1))))
+        output = state.dropout(tanh(state.combine(outputs, plus=state.attention(outputs, memory.mask))))
         return output, state._replace(recurrence=recurrence, feed=output if self.input_feeding else output[:, :0])
 
     def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
         recurrence = tuple(tuple(part.index_select(0, rows) for part in layer) for layer in state.recurrence)
         if sentences is not None:
-            state = state._replace(keys=state.keys.index_select(0, sentences), values=state.values.index_select(0, sentences))
+            state = state._replace(attention=state.attention.select(sentences))
         return state._replace(recurrence=recurrence, feed=state.feed.index_select(0, rows))
 
     def _values(self, memory: Memory) -> Tensor:
