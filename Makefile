@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 polyglot := $(VENV)/bin/polyglot
+pytest := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto
 
 .PHONY: quickstart test test-opennmt install
 .DELETE_ON_ERROR:
@@ -22,12 +23,13 @@ quickstart: $(VENV)/.installed
 	if [ -d runs/phrasebook ]; then $(polyglot) train runs/phrasebook --resume; else $(polyglot) train phrasebook; fi
 	$(polyglot) evaluate runs/phrasebook
 
+# A file stays on one process, for what its tests share; in their order, so that the last ones are not those that take longest.
 test: $(VENV)/.installed
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --dist loadfile
+	$(pytest) --dist loadfile --no-loadscope-reorder
 
 $(VENV)/.opennmt: $(VENV)/.installed
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c .ci/constraints.txt -e ".[test,opennmt]"
 	touch $@
 
 test-opennmt: $(VENV)/.opennmt
-	$(VENV)/bin/python -m pytest tests/model/test_opennmt.py tests/test_convert.py tests/contracts -k "nmt or convert"
+	$(pytest) --dist worksteal tests/model/test_opennmt.py tests/test_convert.py tests/contracts -k "nmt or convert"

@@ -1,9 +1,10 @@
-"""What streamed text costs beside cached text: memory as the text grows, and the speed of training.
+"""What streamed text costs beside cached text: memory as the text grows, and the speed of training; and the memory that any training comes to.
 
     python evaluation/benchmarks/streaming.py WORK
 
 The text is made up: sentence pairs of 5 to 25 of 800 words, in files of 100,000. Figures go to WORK/streaming.json and WORK/streaming.md:
-the largest resident size of processes that read, and medians of target tokens a second over the windows of repetitions, taken in turns.
+the largest resident size of processes that read, and of one that multiplies matrices of one number of rows more each time, as batches have that
+are never alike; medians of target tokens a second over the windows of repetitions, taken in turns.
 """
 
 from __future__ import annotations
@@ -33,13 +34,18 @@ def main() -> None:
     parser.add_argument("--lines", type=int, nargs="+", default=[100_000, 5_000_000], help="sentence pairs of each text")
     parser.add_argument("--read", type=int, default=5_000_000, help="sentence pairs that are read of each text, again and again where it is smaller")
     parser.add_argument("--reader", type=int, help="read the text of so many sentence pairs, and print the memory; what `memory` calls")
+    parser.add_argument("--shapes", type=int, nargs="+", default=[1, 512, 1024, 2048, 4096], help="numbers of rows that are multiplied")
+    parser.add_argument("--multiplier", action="store_true", help="multiply, and print the memory; what `shapes` calls")
     parser.add_argument("--timed-steps", type=int, default=160, help="training steps of each repetition; the first half is left out")
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--only", choices=["memory", "speed"], action="append")
+    parser.add_argument("--only", choices=["memory", "shapes", "speed"], action="append")
     options = parser.parse_args()
     options.work = options.work.resolve()
     if options.reader:
         print(json.dumps(read(options, options.reader)))
+        return
+    if options.multiplier:
+        print(json.dumps(multiply(options)))
         return
     options.work.mkdir(parents=True, exist_ok=True)
     for number in range(-(-max(options.lines) // PART)):
@@ -61,11 +67,13 @@ def main() -> None:
 
 def memory(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     """By the number of sentence pairs, what a process of its own says that reads them."""
-    figures = {}
-    for lines in options.lines:
-        command = [sys.executable, __file__, options.work, "--reader", lines, "--read", options.read]
-        figures[str(lines)] = json.loads(subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout)
-    return figures
+    return {str(lines): said(options, "--reader", lines, "--read", options.read) for lines in options.lines}
+
+
+def said(options: argparse.Namespace, *arguments: object) -> dict[str, float]:
+    """By a process of its own."""
+    command = [sys.executable, __file__, options.work, *arguments]
+    return json.loads(subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout)
 
 
 def read(options: argparse.Namespace, lines: int) -> dict[str, float]:
@@ -85,11 +93,36 @@ def read(options: argparse.Namespace, lines: int) -> dict[str, float]:
     normalisers = {one: Normaliser([], one) for one in "ab"}
     dataset = StreamedDataset(Task(LanguagePair("a", "b")), corpora, vocabularies, normalisers, filters=FilterConfig())
     batches = StreamedBatches(dataset, BatchingConfig(size=BATCH), seed=1)
-    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, time.perf_counter()
+    before, began = largest_mib(), time.perf_counter()
     for _ in range(options.read // BATCH):
         batches.batch(batches.take())
     seconds = time.perf_counter() - began
-    return {"before_mib": before, "largest_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "pairs_per_second": options.read / seconds}
+    return {"before_mib": before, "largest_mib": largest_mib(), "pairs_per_second": options.read / seconds}
+
+
+def largest_mib() -> float:
+    """This process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def shapes(options: argparse.Namespace) -> dict[str, float]:
+    """MiB at most by how many numbers of rows have met a matrix."""
+    return said(options, "--multiplier", "--shapes", *options.shapes)
+
+
+def multiply(options: argparse.Namespace) -> dict[str, float]:
+    """The same, in the process that multiplies: the first layer of a tiny model, forwards and backwards."""
+    import torch
+
+    from polyglot.layers.linear import Linear
+
+    torch.set_num_threads(1)
+    layer, figures = Linear(16, 32), {}
+    for rows in range(1, max(options.shapes) + 1):
+        layer(torch.ones(rows, 16, requires_grad=True)).sum().backward()
+        if rows in options.shapes:
+            figures[str(rows)] = largest_mib()
+    return figures
 
 
 def speed(options: argparse.Namespace) -> dict[str, float]:
@@ -105,7 +138,7 @@ def speed(options: argparse.Namespace) -> dict[str, float]:
     return medians | {"ratio": medians["streamed_tokens_per_second"] / medians["cached_tokens_per_second"]}
 
 
-PARTS = {"memory": memory, "speed": speed}
+PARTS = {"memory": memory, "shapes": shapes, "speed": speed}
 
 
 def train(options: argparse.Namespace, name: str, lines: int, steps: int, settings: list[str]) -> Path:
@@ -152,6 +185,9 @@ def markdown(figures: dict) -> str:
         lines += [f"{figures['read']:,} sentence pairs of each text were read in batches of {BATCH:,}, with pools of 32,768, and nothing trained.", ""]
         lines += ["| sentence pairs of the text | before the first batch, MiB | at most, MiB |", "|---:|---:|---:|"]
         lines += [f"| {int(count):,} | {own['before_mib']:,.0f} | {own['largest_mib']:,.0f} |" for count, own in figures["memory"].items()] + [""]
+    if "shapes" in figures:
+        lines += ["| numbers of rows that met a matrix, forwards and backwards | at most, MiB |", "|---:|---:|"]
+        lines += [f"| {int(count):,} | {own:,.0f} |" for count, own in figures["shapes"].items()] + [""]
     if "speed" in figures:
         cached, streamed = (figures["speed"][f"{name}_tokens_per_second"] for name in ("cached", "streamed"))
         lines += [f"Streamed {streamed:,.0f} target tokens/s, cached {cached:,.0f}: {figures['speed']['ratio']:.2f}.", ""]

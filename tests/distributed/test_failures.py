@@ -17,8 +17,7 @@ from polyglot import checkpoint as checkpoints
 from polyglot.run import Run
 from tests.runs import tiny_run, train, write_config
 
-STEPS = 200
-SECTIONS = {"training": {"steps": STEPS, "checkpoint": {"every": 5}}, "parallel": {"verify": 1}}
+SECTIONS = {"training": {"steps": 4000, "log_every": 10, "checkpoint": {"every": 5}}, "parallel": {"verify": 1}}
 """About a hundred steps a second: there is time to kill somebody."""
 ROOT = Path(__file__).parents[2]
 
@@ -46,16 +45,16 @@ def children(process: subprocess.Popen) -> list[int]:
     return sorted(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
 
 
-def alone(folder: Path, number: int, *, steps: int = STEPS) -> Run:
+def alone(folder: Path, number: int, *, steps: int) -> Run:
     """The run that nobody disturbed: one process that accumulates the batches of all."""
-    sections = {"training": {"steps": steps, "checkpoint": {"every": steps}}, "schedule": {"tasks_per_update": number}}
-    run = tiny_run(folder, "alone", **sections)
+    run = tiny_run(folder, "alone", training={"steps": steps, "checkpoint": {"every": steps}}, schedule={"tasks_per_update": number})
     train(run)
     return run
 
 
 def last_step(run: Path) -> int:
-    return checkpoints.steps(run / "checkpoints")[-1]
+    """Of its checkpoints; 0 before the first."""
+    return max(checkpoints.steps(run / "checkpoints"), default=0)
 
 
 def kill(process: subprocess.Popen, victim: int) -> tuple[str, float]:
@@ -76,26 +75,23 @@ def check_same(expected: Run, found: Run) -> None:
         assert all(torch.equal(our[key], their[key]) for key in our.keys() | their.keys())
 
 
-def test_interrupted_and_killed_it_ends_with_the_same_parameters(tmp_path):
+def test_killed_and_interrupted_it_goes_on_to_the_same_parameters(tmp_path):
     config, path = write_config(tmp_path, **SECTIONS), tmp_path / "run"
     process = start(config, "--processes", 2)
-    trained_until(path, 5, process)
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=120)
-    assert process.returncode == 130 and output == "" and "Traceback" not in errors, errors
-    assert " ".join(errors.split()).count(f"polyglot train {path} --resume") == 1
     for victim in (1, 0):
         stopped = last_step(path)
-        process = start(path, "--resume", "--processes", 2)
         trained_until(path, stopped + 5, process)
         errors, seconds = kill(process, victim)
         assert seconds < 60 and "Traceback" not in errors
         assert f"process {victim} was ended by SIGKILL" in errors and errors.count(f"error: process {victim} is gone: ") == 1, errors
         assert f"process {1 - victim} waited for " in errors and "the last checkpoint is step " in errors
-    process = start(path, "--resume", "--processes", 2)
-    _, errors = process.communicate(timeout=240)
-    assert process.returncode == 0 and f"{STEPS} of {STEPS} steps" in errors, errors
-    check_same(alone(tmp_path, 2), Run.open(path))
+        process = start(path, "--resume", "--processes", 2)
+    trained_until(path, last_step(path) + 5, process)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 130 and output == "" and "Traceback" not in errors, errors
+    assert " ".join(errors.split()).count(f"polyglot train {path} --resume") == 1
+    check_same(alone(tmp_path, 2, steps=last_step(path)), Run.open(path))
 
 
 @pytest.mark.slow
@@ -137,21 +133,17 @@ def test_a_process_that_hangs_ends_the_others(tmp_path):
 
 def test_another_number_of_processes_goes_on(tmp_path):
     """It says what that does; mistakes of the user are said once, and end with status 2."""
-    config, path = write_config(tmp_path, training={"steps": 6, "checkpoint": {"every": 3}}), tmp_path / "run"
+    config, path = write_config(tmp_path, training={"steps": 3}), tmp_path / "run"
     process = start(config, "training.stepz=3", "--processes", 2)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 2 and errors.count("error:") == 1 == errors.count("training.stepz"), errors
     assert not path.exists()
-    process = start(config, "--processes", 2)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 0 and errors.count("step 6 · loss") == 1, errors
-    trainer = train(Run.reconfigure(path, ["training.steps=9"]))
-    assert trainer.progress.step == 9 and set(trainer.progress.tokens) == {task.name for task in trainer.run.config.tasks}
-    process = start(path, "--resume", "training.steps=12", "--processes", 2)
+    train(tiny_run(tmp_path, training={"steps": 3}))
+    process = start(path, "--resume", "training.steps=6", "--processes", 2)
     _, errors = process.communicate(timeout=120)
     words = " ".join(errors.split())
-    assert (
-        process.returncode == 0
-        and words.count("was written by one process and goes on with 2 processes: every text goes on where it was") == 1
-    ), errors
-    assert last_step(path) == 12
+    assert process.returncode == 0 and "6 of 6 steps" in words and words.count("step 6 · loss") == 1, errors
+    assert words.count("was written by one process and goes on with 2 processes: every text goes on where it was") == 1
+    trainer = train(Run.reconfigure(path, ["training.steps=9"]))
+    assert trainer.progress.step == last_step(path) == 9
+    assert set(trainer.progress.tokens) == {task.name for task in trainer.run.config.tasks}

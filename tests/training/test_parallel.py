@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections import deque
 from pathlib import Path
 
 import pytest
+import torch
 
 from polyglot import checkpoint as checkpoints
 from polyglot.config import check_config
 from polyglot.data.streaming import StreamedBatches
-from polyglot.distributed.launch import launch
 from polyglot.errors import ConfigError
 from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
@@ -24,7 +25,7 @@ from polyglot.task import LanguagePair
 from polyglot.training.placement import Placement, Replicated, place
 from tests import runs
 from tests.runs import tiny_settings
-from tests.training.together import CASES, STEPS, settings
+from tests.training.together import CASES, STEPS, STOPPED, settings, write_parts
 
 ROOT = Path(__file__).parents[2]
 FOUR = ["mixed", "same"]
@@ -39,11 +40,10 @@ def together(tmp_path_factory):
     def of(number):
         if number not in folders:
             folders[number] = tmp_path_factory.mktemp(f"by-{number}")
-            command = [sys.executable, "-m", "tests.training.together", str(folders[number]), *(CASES if number == 2 else FOUR)]
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
-                patch.setenv("OMP_NUM_THREADS", "1")
-                assert launch(number, command) == 0
+            write_parts(folders[number])
+            command = [sys.executable, "-m", "tests.training.together", number, folders[number], *(CASES if number == 2 else FOUR)]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), "OMP_NUM_THREADS": "1"}
+            subprocess.run(list(map(str, command)), check=True, env=environment)
         return folders[number]
 
     return of
@@ -147,6 +147,22 @@ def test_what_is_sent_is_as_large_as_what_was_trained(number, name, together):
                 "exchanged"
             ].keys()
             assert sent == pytest.approx(sum(sizes.get(one, 0) for one in trained), rel=0.05)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("streamed")])
+def test_streams_of_several_processes_stop_and_go_on_as_if_nothing_had_been(name, together):
+    """To the bit: parameters, what the optimizer keeps, and where each process is in its files."""
+    undisturbed, stopped = (Run.open(together(2) / path) for path in (name, f"{name} stopped"))
+    checkpoint, expected = (checkpoints.choose(run.checkpoints, "last")[0] for run in (stopped, undisturbed))
+    assert checkpoint.step == expected.step == STEPS and checkpoint.components == expected.components
+    parts = [(checkpoint.component(each), expected.component(each)) for each in expected.components]
+    for ours, theirs in [*parts, (checkpoint.training_tensors(), expected.training_tensors())]:
+        assert ours.keys() == theirs.keys() and all(torch.equal(ours[key], theirs[key]) for key in theirs)
+    positions = checkpoint.training_state()["positions"]
+    assert positions == expected.training_state()["positions"]
+    before = checkpoints.choose(stopped.checkpoints, STOPPED)[0].training_state()["positions"]
+    middle = [one for of_task in before.values() for one in of_task.values()]
+    assert any(one["index"] for one in middle) and any(text["epoch"] for one in middle for text in one["texts"].values())
 
 
 def test_a_run_goes_on_divided_and_undivided_again(together, tmp_path):

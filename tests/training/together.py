@@ -1,12 +1,17 @@
-"""Several processes that train one tiny run after the other: `python -m tests.training.together FOLDER NAME…`, started for each process.
+"""Several processes that train one tiny run after the other: `python -m tests.training.together NUMBER FOLDER NAME…`.
 
-What they find is left in the folder: the runs themselves, and `NAME.PROCESS.json` about each.
+One process loads PyTorch and divides into so many. What they find is left in the folder: the runs themselves, and `NAME.PROCESS.json` about each.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import signal
+import socket
 import sys
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -20,7 +25,7 @@ from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training.start import build_trainer
 from polyglot.training.trainer import Trainer
-from tests.runs import tiny_run, tiny_settings
+from tests.runs import WORDS, sentences, tiny_run, tiny_settings
 
 STEPS = 20
 BASE = {
@@ -36,7 +41,11 @@ TRANSFORMER = {
     "encoder": {"type": "transformer", "size": 16, "layers": 2, "heads": 2, "feed_forward": 24, "dropout": 0.1},
     "decoder": {"type": "transformer", "size": 16, "layers": 2, "heads": 2, "feed_forward": 24, "dropout": 0.1},
 }
-STREAMED = {"train": [{"type": "text", "path": "train.{language}", "streaming": True}]}
+STREAMED = {"train": [{"type": "text", "path": "part-*.{language}", "streaming": True}]}
+ONE_FILE = {"train": [{"type": "text", "path": "whole.{language}", "streaming": True}]}
+PARTS = (9, 3, 6, 4, 10)
+"""Lines of the files that the streamed text is divided into; each process reads files of its own."""
+BUFFER = {"buffer": 12}  # and so few lines, for several pools and epochs in a few updates
 CASES = {
     "mixed": {},
     "same": {"parallel": {"tasks": "same"}},
@@ -53,11 +62,15 @@ CASES = {
         "training": {"clip_norm": 0.1},
         "parallel": {"placement": "partitioned"},
     },
-    "streamed": {"data": STREAMED, "batching": {"buffer": 20}},
-    "streamed and the same": {"data": STREAMED, "batching": {"buffer": 20}, "parallel": {"tasks": "same"}},
-    "streamed and partitioned": {"data": STREAMED, "batching": {"buffer": 20}, "parallel": {"placement": "partitioned"}},
+    "streamed": {"data": STREAMED, "batching": BUFFER},
+    "streamed and the same": {"data": ONE_FILE, "batching": BUFFER, "parallel": {"tasks": "same"}},
+    "streamed and partitioned": {"data": STREAMED, "batching": BUFFER, "parallel": {"placement": "partitioned"}},
     "transformer": {"model": TRANSFORMER, "batching": {"by": "tokens", "size": 60}},
 }
+
+
+STOPPED = 13
+"""The step at which runs of streamed text are interrupted: in the middle of a pool, and in the second epoch."""
 
 
 def settings(name: str) -> dict[str, object]:
@@ -68,15 +81,31 @@ def settings(name: str) -> dict[str, object]:
     }
 
 
-def trainer_of(folder: Path, name: str, processes: Processes) -> Trainer:
-    own = settings(name)
-    run = (
-        tiny_run(folder, name, **own)
+def write_parts(folder: Path) -> None:
+    """What is streamed, in one file and in several."""
+    for language in WORDS:
+        lines = [f"{line}\n" for line in sentences(language, seed=2, lines=sum(PARTS))]
+        (folder / f"whole.{language}").write_text("".join(lines), encoding="utf-8")
+        left = iter(lines)
+        for number, length in enumerate(PARTS):
+            (folder / f"part-{number}.{language}").write_text("".join(islice(left, length)), encoding="utf-8")
+
+
+def trainer_of(folder: Path, name: str, processes: Processes, *, run: str | None = None) -> Trainer:
+    """run: the name of its folder where it is not that of the case."""
+    own, path = settings(name), run or name
+    created = (
+        tiny_run(folder, path, **own)
         if processes.main
-        else Run(folder / name, check_config(tiny_settings(folder, name, **own), where="tiny"))
+        else Run(folder / path, check_config(tiny_settings(folder, path, **own), where="tiny"))
     )
+    return prepared(created, path, processes)
+
+
+def prepared(run: Run, place: str, processes: Processes) -> Trainer:
+    """place: where the processes wait for the first one."""
     AcceleratorState._reset_state()
-    return processes.first_by_main(name, lambda: build_trainer(run, Validator(run, processes), processes))
+    return processes.first_by_main(place, lambda: build_trainer(run, Validator(run, processes), processes))
 
 
 def train(folder: Path, name: str, processes: Processes) -> None:
@@ -96,6 +125,27 @@ def train(folder: Path, name: str, processes: Processes) -> None:
     (folder / f"{name}.{processes.index}.json").write_text(
         json.dumps({"sent": sent, "step": trainer.progress.step, "exchanged": exchanged})
     )
+
+
+def stop_and_go_on(folder: Path, name: str, processes: Processes) -> None:
+    """The run of a case once more: the second process is asked to end, new trainers read the checkpoint."""
+    path = f"{name} stopped"
+    trainer = trainer_of(folder, name, processes, run=path)
+    update = trainer.update
+
+    def interrupted() -> torch.Tensor:
+        if trainer.progress.step + 1 == STOPPED and processes.index == 1:
+            trainer.interrupted = signal.SIGINT
+        return update()
+
+    trainer.update = interrupted
+    trainer.train()
+    run = Run.open(folder / path)
+    stopped = checkpoints.choose(run.checkpoints, "last")[0]
+    assert stopped.step == STOPPED
+    trainer = prepared(run, f"{path} and resumed", processes)
+    trainer.resume(stopped)
+    trainer.train()
 
 
 def go_on(folder: Path, processes: Processes) -> None:
@@ -132,16 +182,35 @@ def differ(folder: Path, name: str, processes: Processes) -> None:
     processes.meet("differ")
 
 
-def main(folder: Path, names: list[str]) -> None:
-    torch.set_num_threads(1)
+def work(folder: Path, names: list[str], *, index: int, number: int, port: int) -> None:
+    together = {"RANK": index, "LOCAL_RANK": index, "WORLD_SIZE": number, "LOCAL_WORLD_SIZE": number}
+    os.environ |= {key: str(value) for key, value in (together | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}).items()}
     with Processes.together() as processes:
         for name in names:
             train(folder, name, processes)
+            if name.startswith("streamed"):
+                stop_and_go_on(folder, name, processes)
         if processes.number == 2:
             go_on(folder, processes)
             CASES["differ"] = {}
             differ(folder, "differ", processes)
 
 
+def main(number: int, folder: Path, names: list[str]) -> None:
+    """Exits with the status of the first process that failed."""
+    torch.set_num_threads(1)
+    os.fsync = lambda descriptor: None  # as in all tests
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    forks = multiprocessing.get_context("fork")
+    started = [forks.Process(target=work, args=(folder, names), kwargs={"index": index, "number": number, "port": port}) for index in range(number)]
+    for process in started:
+        process.start()
+    for process in started:  # when one fails, the others end by themselves
+        process.join()
+    sys.exit(next((1 for process in started if process.exitcode), 0))
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
