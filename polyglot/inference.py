@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy
 import torch
 
 from polyglot import checkpoint as checkpoints
@@ -195,7 +196,7 @@ class Translator(SentenceEncoder):
     def _finite(self, found: Iterable[tuple[Portion, torch.Tensor]], precision: str) -> Iterator[tuple[Portion, torch.Tensor]]:
         """Looked at before int8 makes numbers of everything."""
         for portion, vectors in found:
-            if not vectors.isfinite().all():
+            if not numpy.isfinite(vectors.numpy()).all():  # several times as fast as PyTorch's, and leaves the other cores alone
                 raise CheckpointError(self.no_numbers("sentence embeddings"))
             yield portion, cast(vectors, precision)
 

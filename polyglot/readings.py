@@ -90,7 +90,7 @@ def translated(readers: Readers, target: str, config: SearchConfig, *, average: 
 
     longest = [max((one.pieces for one in own), key=len) for own in zip(*(own for _, own in readers))]
     groups = list(by_length(longest, size=sentences_together(config, [one.model.decoders[target] for one, _ in readers])))
-    for rows, own in zip(groups, side_by_side(found_for, groups, first.device)):  # texts count symbols: one after the other
+    for own, rows in zip(side_by_side(found_for, groups, first.device), groups):  # texts count symbols: one after the other
         for row, translations in zip(rows, first.texts(own, [sentences[row] for row in rows], target)):
             results[row] = translations
     return results

@@ -7,6 +7,9 @@ all-MiniLM-L6-v2, a folder or a name that can be downloaded; without it, where s
 MiniLM's shape with random parameters takes its place: its speed is the same, its vectors mean nothing. Figures go to
 WORK/embeddings.md and WORK/embeddings.json: medians of repetitions taken in turns, so that a machine that slows down slows
 all sides.
+
+"Alone" is the forward pass as PyTorch does it, one batch after the other with all threads on each. Embedding computes batches side by
+side, a thread each, so what that alone gains stands beside it.
 """
 
 from __future__ import annotations
@@ -62,6 +65,8 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
     sides: dict[str, Callable[[], float]] = {
         "encoder, forward pass alone": forward_alone(model, lines, options, layer="states"),
         "encoder, bridge and pooling, forward pass alone": forward_alone(model, lines, options, layer="bridge"),
+        "encoder, batches side by side": forward_alone(model, lines, options, layer="states", aside=True),
+        "encoder, bridge and pooling, batches side by side": forward_alone(model, lines, options, layer="bridge", aside=True),
         "encode(): strings to array": lambda: seconds(lambda: model.encode(lines, language=options.language, pooling=options.pooling)),
         "embed: a file to an .npy file, model loaded": to_file(model, text, options),
     }
@@ -76,7 +81,7 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
             taken[name].append(side())
     rates = {name: len(lines) / statistics.median(own) for name, own in taken.items()}
     process = statistics.median(whole_process(text, options) for _ in range(3))
-    encoder, forward, encoded, written, *_ = rates.values()
+    encoder, forward, encoder_aside, forward_aside, encoded, written, *_ = rates.values()
     return {
         "machine": machine(),
         "threads": THREADS,
@@ -87,33 +92,38 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
         "sentences": len(lines),
         "mean_pieces": round(sum(map(len, model.encode_text(lines, options.language))) / len(lines), 2),
         "sentences_per_second": rates | {"polyglot embed: the whole process": len(lines) / process},
-        "share_of_the_forward_pass": {"encode() of encoder and bridge": encoded / forward, "embed of encoder and bridge": written / forward,
-                                      "encode() of the encoder": encoded / encoder, "embed of the encoder": written / encoder},
+        "share_of_the_forward_pass": {
+            f"{name} of {what}": rate / whole
+            for what, whole in (("the encoder", encoder), ("the encoder, side by side", encoder_aside),
+                                ("encoder and bridge", forward), ("encoder and bridge, side by side", forward_aside))
+            for name, rate in (("encode()", encoded), ("embed", written))
+        },
     }  # fmt: skip
 
 
-def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer: str) -> Callable[[], float]:
-    """The same batches, tokenised and padded before; what comes out is thrown away."""
+def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer: str, aside: bool = False) -> Callable[[], float]:
+    """Batches tokenised and padded before, one after the other or side by side; what comes out is thrown away."""
     import torch
 
     from polyglot.batch import pad
-    from polyglot.embedding.encoder import BATCH_SIZE, PORTION, batches
+    from polyglot.decoding.threads import side_by_side
+    from polyglot.embedding.encoder import BATCH_SIZE, ON_CPU, PORTION, batches
     from polyglot.embedding.pooling import pool, rows_of
 
     padded = []
     for start in range(0, len(lines), PORTION):
         pieces = model.encode_text(lines[start : start + PORTION], options.language)
-        padded += [pad([pieces[row] for row in rows]) for rows in batches([len(one) for one in pieces], size=BATCH_SIZE)]
+        rows_of_batches = batches([len(one) for one in pieces], size=ON_CPU if aside else BATCH_SIZE)
+        padded += [pad([pieces[row] for row in rows]) for rows in rows_of_batches]
 
-    def work() -> None:
+    def work(batch: tuple[torch.Tensor, torch.Tensor]) -> None:
         with torch.inference_mode():
-            for tokens, mask in padded:
-                if layer == "states":
-                    model.model.encoders[options.language](tokens, mask)
-                else:
-                    pool(rows_of(model.model, options.language, tokens, mask, layer=layer), options.pooling)
+            if layer == "states":
+                model.model.encoders[options.language](*batch)
+            else:
+                pool(rows_of(model.model, options.language, *batch, layer=layer), options.pooling)
 
-    return lambda: seconds(work)
+    return lambda: seconds(lambda: list(side_by_side(work, padded, torch.device("cpu")) if aside else map(work, padded)))
 
 
 def to_file(model, text: Path, options: argparse.Namespace) -> Callable[[], float]:

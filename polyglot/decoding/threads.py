@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TypeVar
 
 import torch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+DEPTH = 2  # items of each thread that are begun, wait or are done and not yet taken: nobody waits for the next
 
 
-def side_by_side(work: Callable[[Item], Result], items: Sequence[Item], device: torch.device) -> list[Result]:
-    """What `work` makes of each item, in order; on a CPU by as many threads as PyTorch would use for one operation.
+def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: torch.device) -> Iterator[Result]:
+    """What `work` makes of each item, in order, as it is ready; on a CPU by as many threads as PyTorch would use for one operation.
 
-    Threads begin with PyTorch's defaults: `work` itself turns gradients off.
+    Items are asked for by the caller's thread, few more than were taken, so that there may be any number of them. Its own number of
+    PyTorch's threads stays what it is. The others begin with PyTorch's defaults: `work` itself turns gradients off.
     """
-    threads = min(torch.get_num_threads(), len(items)) if device.type == "cpu" else 1
-    if threads <= 1:
-        return [work(item) for item in items]
-    cores = torch.get_num_threads()
-    torch.set_num_threads(max(1, cores // threads))  # what threads that begin now take for theirs
+    cores, items = torch.get_num_threads(), iter(items)
+    first = list(islice(items, cores)) if device.type == "cpu" else []
+    if len(first) <= 1:
+        yield from map(work, chain(first, items))
+        return
+    threads = len(first)
+    pool, waiting = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(cores // threads,)), deque()
     try:
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(work, items))
+        for item in chain(first, items):
+            waiting.append(pool.submit(work, item))
+            if len(waiting) == DEPTH * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
     finally:
-        torch.set_num_threads(cores)
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(cores)  # what threads that begin later take for theirs

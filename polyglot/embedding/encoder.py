@@ -19,8 +19,10 @@ from polyglot.errors import ConfigError, DataError, unknown_name
 from polyglot.model.model import TranslationModel
 
 PORTION = 1 << 11  # sentences sorted by length together: enough for batches without much padding, little memory
+FIRST = 1 << 8  # of the first portion: soon tokenised, so that computing begins
 TOKENS = 1 << 14  # positions of a batch, padding included, so that a sentence without end does not multiply by its batch
 BATCH_SIZE = 128
+ON_CPU = 64  # at most so many there, where batches are computed side by side: less padding, and what is computed stays near its core
 
 
 class Portion(NamedTuple):
@@ -28,6 +30,18 @@ class Portion(NamedTuple):
 
     sentences: Sequence[str]
     languages: Sequence[str]
+
+
+class Group(NamedTuple):
+    """Sentences of one language that are computed together, and where their vectors go."""
+
+    language: str
+    pieces: Sequence[list[int]]
+    rows: Sequence[int]
+    vectors: Tensor
+    """(N, ·) of the whole portion"""
+    whole: Portion | None
+    """the portion, in its last group"""
 
 
 class SentenceEncoder:
@@ -60,7 +74,8 @@ class SentenceEncoder:
 
         language: of all sentences, or one for each. layer: `bridge`, `states` or `words`. precision: `float32`, `float16`,
         `int8`. The result is an array, with convert_to_tensor a tensor on the model's device, and without either a list of
-        tensors. Raises ConfigError and DataError as sentences.
+        tensors. batch_size: at most; on a CPU, where each thread has a batch of its own, never more than 64. Raises ConfigError and
+        DataError as sentences.
         """
         if isinstance(sentences, str):
             many = self.encode([sentences], language=language, pooling=pooling, layer=layer, batch_size=batch_size, precision=precision,
@@ -74,15 +89,15 @@ class SentenceEncoder:
         if len(languages) != len(sentences):
             raise DataError(f"encode: {len(sentences)} sentences and {len(languages)} languages; one for all or one for each is needed")
         self.check_readable([language] if isinstance(language, str) else languages)
-        starts = range(0, len(sentences), PORTION)
-        portions = (Portion(sentences[start : start + PORTION], languages[start : start + PORTION]) for start in starts)
+        places = list(cuts(len(sentences)))
+        portions = (Portion(sentences[place], languages[place]) for place in places)
         found = self.encode_portions(
             portions, pooling=pooling, layer=layer, batch_size=batch_size, precision=precision, normalize_embeddings=normalize_embeddings
         )
         if show_progress_bar:
             from rich.progress import track
 
-            found = track(found, "portions of sentences", total=len(starts), console=aside, transient=True)
+            found = track(found, "portions of sentences", total=len(places), console=aside, transient=True)
         parts = [vectors for _, vectors in found]
         if not parts:
             size = vector_size(
@@ -136,29 +151,43 @@ class SentenceEncoder:
     def _encoded(
         self, tokenised, layer: str, pooling: str, batch_size: int, precision: str, normalize: bool
     ) -> Iterator[tuple[Portion, Tensor]]:
-        for portion, pieces in tokenised:
-            vectors = self._vectors(portion.languages, pieces, layer=layer, pooling=pooling, batch_size=batch_size)
-            yield portion, cast(normalized(vectors) if normalize else vectors, precision).cpu()
+        device, size = next(self.model.parameters()).device, self.vector_size(layer=layer, pooling=pooling)
+        together = min(batch_size, ON_CPU) if device.type == "cpu" else batch_size
 
-    def _vectors(self, languages: Sequence[str], pieces: Sequence[list[int]], *, layer: str, pooling: str, batch_size: int) -> Tensor:
-        """Of sentences in pieces, each in its language; blank ones have zeros."""
-        device = next(self.model.parameters()).device
-        vectors = torch.zeros(len(pieces), self.vector_size(layer=layer, pooling=pooling), device=device)
-        groups = []
-        for language in dict.fromkeys(languages):
-            own = [row for row, one in enumerate(languages) if one == language]
-            groups += [
-                (language, [own[place] for place in places]) for places in batches([len(pieces[row]) for row in own], size=batch_size)
-            ]
+        def groups() -> Iterator[Group]:
+            for portion, pieces in tokenised:
+                vectors = torch.empty(len(pieces), size, device=device)
+                vectors[[row for row, own in enumerate(pieces) if not own]] = 0
+                parts = list(by_language(portion.languages, pieces, size=together)) or [("", [])]
+                for number, (language, rows) in enumerate(parts, start=1):
+                    yield Group(language, [pieces[row] for row in rows], rows, vectors, portion if number == len(parts) else None)
 
-        def embed(group: tuple[str, list[int]]) -> None:
-            language, rows = group
-            with torch.no_grad():  # not inference mode: its tensors cannot be used everywhere
-                tokens, mask = (tensor.to(device, non_blocking=True) for tensor in pad([pieces[row] for row in rows]))
-                vectors[rows] = pool(rows_of(self.model, language, tokens, mask, layer=layer), pooling)
+        def embed(group: Group) -> Group:
+            if group.rows:
+                with torch.inference_mode():  # whose tensors cannot be used everywhere, but those that they are copied to
+                    tokens, mask = (tensor.to(device, non_blocking=True) for tensor in pad(group.pieces))
+                    group.vectors[group.rows] = pool(rows_of(self.model, group.language, tokens, mask, layer=layer), pooling)
+            return group
 
-        side_by_side(embed, groups, device)
-        return vectors
+        for group in side_by_side(embed, groups(), device):
+            if group.whole is not None:
+                yield group.whole, cast(normalized(group.vectors) if normalize else group.vectors, precision).cpu()
+
+
+def cuts(count: int) -> Iterator[slice]:
+    """Where so many sentences are cut into portions, each twice as long as the one before until they are PORTION."""
+    start, size = 0, FIRST
+    while start < count:
+        yield slice(start, start + size)
+        start, size = start + size, min(2 * size, PORTION)
+
+
+def by_language(languages: Sequence[str], pieces: Sequence[list[int]], *, size: int) -> Iterator[tuple[str, list[int]]]:
+    """Each language with the rows of its batches."""
+    for language in dict.fromkeys(languages):
+        own = [row for row, one in enumerate(languages) if one == language]
+        for places in batches([len(pieces[row]) for row in own], size=size):
+            yield language, [own[place] for place in places]
 
 
 def batches(lengths: Sequence[int], *, size: int) -> Iterator[list[int]]:

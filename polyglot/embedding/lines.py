@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from polyglot.embedding.encoder import PORTION, Portion
+from polyglot.embedding.encoder import Portion, cuts
 from polyglot.errors import DataError
 
 
@@ -32,5 +32,4 @@ def portions_of_columns(blocks: Iterable[list[str]], *, language: int, text: int
 
 def _pieces(blocks: Iterable[list[str]]) -> Iterator[list[str]]:
     for lines in blocks:
-        for start in range(0, len(lines), PORTION):
-            yield lines[start : start + PORTION]
+        yield from (lines[place] for place in cuts(len(lines)))

@@ -23,16 +23,23 @@ Activation = Literal["none", "relu", "gelu"]
 class Linear(nn.Linear):
     """`nn.Linear` with `linear` inside: the same parameters, the same numbers and gradients up to rounding."""
 
-    def forward(self, inputs: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor, *, activation: Activation = "none") -> Tensor:
         """inputs (..., I) -> (..., O)"""
-        return linear(inputs, self.weight, self.bias)
+        return linear(inputs, self.weight, self.bias, activation=activation)
 
 
-def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x -> W x + b, differentiable once. inputs (..., I), weight (O, I), bias (O) -> (..., O)"""
+def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation: Activation = "none") -> Tensor:
+    """x -> W x + b, differentiable once. inputs (..., I), weight (O, I), bias (O) -> (..., O)
+
+    activation: of the product, on the way to memory where oneDNN computes it and no gradient is wanted.
+    """
     if not _fits(inputs, weight) or torch.is_autocast_enabled("cpu"):
-        return functional.linear(inputs, weight, bias)
-    return _Linear.apply(inputs, weight, bias)
+        outputs = functional.linear(inputs, weight, bias)
+    elif not torch.is_grad_enabled():
+        return _multiply(inputs, weight, bias, activation=activation)
+    else:
+        outputs = _Linear.apply(inputs, weight, bias)
+    return outputs if activation == "none" else getattr(functional, activation)(outputs)
 
 
 def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -71,6 +71,20 @@ class PunctuationStep(Step):
         return self._normalizer.normalize(line) if self._notable.search(line) else line.strip()
 
 
+class KnownWords(dict[str, str]):
+    """What is made of words, each once while there is room."""
+
+    def __init__(self, make: Callable[[str], str]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= KNOWN_WORDS:
+            self.clear()
+        made = self[word] = self._make(word)
+        return made
+
+
 @STEPS.register("tokenize")
 class TokenizeStep(Step):
     """Words and punctuation apart, as the Moses tokenizer does it (no XML escapes, hyphens left alone); undone by its detokenizer."""
@@ -81,7 +95,7 @@ class TokenizeStep(Step):
 
     def __init__(self, config: Step.Config, *, language: str) -> None:
         super().__init__(config, language=language)
-        self._known: dict[str, str] = {}
+        self._known = KnownWords(self._apart)
 
     @cached_property
     def _tokenizer(self):
@@ -96,15 +110,7 @@ class TokenizeStep(Step):
         return MosesDetokenizer(self.language)
 
     def apply(self, line: str) -> str:
-        return " ".join(map(self._word, line.split(" "))) if self._words.fullmatch(line) else self._apart(line)
-
-    def _word(self, word: str) -> str:
-        known = self._known.get(word)
-        if known is None:
-            if len(self._known) >= KNOWN_WORDS:
-                self._known.clear()
-            known = self._known[word] = self._apart(word)
-        return known
+        return " ".join(map(self._known.__getitem__, line.split(" "))) if self._words.fullmatch(line) else self._apart(line)
 
     def _apart(self, line: str) -> str:
         return self._tokenizer.tokenize(line, aggressive_dash_splits=False, return_str=True, escape=False)

@@ -8,7 +8,7 @@ import time
 import pytest
 import torch
 
-from polyglot.decoding.threads import side_by_side
+from polyglot.decoding.threads import DEPTH, side_by_side
 
 CPU = torch.device("cpu")
 
@@ -29,15 +29,15 @@ def test_results_come_in_order_from_as_many_threads_as_cores(cores):
             meeting.wait(timeout=20)  # nobody goes on before all threads have begun
         return item * item, torch.get_num_threads()
 
-    found = side_by_side(work, range(3), CPU)
+    found = list(side_by_side(work, range(3), CPU))
     assert [square for square, _ in found] == [0, 1, 4]
     assert {own for _, own in found} == {1}
     assert torch.get_num_threads() == cores
 
 
 def test_one_batch_has_all_cores(cores):
-    assert side_by_side(lambda item: torch.get_num_threads(), ["one"], CPU) == [cores]
-    assert side_by_side(lambda item: torch.get_num_threads(), [], CPU) == []
+    assert list(side_by_side(lambda item: torch.get_num_threads(), ["one"], CPU)) == [cores]
+    assert list(side_by_side(lambda item: torch.get_num_threads(), [], CPU)) == []
 
 
 def test_an_error_is_raised_and_what_has_not_begun_does_not_begin(cores):
@@ -49,5 +49,27 @@ def test_an_error_is_raised_and_what_has_not_begun_does_not_begin(cores):
         raise ValueError(f"item {item}")
 
     with pytest.raises(ValueError, match="item 0"):
-        side_by_side(work, range(1000), CPU)
+        list(side_by_side(work, range(1000), CPU))
     assert len(begun) < 1000 and torch.get_num_threads() == cores
+
+
+def test_no_more_is_asked_for_than_is_needed_and_the_caller_keeps_its_cores(cores):
+    asked, there = [], threading.active_count()
+    found = side_by_side(lambda item: item, (asked.append(item) or item for item in range(1000)), CPU)
+    for number in range(20):
+        assert next(found) == number and torch.get_num_threads() == cores
+        assert len(asked) <= number + DEPTH * cores + 1
+    found.close()
+    assert len(asked) < 40 and threading.active_count() == there, "no thread is left"
+
+
+def test_what_asking_raises_is_raised_in_its_place(cores):
+    def items():
+        yield from range(10)
+        raise ValueError("the eleventh")
+
+    done, there = [], threading.active_count()
+    with pytest.raises(ValueError, match="the eleventh"):
+        done.extend(side_by_side(lambda item: item, items(), CPU))
+    assert done == list(range(len(done))) and threading.active_count() == there and torch.get_num_threads() == cores
+

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import tracemalloc
 
 import numpy
@@ -9,14 +10,14 @@ import pytest
 import torch
 
 from polyglot.embedding import encoder as encoder_module
-from polyglot.embedding.encoder import PORTION, Portion, batches
+from polyglot.embedding.encoder import FIRST, PORTION, Portion, batches, cuts
 from polyglot.embedding.pooling import LAYERS, POOLINGS, cast, pool
 from polyglot.errors import ConfigError, DataError
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
 from tests.embedding.numbers import number_encoder, number_sentences
-from tests.models import there
+from tests.models import VOCABULARY, there
 
 K, D, E = 4, 16, 12  # of tests.models
 WAYS = [(layer, pooling) for layer in LAYERS for pooling in POOLINGS if pooling != "flat" or layer == "bridge"]
@@ -129,6 +130,40 @@ def test_order_is_kept_over_many_portions(model):
     found = model.encode(sentences, language="de")
     for row in (0, PORTION - 2, PORTION, 2 * PORTION + 1, len(sentences) - 2):
         assert relative(found[row], model.encode(sentences[row], language="de")) < 1e-6
+
+
+@pytest.fixture(params=[1, 2, 4])
+def cores(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def test_any_number_of_threads_gives_the_same_in_the_same_order(model, cores):
+    sentences, languages = number_sentences(300, seed=1), ["de", "en", "de"] * 100
+    portions = [Portion(sentences[place], languages[place]) for place in (slice(200), slice(9, 10), slice(0), slice(200, None))]
+    assert portions[1].sentences == [""]
+    found = list(model.encode_portions(iter(portions), batch_size=20))
+    assert [portion for portion, _ in found] == portions and torch.get_num_threads() == cores
+    torch.set_num_threads(1)
+    for (_, vectors), (_, alone) in zip(found, model.encode_portions(iter(portions), batch_size=20), strict=True):
+        assert vectors.shape == alone.shape and torch.allclose(vectors, alone, rtol=0, atol=1e-6)
+
+
+def test_an_error_in_one_thread_is_raised_and_no_thread_is_left(model, cores):
+    there = threading.active_count()
+    with pytest.raises(IndexError):
+        model.encode([*SENTENCES, str(VOCABULARY)], language="de", batch_size=4)  # a piece that has no embedding
+    assert threading.active_count() == there and torch.get_num_threads() == cores
+
+
+def test_portions_are_short_at_first_and_hold_everything():
+    sentences = list(range(3 * PORTION + 5))
+    parts = [sentences[place] for place in cuts(len(sentences))]
+    assert [number for part in parts for number in part] == sentences
+    assert len(parts[0]) == FIRST and max(map(len, parts)) == PORTION == len(parts[-2])
+    assert list(cuts(0)) == []
 
 
 def test_portions_come_as_they_are_ready_and_no_more_is_read_than_needed(model):

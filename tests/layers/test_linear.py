@@ -44,6 +44,19 @@ def test_values_are_those_of_the_plain_product(shape, biased, dtype):
 
 @pytest.mark.parametrize("activation", ["none", "relu", "gelu"])
 @pytest.mark.parametrize("shape", SHAPES)
+def test_an_activation_is_the_same_with_and_without_gradients(shape, activation):
+    inputs, weight, bias = operands(*shape)
+    expected = functional.linear(inputs, weight, bias)
+    expected = getattr(functional, activation)(expected) if activation != "none" else expected
+    found = linear(inputs, weight, bias, activation=activation)
+    with torch.no_grad():
+        assert close(found, expected) and close(linear(inputs, weight, bias, activation=activation), expected)
+    for one, other in zip(torch.autograd.grad(found.sum(), (inputs, weight)), torch.autograd.grad(expected.sum(), (inputs, weight))):
+        assert close(one, other)
+
+
+@pytest.mark.parametrize("activation", ["none", "relu", "gelu"])
+@pytest.mark.parametrize("shape", SHAPES)
 @torch.no_grad()
 def test_activations_and_sums_on_the_way_are_those_after_the_product(shape, activation):
     inputs, weight, bias = operands(*shape)
