@@ -1,5 +1,4 @@
-"""What every test shares: a cache of its own, no network, few threads, no waiting for the disk, and where the real corpora are when they are
-there."""
+"""What every test shares: a cache of its own, no network, few threads, no waiting for the disk, and the real corpora where there are any."""
 
 from __future__ import annotations
 
@@ -16,7 +15,8 @@ import pytest  # noqa: E402
 import torch  # noqa: E402
 
 torch.set_num_threads(1)  # tensors here are too small to share
-os.fsync = lambda descriptor: None  # no test survives a power cut, and ten files of every checkpoint wait for the disk; that they do is tested
+# No test survives a power cut, and ten files of every checkpoint wait for the disk; that they do is tested.
+os.fsync = lambda descriptor: None
 
 ROOT = Path(__file__).parent.parent
 

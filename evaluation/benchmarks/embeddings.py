@@ -107,13 +107,13 @@ def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer
 
     from polyglot.batch import pad
     from polyglot.decoding.threads import side_by_side
-    from polyglot.embedding.encoder import BATCH_SIZE, ON_CPU, PORTION, batches
+    from polyglot.embedding.encoder import BATCH_SIZE, BATCH_SIZE_ON_CPU, PORTION, batches
     from polyglot.embedding.pooling import pool, rows_of
 
     padded = []
     for start in range(0, len(lines), PORTION):
         pieces = model.encode_text(lines[start : start + PORTION], options.language)
-        rows_of_batches = batches([len(one) for one in pieces], size=ON_CPU if aside else BATCH_SIZE)
+        rows_of_batches = batches([len(one) for one in pieces], size=BATCH_SIZE_ON_CPU if aside else BATCH_SIZE)
         padded += [pad([pieces[row] for row in rows]) for rows in rows_of_batches]
 
     def work(batch: tuple[torch.Tensor, torch.Tensor]) -> None:

@@ -28,7 +28,9 @@ def embed(
     layer: Annotated[str, typer.Option(help="bridge, or what comes before it: states, words.")] = "bridge",
     precision: Annotated[str, typer.Option(help="float32, float16 or int8.")] = "float32",
     normalize: Annotated[bool, typer.Option("--normalize", help="Vectors of length 1.")] = False,
-    batch_size: Annotated[int, typer.Option(min=1, help="Sentences computed together, at most.")] = 128,
+    batch_size: Annotated[
+        Optional[int], typer.Option(min=1, help="Sentences computed together, at most. Default: 64 on a CPU, else 128.")
+    ] = None,
     checkpoint: Checkpoint = "best",
     device: Device = None,
 ) -> None:

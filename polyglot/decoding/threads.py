@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
+from threading import Barrier
 from typing import TypeVar
 
 import torch
@@ -18,23 +19,44 @@ DEPTH = 2  # items of each thread that are begun, wait or are done and not yet t
 def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: torch.device) -> Iterator[Result]:
     """What `work` makes of each item, in order, as it is ready; on a CPU by as many threads as PyTorch would use for one operation.
 
-    Items are asked for by the caller's thread, few more than were taken, so that there may be any number of them. Its own number of
-    PyTorch's threads stays what it is. The others begin with PyTorch's defaults: `work` itself turns gradients off.
+    Items are asked for by the caller's thread, few more than were taken, so that there may be any number of them; what asking raises
+    comes after the results of those before. PyTorch's number of threads stays what it is for everybody else. The threads begin with its
+    defaults: `work` itself turns gradients off.
     """
-    cores, items = torch.get_num_threads(), iter(items)
-    first = list(islice(items, cores)) if device.type == "cpu" else []
+    items = iter(items)
+    first = list(islice(items, torch.get_num_threads())) if device.type == "cpu" else []
     if len(first) <= 1:
         yield from map(work, chain(first, items))
         return
-    threads = len(first)
-    pool, waiting = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(cores // threads,)), deque()
+    threads, items = len(first), chain(first, items)
+    del first  # what was done with is kept by nobody
+    pool, waiting, failure = _threads(threads), deque(), None
     try:
-        for item in chain(first, items):
-            waiting.append(pool.submit(work, item))
-            if len(waiting) == DEPTH * threads:
+        while failure is None:
+            try:
+                waiting.append(pool.submit(work, next(items)))
+            except Exception as error:  # also the end
+                failure = error
+            while waiting and (failure or len(waiting) == DEPTH * threads or waiting[0].done()):
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(cores)  # what threads that begin later take for theirs
+    if not isinstance(failure, StopIteration):
+        raise failure
+
+
+def _threads(count: int) -> ThreadPoolExecutor:
+    """So many threads that have begun, each with its share of the cores."""
+    cores, ready = torch.get_num_threads(), Barrier(count + 1)
+
+    def begin() -> None:
+        torch.set_num_threads(cores // count)
+        torch.get_num_threads()  # a thread takes over the number when it first asks, and then keeps it
+        ready.wait()
+
+    pool = ThreadPoolExecutor(count)
+    for _ in range(count):
+        pool.submit(begin)
+    ready.wait()
+    torch.set_num_threads(cores)  # what threads that begin later take for theirs
+    return pool

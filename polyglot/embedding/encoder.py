@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy
 import torch
@@ -22,7 +22,9 @@ PORTION = 1 << 11  # sentences sorted by length together: enough for batches wit
 FIRST = 1 << 8  # of the first portion: soon tokenised, so that computing begins
 TOKENS = 1 << 14  # positions of a batch, padding included, so that a sentence without end does not multiply by its batch
 BATCH_SIZE = 128
-ON_CPU = 64  # at most so many there, where batches are computed side by side: less padding, and what is computed stays near its core
+BATCH_SIZE_ON_CPU = 64  # where batches are computed side by side: less padding, and what is computed stays near its core
+
+Item = TypeVar("Item")
 
 
 class Portion(NamedTuple):
@@ -63,7 +65,7 @@ class SentenceEncoder:
         language: str | Iterable[str],
         pooling: str = "flat",
         layer: str = "bridge",
-        batch_size: int = BATCH_SIZE,
+        batch_size: int | None = None,
         precision: str = "float32",
         normalize_embeddings: bool = False,
         convert_to_numpy: bool = True,
@@ -74,8 +76,8 @@ class SentenceEncoder:
 
         language: of all sentences, or one for each. layer: `bridge`, `states` or `words`. precision: `float32`, `float16`,
         `int8`. The result is an array, with convert_to_tensor a tensor on the model's device, and without either a list of
-        tensors. batch_size: at most; on a CPU, where each thread has a batch of its own, never more than 64. Raises ConfigError and
-        DataError as sentences.
+        tensors. batch_size: at most; None is 64 on a CPU, where each thread has a batch of its own, and 128 elsewhere. Raises ConfigError
+        and DataError as sentences.
         """
         if isinstance(sentences, str):
             many = self.encode([sentences], language=language, pooling=pooling, layer=layer, batch_size=batch_size, precision=precision,
@@ -89,8 +91,8 @@ class SentenceEncoder:
         if len(languages) != len(sentences):
             raise DataError(f"encode: {len(sentences)} sentences and {len(languages)} languages; one for all or one for each is needed")
         self.check_readable([language] if isinstance(language, str) else languages)
-        places = list(cuts(len(sentences)))
-        portions = (Portion(sentences[place], languages[place]) for place in places)
+        places = list(in_portions([range(len(sentences))]))
+        portions = (Portion(sentences[place.start : place.stop], languages[place.start : place.stop]) for place in places)
         found = self.encode_portions(
             portions, pooling=pooling, layer=layer, batch_size=batch_size, precision=precision, normalize_embeddings=normalize_embeddings
         )
@@ -115,13 +117,13 @@ class SentenceEncoder:
         *,
         pooling: str = "flat",
         layer: str = "bridge",
-        batch_size: int = BATCH_SIZE,
+        batch_size: int | None = None,
         precision: str = "float32",
         normalize_embeddings: bool = False,
     ) -> Iterator[tuple[Portion, Tensor]]:
         """Each portion with its vectors (N, K·D) or (N, D) in main memory, as they are ready: any number in constant memory."""
         check(self.model, layer=layer, pooling=pooling, precision=precision)
-        if batch_size < 1:
+        if batch_size is not None and batch_size < 1:
             raise ConfigError(f"batch_size: {batch_size}; at least 1")
         return self._encoded(ahead(map(self._tokenised, portions)), layer, pooling, batch_size, precision, normalize_embeddings)
 
@@ -149,10 +151,10 @@ class SentenceEncoder:
         return portion, pieces
 
     def _encoded(
-        self, tokenised, layer: str, pooling: str, batch_size: int, precision: str, normalize: bool
+        self, tokenised, layer: str, pooling: str, batch_size: int | None, precision: str, normalize: bool
     ) -> Iterator[tuple[Portion, Tensor]]:
         device, size = next(self.model.parameters()).device, self.vector_size(layer=layer, pooling=pooling)
-        together = min(batch_size, ON_CPU) if device.type == "cpu" else batch_size
+        together = batch_size or (BATCH_SIZE_ON_CPU if device.type == "cpu" else BATCH_SIZE)
 
         def groups() -> Iterator[Group]:
             for portion, pieces in tokenised:
@@ -174,12 +176,14 @@ class SentenceEncoder:
                 yield group.whole, cast(normalized(group.vectors) if normalize else group.vectors, precision).cpu()
 
 
-def cuts(count: int) -> Iterator[slice]:
-    """Where so many sentences are cut into portions, each twice as long as the one before until they are PORTION."""
-    start, size = 0, FIRST
-    while start < count:
-        yield slice(start, start + size)
-        start, size = start + size, min(2 * size, PORTION)
+def in_portions(blocks: Iterable[Sequence[Item]]) -> Iterator[Sequence[Item]]:
+    """Blocks of any lengths, each cut into portions: of FIRST, then twice as long as the one before until they are PORTION."""
+    size = FIRST
+    for block in blocks:
+        start = 0
+        while start < len(block):
+            yield block[start : start + size]
+            start, size = start + size, min(2 * size, PORTION)
 
 
 def by_language(languages: Sequence[str], pieces: Sequence[list[int]], *, size: int) -> Iterator[tuple[str, list[int]]]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from polyglot.embedding.encoder import Portion, cuts
+from polyglot.embedding.encoder import Portion, in_portions
 from polyglot.errors import DataError
 
 
 def portions_of(blocks: Iterable[list[str]], language: str) -> Iterator[Portion]:
     """Every line is a sentence of that language."""
-    for lines in _pieces(blocks):
+    for lines in in_portions(blocks):
         yield Portion(lines, [language] * len(lines))
 
 
 def portions_of_columns(blocks: Iterable[list[str]], *, language: int, text: int, place: str, known: Iterable[str]) -> Iterator[Portion]:
     """Tab-separated lines; columns count from 1. Raises DataError with the line for a column that lacks or a language that is not known."""
     known, done = set(known), 0
-    for lines in _pieces(blocks):
+    for lines in in_portions(blocks):
         rows = [line.split("\t") for line in lines]
         for number, row in enumerate(rows, start=done + 1):
             if len(row) < max(language, text):
@@ -28,8 +28,3 @@ def portions_of_columns(blocks: Iterable[list[str]], *, language: int, text: int
                 raise DataError(f"{place}, line {number}: language {row[language - 1]!r} has no encoder; known: {', '.join(sorted(known))}")
         done += len(lines)
         yield Portion([row[text - 1] for row in rows], [row[language - 1] for row in rows])
-
-
-def _pieces(blocks: Iterable[list[str]]) -> Iterator[list[str]]:
-    for lines in blocks:
-        yield from (lines[place] for place in cuts(len(lines)))

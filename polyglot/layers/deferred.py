@@ -33,6 +33,7 @@ class _Matrix:
     """What the steps share. It does not know the ticket: a circle would keep it alive long after its step."""
 
     def __init__(self, parts: Sequence[Tensor], bias: Tensor | None) -> None:
+        assert parts[0].dim() == 2 or (len(parts) == 1 and bias is None)
         device, weight = parts[0].device.type, parts[0].detach() if len(parts) == 1 else torch.cat([part.detach() for part in parts], dim=1)
         self.dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
         weight = weight.to(self.dtype)

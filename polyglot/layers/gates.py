@@ -14,10 +14,10 @@ def tanh(states: Tensor) -> Tensor:
     return _Tanh.apply(states)
 
 
-def lstm_cell(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+def lstm_cell_(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
     """h and c after a step (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000), differentiable once.
 
-    gates (N, 4·D): input, forget, new and output gates before their activations, which take their place; cell (N, D) -> each (N, D)
+    gates (N, 4·D): input, forget, new and output gates before their activations, which are written over them; cell (N, D) -> each (N, D)
     """
     return _LstmCell.apply(gates, cell)
 

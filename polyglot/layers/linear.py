@@ -17,29 +17,24 @@ KERNELS = ("_linear_pointwise", "_reorder_linear_weight")  # what torch.compile 
 ONEDNN = torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, kernel) for kernel in KERNELS)
 ROWS = 256
 """Rows that a matrix is laid out for: a hint that has to be given; other numbers are multiplied as fast."""
+LINE = 16
+"""float32 numbers in a line of the cache"""
 Activation = Literal["none", "relu", "gelu"]
 
 
 class Linear(nn.Linear):
     """`nn.Linear` with `linear` inside: the same parameters, the same numbers and gradients up to rounding."""
 
-    def forward(self, inputs: Tensor, *, activation: Activation = "none") -> Tensor:
+    def forward(self, inputs: Tensor) -> Tensor:
         """inputs (..., I) -> (..., O)"""
-        return linear(inputs, self.weight, self.bias, activation=activation)
+        return linear(inputs, self.weight, self.bias)
 
 
-def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation: Activation = "none") -> Tensor:
-    """x -> W x + b, differentiable once. inputs (..., I), weight (O, I), bias (O) -> (..., O)
-
-    activation: of the product, on the way to memory where oneDNN computes it and no gradient is wanted.
-    """
+def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x -> W x + b, differentiable once. inputs (..., I), weight (O, I), bias (O) -> (..., O)"""
     if not _fits(inputs, weight) or torch.is_autocast_enabled("cpu"):
-        outputs = functional.linear(inputs, weight, bias)
-    elif not torch.is_grad_enabled():
-        return _multiply(inputs, weight, bias, activation=activation)
-    else:
-        outputs = _Linear.apply(inputs, weight, bias)
-    return outputs if activation == "none" else getattr(functional, activation)(outputs)
+        return functional.linear(inputs, weight, bias)
+    return _Linear.apply(inputs, weight, bias)
 
 
 def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None) -> Tensor:
@@ -63,6 +58,8 @@ class LaidOut:
         """inputs (..., I), plus (..., O) that is added, where there is no activation -> (..., O)"""
         assert plus is None or self.activation == "none"
         if self.onednn:
+            if self.activation == "relu":  # oneDNN's makes 0 of what is no number, and nobody would notice a spoilt model
+                return _multiply(inputs, self.weight, self.bias).relu_()
             return _multiply(inputs, self.weight, self.bias, activation=self.activation, plus=plus)
         outputs = product(inputs, self.weight, self.bias, plus=plus)
         return outputs if self.activation == "none" else getattr(functional, self.activation)(outputs)
@@ -107,8 +104,10 @@ def _laid_out(weight: Tensor) -> Tensor:
 
 
 def _transposed(matrix: Tensor) -> Tensor:
-    """Its transposed copy. On the way its rows stand a little apart: a power of two apart, their numbers would share lines of the cache."""
-    apart = matrix.new_empty(len(matrix), matrix.shape[1] + 16)[:, : matrix.shape[1]]
+    """Its transposed copy, by way of rows an odd number of cache lines apart: a power of two apart, a column's numbers would all be kept
+    in the same few lines."""
+    width = -(-matrix.shape[1] // LINE)
+    apart = matrix.new_empty(len(matrix), LINE * (width + 1 - width % 2))[:, : matrix.shape[1]]
     return apart.copy_(matrix).t().contiguous()
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import StepDropout, dropout
-from polyglot.layers.gates import lstm_cell, tanh
+from polyglot.layers.gates import lstm_cell_, tanh
 from polyglot.layers.linear import LaidOut, linear
 from polyglot.layers.masks import flip_sentences
 from polyglot.registry import ComponentConfig
@@ -149,7 +149,7 @@ class Stepper:
 
 
 def _lstm(inputs: Tensor, read: Tensor | None, gates: DeferredLinear, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    return lstm_cell(gates(torch.cat([inputs, hidden], dim=1), plus=read), cell)
+    return lstm_cell_(gates(torch.cat([inputs, hidden], dim=1), plus=read), cell)
 
 
 def _gru(inputs: Tensor, read: Tensor | None, input_gates: DeferredLinear, state_gates: DeferredLinear, hidden: Tensor) -> tuple[Tensor]:

@@ -40,6 +40,16 @@ def test_one_batch_has_all_cores(cores):
     assert list(side_by_side(lambda item: torch.get_num_threads(), [], CPU)) == []
 
 
+def test_threads_that_begin_meanwhile_have_all_cores(cores):
+    found, others = side_by_side(lambda item: item, range(100), CPU), []
+    next(found)
+    other = threading.Thread(target=lambda: others.append(torch.get_num_threads()))
+    other.start()
+    other.join()
+    found.close()
+    assert others == [cores]
+
+
 def test_an_error_is_raised_and_what_has_not_begun_does_not_begin(cores):
     begun = []
 
@@ -59,7 +69,9 @@ def test_no_more_is_asked_for_than_is_needed_and_the_caller_keeps_its_cores(core
     for number in range(20):
         assert next(found) == number and torch.get_num_threads() == cores
         assert len(asked) <= number + DEPTH * cores + 1
+    torch.set_num_threads(3)  # the caller's own wish, meanwhile
     found.close()
+    assert torch.get_num_threads() == 3
     assert len(asked) < 40 and threading.active_count() == there, "no thread is left"
 
 
@@ -71,5 +83,4 @@ def test_what_asking_raises_is_raised_in_its_place(cores):
     done, there = [], threading.active_count()
     with pytest.raises(ValueError, match="the eleventh"):
         done.extend(side_by_side(lambda item: item, items(), CPU))
-    assert done == list(range(len(done))) and threading.active_count() == there and torch.get_num_threads() == cores
-
+    assert done == list(range(10)) and threading.active_count() == there and torch.get_num_threads() == cores

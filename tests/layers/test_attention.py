@@ -33,3 +33,14 @@ def test_hypotheses_of_a_sentence_share_its_memory_and_sentences_leave():
         every = steps(queries.flatten(0, 1), None).unflatten(0, (3, 2))
         staying = torch.tensor([2, 0])
         assert torch.allclose(steps.select(staying)(queries[staying].flatten(0, 1), None).unflatten(0, (2, 2)), every[staying])
+
+
+def test_half_precision_is_near():
+    torch.manual_seed(0)
+    attention = Attention("general", query_size=4, memory_size=4)
+    queries, memory = torch.randn(2, 4, requires_grad=True), torch.randn(2, 3, 4, requires_grad=True)
+    expected = torch.autograd.grad(AttentionSteps(attention, attention.keys(memory), memory)(queries, None).sum(), (queries, memory))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        contexts = AttentionSteps(attention, attention.keys(memory), memory)(queries, None)
+    for one, other in zip(torch.autograd.grad(contexts.float().sum(), (queries, memory)), expected):
+        assert one.dtype == torch.float32 and torch.allclose(one, other, rtol=0, atol=0.05)

@@ -42,8 +42,9 @@ def together(tmp_path_factory):
             folders[number] = tmp_path_factory.mktemp(f"by-{number}")
             write_parts(folders[number])
             command = [sys.executable, "-m", "tests.training.together", number, folders[number], *(CASES if number == 2 else FOUR)]
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), "OMP_NUM_THREADS": "1"}
-            subprocess.run(list(map(str, command)), check=True, env=environment)
+            path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+            environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+            subprocess.run(list(map(str, command)), check=True, env=environment, timeout=300)
         return folders[number]
 
     return of

@@ -1,6 +1,7 @@
 """Several processes that train one tiny run after the other: `python -m tests.training.together NUMBER FOLDER NAME…`.
 
-One process loads PyTorch and divides into so many. What they find is left in the folder: the runs themselves, and `NAME.PROCESS.json` about each.
+One process loads PyTorch and divides into so many. What they find is left in the folder: the runs themselves, and `NAME.PROCESS.json`
+about each.
 """
 
 from __future__ import annotations
@@ -197,19 +198,25 @@ def work(folder: Path, names: list[str], *, index: int, number: int, port: int) 
 
 
 def main(number: int, folder: Path, names: list[str]) -> None:
-    """Exits with the status of the first process that failed."""
+    """Exits with 1 when a process failed."""
     torch.set_num_threads(1)
     os.fsync = lambda descriptor: None  # as in all tests
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     forks = multiprocessing.get_context("fork")
-    started = [forks.Process(target=work, args=(folder, names), kwargs={"index": index, "number": number, "port": port}) for index in range(number)]
+    started = [
+        forks.Process(target=work, args=(folder, names), kwargs={"index": index, "number": number, "port": port}) for index in range(number)
+    ]
     for process in started:
         process.start()
-    for process in started:  # when one fails, the others end by themselves
-        process.join()
-    sys.exit(next((1 for process in started if process.exitcode), 0))
+    try:
+        for process in started:  # when one fails, the others end by themselves
+            process.join()
+    finally:
+        for process in started:
+            process.kill()
+    sys.exit(int(any(process.exitcode for process in started)))
 
 
 if __name__ == "__main__":

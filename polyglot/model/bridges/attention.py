@@ -32,6 +32,6 @@ class AttentionBridge(Bridge):
         self.heads = Linear(config.hidden_size, config.heads, bias=False)
 
     def forward(self, states: Tensor, mask: Tensor) -> Memory:
-        scores = self.heads(self.hidden(states, activation="relu")).transpose(1, 2)  # (B, K, S)
+        scores = self.heads(self.hidden(states).relu()).transpose(1, 2)  # (B, K, S)
         weights = masked_softmax(scores, mask.unsqueeze(1))
         return Memory(weights @ states, weights=weights)
