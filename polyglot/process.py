@@ -14,6 +14,8 @@ MMAP_MAX, TRIM_THRESHOLD = -4, -1  # mallopt(3)
 NEVER = 2**31 - 1
 LOOK_AGAIN = 0.05  # seconds
 TIMERS = hasattr(signal, "setitimer")
+SHAPE_CACHES = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")  # PyTorch's, and oneDNN's own
+SHAPES = 128
 
 
 def keep_freed_memory() -> None:
@@ -28,6 +30,17 @@ def keep_freed_memory() -> None:
         library = ctypes.CDLL(None)
         library.mallopt(MMAP_MAX, 0)
         library.mallopt(TRIM_THRESHOLD, NEVER)
+
+
+def remember_few_shapes() -> None:
+    """Bound what PyTorch and oneDNN keep of products on a CPU: what they prepared for the last shapes, no more than 128 each unless the
+    user's environment says otherwise. Before PyTorch is loaded.
+
+    By default they keep 1024, and since batches are never alike training fills both, with a gigabyte or more. To prepare anew what was
+    forgotten takes no time that could be measured.
+    """
+    for name in SHAPE_CACHES:
+        os.environ.setdefault(name, str(SHAPES))
 
 
 def collect_rarely() -> None:

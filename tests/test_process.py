@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from polyglot.process import SHAPE_CACHES
+
 SAY = """
 from polyglot.process import collect_rarely, keep_freed_memory
 keep_freed_memory()
@@ -25,3 +27,25 @@ def test_large_pages_unless_told_otherwise_and_rare_collections(given):
     environment |= {} if given is None else {"THP_MEM_ALLOC_ENABLE": given}
     done = subprocess.run([sys.executable, "-c", SAY], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [given or "1", "100000", str(4.0 * (1 << 20))] and done.stderr == ""
+
+
+MULTIPLY = """
+import resource
+from polyglot.process import remember_few_shapes
+remember_few_shapes()
+import torch
+from polyglot.layers.linear import Linear
+layer = Linear(16, 32)
+for rows in range(1, 1001):
+    layer(torch.ones(rows, 16, requires_grad=True)).sum().backward()
+    if rows == 200:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+@pytest.mark.parametrize(("given", "grows"), [({}, False), (dict.fromkeys(SHAPE_CACHES, "1024"), True)])
+def test_memory_does_not_grow_with_the_shapes_of_products_unless_told_otherwise(given, grows):
+    environment = {key: value for key, value in os.environ.items() if key not in SHAPE_CACHES} | given
+    done = subprocess.run([sys.executable, "-c", MULTIPLY], env=environment, capture_output=True, text=True, check=True)
+    assert (float(done.stdout) > 100) == grows, f"{done.stdout.strip()} MiB"

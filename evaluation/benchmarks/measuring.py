@@ -44,8 +44,9 @@ def measure(
     if options.peer:
         options.peer = options.peer.resolve()
         prepare_peer(options, name, peer)
-    from polyglot.process import collect_rarely, keep_freed_memory
+    from polyglot.process import collect_rarely, keep_freed_memory, remember_few_shapes
 
+    remember_few_shapes()
     keep_freed_memory()  # what is measured in this process has what the command has: the loop of decoding, and the limit
     collect_rarely()
     figures = {"machine": machine(), "threads": THREADS, "repetitions": options.repetitions}

@@ -1,16 +1,18 @@
-"""What streamed text costs beside cached text: memory as the text grows, and the speed of training; and the memory that any training comes to.
+"""What streamed text costs beside cached text: memory as the text grows, and speed; and the memory that any training comes to.
 
     python evaluation/benchmarks/streaming.py WORK
 
 The text is made up: sentence pairs of 5 to 25 of 800 words, in files of 100,000. Figures go to WORK/streaming.json and WORK/streaming.md:
-the largest resident size of processes that read, and of one that multiplies matrices of one number of rows more each time, as batches have that
-are never alike; medians of target tokens a second over the windows of repetitions, taken in turns.
+the largest resident size of processes that read, and of one that multiplies matrices of one number of rows more each time, as batches
+have that are never alike, where it remembers as many shapes as PyTorch would and as few as the program lets it; medians of target tokens
+a second over the windows of repetitions, taken in turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import shutil
 import statistics
@@ -24,15 +26,18 @@ import numpy
 from measuring import machine
 from scaling import LARGE, measured
 
+from polyglot.process import SHAPE_CACHES, SHAPES
+
 PART = 100_000
 BATCH = 1024
+SHAPES_OF_PYTORCH = 1024
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
     parser.add_argument("--lines", type=int, nargs="+", default=[100_000, 5_000_000], help="sentence pairs of each text")
-    parser.add_argument("--read", type=int, default=5_000_000, help="sentence pairs that are read of each text, again and again where it is smaller")
+    parser.add_argument("--read", type=int, default=5_000_000, help="sentence pairs that are read of each text, a small one again and again")
     parser.add_argument("--reader", type=int, help="read the text of so many sentence pairs, and print the memory; what `memory` calls")
     parser.add_argument("--shapes", type=int, nargs="+", default=[1, 512, 1024, 2048, 4096], help="numbers of rows that are multiplied")
     parser.add_argument("--multiplier", action="store_true", help="multiply, and print the memory; what `shapes` calls")
@@ -105,9 +110,13 @@ def largest_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def shapes(options: argparse.Namespace) -> dict[str, float]:
-    """MiB at most by how many numbers of rows have met a matrix."""
-    return said(options, "--multiplier", "--shapes", *options.shapes)
+def shapes(options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """By how many shapes are remembered, MiB at most by how many numbers of rows have met a matrix."""
+    found = {}
+    for remembered in (SHAPES_OF_PYTORCH, SHAPES):
+        os.environ |= dict.fromkeys(SHAPE_CACHES, str(remembered))
+        found[str(remembered)] = said(options, "--multiplier", "--shapes", *options.shapes)
+    return found
 
 
 def multiply(options: argparse.Namespace) -> dict[str, float]:
@@ -182,12 +191,15 @@ def write_part(folder: Path, number: int) -> None:
 def markdown(figures: dict) -> str:
     lines = ["# Streamed text", "", f"- machine: {figures['machine']}", ""]
     if "memory" in figures:
-        lines += [f"{figures['read']:,} sentence pairs of each text were read in batches of {BATCH:,}, with pools of 32,768, and nothing trained.", ""]
+        lines += [f"{figures['read']:,} sentence pairs of each text were read in batches of {BATCH:,}, with pools of 32,768; nothing trained.", ""]
         lines += ["| sentence pairs of the text | before the first batch, MiB | at most, MiB |", "|---:|---:|---:|"]
-        lines += [f"| {int(count):,} | {own['before_mib']:,.0f} | {own['largest_mib']:,.0f} |" for count, own in figures["memory"].items()] + [""]
+        lines += [f"| {int(count):,} | {own['before_mib']:,.0f} | {own['largest_mib']:,.0f} |" for count, own in figures["memory"].items()]
+        lines += [""]
     if "shapes" in figures:
-        lines += ["| numbers of rows that met a matrix, forwards and backwards | at most, MiB |", "|---:|---:|"]
-        lines += [f"| {int(count):,} | {own:,.0f} |" for count, own in figures["shapes"].items()] + [""]
+        every = figures["shapes"]
+        lines += [f"| numbers of rows that met a matrix | {' | '.join(f'remembering {one}, MiB' for one in every)} |", "|---:|" + "---:|" * len(every)]
+        counts = next(iter(every.values()))
+        lines += [f"| {int(count):,} | {' | '.join(f'{own[count]:,.0f}' for own in every.values())} |" for count in counts] + [""]
     if "speed" in figures:
         cached, streamed = (figures["speed"][f"{name}_tokens_per_second"] for name in ("cached", "streamed"))
         lines += [f"Streamed {streamed:,.0f} target tokens/s, cached {cached:,.0f}: {figures['speed']['ratio']:.2f}.", ""]

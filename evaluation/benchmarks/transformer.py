@@ -227,9 +227,10 @@ def work(run: Path, text: Path, number: int, beam: int, like: str | None, barrie
     import torch
 
     import polyglot
-    from polyglot.process import keep_freed_memory
+    from polyglot.process import keep_freed_memory, remember_few_shapes
 
     keep_freed_memory()
+    remember_few_shapes()
     torch.set_num_threads(1)
     model, sentences = polyglot.load(run), text.read_text().splitlines()[number::2]
     model.translate(sentences[:64], source="en", target="de", beam=beam, like=like)
