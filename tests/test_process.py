@@ -30,7 +30,7 @@ def test_large_pages_unless_told_otherwise_and_rare_collections(given):
 
 
 MULTIPLY = """
-import resource
+import psutil
 from polyglot.process import remember_few_shapes
 remember_few_shapes()
 import torch
@@ -39,8 +39,8 @@ layer = Linear(16, 32)
 for rows in range(1, 1001):
     layer(torch.ones(rows, 16, requires_grad=True)).sum().backward()
     if rows == 200:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+        before = psutil.Process().memory_info().rss
+print((psutil.Process().memory_info().rss - before) / 2**20)
 """
 
 
