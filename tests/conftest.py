@@ -25,6 +25,15 @@ os.fsync = lambda descriptor: None
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.fixture(params=[1, 2, 4])
+def cores(request):
+    """How many threads PyTorch has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Real corpora: the folder that POLYGLOT_DATA names, or shared/data beside the project."""

@@ -13,14 +13,6 @@ from polyglot.decoding.threads import DEPTH, side_by_side
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(params=[1, 2, 4])
-def cores(request):
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
-
-
 def test_results_come_in_order_from_as_many_threads_as_cores(cores):
     meeting = threading.Barrier(min(cores, 3))
 

@@ -132,14 +132,6 @@ def test_order_is_kept_over_many_portions(model):
         assert relative(found[row], model.encode(sentences[row], language="de")) < 1e-6
 
 
-@pytest.fixture(params=[1, 2, 4])
-def cores(request):
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
-
-
 def test_any_number_of_threads_gives_the_same_in_the_same_order(model, cores):
     sentences, languages = number_sentences(300, seed=1), ["de", "en", "de"] * 100
     portions = [Portion(sentences[place], languages[place]) for place in (slice(200), slice(9, 10), slice(0), slice(200, None))]
@@ -191,7 +183,7 @@ def test_memory_does_not_grow_with_the_number_of_portions(model, cores):
         return largest
 
     peak(2)
-    assert peak(40) < 1.5 * peak(5)
+    assert peak(320) < 1.5 * peak(80)  # from about 80 on, Python's collector of circles finds as much as is made
 
 
 def test_batches_hold_similar_lengths_and_no_sentence_without_end(monkeypatch):
