@@ -43,16 +43,6 @@ class Processes:
             self.watch.start()
 
     @property
-    def kept(self) -> str:
-        """What there is to go on from, for the sentence about a process that is gone."""
-        return self.watch.kept if self.watch else ""
-
-    @kept.setter
-    def kept(self, words: str) -> None:
-        if self.watch:
-            self.watch.kept = words
-
-    @property
     def main(self) -> bool:
         """Whether it is the one that writes and speaks."""
         return self.index == 0
@@ -80,6 +70,11 @@ class Processes:
         processes.watch.stop()
         processes._leave()
         state.destroy_process_group()
+
+    def tells_what_is_kept(self, kept: Callable[[], str]) -> None:
+        """What there is to go on from, for the sentence about a process that is gone: asked for when that happens."""
+        if self.watch:
+            self.watch.kept = kept
 
     def gather(self, value: Any, what: str = "the others") -> list[Any]:
         """What each process gives, by its number; whoever comes first waits. what: is waited for, for the sentence about one that is

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 
 from torch.distributed import PrefixStore, TCPStore
@@ -44,7 +45,7 @@ class Watch(threading.Thread):
         """The sentence about the process that failed first."""
         self.waiting = ""
         """What the main thread waits for, as the sentence says it."""
-        self.kept = ""
+        self.kept: Callable[[], str] = str
         """What is there to go on from."""
         self._stopped, self._found = threading.Event(), threading.Event()
         self._parent = os.getppid() if "POLYGLOT_LAUNCHED" in os.environ else None
@@ -82,7 +83,7 @@ class Watch(threading.Thread):
 
     def sentence(self) -> str:
         waited = f"process {self.index} waited for {self.waiting}" if self.waiting else ""
-        return "; ".join(part for part in (self.failure, waited, self.kept) if part)
+        return "; ".join(part for part in (self.failure, waited, self.kept()) if part)
 
     def _look(self, seen: dict[int, tuple[int, float]], now: float) -> None:
         self.store.add(f"beat/{self.index}", 1)

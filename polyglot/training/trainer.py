@@ -87,6 +87,7 @@ class Trainer:
         self.saved: int | None = None
         self.interrupted = 0
         """The signal that asked for an end, if one did."""
+        processes.tells_what_is_kept(self._kept)
 
     def train(self) -> None:
         """Go on until the last step, an early stop, or an interruption; every end leaves a checkpoint."""
@@ -163,7 +164,7 @@ class Trainer:
             configuration=self.run.built_from,
             processes=self.processes,
         )
-        self._saved_at(self.progress.step)
+        self.saved = self.progress.step
         if self.processes.main:
             if self.progress.best and self.progress.best["step"] == self.progress.step:
                 checkpoints.mark_best(self.run.checkpoints, self.progress.best)
@@ -182,7 +183,7 @@ class Trainer:
         if self.accelerator.scaler and state.get("scaler"):
             self.accelerator.scaler.load_state_dict(state["scaler"])
         self.progress = Progress.from_dict(state["progress"])
-        self._saved_at(self.progress.step)
+        self.saved = self.progress.step
         best = self.progress.best
         if (
             self.processes.main
@@ -343,9 +344,10 @@ class Trainer:
         if better:
             self.save()
 
-    def _saved_at(self, step: int) -> None:
-        self.saved = step
-        self.processes.kept = f"the last checkpoint is step {step}"
+    def _kept(self) -> str:
+        """What is on the disk to go on from, for the sentence about a process that is gone: also a checkpoint that is just complete."""
+        last = checkpoints.steps(self.run.checkpoints)[-1:]
+        return f"the last checkpoint is step {last[0]}" if last else "there is no checkpoint yet"
 
     def _texts_of_all(self) -> dict[str, tuple[dict[str, Any], str]]:
         """Where each task is in its text, and what that text is, by task in their order; also those of other processes alone."""

@@ -14,7 +14,9 @@ import pytest
 import torch
 
 from polyglot import checkpoint as checkpoints
+from polyglot.distributed.processes import Processes
 from polyglot.run import Run
+from polyglot.training.start import build_trainer
 from tests.runs import tiny_run, train, write_config
 
 SECTIONS = {"training": {"steps": 4000, "log_every": 10, "checkpoint": {"every": 5}}, "parallel": {"verify": 1}}
@@ -92,6 +94,22 @@ def test_killed_and_interrupted_it_goes_on_to_the_same_parameters(tmp_path):
     assert process.returncode == 130 and output == "" and "Traceback" not in errors, errors
     assert " ".join(errors.split()).count(f"polyglot train {path} --resume") == 1
     check_same(alone(tmp_path, 2, steps=last_step(path)), Run.open(path))
+
+
+def test_what_is_there_to_go_on_from_is_what_the_disk_holds(tmp_path):
+    """Also a checkpoint that was complete when the process died that was to say so."""
+    run, kept = tiny_run(tmp_path, training={"steps": 2}), []
+
+    class Listening(Processes):
+        def tells_what_is_kept(self, words):
+            kept.append(words)
+
+    trainer = build_trainer(run, lambda model: None, Listening())
+    assert kept[0]() == "there is no checkpoint yet"
+    trainer.train()
+    assert kept[0]() == "the last checkpoint is step 2"
+    (run.checkpoints / "step-00000002").rename(run.checkpoints / "step-00000003")
+    assert kept[0]() == "the last checkpoint is step 3"
 
 
 @pytest.mark.slow
