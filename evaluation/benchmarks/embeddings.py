@@ -54,11 +54,12 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
 
     import polyglot
     from polyglot.data.lines import line_blocks
-    from polyglot.process import keep_freed_memory, remember_few_shapes
+    from polyglot.process import hand_over_soon, keep_freed_memory, remember_few_shapes
 
     torch.set_num_threads(THREADS)
     keep_freed_memory()  # as the command does
     remember_few_shapes()
+    hand_over_soon()
     lines = [line for block in line_blocks(options.file) for line in block if line.strip()][: options.sentences]
     text = options.work / "sentences.txt"
     text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

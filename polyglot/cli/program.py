@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from polyglot.cli import completion
 from polyglot.console import LogLines, aside
 from polyglot.errors import ConfigError, PolyglotError
-from polyglot.process import collect_rarely, keep_freed_memory, nothing_left_to_interrupt, remember_few_shapes
+from polyglot.process import collect_rarely, hand_over_soon, keep_freed_memory, nothing_left_to_interrupt, remember_few_shapes
 from polyglot.version import VERSION
 
 
@@ -76,6 +76,7 @@ def main() -> None:
     keep_freed_memory()
     remember_few_shapes()
     collect_rarely()
+    hand_over_soon()
     sys.stdout.reconfigure(encoding="utf-8")  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
     try:
         app(prog_name="polyglot")
