@@ -53,7 +53,7 @@ class _RoleByRole(torch.autograd.Function):
         ctx.save_for_backward(roles, words, matrices)
         sums = torch.zeros_like(words, dtype=torch.float32 if words.dtype.itemsize < 4 else words.dtype)
         for number, rows, matrix in _takers(roles, matrices):
-            weighted = words.index_select(0, rows) * roles[rows, number, None]
+            weighted = words.index_select(0, rows).mul_(roles[rows, number, None])
             sums.index_add_(0, rows, product(weighted, matrix.t()).to(sums.dtype))
         return sums.to(words.dtype)
 
@@ -65,10 +65,10 @@ class _RoleByRole(torch.autograd.Function):
         for number, rows, matrix in _takers(roles, matrices):
             own, taking, shares = gradient.index_select(0, rows), words.index_select(0, rows), roles[rows, number, None]
             back = product(own, matrix)
-            for_roles[rows, number] = (back * taking).sum(dim=1)
-            for_words.index_add_(0, rows, back * shares)
+            for_roles[rows, number] = torch.linalg.vecdot(back, taking)
+            for_words.index_add_(0, rows, back.mul_(shares))  # in place, as below: what is as large as the words costs time to make
             size = matrices.shape[1]
-            for_matrices[number * size : (number + 1) * size] = (taking * shares).t() @ own
+            for_matrices[number * size : (number + 1) * size] = taking.mul_(shares).t() @ own
         return for_roles, for_words, for_matrices
 
 
