@@ -12,6 +12,7 @@ from polyglot.evaluate.conditions import RETRIEVAL, TITLES, Measure
 from polyglot.task import LanguagePair
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
     from rich.table import Table
 
     from polyglot.evaluate.matrix import Cell, Matrix
@@ -21,6 +22,7 @@ SIGNS = {"supervised": "{}", "zero-shot": "{}†", "pivot": "{}‡", "copy": "({
 
 STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy": "dim"}
 KEY = "† zero-shot: never trained · ( ) copy: a language into itself · – no score"
+WIDEST = 10_000  # columns of a terminal
 PIVOT_KEY = "‡ pivot: in two hops, through another language"
 
 
@@ -159,10 +161,6 @@ def table(matrix: Matrix, measure: Measure | str) -> Table:
     from rich.text import Text
 
     grid = grid_of(matrix, measure)
-    scores = plain_table("from ↓ into →", *grid.languages)
-    for source in grid.languages:
-        pairs = [LanguagePair(source, target) for target in grid.languages]
-        scores.add_row(source, *(Text(grid.shown(pair), style=STYLES.get(grid.kinds.get(pair, ""), "")) for pair in pairs))
     means = [
         Text(f"{SIGNS[kind].format(kind)} {value:.1f} ({counted(count, 'cell')})", style=STYLES[kind])
         for kind, value, count in (*grid.means(), *pivot_grid(matrix, measure).means())
@@ -170,11 +168,43 @@ def table(matrix: Matrix, measure: Measure | str) -> Table:
     key = KEY + (f" · {PIVOT_KEY}" if matrix.pivots else "")
     return page(
         f"{grid.title} · {heading(matrix)}",
-        scores,
+        Square(grid),
         Text.assemble("means: ", Text(" · ").join(means)),
         key,
         *signature_lines(matrix, measure),
     )
+
+
+@dataclass(frozen=True)
+class Square:
+    """A grid for rich; where the terminal has no room for all columns, some of them after the others."""
+
+    grid: Grid
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        from rich.measure import Measurement
+
+        def width(targets: Sequence[str]) -> int:
+            return Measurement.get(console, options.update(max_width=WIDEST), self._columns(targets)).maximum
+
+        waiting = list(self.grid.languages)
+        while waiting:
+            fits = 1
+            while fits < len(waiting) and width(waiting[: fits + 1]) <= options.max_width:
+                fits += 1
+            yield self._columns(waiting[:fits])
+            waiting = waiting[fits:]
+
+    def _columns(self, targets: Sequence[str]) -> Table:
+        from rich.text import Text
+
+        result = plain_table("from ↓ into →", *targets)
+        for source in self.grid.languages:
+            pairs = [LanguagePair(source, target) for target in targets]
+            result.add_row(
+                source, *(Text(self.grid.shown(pair), style=STYLES.get(self.grid.kinds.get(pair, ""), "")) for pair in pairs)
+            )
+        return result
 
 
 def conditions_table(matrix: Matrix) -> Table:
@@ -216,7 +246,7 @@ def plain_table(head: str, *columns: str) -> Table:
     return result
 
 
-def page(title: str, body: Table, *lines: object) -> Table:
+def page(title: str, body: Table | Square, *lines: object) -> Table:
     """One column, so that lines below are not wrapped to the width of the table."""
     from rich.table import Table
     from rich.text import Text

@@ -175,6 +175,20 @@ def test_the_terminal_needs_no_colour_and_trusts_no_name() -> None:
     assert f"BLEU|{BLEU_SIGNATURE}" in text
 
 
+@pytest.mark.parametrize("width", [24, 40, 80, 200])
+def test_columns_for_which_the_terminal_has_no_room_come_after_the_others(width: int) -> None:
+    languages = [f"l{number}" for number in range(16)]
+    pairs = {LanguagePair(source, target): 10.0 + number for number, source in enumerate(languages) for target in languages}
+    grid = views.Grid("BLEU", languages, dict.fromkeys(pairs, "zero-shot"), pairs)
+    screen = Console(file=io.StringIO(), width=width)
+    screen.print(views.Square(grid))
+    lines = [line.split() for line in screen.file.getvalue().splitlines()]
+    heads = [line[4:] for line in lines if line[:1] == ["from"]]
+    assert sum(heads, []) == languages and (len(heads) == 1) == (width == 200)
+    for number, language in enumerate(languages):
+        assert [line[1:] for line in lines if line[:1] == [language]] == [[f"{10 + number}.0†"] * len(head) for head in heads]
+
+
 def test_runs_in_the_head_of_a_table_are_trusted_no_more() -> None:
     screen = Console(file=io.StringIO(), width=100, force_terminal=False)
     screen.print(views.plain_table("direction", "[bold]odd", "[/nothing]"))
