@@ -22,8 +22,8 @@ SIGNS = {"supervised": "{}", "zero-shot": "{}†", "pivot": "{}‡", "copy": "({
 
 STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy": "dim"}
 KEY = "† zero-shot: never trained · ( ) copy: a language into itself · – no score"
-WIDEST = 10_000  # columns of a terminal
 PIVOT_KEY = "‡ pivot: in two hops, through another language"
+WIDEST = 10_000  # columns of a terminal
 
 
 @dataclass(frozen=True)
