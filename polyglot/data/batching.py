@@ -80,13 +80,17 @@ class BatchStream:
         """Epoch and batches of it that were taken, both from 0."""
         return {"epoch": self._epoch, "index": self._index}
 
-    def seek(self, position: dict[str, int]) -> None:
-        """Go on as if every batch before that position had been taken; one in text that was streamed then is none here."""
+    def seek(self, position: dict[str, int]) -> bool:
+        """Go on as if every batch before that position had been taken; one in text that was streamed then is none here.
+
+        Returns False: nothing that was taken is taken again.
+        """
         if "epoch" not in position:
-            return
+            return False
         if position["epoch"] != self._epoch:
             self._begin(position["epoch"])
         self._index = position["index"]
+        return False
 
     @property
     def fingerprint(self) -> str:

@@ -3,7 +3,7 @@
 Nothing works beside the training: with every batch that is taken as many lines are read and cut into pieces as one batch needs, a
 millisecond or two that a device hides. So there are no worker processes, neither of each task nor of all, and memory depends on the size of
 a pool, not on that of the text. A position in a stream is where its pool begins and how many of its batches were taken: the pool is read
-once more and is the same. (`datasets`' own shuffle buffer is lost when a stream goes on from a saved state.)
+once more and is the same, unless what it is made of has changed: then all of it comes again. (`datasets`' own shuffle buffer is lost when a stream goes on from a saved state.)
 """
 
 from __future__ import annotations
@@ -187,30 +187,40 @@ class StreamedBatches:
         """Of the text that a position is in."""
         return self.dataset.fingerprint
 
+    @cached_property
+    def made_of(self) -> str:
+        """What a pool and its batches depend on besides the place in the text and who reads."""
+        weights = (f"{key} {text.weight}" for key, text in self.dataset.keys.items())
+        settings = self.config.model_dump_json(), self.dataset.filters.model_dump_json()
+        return fingerprint(self.seed, *settings, self.fingerprint, *weights)[:16]
+
     @property
     def position(self) -> dict[str, Any]:
         """By the number of the reader; those of all readers together are where the text is."""
-        return {str(self.reader): {**self._start, "index": self._index}}
+        return {str(self.reader): {**self._start, "index": self._index, "made_of": self.made_of}}
 
-    def seek(self, position: Mapping[str, Any]) -> None:
+    def seek(self, position: Mapping[str, Any]) -> bool:
         """Go on as if every batch before that position had been taken; what was not streamed then, or is new, begins here.
 
-        After another number of readers what these had not read yet is divided; the pools that they had in memory come again.
+        After another number of readers what these had not read yet is divided; the pools that they had in memory come again. So does that of
+        as many readers when it would be another one now. Returns whether such a pool was begun.
         """
         if "epoch" in position:
-            return
+            return False
         before = [position[reader] for reader in sorted(position, key=int)]
         for key, reading in self._readings.items():
             if known := [one["texts"][key] for one in before if key in one["texts"]]:
                 reading.seek(known)
         if len(before) != self.readers:
             self._begin(1 + max(one["pool"] for one in before), seen=0, dropped={})
-            return
+            return False
         own = before[self.reader]
         self._begin(own["pool"], seen=own["seen"], dropped=own["dropped"])
-        if own["index"]:
+        another = own.get("made_of", self.made_of) != self.made_of  # older checkpoints do not say
+        if own["index"] and not another:
             self._turn()
             self._index = own["index"]
+        return another and own["index"] > 0
 
     def take(self, *, own: bool = True) -> NDArray[numpy.int64]:
         """Corpus, shard and row of each pair of the next batch, and its place in the pool, (B, 4).

@@ -1,13 +1,17 @@
-"""Whether a run can go on from its last checkpoint, found out before any text is read."""
+"""Whether a run can go on from its last checkpoint, found out before any text is read; and what will be otherwise from there on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
-from polyglot.errors import CheckpointError
+from polyglot.errors import CheckpointError, few
 from polyglot.run import Run
+
+DIVISION = "tasks", "placement"
+"""The settings of `parallel` that say who trains what."""
 
 
 def last_checkpoint(run: Run) -> Checkpoint | None:
@@ -40,3 +44,41 @@ def state_of(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
     if state["progress"]["step"] > steps:
         raise CheckpointError(f"{checkpoint.path}: the run is past training.steps {steps} already; name more steps than that")
     return state
+
+
+def what_changed(
+    run: Run, state: Mapping[str, Any], processes: int, *, streamed: bool, begun: Sequence[str], changed: Sequence[str]
+) -> Iterator[str]:
+    """Sentences about what is not as it was when a checkpoint of that training state was written, and what that does to the order of the
+    data.
+
+    streamed: whether any text is. begun: the tasks whose pool of sentences begins anew. changed: those whose text is another.
+    """
+    before, now = state.get("processes", 1), {key: getattr(run.config.parallel, key) for key in DIVISION}
+    divided = "; of streamed text, what is left of the epoch is divided anew, after the sentences that were in memory" if streamed else ""
+    if before != processes:
+        yield (
+            f"was written by {_count(before)} and goes on with {_count(processes)}: every text goes on where it was, but an update has "
+            f"another number of batches from here on, and other tasks are drawn{divided}"
+        )
+    elif processes > 1 and (others := {key: old for key, old in state.get("parallel", now).items() if old != now[key]}):
+        was, will = (", ".join(f"parallel.{key} {values[key]}" for key in others) for values in (others, now))
+        yield (
+            f"was written with {was} and goes on with {will}: every text goes on where it was, but other tasks are drawn from here on"
+            + (divided if "placement" in others else "")
+        )
+    if begun:
+        yield (
+            f"the sentences of {few(begun)} that are in memory together are not those of then, for data, filter or batching have changed: what is "
+            f"there now is read from where those began, so that none is left out by that, and at most {run.config.batching.buffer:,} of a task and "
+            "process come again"
+        )
+    if changed:
+        yield (
+            f"the training text of {', '.join(changed)} is not what it was when this was written; "
+            "the run goes on at the same place in the text of now, so some sentences of this epoch may come twice or not at all"
+        )
+
+
+def _count(processes: int) -> str:
+    return "one process" if processes == 1 else f"{processes} processes"

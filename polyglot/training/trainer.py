@@ -29,7 +29,7 @@ from polyglot.model.model import TranslationModel
 from polyglot.optim import LearningRate
 from polyglot.run import Run
 from polyglot.sharing import components_of
-from polyglot.training.continuing import state_of
+from polyglot.training.continuing import DIVISION, state_of, what_changed
 from polyglot.training.gradients import count_by_component, to_means
 from polyglot.training.log import Log
 from polyglot.training.parallel import Alone, Exchange
@@ -159,6 +159,7 @@ class Trainer:
                 "data": {name: fingerprint for name, (_, fingerprint) in texts.items()},
                 "optimizer": self.run.config.optimizer.type,
                 "processes": self.processes.number,
+                "parallel": {key: getattr(self.run.config.parallel, key) for key in DIVISION},
                 "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(),
             },
             configuration=self.run.built_from,
@@ -192,21 +193,14 @@ class Trainer:
             and best["step"] != checkpoints.best_step(self.run.checkpoints)
         ):
             checkpoints.mark_best(self.run.checkpoints, best)  # it comes after the checkpoint, and somebody was stopped between the two
-        for name, stream in self.streams.items():
-            stream.seek(state["positions"][name])
-        if (before := state.get("processes", 1)) != self.processes.number:
-            streamed = any(isinstance(stream, StreamedBatches) for stream in self.streams.values())
-            logger.warning(
-                f"{checkpoint.path}: was written by {_count(before)} and goes on with {_count(self.processes.number)}: every text goes on "
-                "where it was, but an update has another number of batches from here on, and other tasks are drawn"
-                + ("; of streamed text, what is left of the epoch is divided anew, after the sentences that were in memory" if streamed else "")
-            )
+        begun = [name for name, stream in self.streams.items() if stream.seek(state["positions"][name])]
         written = state.get("data", {})  # older checkpoints do not say
-        if changed := [name for name, own in self.streams.items() if name in written and written[name] != own.fingerprint]:
-            logger.warning(
-                f"{checkpoint.path}: the training text of {', '.join(changed)} is not what it was when this was written; "
-                "the run goes on at the same place in the text of now, so some sentences of this epoch may come twice or not at all"
-            )
+        changed = [name for name, own in self.streams.items() if name in written and written[name] != own.fingerprint]
+        everybody = self.processes.gather((begun, changed), "what has changed")
+        begun, changed = ([task.name for task in self.run.config.tasks if any(task.name in own for own in of)] for of in zip(*everybody))
+        streamed = any(isinstance(stream, StreamedBatches) for stream in self.streams.values())
+        for sentence in what_changed(self.run, state, self.processes.number, streamed=streamed, begun=begun, changed=changed):
+            logger.warning(f"{checkpoint.path}: {sentence}")
 
     # The loop's calls, in its order -----------------------------------------------------------------------------------------
 
@@ -389,7 +383,3 @@ class Trainer:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def _count(processes: int) -> str:
-    return "one process" if processes == 1 else f"{processes} processes"

@@ -224,6 +224,33 @@ def test_another_weight_or_another_corpus_leaves_the_others_where_they_were(fold
     assert left["epoch"] == 0
 
 
+@pytest.mark.parametrize(
+    "now",
+    [{"buffer": 30}, {"size": 5}, {"filters": FilterConfig(max_length=39)}, {"weight": 0.5}, {"seed": 2}, {"more": "zipped-1.{language}.gz"}],
+    ids=lambda now: next(iter(now)),
+)
+def test_a_pool_that_would_be_another_now_comes_again_whole(now, folder, vocabularies):
+    """Of every text that was read then: a place in another pool would leave out what is before it and had not been taken."""
+
+    def stream(filters=FILTERS, weight=2.0, more="text-1.{language}", **given):
+        texts = ({**TEXT, "path": f"text-{part}.{{language}}"} for part in (0, 2))
+        other = {"name": "text", "path": more, "streaming": True, "weight": weight}
+        return batches(streamed(folder, *texts, other, vocabularies=vocabularies, filters=filters), **given)
+
+    straight = stream()
+    before = sentences_of(straight, 8)
+    in_memory = sentences_of(straight, 5)
+    position = json.loads(json.dumps(straight.position))
+    assert not stream().seek(position)
+    other = stream(**now)
+    assert other.seek(position)
+    rest = sentences_of(other, 40)
+    assert set(in_memory) <= set(rest) and not set(before) & set(in_memory) - set(range(120, 130))
+    for one in position.values():
+        del one["made_of"]
+    assert not stream(**now).seek(position), "an older checkpoint does not say"
+
+
 def test_a_pool_that_the_filters_empty_is_passed_over(folder, vocabularies, caplog):
     caplog.set_level("INFO")
     filters = FilterConfig(min_length=1, max_length=6)  # a word of four letters and a space are five
