@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from polyglot.config import Config
-from polyglot.errors import ConfigError
+from polyglot.errors import ConfigError, few
 from polyglot.schedule import Schedule
 from polyglot.sharing import components_of
 from polyglot.task import LanguagePair, Task
@@ -124,8 +124,8 @@ def assign(schedule: Schedule, tasks: Sequence[Task], processes: int) -> list[li
         groups[min(task.source, task.target, key=often.__getitem__)].append(task)
     if len(groups) < processes:
         raise ConfigError(
-            f"parallel.placement: 'partitioned' over {processes} processes, but the tasks are of {len(groups)} languages "
-            f"besides those that most tasks have ({', '.join(groups)}); start {len(groups)} processes at most, or use 'replicated'"
+            f"parallel.placement: 'partitioned' over {processes} processes, but those tasks that stay together, by the language that fewer "
+            f"tasks have, are {len(groups)} groups ({few(sorted(groups))}); start {len(groups)} processes at most, or use 'replicated'"
         )
     loads, assigned = [0.0] * processes, [set[Task]() for _ in range(processes)]
     for own in sorted(groups.values(), key=lambda own: -sum(map(schedule.share, own))):

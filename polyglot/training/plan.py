@@ -25,6 +25,9 @@ from polyglot.training.start import build_datasets, build_model, build_schedule,
 
 logger = logging.getLogger("polyglot")
 
+EACH = 8
+"""So many processes are shown one by one."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -74,11 +77,7 @@ class Plan:
         yield components
         several = self.placement.processes > 1
         if several:
-            processes = Table("process", "tasks", "parameters", title="Processes")
-            for process in range(self.placement.processes):
-                parameters = sum(self.parameters_of(process).values())
-                processes.add_row(str(process), f"{len(self.placement.tasks(process)):,}", f"{parameters:,}")
-            yield processes
+            yield self._processes()
         title = "Memory of training, estimated" + (", of one process" if several else "")
         memory = Table("memory for", "MiB", "which is", title=title)
         sizes, made_of = self.memory(), in_words(self.config, trained_at_once=self.placement.trained_at_once)
@@ -87,6 +86,19 @@ class Plan:
         memory.add_section()
         memory.add_row("all", f"{sum(sizes.values()) / MEBIBYTE:,.0f}", f"besides the program itself, about {PROGRAM} MiB")
         yield memory
+
+    def _processes(self) -> Table:
+        """Each of a few processes; of many those with the fewest and the most parameters."""
+        number = self.placement.processes
+        rows = [(sum(self.parameters_of(one).values()), len(self.placement.tasks(one)), str(one)) for one in range(number)]
+        if number > EACH:
+            (*least, first), (*most, last) = min(rows), max(rows)
+            rows = [(*least, f"{first}, the smallest of {number}"), (*most, f"{last}, the largest")]
+            rows = rows if least != most else [(*least, f"each of {number}")]
+        table = Table("process", "tasks", "parameters", title="Processes")
+        for parameters, tasks, name in rows:
+            table.add_row(name, f"{tasks:,}", f"{parameters:,}")
+        return table
 
 
 def plan(config: Config, processes: int = 1, *, begun: Run | None = None) -> Plan:

@@ -193,10 +193,9 @@ def build_trainer(
     for name, dataset in datasets.items() if processes.main else ():
         logger.info(f"task {name}: {dataset.in_words()}")
     if not placement.everywhere:
-        least, most = placement.departure()
-        logger.info(
-            f"tasks are drawn from {least:.2f} to {most:.2f} times as often as the schedule says, as they are divided over processes"
-        )
+        least, most = (f"{one:.2f}" for one in placement.departure())
+        if least != most:
+            logger.info(f"tasks are drawn from {least} to {most} times as often as the schedule says, as they are divided over processes")
         datasets = {task.name: datasets[task.name] for task in tasks} if processes.main else build_datasets(config, *text, tasks)
     pairs = placement.pairs(processes.index)
 

@@ -247,5 +247,8 @@ def test_a_process_whose_tasks_no_phase_has_waits(tmp_path):
 
 def test_more_processes_than_languages_is_a_sentence():
     config, schedule = drawn({"type": "uniform", "pairs": ["en-*", "*-en"]}, placement="partitioned")
-    with pytest.raises(ConfigError, match="over 5 processes, but the tasks are of 4 languages besides .*; start 4 processes at most"):
+    with pytest.raises(ConfigError, match=r"over 5 processes, .* are 4 groups \(cs, de, fi, fr\); start 4 processes at most"):
         place(schedule, config, 5)
+    config, schedule = drawn({"type": "uniform", "pairs": ["en-de", "de-en"], "copies": ["en"]}, placement="partitioned")
+    with pytest.raises(ConfigError, match=r"are 2 groups \(de, en\); start 2 processes at most"):
+        place(schedule, config, 3)

@@ -126,3 +126,19 @@ def test_bleu_that_chooses_the_best_needs_text(tmp_path):
     run = Run.create(config)
     with pytest.raises(DataError, match="valid.fr: no such file"):
         trainer_of(run, Validator(run))
+
+
+def test_many_processes_are_shown_by_the_smallest_and_the_largest(tmp_path):
+    config = load_config(write_config(tmp_path, schedule={"copies": ["de"]}))
+    divided = load_config(tmp_path / "tiny.yaml", ["parallel.placement=partitioned"])
+
+    def shown(config, number):
+        [table] = [one for one in plan(config, number).tables() if one.title == "Processes"]
+        return list(zip(*(column.cells for column in table.columns)))
+
+    assert [row[0] for row in shown(config, 3)] == ["0", "1", "2"]
+    assert [row[0] for row in shown(config, 100)] == ["each of 100"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyglot.training.plan.EACH", 1)
+        each = shown(divided, 2)
+    assert [row[:2] for row in each] == [("1, the smallest of 2", "2"), ("0, the largest", "3")]
