@@ -1,4 +1,4 @@
-"""How the process handles its memory, and Ctrl-C."""
+"""How the process handles its memory, its end, and what libraries say aside."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import os
 import platform
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 MMAP_MAX, TRIM_THRESHOLD = -4, -1  # mallopt(3)
@@ -44,6 +46,14 @@ def remember_few_shapes() -> None:
         os.environ.setdefault(name, str(SHAPES))
 
 
+def libraries_only_say_errors() -> None:
+    """Leave out the warnings of PyTorch's own code, unless the user's environment says otherwise. Before PyTorch is loaded.
+
+    When one of several processes ends, each of the others would show the stack of every connection before the sentence that says so.
+    """
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+
+
 def collect_rarely() -> None:
     """Look for unreachable circles of objects after 100 000 new ones, and not at all when the process ends.
 
@@ -69,18 +79,43 @@ def interrupt_between_imports() -> None:
     In the middle of one, NumPy takes it for a failure of its own and tries again, which ends in its traceback, or nobody hears it.
     A system without timers interrupts where it stands.
     """
-    signal.signal(signal.SIGINT, _interrupt if TIMERS else signal.default_int_handler)
-    if TIMERS:
-        signal.signal(signal.SIGALRM, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+    place = frame if TIMERS else None
+    while place is not None:
+        if place.f_code.co_filename.startswith("<frozen importlib"):
+            signal.signal(signal.SIGALRM, lambda _, later: _interrupt(number, later))
             signal.setitimer(signal.ITIMER_REAL, LOOK_AGAIN)
             return
-        frame = frame.f_back
-    raise KeyboardInterrupt
+        place = place.f_back
+    raise KeyboardInterrupt(number)
+
+
+@contextmanager
+def polite_end_interrupts() -> Iterator[None]:
+    """Let a polite end (SIGTERM) be what Ctrl-C is, so that what was begun is put away."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def interrupted_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process as the system does it: for waiting in C++, which hears of nothing else, and before anything has begun."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def status_of(interruption: KeyboardInterrupt) -> int:
+    """The exit status, as shells say it: 130, or 143 after a polite end."""
+    return 128 + next(iter(interruption.args), signal.SIGINT)
 
 
 def nothing_left_to_interrupt() -> None:

@@ -33,6 +33,7 @@ from polyglot.cli.experiments import Trainings
 from polyglot.config import load_config
 from polyglot.data import fetch, streaming
 from polyglot.data.corpora import Corpora, collection, shards
+from polyglot.distributed import launch as launching
 from polyglot.errors import CheckpointError, TrainingError
 from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
@@ -254,6 +255,23 @@ def test_a_schedule_by_sizes_needs_a_stream_that_tells_them(folder, polyglot, mo
     said = " ".join(polyglot.refuses("train", "mine.yaml", *STREAMED, "validation.bleu_pairs=[]", "schedule={type: temperature, pairs: [en-de]}").split())
     assert "schedule.type: 'temperature' needs to know how many sentences each task has, which a stream does not tell of en-de; use 'uniform'" in said
     assert polyglot("train", "mine.yaml", *STREAMED, "validation.bleu_pairs=[]", "schedule={type: uniform, pairs: [en-de]}").status == 0
+
+
+def test_processes_that_a_launcher_has_started_are_as_many_as_the_command_says(folder, polyglot, monkeypatch):
+    monkeypatch.setattr(launching, "launch", lambda number, command: 40 + number)
+    monkeypatch.setenv("RANK", "0")
+    assert polyglot("train", "mine.yaml", "run=other", "--processes", "2").status == 42, "nobody has counted them"
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    said = polyglot.refuses("train", "mine.yaml", "run=other", "--processes", "2")
+    assert "--processes 2, but a launcher has started 1 (WORLD_SIZE in the environment); leave the option out" in said
+    assert polyglot("train", "mine.yaml", "run=other", "training.steps=1", "--processes", "1").status == 0
+
+
+def test_a_polite_end_before_the_first_step_leaves_nothing_behind(folder, polyglot, monkeypatch):
+    """As Ctrl-C does: the next attempt finds no run in its way."""
+    monkeypatch.setattr("polyglot.training.start.build_trainer", lambda *given: signal.raise_signal(signal.SIGTERM))
+    ended = polyglot("train", "mine.yaml", "run=other")
+    assert (ended.status, ended.errors) == (143, "interrupted\n") and not Path("other").exists()
 
 
 def test_a_dry_run_of_a_resumed_run_does_not_train(folder, polyglot):

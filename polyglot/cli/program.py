@@ -18,7 +18,15 @@ from typer.core import TyperGroup
 from polyglot.cli import completion
 from polyglot.console import LogLines, aside
 from polyglot.errors import ConfigError, PolyglotError
-from polyglot.process import collect_rarely, hand_over_soon, keep_freed_memory, nothing_left_to_interrupt, remember_few_shapes
+from polyglot.process import (
+    collect_rarely,
+    hand_over_soon,
+    keep_freed_memory,
+    libraries_only_say_errors,
+    nothing_left_to_interrupt,
+    remember_few_shapes,
+    status_of,
+)
 from polyglot.version import VERSION
 
 
@@ -32,9 +40,9 @@ class Verbs(TyperGroup):
         except BrokenPipeError:
             _leave_output()
             raise typer.Exit from None
-        except KeyboardInterrupt:  # here, because typer ends without a word
+        except KeyboardInterrupt as interruption:  # here, because typer ends without a word
             aside.print("interrupted")
-            raise typer.Exit(130) from None
+            raise typer.Exit(status_of(interruption)) from None
 
 
 class Screen(Console):
@@ -75,6 +83,7 @@ def main() -> None:
     """The program: mistakes of the user's end in one message and exit status 2."""
     keep_freed_memory()
     remember_few_shapes()
+    libraries_only_say_errors()
     collect_rarely()
     hand_over_soon()
     sys.stdout.reconfigure(encoding="utf-8")  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to

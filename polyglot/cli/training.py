@@ -10,6 +10,8 @@ import typer
 
 from polyglot.cli import completion
 from polyglot.cli.program import Overrides, app, logger, screen
+from polyglot.errors import ConfigError
+from polyglot.process import polite_end_interrupts
 
 if TYPE_CHECKING:
     from polyglot.config import Config
@@ -37,9 +39,9 @@ def train(
     number: Annotated[int, typer.Option("--processes", min=1, help="Train with so many processes here, one for each device.")] = 1,
 ) -> None:
     """Train a set of language pairs."""
-    from polyglot.distributed.launch import is_launched, launch
+    from polyglot.distributed.launch import launch, launched
 
-    if number > 1 and not dry_run and not is_launched():
+    if number > 1 and not dry_run and launched() is None:
         if status := launch(number, [sys.executable, "-m", "polyglot", *sys.argv[1:]]):
             raise typer.Exit(status)
         return
@@ -52,7 +54,10 @@ def train(
         return
     from polyglot.distributed.processes import Processes
 
-    with Processes.together() as processes:
+    with Processes.together() as processes, polite_end_interrupts():
+        if number not in (1, processes.number):
+            found = f"--processes {number}, but a launcher has started {processes.number} (WORLD_SIZE in the environment)"
+            raise ConfigError(f"{found}; leave the option out, or make both the same")
         if resume:
             run = Run.reconfigure(config, overrides or ())
         else:

@@ -16,8 +16,10 @@ import torch.distributed
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
+from polyglot.distributed.launch import launched
 from polyglot.distributed.watch import Watch, first_to_say, store
 from polyglot.errors import ConfigError, PolyglotError, TrainingError
+from polyglot.process import interrupted_at_once, status_of
 
 if TYPE_CHECKING:
     from accelerate import PartialState
@@ -54,11 +56,12 @@ class Processes:
 
         When one fails, the others end within a minute, and each mistake is said once. Raises ConfigError where they cannot meet.
         """
-        if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        if launched() in (None, 1):
             yield cls()
             return
-        state = _meet()
-        processes = cls(state.process_index, state.num_processes)
+        with interrupted_at_once():
+            state = _meet()
+            processes = cls(state.process_index, state.num_processes)
         if not processes.main:
             logger.setLevel(logging.CRITICAL)
         try:
@@ -162,22 +165,25 @@ class Processes:
         return Lost(str(self.watch.lost()))
 
     def _failed(self, error: BaseException) -> None:
-        """Tell the others, and end in silence what one of them has said already."""
+        """Tell the others, and end in silence what is said by one of them: of an interruption that is the first."""
         self.watch.stop()
-        quiet = False
+        interrupted = isinstance(error, KeyboardInterrupt)
         if isinstance(error, Lost):
             quiet = not first_to_say(self.store)
         else:
+            quiet = interrupted and not self.main
             what = f"has failed: {error if isinstance(error, PolyglotError) else f'{type(error).__name__} {error}'}"
+            what = "was interrupted" if interrupted else what
             try:
-                before = self.store.compare_set("failed", "", json.dumps({"process": self.index, "what": what}))
-                record = json.loads(before)
-                quiet = record["process"] != self.index and record["what"] == what
+                if not quiet and isinstance(error, (PolyglotError, KeyboardInterrupt)):
+                    first_to_say(self.store)  # so that the others, who hear of it, need not
+                before = json.loads(self.store.compare_set("failed", "", json.dumps({"process": self.index, "what": what})))
+                quiet |= not interrupted and before["process"] != self.index and before["what"] == what
             except RuntimeError:  # the store went with the first process
                 pass
         self._leave()
         if quiet:
-            raise SystemExit(2) from None
+            raise SystemExit(status_of(error) if interrupted else 2) from None
 
     def _leave(self) -> None:
         """The first process holds the store, and goes last: the others read there why it ends, or that all are through."""

@@ -48,7 +48,7 @@ class Watch(threading.Thread):
         self.kept: Callable[[], str] = str
         """What is there to go on from."""
         self._stopped, self._found = threading.Event(), threading.Event()
-        self._parent = os.getppid() if "POLYGLOT_LAUNCHED" in os.environ else None
+        self._launcher = os.environ.get("POLYGLOT_LAUNCHED")
 
     def run(self) -> None:
         seen, last = {}, time.monotonic()
@@ -61,7 +61,7 @@ class Watch(threading.Thread):
                 self._look(seen, now)
             except RuntimeError:
                 self._fail(0, "is gone: it was killed, or its machine is")
-            if self._parent not in (None, os.getppid()):
+            if self._launcher not in (None, str(os.getppid())):
                 self._fail(self.index, "is alone: the program that started the processes is gone")
             if self.failure:
                 return self._end()

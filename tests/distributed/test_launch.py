@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
@@ -10,11 +11,13 @@ import time
 import pytest
 
 from polyglot.distributed import launch as launching
-from polyglot.distributed.launch import launch
+from polyglot.distributed import processes, watch
+from polyglot.distributed.launch import launch, launched
+from polyglot.errors import ConfigError
 
 FACTS = """
 import json, os, sys
-names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS")
+names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS", "POLYGLOT_LAUNCHED")
 open(sys.argv[1] + os.environ["RANK"], "w").write(json.dumps({name: os.environ[name] for name in names}))
 """
 
@@ -31,6 +34,7 @@ def test_each_process_knows_who_it_is_and_where_all_meet(tmp_path, monkeypatch):
     assert [(one["RANK"], one["LOCAL_RANK"]) for one in facts] == [("0", "0"), ("1", "1"), ("2", "2")]
     assert all((one["WORLD_SIZE"], one["LOCAL_WORLD_SIZE"], one["OMP_NUM_THREADS"]) == ("3", "3", "4") for one in facts)
     assert len({(one["MASTER_ADDR"], one["MASTER_PORT"]) for one in facts}) == 1
+    assert {one["POLYGLOT_LAUNCHED"] for one in facts} == {str(os.getpid())}
 
 
 def test_threads_that_the_user_names_count(tmp_path, monkeypatch):
@@ -46,11 +50,25 @@ def test_the_status_is_that_of_the_first_that_failed(end, status):
     assert launch(2, command(f"import os, sys, time\nif os.environ['RANK'] == '1':\n    {end}\nelse:\n    time.sleep(0.3)")) == status
 
 
-def test_what_does_not_end_by_itself_is_ended(monkeypatch):
-    monkeypatch.setattr(launching, "GRACE", 0.2)
+@pytest.mark.parametrize(
+    ("end", "limit", "status"),
+    [("sys.exit(5)", "GRACE", 5), ("os.kill(os.getpid(), 9)", "UNTOLD", 137)],
+    ids=["told by the failed", "told by nobody"],
+)
+def test_what_does_not_end_by_itself_is_ended(end, limit, status, monkeypatch):
+    for name in ("GRACE", "UNTOLD"):
+        monkeypatch.setattr(launching, name, 0.2 if name == limit else 600)
     began = time.monotonic()
-    assert launch(2, command("import os, sys, time\nif os.environ['RANK'] == '1':\n    sys.exit(5)\ntime.sleep(60)")) == 5
-    assert time.monotonic() - began < 30
+    assert launch(2, command(f"import os, sys, time\nif os.environ['RANK'] == '1':\n    {end}\ntime.sleep(100)")) == status
+    assert time.monotonic() - began < 60
+
+
+def test_whatever_happens_all_have_ended_within_a_minute():
+    """One that hangs: the others miss it, say so or are ended, leave, and then it is killed. One that was killed: they miss it first."""
+    missed = watch.PATIENCE + 2 * watch.BEAT
+    assert missed + max(watch.GRACE, processes.LINGER) + launching.GRACE < 60
+    assert missed + watch.GRACE < launching.UNTOLD < 60
+    assert watch.BEAT + watch.GRACE < launching.GRACE, "who hears of a failure can end"
 
 
 def test_an_interruption_comes_to_each_and_the_handlers_come_back():
@@ -59,3 +77,36 @@ def test_an_interruption_comes_to_each_and_the_handlers_come_back():
     waits += "if os.environ['RANK'] == '1':\n    time.sleep(1)\n    os.kill(os.getppid(), signal.SIGTERM)\ntime.sleep(60)"
     assert launch(2, command(waits)) == 143
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize(("sent", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_processes_that_have_nothing_to_put_away_end_at_once_and_one_word_says_so(sent, status, capfd):
+    """Python's own answer to Ctrl-C would be two tracebacks."""
+    waits = "import os, signal, time\n"
+    waits += f"if os.environ['RANK'] == '1':\n    os.kill(os.getppid(), signal.{sent})\ntime.sleep(100)"
+    assert launch(2, command(waits)) == status
+    assert capfd.readouterr() == ("", "interrupted\n")
+
+
+def test_who_puts_something_away_says_so_itself_and_is_not_waited_for_twice(capfd):
+    says = "import os, signal, sys, time\n"
+    says += "def end(*_):\n    print('put away', flush=True)\n    sys.exit(143)\n"
+    says += "if os.environ['RANK'] == '0':\n    signal.signal(signal.SIGTERM, end)\n    os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(100)"
+    assert launch(2, command(says)) == 130
+    assert capfd.readouterr() == ("put away\n", "")
+    deaf = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    deaf += "for _ in range(2 * (os.environ['RANK'] == '0')):\n    os.kill(os.getppid(), signal.SIGINT)\n    time.sleep(0.5)\ntime.sleep(100)"
+    assert launch(2, command(deaf)) == 130
+
+
+def test_several_processes_are_those_that_a_launcher_counts(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    assert launched() is None
+    monkeypatch.setenv("RANK", "0")
+    assert launched() is None, "somebody's variable of that name is no launcher"
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert launched() == 4
+    monkeypatch.delenv("RANK")
+    with pytest.raises(ConfigError, match="WORLD_SIZE is 4 in the environment, but RANK is not set"):
+        launched()

@@ -1,0 +1,95 @@
+"""What the processes of a run say when one of them ends: each thing once."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from polyglot.distributed import processes as together
+from polyglot.distributed import watch as watching
+from polyglot.distributed.processes import Lost, Processes
+from polyglot.distributed.watch import Watch
+from polyglot.errors import ConfigError
+
+
+class Store(dict):
+    """The store of the first process, without one."""
+
+    def add(self, key, number):
+        self[key] = self.get(key, 0) + number
+        return self[key]
+
+    def check(self, keys):
+        return all(key in self for key in keys)
+
+    def compare_set(self, key, expected, value):
+        return self.setdefault(key, value)
+
+
+class Stopped:
+    def stop(self):
+        pass
+
+
+@pytest.fixture
+def two(monkeypatch):
+    """Processes 0 and 1; nobody waits for the other to leave."""
+    monkeypatch.setattr(together, "LINGER", 0)
+    shared, both = Store(), []
+    for index in range(2):
+        process = Processes()
+        process.index, process.number, process.store, process.watch = index, 2, shared, Stopped()
+        both.append(process)
+    return both
+
+
+def says(process, error):
+    """Whether a process says something about what ended it, or its status when it ends in silence."""
+    try:
+        process._failed(error)
+    except SystemExit as end:
+        return end.code
+    return True
+
+
+@pytest.mark.parametrize("finder", [0, 1])
+def test_a_mistake_that_one_has_found_is_said_by_that_one_alone(finder, two):
+    assert says(two[finder], ConfigError("runs/mine: exists")) is True
+    assert says(two[1 - finder], Lost("process 0 has failed")) == 2
+
+
+def test_a_mistake_that_both_have_found_is_said_once(two):
+    assert [says(one, ConfigError("no such key")) for one in two] == [True, 2]
+
+
+def test_a_bug_of_one_is_also_said_by_another_which_knows_what_is_left(two):
+    assert says(two[1], ValueError("?")) is True and says(two[0], Lost("process 1 has failed")) is True
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["first", "last"])
+@pytest.mark.parametrize(("given", "status"), [((), 130), ((15,), 143)], ids=["control-c", "kill"])
+def test_an_interruption_is_said_by_the_first_process(order, given, status, two):
+    said = {index: says(two[index], KeyboardInterrupt(*given)) for index in order}
+    assert said == {0: True, 1: status}
+
+
+def test_who_hears_of_an_interruption_only_from_the_first_process_says_nothing(two):
+    assert says(two[0], KeyboardInterrupt()) is True and says(two[1], Lost("process 0 was interrupted")) == 2
+
+
+@pytest.mark.parametrize(("launcher", "alone"), [(None, False), (os.getppid, False), (lambda: 1, True)], ids=["none", "there", "gone"])
+def test_processes_whose_launcher_was_gone_before_they_looked_are_alone(launcher, alone, monkeypatch):
+    """It is known by its number: the parent of now may be another already."""
+    assert os.getppid() != 1 or not alone
+    monkeypatch.setattr(watching, "store", Store)
+    monkeypatch.setattr(watching, "BEAT", 0.01)
+    monkeypatch.setattr(watching, "GRACE", 600)
+    monkeypatch.delenv("POLYGLOT_LAUNCHED", raising=False)
+    if launcher:
+        monkeypatch.setenv("POLYGLOT_LAUNCHED", str(launcher()))
+    watch = Watch(0, 1)
+    watch.start()
+    found = watch._found.wait(60 if alone else 0.2)
+    watch.stop()
+    assert found == alone and (watch.failure or "").startswith("process 0 is alone: the program" if alone else "")
