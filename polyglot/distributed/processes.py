@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor
 from torch.distributed import ProcessGroup
 
 from polyglot.distributed.launch import launched
-from polyglot.distributed.watch import Watch, first_to_say, store
+from polyglot.distributed.watch import SHORT_PATIENCE, Watch, answer, first_to_say, store
 from polyglot.errors import ConfigError, PolyglotError, TrainingError
 from polyglot.process import interrupted_at_once, status_of
 
@@ -177,7 +178,8 @@ class Processes:
             try:
                 if not quiet and isinstance(error, (PolyglotError, KeyboardInterrupt)):
                     first_to_say(self.store)  # so that the others, who hear of it, need not
-                before = json.loads(self.store.compare_set("failed", "", json.dumps({"process": self.index, "what": what})))
+                record = json.dumps({"process": self.index, "what": what})
+                before = json.loads(answer(partial(self.store.compare_set, "failed", "", record), SHORT_PATIENCE))
                 quiet |= not interrupted and before["process"] != self.index and before["what"] == what
             except RuntimeError:  # the store went with the first process
                 pass
@@ -188,7 +190,7 @@ class Processes:
     def _leave(self) -> None:
         """The first process holds the store, and goes last: the others read there why it ends, or that all are through."""
         try:
-            left = self.store.add("left", 1)
+            left = answer(partial(self.store.add, "left", 1), SHORT_PATIENCE)
             end = time.monotonic() + LINGER
             while self.main and left < self.number and time.monotonic() < end:
                 time.sleep(0.1)

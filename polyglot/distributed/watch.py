@@ -8,6 +8,9 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
+from queue import Empty, Queue
+from typing import Any
 
 from torch.distributed import PrefixStore, TCPStore
 
@@ -19,9 +22,12 @@ BEAT = 2.0
 PATIENCE = 30.0
 """Seconds without one after which a process counts as lost."""
 SHORT_PATIENCE = 6.0
-"""The same when a connection has broken, so that somebody must be."""
+"""The same when a connection has broken, so that somebody must be; and for an answer of the store by then."""
 GRACE = 5.0
 """Seconds that the main thread has for ending by itself."""
+SLICE = 0.5
+"""Seconds that are waited for an answer without a look whether this process was stopped meanwhile."""
+GONE = "is gone: it was killed or stopped, or its machine is off"
 
 
 def store() -> PrefixStore:
@@ -58,9 +64,9 @@ class Watch(threading.Thread):
                 seen = {}
             last = now
             try:
-                self._look(seen, now)
+                answer(partial(self._look, seen, now), PATIENCE)
             except RuntimeError:
-                self._fail(0, "is gone: it was killed, or its machine is")
+                self._fail(0, GONE)
             if self._launcher not in (None, str(os.getppid())):
                 self._fail(self.index, "is alone: the program that started the processes is gone")
             if self.failure:
@@ -74,9 +80,9 @@ class Watch(threading.Thread):
     def lost(self) -> TrainingError:
         """What to raise when a connection broke: the sentence about whoever is gone, as soon as that is known."""
         try:
-            self.store.set("hurry", "")
+            answer(partial(self.store.set, "hurry", ""), SHORT_PATIENCE)
         except RuntimeError:
-            self._fail(0, "is gone: it was killed, or its machine is")
+            self._fail(0, GONE)
         if not self._found.wait(2 * PATIENCE):
             self._fail(self.index, "lost its connection to another one")
         return TrainingError(self.sentence())
@@ -117,6 +123,29 @@ class Watch(threading.Thread):
 def first_to_say(store: PrefixStore) -> bool:
     """Whether nobody has said yet that a process is gone; where that cannot be asked, everybody says it."""
     try:
-        return store.add("said", 1) == 1
+        return answer(partial(store.add, "said", 1), SHORT_PATIENCE) == 1
     except RuntimeError:
         return True
+
+
+def answer(ask: Callable[[], Any], patience: float) -> Any:
+    """What a store says. Raises RuntimeError where it is gone, also after so many seconds: that of a process that is stopped, or of a machine
+    that is off, never answers, and waiting for it has no end. Seconds in which this process was stopped itself do not count."""
+    answers: Queue[tuple[Any, RuntimeError | None]] = Queue()
+
+    def listen() -> None:
+        try:
+            answers.put((ask(), None))
+        except RuntimeError as error:
+            answers.put((None, error))
+
+    threading.Thread(target=listen, daemon=True).start()
+    for _ in range(round(patience / SLICE)):
+        try:
+            found, error = answers.get(timeout=SLICE)
+        except Empty:
+            continue
+        if error:
+            raise error
+        return found
+    raise RuntimeError("no answer")

@@ -66,7 +66,7 @@ def test_what_does_not_end_by_itself_is_ended(end, limit, status, monkeypatch):
 def test_whatever_happens_all_have_ended_within_a_minute():
     """One that hangs: the others miss it, say so or are ended, leave, and then it is killed. One that was killed: they miss it first."""
     missed = watch.PATIENCE + 2 * watch.BEAT
-    assert missed + max(watch.GRACE, processes.LINGER) + launching.GRACE < 60
+    assert missed + max(watch.GRACE + watch.SHORT_PATIENCE, processes.LINGER) + launching.GRACE < 60
     assert missed + watch.GRACE < launching.UNTOLD < 60
     assert watch.BEAT + watch.GRACE < launching.GRACE, "who hears of a failure can end"
 

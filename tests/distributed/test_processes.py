@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
@@ -76,6 +77,29 @@ def test_an_interruption_is_said_by_the_first_process(order, given, status, two)
 
 def test_who_hears_of_an_interruption_only_from_the_first_process_says_nothing(two):
     assert says(two[0], KeyboardInterrupt()) is True and says(two[1], Lost("process 0 was interrupted")) == 2
+
+
+class Silent(Store):
+    """That of a process that is stopped."""
+
+    def add(self, key, number):
+        threading.Event().wait()
+
+
+def test_a_first_process_that_is_stopped_is_missed_and_nobody_waits_for_its_store(two, monkeypatch, capfd):
+    monkeypatch.setattr(watching, "store", Silent)
+    for name, seconds in {"BEAT": 0.02, "PATIENCE": 0.1, "SHORT_PATIENCE": 0.1, "SLICE": 0.01, "GRACE": 0}.items():
+        monkeypatch.setattr(watching, name, seconds)
+    ended = threading.Event()
+    monkeypatch.setattr(watching.os, "_exit", lambda status: ended.set())
+    watch = Watch(1, 2)
+    watch.waiting, watch.kept = "its part of bridge", lambda: "the last checkpoint is step 5"
+    watch.start()
+    assert ended.wait(60)
+    said = "error: process 0 is gone: it was killed or stopped, or its machine is off; process 1 waited for its part of bridge; the last"
+    assert capfd.readouterr().err.startswith(said)
+    two[1].store = Silent()
+    assert says(two[1], Lost("process 0 is gone")) is True
 
 
 @pytest.mark.parametrize(("launcher", "alone"), [(None, False), (os.getppid, False), (lambda: 1, True)], ids=["none", "there", "gone"])
