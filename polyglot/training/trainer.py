@@ -317,6 +317,7 @@ class Trainer:
                 yield f"training has diverged, the parameters of {name} grew to {largest:.1e}"
 
     def _kept(self) -> str:
+        """What is on the disk to go on from: also a checkpoint that is just complete."""
         kept = checkpoints.steps(self.run.checkpoints)
         return f"the last good checkpoint is step {kept[-1]}" if kept else "there is no checkpoint yet"
 
@@ -337,11 +338,6 @@ class Trainer:
         self.log.write(line, step=self.progress.step, kind="validation", **figures)
         if better:
             self.save()
-
-    def _kept(self) -> str:
-        """What is on the disk to go on from, for the sentence about a process that is gone: also a checkpoint that is just complete."""
-        last = checkpoints.steps(self.run.checkpoints)[-1:]
-        return f"the last checkpoint is step {last[0]}" if last else "there is no checkpoint yet"
 
     def _texts_of_all(self) -> dict[str, tuple[dict[str, Any], str]]:
         """Where each task is in its text, and what that text is, by task in their order; also those of other processes alone."""

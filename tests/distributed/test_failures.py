@@ -86,7 +86,7 @@ def test_killed_and_interrupted_it_goes_on_to_the_same_parameters(tmp_path):
         errors, seconds = kill(process, victim)
         assert seconds < 60 and "Traceback" not in errors
         assert f"process {victim} was ended by SIGKILL" in errors and errors.count(f"error: process {victim} is gone: ") == 1, errors
-        assert f"process {1 - victim} waited for " in errors and "the last checkpoint is step " in errors
+        assert f"process {1 - victim} waited for " in errors and "the last good checkpoint is step " in errors
         process = start(path, "--resume", "--processes", 2)
     trained_until(path, last_step(path) + 5, process)
     process.send_signal(signal.SIGINT)
@@ -107,9 +107,9 @@ def test_what_is_there_to_go_on_from_is_what_the_disk_holds(tmp_path):
     trainer = build_trainer(run, lambda model: None, Listening())
     assert kept[0]() == "there is no checkpoint yet"
     trainer.train()
-    assert kept[0]() == "the last checkpoint is step 2"
+    assert kept[0]() == "the last good checkpoint is step 2"
     (run.checkpoints / "step-00000002").rename(run.checkpoints / "step-00000003")
-    assert kept[0]() == "the last checkpoint is step 3"
+    assert kept[0]() == "the last good checkpoint is step 3"
 
 
 @pytest.mark.slow
