@@ -3,7 +3,8 @@
 Nothing works beside the training: with every batch that is taken as many lines are read and cut into pieces as one batch needs, a
 millisecond or two that a device hides. So there are no worker processes, neither of each task nor of all, and memory depends on the size of
 a pool, not on that of the text. A position in a stream is where its pool begins and how many of its batches were taken: the pool is read
-once more and is the same, unless what it is made of has changed: then all of it comes again. (`datasets`' own shuffle buffer is lost when a stream goes on from a saved state.)
+once more and is the same, unless what it is made of has changed: then all of it comes again.
+(`datasets`' own shuffle buffer is lost when a stream goes on from a saved state.)
 """
 
 from __future__ import annotations
@@ -202,8 +203,8 @@ class StreamedBatches:
     def seek(self, position: Mapping[str, Any]) -> bool:
         """Go on as if every batch before that position had been taken; what was not streamed then, or is new, begins here.
 
-        After another number of readers what these had not read yet is divided; the pools that they had in memory come again. So does that of
-        as many readers when it would be another one now. Returns whether such a pool was begun.
+        After another number of readers what these had not read yet is divided; the pools that they had in memory come again. So does the
+        pool of as many readers when it would be another one now. Returns whether such a pool was begun.
         """
         if "epoch" in position:
             return False

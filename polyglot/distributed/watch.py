@@ -129,8 +129,8 @@ def first_to_say(store: PrefixStore) -> bool:
 
 
 def answer(ask: Callable[[], Any], patience: float) -> Any:
-    """What a store says. Raises RuntimeError where it is gone, also after so many seconds: that of a process that is stopped, or of a machine
-    that is off, never answers, and waiting for it has no end. Seconds in which this process was stopped itself do not count."""
+    """What a store says. Raises RuntimeError where it is gone, also after so many seconds: that of a process that is stopped, or of a
+    machine that is off, never answers, and waiting for it has no end. Seconds in which this process was stopped itself do not count."""
     answers: Queue[tuple[Any, RuntimeError | None]] = Queue()
 
     def listen() -> None:

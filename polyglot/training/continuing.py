@@ -69,9 +69,9 @@ def what_changed(
         )
     if begun:
         yield (
-            f"the sentences of {few(begun)} that are in memory together are not those of then, for data, filter or batching have changed: what is "
-            f"there now is read from where those began, so that none is left out by that, and at most {run.config.batching.buffer:,} of a task and "
-            "process come again"
+            f"the sentences of {few(begun)} that are in memory together are not those of then, for data, filter or batching have changed: "
+            "what is there now is read from where those began, so that none is left out by that, "
+            f"and at most {run.config.batching.buffer:,} of a task and process come again"
         )
     if changed:
         yield (
