@@ -92,6 +92,7 @@ class Trainer:
     def train(self) -> None:
         """Go on until the last step, an early stop, or an interruption; every end leaves a checkpoint."""
         progress, settings = self.progress, self.settings
+        self.model.train()
         with self._log() as self.log, self._interruptible():
             while progress.step < settings.steps and not self._asked_to_end() and not self._out_of_patience():
                 started = time.perf_counter()
@@ -120,7 +121,6 @@ class Trainer:
         parts = {number: self.criterion.count(batch) for number, (batch, _) in batches.items()}
         parts = self.exchange.begin(step, plan, parts, stop=self.interrupted)
         total = sum(parts.values())
-        self.model.train()
         for number, (batch, indices) in batches.items():
             self._seed(step, number)
             with self.accelerator.autocast():
@@ -136,7 +136,9 @@ class Trainer:
         self.accelerator.unscale_gradients(self.optimizer)
         norm = self.exchange.clip(trained, self.settings.clip_norm)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        for own in trained.values():
+            for one in own.values():
+                one.grad = None
         if (every := self.run.config.parallel.verify) and (step + 1) % every == 0:
             self.exchange.verify(sorted({name for _, task in plan for name in components_of(task.pair, self.run.config.sharing)}))
         return norm
@@ -328,6 +330,7 @@ class Trainer:
         self._check_numbers()
         self.model.eval()
         result = self.validate()
+        self.model.train()  # here and not in every step: it goes through the modules of all languages
         by = self.run.config.validation.best_by
         value = result.value(by)
         better = self.progress.judge(by=by, value=value)

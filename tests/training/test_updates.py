@@ -235,3 +235,13 @@ def test_components_of_one_role_begin_alike_and_nothing_else_does(tmp_path):
     for name, own in parameters.items():
         weights = [parameter for parameter in own.values() if parameter.dim() > 1]
         assert not any(one.shape == other.shape and torch.equal(one, other) for one, other in itertools.combinations(weights, 2)), name
+
+
+def test_an_update_does_not_go_through_the_modules_of_all_languages(tmp_path, monkeypatch):
+    """Of which there may be hundreds; nobody's gradients are left."""
+    trainer, visited = trainer_of(tiny_run(tmp_path)), []
+    for name in ("train", "apply", "zero_grad"):
+        monkeypatch.setattr(torch.nn.Module, name, lambda self, *_: visited.append(self))
+    trainer.update()
+    assert not visited and all(parameter.grad is None for own in trainer.parameters.values() for parameter in own.values())
+
