@@ -32,12 +32,15 @@ LARGE = (
     "decoder: {type: lstm, size: 512, layers: 2}}"
 )
 
+BATCHES = {"64 sentences": "batching.size=64", "4,096 tokens": "batching={by: tokens, size: 4096}"}
+"""Of one task: small ones, which say nothing of how long a step takes, and those that Transformers are trained with."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=160, help="training steps of each repetition; the first half is left out")
+    parser.add_argument("--repetitions", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=800, help="of a repetition; in the half that is left out every language has its turn")
     parser.add_argument("--counts", type=int, nargs="+", default=COUNTS, help="numbers of languages")
     parser.add_argument("--only", choices=["languages", "placement", "processes", "estimate"], action="append")
     options = parser.parse_args()
@@ -67,8 +70,8 @@ def languages(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     for _ in range(options.repetitions):
         for count in options.counts:
             run = options.work / "runs" / f"{count}-languages"
-            memory = train(options, run, count, [MODEL])
-            seconds[count] += step_seconds(run, options)
+            memory = train(options, run, count, [MODEL], steps=options.steps)
+            seconds[count] += [1 / line["steps_per_second"] for line in windows(run, options.steps)]
             result.setdefault(count, {})["training_mib"] = memory
     for count in options.counts:
         run = options.work / "runs" / f"{count}-languages"
@@ -90,23 +93,28 @@ def placement(options: argparse.Namespace) -> dict[str, float]:
     from polyglot.config import load_config
     from polyglot.training.plan import plan
 
-    config = load_config(configuration(options), [*settings(options, 64, 1), MODEL, f"run={options.work / 'never'}"])
+    config = load_config(configuration(options), [*settings(64, 1), MODEL, f"run={options.work / 'never'}"])
     everything = sum(plan(config).parameters_of(0).values())
-    divided = plan(load_config(configuration(options), [*settings(options, 64, 1), MODEL, "parallel.placement=partitioned"]), 4)
+    divided = plan(load_config(configuration(options), [*settings(64, 1), MODEL, "parallel.placement=partitioned"]), 4)
     largest = max(sum(divided.parameters_of(process).values()) for process in range(4))
     return {"replicated_parameters": everything, "partitioned_parameters": largest, "share": largest / everything}
 
 
-def processes(options: argparse.Namespace) -> dict[str, float]:
-    """Target tokens a second: one process of two threads with two tasks an update, and two processes of one thread with one."""
-    rates: dict[str, list[float]] = {"one": [], "two": []}
+def processes(options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """By batches, target tokens a second: one process of two threads with two tasks an update, and two processes of one thread with one.
+
+    An eighth of the steps: these are long ones.
+    """
+    steps = max(16, options.steps // 8)
+    result: dict[str, dict[str, list[float]]] = {name: {"one": [], "two": []} for name in BATCHES}
     for _ in range(options.repetitions):
-        for name, several, own in (("one", 1, "schedule.tasks_per_update=2"), ("two", 2, "schedule.tasks_per_update=1")):
-            run = options.work / "runs" / f"{name}-processes"
-            train(options, run, 4, [LARGE, own, "batching.size=64"], processes=several)
-            rates[name] += [line["tokens_per_second"] for line in windows(run, options)]
-    medians = {f"{name}_tokens_per_second": statistics.median(values) for name, values in rates.items()}
-    return medians | {"ratio": medians["two_tokens_per_second"] / medians["one_tokens_per_second"]}
+        for batches, setting in BATCHES.items():
+            for name, several, own in (("one", 1, "schedule.tasks_per_update=2"), ("two", 2, "schedule.tasks_per_update=1")):
+                run = options.work / "runs" / f"{name}-processes"
+                train(options, run, 4, [LARGE, own, setting], steps=steps, processes=several)
+                result[batches][name] += [line["tokens_per_second"] for line in windows(run, steps)]
+    medians = {batches: {name: statistics.median(rates) for name, rates in own.items()} for batches, own in result.items()}
+    return {batches: {**own, "ratio": own["two"] / own["one"]} for batches, own in medians.items()}
 
 
 def estimate(options: argparse.Namespace) -> dict[str, float]:
@@ -174,16 +182,16 @@ def configuration(options: argparse.Namespace) -> Path:
     return file
 
 
-def settings(options: argparse.Namespace, count: int, steps: int) -> list[str]:
+def settings(count: int, steps: int) -> list[str]:
     names = ", ".join(f"l{number}" for number in range(count))
     return [f"languages=[{names}]", f"training.steps={steps}", f"training.log_every={max(1, steps // 8)}"]
 
 
-def train(options: argparse.Namespace, run: Path, count: int, own: list[str], *, processes: int = 1) -> float:
+def train(options: argparse.Namespace, run: Path, count: int, own: list[str], *, steps: int, processes: int = 1) -> float:
     """Train a run afresh; returns the largest resident size of one process, in MiB."""
     subprocess.run(["rm", "-rf", run], check=True)
     more = ["--processes", processes] if processes > 1 else []
-    _, memory = measured(["-q", "train", configuration(options), f"run={run}", *settings(options, count, options.steps), *own, *more])
+    _, memory = measured(["-q", "train", configuration(options), f"run={run}", *settings(count, steps), *own, *more])
     return memory
 
 
@@ -192,7 +200,7 @@ def first_step(options: argparse.Namespace, count: int) -> float:
     run = options.work / "runs" / "start"
     subprocess.run(["rm", "-rf", run], check=True)
     began = time.time()
-    measured(["-q", "train", configuration(options), f"run={run}", *settings(options, count, 1), MODEL])
+    measured(["-q", "train", configuration(options), f"run={run}", *settings(count, 1), MODEL])
     return json.loads((run / "log.jsonl").read_text().splitlines()[0])["time"] - began
 
 
@@ -209,14 +217,10 @@ def measured(arguments: list) -> tuple[float, float]:
     return time.perf_counter() - began, usage.ru_maxrss / 1024
 
 
-def windows(run: Path, options: argparse.Namespace) -> list[dict]:
+def windows(run: Path, steps: int) -> list[dict]:
     """Lines of the log about the second half of the steps."""
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == "training" and line["step"] > options.steps / 2]
-
-
-def step_seconds(run: Path, options: argparse.Namespace) -> list[float]:
-    return [1 / line["steps_per_second"] for line in windows(run, options)]
+    return [line for line in lines if line["kind"] == "training" and line["step"] > steps / 2]
 
 
 def write_text(folder: Path, count: int) -> None:
@@ -261,8 +265,10 @@ def of_placement(figures: dict) -> Iterator[str]:
 
 
 def of_processes(figures: dict) -> Iterator[str]:
-    one, two = figures["one_tokens_per_second"], figures["two_tokens_per_second"]
-    yield f"Two processes of one thread {two:,.0f} target tokens/s, one process of two threads {one:,.0f}: {figures['ratio']:.2f}.\n"
+    yield "| batches of a task | one process of two threads, target tokens/s | two processes of one thread | ratio |\n|---|---:|---:|---:|"
+    for batches, own in figures.items():
+        yield f"| {batches} | {own['one']:,.0f} | {own['two']:,.0f} | {own['ratio']:.2f} |"
+    yield ""
 
 
 def of_estimate(figures: dict) -> Iterator[str]:
