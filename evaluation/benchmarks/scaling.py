@@ -22,7 +22,8 @@ import numpy
 from measuring import machine
 
 COUNTS = [4, 16, 64, 128]
-LINES = 400
+LINES, MANY = 400, 8000
+"""Of the text of each language: enough for steps to be alike, and enough for batches of 4 096 tokens to be."""
 MODEL = (
     "model={embedding: {size: 128}, encoder: {type: lstm, size: 256, layers: 1}, bridge: {type: attention, heads: 10, hidden_size: 256}, "
     "decoder: {type: lstm, size: 256, layers: 1}}"
@@ -105,13 +106,14 @@ def processes(options: argparse.Namespace) -> dict[str, dict[str, float]]:
 
     An eighth of the steps: these are long ones.
     """
-    steps = max(16, options.steps // 8)
+    steps, text = max(16, options.steps // 8), options.work / "longer"
+    write_text(text, 4, lines=MANY)
     result: dict[str, dict[str, list[float]]] = {name: {"one": [], "two": []} for name in BATCHES}
     for _ in range(options.repetitions):
         for batches, setting in BATCHES.items():
             for name, several, own in (("one", 1, "schedule.tasks_per_update=2"), ("two", 2, "schedule.tasks_per_update=1")):
                 run = options.work / "runs" / f"{name}-processes"
-                train(options, run, 4, [LARGE, own, setting], steps=steps, processes=several)
+                train(options, run, 4, [LARGE, own, setting, f"data.folder={text}"], steps=steps, processes=several)
                 result[batches][name] += [line["tokens_per_second"] for line in windows(run, steps)]
     medians = {batches: {name: statistics.median(rates) for name, rates in own.items()} for batches, own in result.items()}
     return {batches: {**own, "ratio": own["two"] / own["one"]} for batches, own in medians.items()}
@@ -223,12 +225,12 @@ def windows(run: Path, steps: int) -> list[dict]:
     return [line for line in lines if line["kind"] == "training" and line["step"] > steps / 2]
 
 
-def write_text(folder: Path, count: int) -> None:
+def write_text(folder: Path, count: int, *, lines: int = LINES) -> None:
     """Line n of every language is the same sentence, word for word: 5 to 25 of 800 words."""
     folder.mkdir(parents=True, exist_ok=True)
-    for part, lines in (("train", LINES), ("test", 50)):
-        random = numpy.random.default_rng(lines)
-        sentences = [random.zipf(1.3, random.integers(5, 26)) % 800 for _ in range(lines)]
+    for part, length in (("train", lines), ("test", 50)):
+        random = numpy.random.default_rng(length)
+        sentences = [random.zipf(1.3, random.integers(5, 26)) % 800 for _ in range(length)]
         for number in range(count):
             file = folder / f"{part}.l{number}"
             if not file.exists():

@@ -159,6 +159,7 @@ class Trainer:
                 "annealed": dict(one for own in self.processes.gather(self._annealed_values(), "annealed values") for one in own.items()),
                 "positions": {name: position for name, (position, _) in texts.items()},
                 "data": {name: fingerprint for name, (_, fingerprint) in texts.items()},
+                "batching": self.run.config.batching.model_dump(mode="json"),
                 "optimizer": self.run.config.optimizer.type,
                 "processes": self.processes.number,
                 "parallel": {key: getattr(self.run.config.parallel, key) for key in DIVISION},
@@ -200,7 +201,7 @@ class Trainer:
         changed = [name for name, own in self.streams.items() if name in written and written[name] != own.fingerprint]
         everybody = self.processes.gather((begun, changed), "what has changed")
         begun, changed = ([task.name for task in self.run.config.tasks if any(task.name in own for own in of)] for of in zip(*everybody))
-        streamed = any(isinstance(stream, StreamedBatches) for stream in self.streams.values())
+        streamed = [isinstance(stream, StreamedBatches) for stream in self.streams.values()]
         for sentence in what_changed(self.run, state, self.processes.number, streamed=streamed, begun=begun, changed=changed):
             logger.warning(f"{checkpoint.path}: {sentence}")
 

@@ -298,11 +298,14 @@ def test_fewer_steps_than_done_is_a_sentence(tmp_path):
         trainer_of(Run.reconfigure(run.path, ["training.steps=3"]))
 
 
-def test_other_batches_from_now_on(tmp_path):
-    """A position in the data that no longer exists is no end of the world."""
+def test_other_batches_from_now_on(tmp_path, caplog):
+    """A position in the data that no longer exists is no end of the world, but is said."""
     run = tiny_run(tmp_path, training={"steps": 30}, schedule={"pairs": ["de-en"]})
     train(run, stop_after=6)
+    train(Run.open(run.path), stop_after=7)
+    assert "batching is not what it was" not in caplog.text
     train(Run.reconfigure(run.path, ["batching.size=30"]))
+    assert caplog.text.count("batching is not what it was") == 1
     assert checkpoints.steps(run.checkpoints)[-1] == 30
 
 
@@ -318,7 +321,7 @@ def test_streamed_text_that_is_batched_otherwise_from_now_on_is_said(tmp_path, c
 
 def test_work_that_is_divided_otherwise_from_now_on_is_said(tmp_path):
     run = tiny_run(tmp_path, parallel={"placement": "partitioned"})
-    given = {"streamed": True, "begun": [], "changed": []}
+    given = {"streamed": [True], "begun": [], "changed": []}
 
     def said(processes, **then):
         return list(what_changed(run, {"processes": 2, **then}, processes, **given))
