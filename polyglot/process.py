@@ -95,8 +95,13 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def polite_end_interrupts() -> Iterator[None]:
-    """Let a polite end (SIGTERM) be what Ctrl-C is, so that what was begun is put away."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    """Let a polite end (SIGTERM) be what Ctrl-C is, so that what was begun is put away; a second one does not disturb that."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _interrupt(number, frame)
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
         yield
     finally:
@@ -105,12 +110,17 @@ def polite_end_interrupts() -> Iterator[None]:
 
 @contextmanager
 def interrupted_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process as the system does it: for waiting in C++, which hears of nothing else, and before anything has begun."""
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Let Ctrl-C and a polite end do what the system does with them: for waiting in C++, which hears of nothing else, and before anything
+    has begun. What is not heard, as in the background, stays so."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def status_of(interruption: KeyboardInterrupt) -> int:

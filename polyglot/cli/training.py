@@ -54,7 +54,7 @@ def train(
         return
     from polyglot.distributed.processes import Processes
 
-    with Processes.together() as processes, polite_end_interrupts():
+    with polite_end_interrupts(), Processes.together() as processes:
         if number not in (1, processes.number):
             found = f"--processes {number}, but a launcher has started {processes.number} (WORLD_SIZE in the environment)"
             raise ConfigError(f"{found}; leave the option out, or make both the same")

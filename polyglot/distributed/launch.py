@@ -23,7 +23,10 @@ def launched() -> int | None:
 
     Raises ConfigError for several of which this one cannot be told.
     """
-    number = os.environ.get("WORLD_SIZE")
+    number = os.environ.get("WORLD_SIZE") or None
+    if number and not number.isdecimal():
+        found = f"WORLD_SIZE is {number!r} in the environment, which is no number of processes"
+        raise ConfigError(f"{found}; a launcher sets it: unset it, or use one")
     if number not in (None, "1") and "RANK" not in os.environ:
         raise ConfigError(f"WORLD_SIZE is {number} in the environment, but RANK is not set; a launcher sets both: unset it, or use one")
     return None if number is None else int(number)

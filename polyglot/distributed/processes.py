@@ -29,7 +29,7 @@ logger = logging.getLogger("polyglot")
 
 TIMEOUT = timedelta(minutes=30)
 """The longest that anybody waits for processes that are all alive: longer than any part of a validation."""
-LINGER = 10.0
+LINGER = 6.0
 """Seconds that the first process, which holds the store, leaves the others to read it."""
 
 

@@ -75,7 +75,7 @@ class Watch(threading.Thread):
     def stop(self) -> None:
         self._stopped.set()
         if self.is_alive():
-            self.join()
+            self.join(SHORT_PATIENCE)
 
     def lost(self) -> TrainingError:
         """What to raise when a connection broke: the sentence about whoever is gone, as soon as that is known."""
@@ -89,7 +89,11 @@ class Watch(threading.Thread):
 
     def sentence(self) -> str:
         waited = f"process {self.index} waited for {self.waiting}" if self.waiting else ""
-        return "; ".join(part for part in (self.failure, waited, self.kept()) if part)
+        try:
+            kept = answer(self.kept, SHORT_PATIENCE)
+        except RuntimeError:  # the disk may have gone with the machine
+            kept = ""
+        return "; ".join(part for part in (self.failure, waited, kept) if part)
 
     def _look(self, seen: dict[int, tuple[int, float]], now: float) -> None:
         self.store.add(f"beat/{self.index}", 1)
@@ -114,10 +118,13 @@ class Watch(threading.Thread):
     def _end(self) -> None:
         """Leave it to the main thread, which may be stuck in a call that nothing wakes."""
         if not self._stopped.wait(GRACE):
-            if first_to_say(self.store):
-                aside.show_cursor()
-                aside.print(f"error: {self.sentence()}", markup=False, highlight=False, soft_wrap=True)
-            os._exit(2)
+            try:
+                sentence = self.sentence()
+                if first_to_say(self.store):
+                    aside.show_cursor()
+                    aside.print(f"error: {sentence}", markup=False, highlight=False, soft_wrap=True)
+            finally:
+                os._exit(2)
 
 
 def first_to_say(store: PrefixStore) -> bool:
@@ -129,14 +136,14 @@ def first_to_say(store: PrefixStore) -> bool:
 
 
 def answer(ask: Callable[[], Any], patience: float) -> Any:
-    """What a store says. Raises RuntimeError where it is gone, also after so many seconds: that of a process that is stopped, or of a
-    machine that is off, never answers, and waiting for it has no end. Seconds in which this process was stopped itself do not count."""
-    answers: Queue[tuple[Any, RuntimeError | None]] = Queue()
+    """What a store or a disk says. Raises RuntimeError where it is gone, also after so many seconds: that of a process that is stopped, or
+    of a machine that is off, never answers, and waiting for it has no end. Seconds in which this process was itself stopped count not."""
+    answers: Queue[tuple[Any, Exception | None]] = Queue()
 
     def listen() -> None:
         try:
             answers.put((ask(), None))
-        except RuntimeError as error:
+        except Exception as error:
             answers.put((None, error))
 
     threading.Thread(target=listen, daemon=True).start()
@@ -146,6 +153,6 @@ def answer(ask: Callable[[], Any], patience: float) -> Any:
         except Empty:
             continue
         if error:
-            raise error
+            raise RuntimeError(str(error)) from error
         return found
     raise RuntimeError("no answer")

@@ -13,6 +13,7 @@ from polyglot.task import LanguagePair
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
+    from rich.measure import Measurement
     from rich.table import Table
 
     from polyglot.evaluate.matrix import Cell, Matrix
@@ -23,7 +24,7 @@ SIGNS = {"supervised": "{}", "zero-shot": "{}†", "pivot": "{}‡", "copy": "({
 STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy": "dim"}
 KEY = "† zero-shot: never trained · ( ) copy: a language into itself · – no score"
 PIVOT_KEY = "‡ pivot: in two hops, through another language"
-WIDEST = 10_000  # columns of a terminal
+GAP = 3  # between two columns of a table in the terminal
 
 
 @dataclass(frozen=True)
@@ -182,18 +183,27 @@ class Square:
     grid: Grid
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        yield from self._parts(console, options)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        from rich.measure import measure_renderables
+
+        return measure_renderables(console, options, self._parts(console, options))
+
+    def _parts(self, console: Console, options: ConsoleOptions) -> list[Table]:
         from rich.measure import Measurement
 
-        def width(targets: Sequence[str]) -> int:
-            return Measurement.get(console, options.update(max_width=WIDEST), self._columns(targets)).maximum
-
-        waiting = list(self.grid.languages)
-        while waiting:
-            fits = 1
-            while fits < len(waiting) and width(waiting[: fits + 1]) <= options.max_width:
-                fits += 1
-            yield self._columns(waiting[:fits])
-            waiting = waiting[fits:]
+        room = options.max_width - Measurement.get(console, options, self._columns([])).maximum
+        parts, left = [[]], room
+        for target in self.grid.languages:
+            shown = (self.grid.shown(LanguagePair(source, target)) for source in self.grid.languages)
+            own = GAP + max(map(len, (target, *shown)))
+            if parts[-1] and own > left:
+                parts.append([])
+                left = room
+            parts[-1].append(target)
+            left -= own
+        return [self._columns(part) for part in parts]
 
     def _columns(self, targets: Sequence[str]) -> Table:
         from rich.text import Text

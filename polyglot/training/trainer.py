@@ -199,9 +199,11 @@ class Trainer:
         begun = [name for name, stream in self.streams.items() if stream.seek(state["positions"][name])]
         written = state.get("data", {})  # older checkpoints do not say
         changed = [name for name, own in self.streams.items() if name in written and written[name] != own.fingerprint]
-        everybody = self.processes.gather((begun, changed), "what has changed")
-        begun, changed = ([task.name for task in self.run.config.tasks if any(task.name in own for own in of)] for of in zip(*everybody))
-        streamed = [isinstance(stream, StreamedBatches) for stream in self.streams.values()]
+        streamed = [name for name, stream in self.streams.items() if isinstance(stream, StreamedBatches)]
+        everybody = self.processes.gather((begun, changed, streamed), "what has changed")
+        begun, changed, streamed = (
+            [task.name for task in self.run.config.tasks if any(task.name in own for own in of)] for of in zip(*everybody)
+        )
         for sentence in what_changed(self.run, state, self.processes.number, streamed=streamed, begun=begun, changed=changed):
             logger.warning(f"{checkpoint.path}: {sentence}")
 

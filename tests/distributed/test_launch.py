@@ -59,14 +59,16 @@ def test_what_does_not_end_by_itself_is_ended(end, limit, status, monkeypatch):
     for name in ("GRACE", "UNTOLD"):
         monkeypatch.setattr(launching, name, 0.2 if name == limit else 600)
     began = time.monotonic()
-    assert launch(2, command(f"import os, sys, time\nif os.environ['RANK'] == '1':\n    {end}\ntime.sleep(100)")) == status
-    assert time.monotonic() - began < 60
+    assert launch(2, command(f"import os, sys, time\nif os.environ['RANK'] == '1':\n    {end}\ntime.sleep(900)")) == status
+    assert time.monotonic() - began < 600
 
 
 def test_whatever_happens_all_have_ended_within_a_minute():
     """One that hangs: the others miss it, say so or are ended, leave, and then it is killed. One that was killed: they miss it first."""
     missed = watch.PATIENCE + 2 * watch.BEAT
-    assert missed + max(watch.GRACE + watch.SHORT_PATIENCE, processes.LINGER) + launching.GRACE < 60
+    leaves = max(watch.GRACE + watch.SHORT_PATIENCE, 2 * watch.SHORT_PATIENCE, processes.LINGER)
+    assert missed + leaves + launching.GRACE < 60
+    assert watch.BEAT + processes.LINGER < launching.GRACE, "who waits for the others to leave has said why"
     assert missed + watch.GRACE < launching.UNTOLD < 60
     assert watch.BEAT + watch.GRACE < launching.GRACE, "who hears of a failure can end"
 
@@ -95,7 +97,7 @@ def test_who_puts_something_away_says_so_itself_and_is_not_waited_for_twice(capf
     assert launch(2, command(says)) == 130
     assert capfd.readouterr() == ("put away\n", "")
     deaf = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-    deaf += "for _ in range(2 * (os.environ['RANK'] == '0')):\n    os.kill(os.getppid(), signal.SIGINT)\n    time.sleep(0.5)\ntime.sleep(100)"
+    deaf += "while os.environ['RANK'] == '0':\n    os.kill(os.getppid(), signal.SIGINT)\n    time.sleep(0.5)\ntime.sleep(900)"
     assert launch(2, command(deaf)) == 130
 
 
@@ -107,6 +109,12 @@ def test_several_processes_are_those_that_a_launcher_counts(monkeypatch):
     assert launched() is None, "somebody's variable of that name is no launcher"
     monkeypatch.setenv("WORLD_SIZE", "4")
     assert launched() == 4
+    monkeypatch.setenv("WORLD_SIZE", "")
+    assert launched() is None
+    monkeypatch.setenv("WORLD_SIZE", "two")
+    with pytest.raises(ConfigError, match="WORLD_SIZE is 'two' in the environment, which is no number of processes"):
+        launched()
+    monkeypatch.setenv("WORLD_SIZE", "4")
     monkeypatch.delenv("RANK")
     with pytest.raises(ConfigError, match="WORLD_SIZE is 4 in the environment, but RANK is not set"):
         launched()
