@@ -137,7 +137,7 @@ def first_to_say(store: PrefixStore) -> bool:
 
 def answer(ask: Callable[[], Any], patience: float) -> Any:
     """What a store or a disk says. Raises RuntimeError where it is gone, also after so many seconds: that of a process that is stopped, or
-    of a machine that is off, never answers, and waiting for it has no end. Seconds in which this process was itself stopped count not."""
+    of a machine that is off, never answers, and waiting for it has no end. Seconds in which this process was stopped do not count."""
     answers: Queue[tuple[Any, Exception | None]] = Queue()
 
     def listen() -> None:
