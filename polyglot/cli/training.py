@@ -64,7 +64,7 @@ def train(
             settings = load_config(config, overrides or (), besides=_missing_here)
             run = Run.create(settings) if processes.main else Run.of(settings)
         trainer = _train(run, processes, resume=resume, reconfigured=bool(overrides))
-    _say_what_comes_next(trainer)
+    _say_what_comes_next(trainer, number)
 
 
 def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
@@ -121,12 +121,13 @@ def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured
     return trainer
 
 
-def _say_what_comes_next(trainer: Trainer) -> None:
+def _say_what_comes_next(trainer: Trainer, number: int = 1) -> None:
     run = trainer.run
     logger.info(
         f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training"
     )
     if trainer.interrupted and trainer.progress.step < run.config.training.steps:
-        logger.info(f"interrupted; continue with: polyglot train {run.path} --resume")
+        several = f" --processes {number}" if number > 1 else ""
+        logger.info(f"interrupted; continue with: polyglot train {run.path} --resume{several}")
         raise typer.Exit(128 + trainer.interrupted)  # as shells say it, so that what should follow a trained model does not
     logger.info(f"next: polyglot evaluate {run.path}")

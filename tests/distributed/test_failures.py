@@ -92,7 +92,7 @@ def test_killed_and_interrupted_it_goes_on_to_the_same_parameters(tmp_path):
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 130 and output == "" and "Traceback" not in errors, errors
-    assert " ".join(errors.split()).count(f"polyglot train {path} --resume") == 1
+    assert " ".join(errors.split()).count(f"polyglot train {path} --resume --processes 2") == 1
     check_same(alone(tmp_path, 2, steps=last_step(path)), Run.open(path))
 
 
