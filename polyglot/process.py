@@ -1,4 +1,4 @@
-"""How the process handles its memory, its end, and what libraries say aside."""
+"""How the process handles its memory and its threads, and what libraries say aside."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ import ctypes
 import gc
 import os
 import platform
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 
 MMAP_MAX, TRIM_THRESHOLD = -4, -1  # mallopt(3)
 NEVER = 2**31 - 1
-LOOK_AGAIN = 0.05  # seconds
-TIMERS = hasattr(signal, "setitimer")
 SHAPE_CACHES = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")  # PyTorch's, and oneDNN's own
 SHAPES = 128
 
@@ -71,64 +65,3 @@ def hand_over_soon() -> None:
     pieces beside it: writing sentence embeddings took a twentieth longer.
     """
     sys.setswitchinterval(0.001)
-
-
-def interrupt_between_imports() -> None:
-    """Let Ctrl-C wait for the end of an import, which takes a second at most.
-
-    In the middle of one, NumPy takes it for a failure of its own and tries again, which ends in its traceback, or nobody hears it.
-    A system without timers interrupts where it stands.
-    """
-    signal.signal(signal.SIGINT, _interrupt)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    place = frame if TIMERS else None
-    while place is not None:
-        if place.f_code.co_filename.startswith("<frozen importlib"):
-            signal.signal(signal.SIGALRM, lambda _, later: _interrupt(number, later))
-            signal.setitimer(signal.ITIMER_REAL, LOOK_AGAIN)
-            return
-        place = place.f_back
-    raise KeyboardInterrupt(number)
-
-
-@contextmanager
-def polite_end_interrupts() -> Iterator[None]:
-    """Let a polite end (SIGTERM) be what Ctrl-C is, so that what was begun is put away; a second one does not disturb that."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        _interrupt(number, frame)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def interrupted_at_once() -> Iterator[None]:
-    """Let Ctrl-C and a polite end do what the system does with them: for waiting in C++, which hears of nothing else, and before anything
-    has begun. What is not heard, as in the background, stays so."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        for number, handler in before.items():
-            if handler is not signal.SIG_IGN:
-                signal.signal(number, signal.SIG_DFL)
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def status_of(interruption: KeyboardInterrupt) -> int:
-    """The exit status, as shells say it: 130, or 143 after a polite end."""
-    return 128 + next(iter(interruption.args), signal.SIGINT)
-
-
-def nothing_left_to_interrupt() -> None:
-    """Forget a Ctrl-C that still waits: the work is done."""
-    if TIMERS:
-        signal.setitimer(signal.ITIMER_REAL, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -18,6 +19,7 @@ remember_few_shapes()
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background nobody means Ctrl-C to be heard, here or by a test's process
 torch.set_num_threads(1)  # tensors here are too small to share
 # No test survives a power cut, and ten files of every checkpoint wait for the disk; that they do is tested.
 os.fsync = lambda descriptor: None

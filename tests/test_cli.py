@@ -265,6 +265,9 @@ def test_processes_that_a_launcher_has_started_are_as_many_as_the_command_says(f
     said = polyglot.refuses("train", "mine.yaml", "run=other", "--processes", "2")
     assert "--processes 2, but a launcher has started 1 (WORLD_SIZE in the environment); leave the option out" in said
     assert polyglot("train", "mine.yaml", "run=other", "training.steps=1", "--processes", "1").status == 0
+    for name, value in {"WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert "--processes 1, but a launcher has started 4" in polyglot.refuses("train", "mine.yaml", "run=other", "--processes", "1")
 
 
 def test_a_polite_end_before_the_first_step_leaves_nothing_behind(folder, polyglot, monkeypatch):
@@ -1261,7 +1264,9 @@ def test_a_mistake_ends_with_status_2_and_no_traceback(folder):
     assert said.decode() == f"error: mine.yaml: 1 problem\n  {sentence}\n"
 
 
-@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["control-c", "kill"])
+@pytest.mark.parametrize(
+    ("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["control-c", "kill", "terminal"]
+)
 def test_a_stop_leaves_a_checkpoint_from_which_training_goes_on(sent, status, folder, polyglot):
     """With the exit status of shells, so that nothing that should follow a trained model does."""
     log = Path("other/log.jsonl")

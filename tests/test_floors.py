@@ -24,6 +24,7 @@ FLOORS = [
         "version",
         "console",
         "process",
+        "interruption",
         "sharing",
         "checkpoint_names",
         "synced",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
 
-from polyglot.process import SHAPE_CACHES, interrupted_at_once, libraries_only_say_errors, polite_end_interrupts, status_of
+from polyglot.process import SHAPE_CACHES, libraries_only_say_errors
 
 SAY = """
 from polyglot.process import collect_rarely, keep_freed_memory
@@ -59,18 +58,3 @@ def test_warnings_of_libraries_unless_told_otherwise(given, monkeypatch):
         monkeypatch.delenv("TORCH_CPP_LOG_LEVEL")
     libraries_only_say_errors()
     assert os.environ["TORCH_CPP_LOG_LEVEL"] == (given or "ERROR")
-
-
-def test_a_polite_end_is_an_interruption_with_a_status_of_its_own():
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt) as end, polite_end_interrupts():
-        signal.raise_signal(signal.SIGTERM)
-    assert status_of(end.value) == 143 and status_of(KeyboardInterrupt()) == 130
-    assert signal.getsignal(signal.SIGTERM) == before
-
-
-def test_an_interruption_at_once_asks_nobody_in_this_process():
-    before = signal.getsignal(signal.SIGINT)
-    with interrupted_at_once():
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
-    assert signal.getsignal(signal.SIGINT) == before

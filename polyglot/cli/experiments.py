@@ -22,6 +22,7 @@ from polyglot.cli import completion
 from polyglot.cli.program import app, logger, screen
 from polyglot.console import aside
 from polyglot.errors import TrainingError
+from polyglot.interruption import ENDS, handled, heard
 
 if TYPE_CHECKING:
     from polyglot.evaluate.experiments import Experiment
@@ -130,11 +131,8 @@ class Trainings:
                 process.send_signal(sent)
             raise KeyboardInterrupt
 
-        before = signal.signal(signal.SIGTERM, pass_on)
-        try:
+        with handled([number for number in heard() if number != signal.SIGINT], pass_on):
             yield self
-        finally:
-            signal.signal(signal.SIGTERM, before)
 
     def train(self, member: Member, arguments: Sequence[str]) -> None:
         """Raises TrainingError when a run was not completed, and KeyboardInterrupt when it was interrupted."""
@@ -164,7 +162,7 @@ class Trainings:
                 raise
             finally:
                 self.processes.discard(process)
-        if status in (130, 143, -signal.SIGTERM, -signal.SIGINT):  # it was stopped, and has said so
+        if status in {outcome for number in ENDS for outcome in (128 + number, -number)}:  # it was stopped, and has said so
             raise KeyboardInterrupt
         if status != 0:
             raise TrainingError(f"polyglot train {shlex.join(arguments)}: ended with status {status}; what was wrong is said {where}")

@@ -18,14 +18,13 @@ from typer.core import TyperGroup
 from polyglot.cli import completion
 from polyglot.console import LogLines, aside
 from polyglot.errors import ConfigError, PolyglotError
+from polyglot.interruption import nothing_left_to_interrupt, status_of
 from polyglot.process import (
     collect_rarely,
     hand_over_soon,
     keep_freed_memory,
     libraries_only_say_errors,
-    nothing_left_to_interrupt,
     remember_few_shapes,
-    status_of,
 )
 from polyglot.version import VERSION
 

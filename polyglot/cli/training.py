@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from polyglot.cli import completion
 from polyglot.cli.program import Overrides, app, logger, screen
 from polyglot.errors import ConfigError
-from polyglot.process import polite_end_interrupts
+from polyglot.interruption import polite_end_interrupts
 
 if TYPE_CHECKING:
     from polyglot.config import Config
@@ -36,12 +36,18 @@ def train(
     overrides: Overrides = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run exactly where its last checkpoint was written.")] = False,
-    number: Annotated[int, typer.Option("--processes", min=1, help="Train with so many processes here, one for each device.")] = 1,
+    number: Annotated[
+        Optional[int], typer.Option("--processes", min=1, help="Train with so many processes here, one for each device.")
+    ] = None,
 ) -> None:
     """Train a set of language pairs."""
     from polyglot.distributed.launch import launch, launched
 
-    if number > 1 and not dry_run and launched() is None:
+    several = launched()
+    if number is not None and several not in (None, number):
+        found = f"--processes {number}, but a launcher has started {several} (WORLD_SIZE in the environment)"
+        raise ConfigError(f"{found}; leave the option out, or make both the same")
+    if (number or 1) > 1 and not dry_run and several is None:
         if status := launch(number, [sys.executable, "-m", "polyglot", *sys.argv[1:]]):
             raise typer.Exit(status)
         return
@@ -50,14 +56,11 @@ def train(
 
     if dry_run:
         run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or (), besides=_missing_here))
-        show_plan(run, resume=resume, processes=number)
+        show_plan(run, resume=resume, processes=number or several or 1)
         return
     from polyglot.distributed.processes import Processes
 
     with polite_end_interrupts(), Processes.together() as processes:
-        if number not in (1, processes.number):
-            found = f"--processes {number}, but a launcher has started {processes.number} (WORLD_SIZE in the environment)"
-            raise ConfigError(f"{found}; leave the option out, or make both the same")
         if resume:
             run = Run.reconfigure(config, overrides or ())
         else:
@@ -121,13 +124,13 @@ def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured
     return trainer
 
 
-def _say_what_comes_next(trainer: Trainer, number: int = 1) -> None:
+def _say_what_comes_next(trainer: Trainer, number: int | None = None) -> None:
     run = trainer.run
     logger.info(
         f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training"
     )
     if trainer.interrupted and trainer.progress.step < run.config.training.steps:
-        several = f" --processes {number}" if number > 1 else ""
+        several = f" --processes {number}" if (number or 1) > 1 else ""
         logger.info(f"interrupted; continue with: polyglot train {run.path} --resume{several}")
         raise typer.Exit(128 + trainer.interrupted)  # as shells say it, so that what should follow a trained model does not
     logger.info(f"next: polyglot evaluate {run.path}")

@@ -89,6 +89,13 @@ class StreamedDataset:
         found = f"of the first {self.sample.seen:,}{left_out(self.sample.dropped) or ', none left out'}"
         return f"streamed from {files} file{'s' if files > 1 else ''}, {size}; {found}"
 
+    def read_by_all(self, readers: int) -> Iterator[str]:
+        """For the log: the corpora whose files are too few to be dealt out to so many processes."""
+        for text in self.texts:
+            if (parts := len(text.shards)) < readers:
+                few = f"{text.name} has {parts} part{'s' if parts > 1 else ''} for {readers} processes"
+                yield f"{few}: each reads everything and takes one line of every {readers}"
+
     @cached_property
     def sample(self) -> Pool:
         """The first sentence pairs. Raises DataError when the filters leave none of them."""
@@ -175,12 +182,6 @@ class StreamedBatches:
         self.name = dataset.task.name
         given = {"seed": f"{seed}/{self.name}", "reader": reader, "readers": readers}
         self._readings = {key: Reading(text, **given, key=key) for key, text in dataset.keys.items()}
-        for text in dataset.texts:
-            if len(text.shards) < readers:
-                logger.info(
-                    f"task {self.name}: {text.name} has {len(text.shards)} part{'s' if len(text.shards) > 1 else ''} for {readers} processes: "
-                    f"each reads everything and takes one line of every {readers}"
-                )
         self._begin(0, seen=0, dropped={})
 
     @property

@@ -18,9 +18,10 @@ from torch import Tensor
 from torch.distributed import ProcessGroup
 
 from polyglot.distributed.launch import launched
-from polyglot.distributed.watch import SHORT_PATIENCE, Watch, answer, first_to_say, store
+from polyglot.distributed.store import SHORT_PATIENCE, answer, first_to_say, store
+from polyglot.distributed.watch import Watch
 from polyglot.errors import ConfigError, PolyglotError, TrainingError
-from polyglot.process import interrupted_at_once, status_of
+from polyglot.interruption import interrupted_at_once, status_of
 
 if TYPE_CHECKING:
     from accelerate import PartialState
@@ -170,7 +171,7 @@ class Processes:
         self.watch.stop()
         interrupted = isinstance(error, KeyboardInterrupt)
         if isinstance(error, Lost):
-            quiet = not first_to_say(self.store)
+            quiet = self.watch.silent or not first_to_say(self.store)
         else:
             quiet = interrupted and not self.main
             what = f"has failed: {error if isinstance(error, PolyglotError) else f'{type(error).__name__} {error}'}"

@@ -7,34 +7,17 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
-from queue import Empty, Queue
-from typing import Any
-
-from torch.distributed import PrefixStore, TCPStore
 
 from polyglot.console import aside
+from polyglot.distributed.store import PATIENCE, SHORT_PATIENCE, answer, first_to_say, store
 from polyglot.errors import TrainingError
 
 BEAT = 2.0
 """Seconds between two signs of life."""
-PATIENCE = 30.0
-"""Seconds without one after which a process counts as lost."""
-SHORT_PATIENCE = 6.0
-"""The same when a connection has broken, so that somebody must be; and for an answer of the store by then."""
 GRACE = 5.0
 """Seconds that the main thread has for ending by itself."""
-SLICE = 0.5
-"""Seconds that are waited for an answer without a look whether this process was stopped meanwhile."""
 GONE = "is gone: it was killed or stopped, or its machine is off"
-
-
-def store() -> PrefixStore:
-    """The key-value store beside the process group, with a connection of its own: another thread's waiting does not hold it up."""
-    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    connection = TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=PATIENCE))
-    return PrefixStore(f"polyglot/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", connection)
 
 
 class Watch(threading.Thread):
@@ -53,6 +36,8 @@ class Watch(threading.Thread):
         """What the main thread waits for, as the sentence says it."""
         self.kept: Callable[[], str] = str
         """What is there to go on from."""
+        self.silent = False
+        """Whether the first process finds out the same by itself, and says it."""
         self._stopped, self._found = threading.Event(), threading.Event()
         self._launcher = os.environ.get("POLYGLOT_LAUNCHED")
 
@@ -69,6 +54,7 @@ class Watch(threading.Thread):
                 self._fail(0, GONE)
             if self._launcher not in (None, str(os.getppid())):
                 self._fail(self.index, "is alone: the program that started the processes is gone")
+                self.silent = self.index > 0
             if self.failure:
                 return self._end()
 
@@ -120,39 +106,8 @@ class Watch(threading.Thread):
         if not self._stopped.wait(GRACE):
             try:
                 sentence = self.sentence()
-                if first_to_say(self.store):
+                if not self.silent and first_to_say(self.store):
                     aside.show_cursor()
                     aside.print(f"error: {sentence}", markup=False, highlight=False, soft_wrap=True)
             finally:
                 os._exit(2)
-
-
-def first_to_say(store: PrefixStore) -> bool:
-    """Whether nobody has said yet that a process is gone; where that cannot be asked, everybody says it."""
-    try:
-        return answer(partial(store.add, "said", 1), SHORT_PATIENCE) == 1
-    except RuntimeError:
-        return True
-
-
-def answer(ask: Callable[[], Any], patience: float) -> Any:
-    """What a store or a disk says. Raises RuntimeError where it is gone, also after so many seconds: that of a process that is stopped, or
-    of a machine that is off, never answers, and waiting for it has no end. Seconds in which this process was stopped do not count."""
-    answers: Queue[tuple[Any, Exception | None]] = Queue()
-
-    def listen() -> None:
-        try:
-            answers.put((ask(), None))
-        except Exception as error:
-            answers.put((None, error))
-
-    threading.Thread(target=listen, daemon=True).start()
-    for _ in range(round(patience / SLICE)):
-        try:
-            found, error = answers.get(timeout=SLICE)
-        except Empty:
-            continue
-        if error:
-            raise RuntimeError(str(error)) from error
-        return found
-    raise RuntimeError("no answer")

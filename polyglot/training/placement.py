@@ -114,9 +114,22 @@ class Partitioned(Placement):
 
 
 def assign(schedule: Schedule, tasks: Sequence[Task], processes: int) -> list[list[Task]]:
-    """The tasks of each process: those of one language stay together, the language that fewer tasks have; then the largest load first.
+    """The tasks of each process: of the groups that stay together those of the largest load first.
 
     Raises ConfigError for more processes than such groups.
+    """
+    loads, assigned = [0.0] * processes, [set[Task]() for _ in range(processes)]
+    for own in sorted(groups_of(tasks, processes), key=lambda own: -sum(map(schedule.share, own))):
+        least = loads.index(min(loads))
+        loads[least] += sum(map(schedule.share, own))
+        assigned[least].update(own)
+    return [[task for task in tasks if task in own] for own in assigned]
+
+
+def groups_of(tasks: Sequence[Task], processes: int) -> list[list[Task]]:
+    """The tasks that stay together: those of a language, of a task's two the one that fewer tasks have.
+
+    Raises ConfigError for more processes than groups.
     """
     often = Counter(language for task in tasks for language in {task.source, task.target})
     groups: defaultdict[str, list[Task]] = defaultdict(list)
@@ -127,15 +140,19 @@ def assign(schedule: Schedule, tasks: Sequence[Task], processes: int) -> list[li
             f"parallel.placement: 'partitioned' over {processes} processes, but those tasks that stay together, by the language that fewer "
             f"tasks have, are {len(groups)} groups ({few(sorted(groups))}); start {len(groups)} processes at most, or use 'replicated'"
         )
-    loads, assigned = [0.0] * processes, [set[Task]() for _ in range(processes)]
-    for own in sorted(groups.values(), key=lambda own: -sum(map(schedule.share, own))):
-        least = loads.index(min(loads))
-        loads[least] += sum(map(schedule.share, own))
-        assigned[least].update(own)
-    return [[task for task in tasks if task in own] for own in assigned]
+    return list(groups.values())
+
+
+def check_processes(config: Config, processes: int) -> None:
+    """Raises ConfigError where the tasks cannot be divided over so many: before any text is read."""
+    if _is_partitioned(config, processes):
+        groups_of(config.tasks, processes)
 
 
 def place(schedule: Schedule, config: Config, processes: int) -> Placement:
     """As the configuration says; one process alone has everything."""
-    partitioned = config.parallel.placement == "partitioned" and processes > 1
-    return (Partitioned if partitioned else Replicated)(schedule, config, processes)
+    return (Partitioned if _is_partitioned(config, processes) else Replicated)(schedule, config, processes)
+
+
+def _is_partitioned(config: Config, processes: int) -> bool:
+    return config.parallel.placement == "partitioned" and processes > 1

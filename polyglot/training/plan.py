@@ -19,7 +19,7 @@ from polyglot.run import Run
 from polyglot.task import LanguagePair, match_pairs
 from polyglot.training.initial import Initial, freeze
 from polyglot.training.memory import MEBIBYTE, PROGRAM, count, in_words, more_than_there_is, of_activations, of_parameters
-from polyglot.training.placement import Placement, place
+from polyglot.training.placement import Placement, check_processes, place
 from polyglot.training.requirements import checked_text, directions
 from polyglot.training.start import build_datasets, build_model, build_schedule, initial_vocabularies, learn_symbols, sizes_of
 
@@ -106,6 +106,7 @@ def plan(config: Config, processes: int = 1, *, begun: Run | None = None) -> Pla
 
     processes: that shall train. begun: the run that shall go on with it, whose vocabularies and components are there.
     """
+    check_processes(config, processes)
     corpora = checked_text(config, begun=begun is not None)
     _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":

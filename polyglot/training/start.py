@@ -29,7 +29,7 @@ from polyglot.text.symbols import Symbolizer
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.initial import Initial, freeze
 from polyglot.training.memory import count, more_than_there_is, of_parameters
-from polyglot.training.placement import place
+from polyglot.training.placement import check_processes, place
 from polyglot.training.requirements import checked_text
 from polyglot.training.trainer import Trainer
 from polyglot.validation import Validation
@@ -163,6 +163,7 @@ def build_trainer(
     validator: makes of a model the function that looks at held-out text, or None.
     """
     config = run.config
+    check_processes(config, processes.number)
     torch.manual_seed(config.seed)
     begun = bool(checkpoints.steps(run.checkpoints))
     corpora = checked_text(config, begun=begun)
@@ -192,6 +193,9 @@ def build_trainer(
     tasks = placement.tasks(processes.index)
     for name, dataset in datasets.items() if processes.main else ():
         logger.info(f"task {name}: {dataset.in_words()}")
+    streams = [dataset for dataset in datasets.values() if isinstance(dataset, StreamedDataset)]
+    for words in dict.fromkeys(words for dataset in streams for words in dataset.read_by_all(len(placement.readers(dataset.task)))):
+        logger.info(words)
     if not placement.everywhere:
         least, most = (f"{one:.2f}" for one in placement.departure())
         if least != most:

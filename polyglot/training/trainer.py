@@ -10,7 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -24,12 +24,14 @@ from polyglot.data.batching import BatchStream
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
 from polyglot.errors import DataError, TrainingError
+from polyglot.interruption import handled, heard
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.model import TranslationModel
 from polyglot.optim import LearningRate
 from polyglot.run import Run
 from polyglot.sharing import components_of
-from polyglot.training.continuing import DIVISION, state_of, what_changed
+from polyglot.training.changes import Division, what_changed
+from polyglot.training.continuing import state_of
 from polyglot.training.gradients import count_by_component, to_means
 from polyglot.training.log import Log
 from polyglot.training.parallel import Alone, Exchange
@@ -161,8 +163,7 @@ class Trainer:
                 "data": {name: fingerprint for name, (_, fingerprint) in texts.items()},
                 "batching": self.run.config.batching.model_dump(mode="json"),
                 "optimizer": self.run.config.optimizer.type,
-                "processes": self.processes.number,
-                "parallel": {key: getattr(self.run.config.parallel, key) for key in DIVISION},
+                "division": asdict(Division.of(self.run.config, self.processes.number)),
                 "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(),
             },
             configuration=self.run.built_from,
@@ -379,9 +380,5 @@ class Trainer:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
+        with handled(heard(), stop):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)

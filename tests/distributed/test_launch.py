@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
 import pytest
 
 from polyglot.distributed import launch as launching
-from polyglot.distributed import processes, watch
+from polyglot.distributed import processes, store, watch
 from polyglot.distributed.launch import launch, launched
 from polyglot.errors import ConfigError
 
@@ -65,8 +66,8 @@ def test_what_does_not_end_by_itself_is_ended(end, limit, status, monkeypatch):
 
 def test_whatever_happens_all_have_ended_within_a_minute():
     """One that hangs: the others miss it, say so or are ended, leave, and then it is killed. One that was killed: they miss it first."""
-    missed = watch.PATIENCE + 2 * watch.BEAT
-    leaves = max(watch.GRACE + watch.SHORT_PATIENCE, 2 * watch.SHORT_PATIENCE, processes.LINGER)
+    missed = store.PATIENCE + 2 * watch.BEAT
+    leaves = max(watch.GRACE + store.SHORT_PATIENCE, 2 * store.SHORT_PATIENCE, processes.LINGER)
     assert missed + leaves + launching.GRACE < 60
     assert watch.BEAT + processes.LINGER < launching.GRACE, "who waits for the others to leave has said why"
     assert missed + watch.GRACE < launching.UNTOLD < 60
@@ -81,7 +82,7 @@ def test_an_interruption_comes_to_each_and_the_handlers_come_back():
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-@pytest.mark.parametrize(("sent", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize(("sent", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_processes_that_have_nothing_to_put_away_end_at_once_and_one_word_says_so(sent, status, capfd):
     """Python's own answer to Ctrl-C would be two tracebacks."""
     waits = "import os, signal, time\n"
@@ -108,6 +109,8 @@ def test_several_processes_are_those_that_a_launcher_counts(monkeypatch):
     monkeypatch.setenv("RANK", "0")
     assert launched() is None, "somebody's variable of that name is no launcher"
     monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("MASTER_ADDR", "first")
+    monkeypatch.setenv("MASTER_PORT", "29500")
     assert launched() == 4
     monkeypatch.setenv("WORLD_SIZE", "")
     assert launched() is None
@@ -115,6 +118,46 @@ def test_several_processes_are_those_that_a_launcher_counts(monkeypatch):
     with pytest.raises(ConfigError, match="WORLD_SIZE is 'two' in the environment, which is no number of processes"):
         launched()
     monkeypatch.setenv("WORLD_SIZE", "4")
+    for rank in ("4", "-1", "first"):
+        monkeypatch.setenv("RANK", rank)
+        with pytest.raises(ConfigError, match=f"WORLD_SIZE is 4 in the environment, but RANK is '{rank}', and has to be a number below that"):
+            launched()
     monkeypatch.delenv("RANK")
     with pytest.raises(ConfigError, match="WORLD_SIZE is 4 in the environment, but RANK is not set"):
         launched()
+    monkeypatch.delenv("MASTER_ADDR")
+    with pytest.raises(ConfigError, match="but RANK and MASTER_ADDR are not set; a launcher sets these variables: unset them, or use one"):
+        launched()
+
+
+def test_ctrl_z_halts_all_until_they_go_on(tmp_path):
+    """They count until they find a file; somebody lets the launcher go on."""
+    counting = "import os, sys, time\nwhile not os.path.exists(sys.argv[1] + 'enough'):\n    time.sleep(0.02)\n"
+    counting += "    open(sys.argv[1] + os.environ['RANK'], 'a').write('.')"
+    code = "import sys\nfrom polyglot.distributed.launch import launch\nsys.exit(launch(2, [sys.executable, '-c', *sys.argv[1:]]))"
+    launcher = subprocess.Popen(command(code, counting, f"{tmp_path}/"))
+
+    def counted():
+        return [len((tmp_path / str(rank)).read_text()) if (tmp_path / str(rank)).exists() else 0 for rank in range(2)]
+
+    def wait_until_both_count(before):
+        deadline = time.monotonic() + 60
+        while any(now <= then for now, then in zip(counted(), before)):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    try:
+        wait_until_both_count([0, 0])
+        launcher.send_signal(signal.SIGTSTP)
+        os.waitid(os.P_PID, launcher.pid, os.WSTOPPED | os.WNOWAIT)
+        time.sleep(0.1)
+        halted = counted()
+        time.sleep(0.5)
+        assert counted() == halted
+        launcher.send_signal(signal.SIGCONT)
+        wait_until_both_count(halted)
+        (tmp_path / "enough").touch()
+        assert launcher.wait(60) == 0
+    finally:
+        (tmp_path / "enough").touch()
+        launcher.kill()

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from polyglot.distributed import processes as together
+from polyglot.distributed import store as stores
 from polyglot.distributed import watch as watching
 from polyglot.distributed.processes import Lost, Processes
 from polyglot.distributed.watch import Watch
@@ -30,6 +31,8 @@ class Store(dict):
 
 
 class Stopped:
+    silent = False
+
     def stop(self):
         pass
 
@@ -44,6 +47,16 @@ def two(monkeypatch):
         process.index, process.number, process.store, process.watch = index, 2, shared, Stopped()
         both.append(process)
     return both
+
+
+def hurry(monkeypatch):
+    """Let everything that is waited for take no time."""
+    for room, names in {watching: ("PATIENCE", "SHORT_PATIENCE"), stores: ("SHORT_PATIENCE",)}.items():
+        for name in names:
+            monkeypatch.setattr(room, name, 0.1)
+    monkeypatch.setattr(watching, "BEAT", 0.02)
+    monkeypatch.setattr(watching, "GRACE", 0)
+    monkeypatch.setattr(stores, "SLICE", 0.01)
 
 
 def says(process, error):
@@ -89,8 +102,7 @@ class Silent(Store):
 
 def test_a_first_process_that_is_stopped_is_missed_and_nobody_waits_for_its_store(two, monkeypatch, capfd):
     monkeypatch.setattr(watching, "store", Silent)
-    for name, seconds in {"BEAT": 0.02, "PATIENCE": 0.1, "SHORT_PATIENCE": 0.1, "SLICE": 0.01, "GRACE": 0}.items():
-        monkeypatch.setattr(watching, name, seconds)
+    hurry(monkeypatch)
     ended = threading.Event()
     monkeypatch.setattr(watching.os, "_exit", lambda status: ended.set())
     watch = Watch(1, 2)
@@ -112,8 +124,7 @@ def test_a_disk_that_is_gone_keeps_nobody_from_ending(blocks, monkeypatch, capfd
         raise OSError("stale file handle")
 
     monkeypatch.setattr(watching, "store", Store)
-    for name, seconds in {"BEAT": 0.01, "SHORT_PATIENCE": 0.1, "SLICE": 0.01, "GRACE": 0}.items():
-        monkeypatch.setattr(watching, name, seconds)
+    hurry(monkeypatch)
     ended = threading.Event()
     monkeypatch.setattr(watching.os, "_exit", lambda status: ended.set())
     watch = Watch(1, 2)
@@ -140,3 +151,19 @@ def test_processes_whose_launcher_was_gone_before_they_looked_are_alone(launcher
     found = watch._found.wait(60 if alone else 0)
     watch.stop()
     assert found == alone and (watch.failure or "").startswith("process 0 is alone: the program" if alone else "")
+
+
+def test_all_who_lose_their_launcher_find_that_out_and_the_first_says_it(two, monkeypatch, capfd):
+    monkeypatch.setattr(watching, "store", Store)
+    hurry(monkeypatch)
+    monkeypatch.setenv("POLYGLOT_LAUNCHED", "0")
+    for index in range(2):
+        ended = threading.Event()
+        monkeypatch.setattr(watching.os, "_exit", lambda status: ended.set())
+        watch = Watch(index, 2)
+        watch.start()
+        assert ended.wait(60)
+        said = "error: process 0 is alone: the program that started the processes is gone\n"
+        assert capfd.readouterr().err == ("" if index else said)
+    two[1].watch.silent = True
+    assert says(two[1], Lost("process 1 is alone")) == 2

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import torch
 from polyglot import checkpoint as checkpoints
 from polyglot.errors import CheckpointError, TrainingError
 from polyglot.inference import Translator
+from polyglot.interruption import ENDS, handled
 from polyglot.run import Run
 from polyglot.training.progress import Progress
 from polyglot.validation import Validation
@@ -368,16 +371,25 @@ def test_a_full_disk_ends_training_and_keeps_the_last_good_checkpoint(tmp_path, 
 # Ctrl-C ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", ENDS)
 def test_a_signal_finishes_the_step_and_leaves_a_checkpoint(number, tmp_path):
     run = tiny_run(tmp_path, training={"steps": 50})
     trainer = trainer_of(run)
-    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    handlers = [signal.getsignal(each) for each in ENDS]
     at_step(trainer, 4, lambda: signal.raise_signal(number))
     trainer.train()
     assert trainer.interrupted and trainer.progress.step == 4
     assert checkpoints.steps(run.checkpoints) == [4]
-    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
+    assert [signal.getsignal(each) for each in ENDS] == handlers
+
+
+def test_a_signal_that_is_not_meant_stays_unheard(tmp_path):
+    """As the end of the terminal is for `nohup polyglot train`."""
+    trainer = trainer_of(tiny_run(tmp_path, training={"steps": 6}))
+    at_step(trainer, 4, lambda: signal.raise_signal(signal.SIGHUP))
+    with handled([signal.SIGHUP], signal.SIG_IGN):
+        trainer.train()
+    assert not trainer.interrupted and trainer.progress.step == 6
 
 
 def test_a_second_one_does_not_wait(tmp_path):
@@ -388,6 +400,29 @@ def test_a_second_one_does_not_wait(tmp_path):
         trainer.train()
     assert checkpoints.steps(run.checkpoints) == [2]
     assert train(Run.open(run.path), stop_after=5).progress.step == 5
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_training_whose_terminal_is_closed_leaves_a_checkpoint(processes, tmp_path):
+    """Nobody can read its lines any more, and it writes some on every step."""
+    config = write_config(tmp_path, training={"steps": 1_000_000, "log_every": 1}, validation={"every": 10**6})
+    command, own = [sys.executable, "-m", "polyglot", "train", str(config)], tmp_path / "run"
+    terminal, side = pty.openpty()
+    more = [] if processes == 1 else ["--processes", "2"]
+    process = subprocess.Popen([*command, *more], stderr=side, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    os.close(side)
+    try:
+        deadline = time.monotonic() + 120
+        while not ((own / "log.jsonl").is_file() and (own / "log.jsonl").stat().st_size):
+            assert process.poll() is None and time.monotonic() < deadline
+            if select.select([terminal], [], [], 0.05)[0]:
+                os.read(terminal, 10_000)
+        os.close(terminal)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(60) == 129
+    finally:
+        process.kill()
+    assert len(checkpoints.steps(own / "checkpoints")) == 1
 
 
 def test_ctrl_c_of_the_program(tmp_path):

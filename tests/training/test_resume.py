@@ -17,7 +17,6 @@ from polyglot.errors import CheckpointError, ConfigError, DataError
 from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training import start
-from polyglot.training.continuing import what_changed
 from polyglot.validation import Validation
 from tests.runs import tiny_run, train, trainer_of
 
@@ -317,26 +316,6 @@ def test_streamed_text_that_is_batched_otherwise_from_now_on_is_said(tmp_path, c
     trainer_of(Run.reconfigure(run.path, ["batching.buffer=30"]))
     (warning,) = [record.message for record in caplog.records if "in memory" in record.message]
     assert re.search(r"step-00000003: the sentences of \S.* that are in memory together .* none is left out by that, and those that were trained on come again$", warning)
-
-
-def test_work_that_is_divided_otherwise_from_now_on_is_said(tmp_path):
-    run = tiny_run(tmp_path, parallel={"placement": "partitioned"})
-    given = {"streamed": ["de-en"], "begun": [], "changed": []}
-
-    def said(processes, **then):
-        return list(what_changed(run, {"processes": 2, **then}, processes, **given))
-
-    same = {"tasks": "mixed", "placement": "partitioned"}
-    assert said(2) == said(2, parallel=same) == []
-    (sentence,) = said(2, parallel={"tasks": "same", "placement": "replicated"})
-    assert sentence.startswith(
-        "was written with parallel.tasks same, parallel.placement replicated and goes on with parallel.tasks mixed, parallel.placement partitioned: "
-        "every text goes on where it was, but other tasks are drawn from here on; of streamed text"
-    )
-    assert said(2, parallel={**same, "tasks": "same"}) == [], "languages that are divided have their tasks by that"
-    assert said(1, parallel={**same, "tasks": "same"})[0].startswith("was written by 2 processes and goes on with one process: ")
-    train(run, stop_after=2)
-    assert checkpoints.choose(run.checkpoints, "last")[0].training_state()["parallel"] == same
 
 
 def test_text_that_changed_is_said(tmp_path, caplog):

@@ -1,0 +1,58 @@
+"""The key-value store that the processes have in common, asked without waiting forever."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from queue import Empty, Queue
+from typing import Any
+
+from torch.distributed import PrefixStore, TCPStore
+
+PATIENCE = 30.0
+"""Seconds without an answer, or a sign of life, after which a process counts as lost."""
+SHORT_PATIENCE = 6.0
+"""The same when a connection has broken, so that somebody must be; and for an answer of the store by then."""
+SLICE = 0.5
+"""Seconds that are waited for an answer without a look whether this process was stopped meanwhile."""
+
+
+def store() -> PrefixStore:
+    """The key-value store beside the process group, with a connection of its own: another thread's waiting does not hold it up."""
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    connection = TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=PATIENCE))
+    return PrefixStore(f"polyglot/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", connection)
+
+
+def first_to_say(store: PrefixStore) -> bool:
+    """Whether nobody has said yet that a process is gone; where that cannot be asked, everybody says it."""
+    try:
+        return answer(partial(store.add, "said", 1), SHORT_PATIENCE) == 1
+    except RuntimeError:
+        return True
+
+
+def answer(ask: Callable[[], Any], patience: float) -> Any:
+    """What a store or a disk says. Raises RuntimeError where it is gone, also after so many seconds: that of a process that is stopped, or
+    of a machine that is off, never answers, and waiting for it has no end. Seconds in which this process was stopped do not count."""
+    answers: Queue[tuple[Any, Exception | None]] = Queue()
+
+    def listen() -> None:
+        try:
+            answers.put((ask(), None))
+        except Exception as error:
+            answers.put((None, error))
+
+    threading.Thread(target=listen, daemon=True).start()
+    for _ in range(round(patience / SLICE)):
+        try:
+            found, error = answers.get(timeout=SLICE)
+        except Empty:
+            continue
+        if error:
+            raise RuntimeError(str(error)) from error
+        return found
+    raise RuntimeError("no answer")

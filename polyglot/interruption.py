@@ -1,0 +1,82 @@
+"""How the process hears that it is to end: Ctrl-C, a polite end (SIGTERM), a terminal that is gone (SIGHUP)."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+LOOK_AGAIN = 0.05  # seconds
+TIMERS = hasattr(signal, "setitimer")
+ENDS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
+
+def heard() -> list[signal.Signals]:
+    """The signals that ask for an end, without those that this process was started to ignore, as in the background or under `nohup`."""
+    return [number for number in ENDS if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def interrupt_between_imports() -> None:
+    """Let Ctrl-C wait for the end of an import, which takes a second at most.
+
+    In the middle of one, NumPy takes it for a failure of its own and tries again, which ends in its traceback, or nobody hears it.
+    A system without timers interrupts where it stands.
+    """
+    signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    place = frame if TIMERS else None
+    while place is not None:
+        if place.f_code.co_filename.startswith("<frozen importlib"):
+            signal.signal(signal.SIGALRM, lambda _, later: _interrupt(number, later))
+            signal.setitimer(signal.ITIMER_REAL, LOOK_AGAIN)
+            return
+        place = place.f_back
+    raise KeyboardInterrupt(number)
+
+
+@contextmanager
+def polite_end_interrupts() -> Iterator[None]:
+    """Let a polite end, also that of the terminal, be what Ctrl-C is, so that what was begun is put away; a second one does not disturb
+    that."""
+    polite = [number for number in heard() if number != signal.SIGINT]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for each in polite:
+            signal.signal(each, signal.SIG_IGN)
+        _interrupt(number, frame)
+
+    with handled(polite, end):
+        yield
+
+
+@contextmanager
+def interrupted_at_once() -> Iterator[None]:
+    """Let Ctrl-C and a polite end do what the system does with them: for waiting in C++, which hears of nothing else, and before anything
+    has begun. What is not heard, as in the background, stays so."""
+    with handled(heard(), signal.SIG_DFL):
+        yield
+
+
+@contextmanager
+def handled(numbers: Sequence[int], handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> Iterator[None]:
+    """Let signals be handled so; what handled them before comes back."""
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, each in before.items():
+            signal.signal(number, each)
+
+
+def status_of(interruption: KeyboardInterrupt) -> int:
+    """The exit status, as shells say it: 130, or 143 after a polite end, 129 when the terminal is gone."""
+    return 128 + next(iter(interruption.args), signal.SIGINT)
+
+
+def nothing_left_to_interrupt() -> None:
+    """Forget a Ctrl-C that still waits: the work is done."""
+    if TIMERS:
+        signal.setitimer(signal.ITIMER_REAL, 0)
