@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import re
@@ -12,9 +13,9 @@ from typing import Any
 import sacrebleu
 import torch
 
-from polyglot.errors import ConfigError, counted
+from polyglot.errors import ConfigError, counted, few
 from polyglot.evaluate.comet import Comet
-from polyglot.evaluate.conditions import Measure
+from polyglot.evaluate.conditions import CONDITIONS, Measure
 from polyglot.evaluate.heldout import HeldOut
 from polyglot.evaluate.matrix import Cell, Matrix, by_pair, cell_from_dict, cell_name, cell_to_dict
 from polyglot.evaluate.outputs import look_at
@@ -28,6 +29,8 @@ from polyglot.run import Run
 from polyglot.task import LanguagePair, kind_of
 from polyglot.together import EnsembleTranslator
 from polyglot.version import VERSION
+
+logger = logging.getLogger("polyglot")
 
 Progress = Callable[[str, int, int], None]
 """Told what is worked at, such as `into fr`, and how many sentences are translated, of how many."""
@@ -66,6 +69,11 @@ def evaluate(
             text.parallel(pair)
     reference = Reference.load(protocol.reference) if protocol.reference else None
     targets = list(dict.fromkeys(pair.target for pair in pairs))
+    if (small := _small(run, targets)) and not any(CONDITIONS[name].lowercase for name in protocol.conditions):
+        logger.warning(
+            f"the run writes {few(small)} without capitals, and every score counts them; "
+            "a protocol with `conditions: [lowercased]` says what its translations are worth"
+        )
     work = _Work(run, translator, protocol, text=text, store=Store(folder), targets=targets, progress=progress)
     wanted: list[Route] = [(pair, None) for pair in pairs]
     if protocol.pivot:
@@ -88,6 +96,11 @@ def evaluate(
         hypotheses=work.hypotheses,
         texts=work.texts,
     )
+
+
+def _small(run: Run, targets: Sequence[str]) -> list[str]:
+    """The languages that the run has learnt to write without capitals."""
+    return [target for target in targets if any(step.type == "lowercase" for step in run.config.text.of(target))]
 
 
 class _Work:

@@ -169,6 +169,18 @@ def test_capitals_count_unless_the_protocol_says_otherwise(run: Run, tmp_path: P
     assert score(lowercase=False) == 0 < score(lowercase=True)
 
 
+@pytest.mark.parametrize(
+    ("steps", "conditions", "said"),
+    [("lowercase", ["cased"], True), ("lowercase", ["cased", "tokenised"], False), ("unicode", ["cased"], False)],
+)
+def test_a_run_without_capitals_that_is_scored_with_them_alone_is_said(steps, conditions, said, tmp_path, caplog) -> None:
+    run = tiny_run(tmp_path, text={"languages": {"de": [steps]}})
+    for pairs in (["de-en"], ["en-de"]):
+        caplog.clear()
+        evaluate(run, tiny_translator(run), protocol(conditions=conditions, pairs=pairs))
+        assert ("the run writes de without capitals" in caplog.text) == (said and pairs == ["en-de"])
+
+
 def test_corpora_are_named_without_folders() -> None:
     assert in_words(PhrasebookCorpus.Config(split="test")) == "phrasebook test"
     assert in_words(TextCorpus.Config(path="/home/somebody/text.{language}.gz", weight=2.0)) == "text text.{language}.gz"
