@@ -186,6 +186,11 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
         ("systems: {a: {config: mine.yaml, beside: b}}", "systems.a.beside: no system named 'b'. Known: a"),
         ("systems: {a: {config: mine.yaml, separately: [ende]}}", "systems.a.separately: 'ende'"),
         ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {systems: {b: []}}}", "sizes.cpu.systems: no system to be trained named 'b'. Known: a"),
+        ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {only: [b]}}", "sizes.cpu.only: no system named 'b'. Known: a"),
+        (
+            "config: mine.yaml\nsystems: {a: {}, b: {beside: a}}\nsizes: {cpu: {only: [b]}}",
+            "sizes.cpu.only: 'b' is shown beside 'a', which it leaves out; name both or neither",
+        ),
         ("systems: {a: {}}\nsizes: {cpu: {config: mine.yaml}, full: {}}", "systems.a: either `config` or `run`"),
         ("systems: {a: {config: mine.yaml, run: runs/x}}", "systems.a: either `config` or `run`"),
         ("systems: {a: {run: runs/x}}", "systems.a.run: runs/x: no run directory"),
@@ -260,6 +265,7 @@ def test_a_size_lays_its_settings_below_a_systems_own_and_those_of_a_system_abov
         "sizes": {
             "cpu": {"set": ["a=1", "b=1"], "systems": {"one": ["b=3"]}, "seeds": [7]},
             "full": {"config": "multi30k/paper"},
+            "part": {"only": ["two"]},
         },
         "systems": {"one": {"set": ["b=2"]}, "two": {"config": "multi30k/small"}},
     }
@@ -268,7 +274,8 @@ def test_a_size_lays_its_settings_below_a_systems_own_and_those_of_a_system_abov
     assert (small.systems["one"].set, small.systems["one"].config, small.seeds) == (["a=1", "b=1", "b=2", "b=3"], "phrasebook", [7])
     assert (full.systems["one"].set, full.systems["one"].config, full.seeds) == (["b=2"], "multi30k/paper", [1, 2])
     assert full.systems["two"].config == "multi30k/small" and experiment.at() == small and not small.sizes
-    with pytest.raises(ConfigError, match="size: no size named 'ful'. Did you mean 'full'\\? Known: cpu, full"):
+    assert list(full.systems) == ["one", "two"] and list(experiment.at("part").systems) == ["two"]
+    with pytest.raises(ConfigError, match="size: no size named 'ful'. Did you mean 'full'\\? Known: cpu, full, part"):
         experiment.at("ful")
     with pytest.raises(ConfigError, match="size: found 'cpu', but this experiment has no `sizes`"):
         small.at("cpu")

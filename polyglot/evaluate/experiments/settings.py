@@ -75,6 +75,8 @@ class SizeConfig(ComponentConfig):
     """The configuration of every system that names none, in the place of the experiment's."""
     set: list[str] = []
     """Settings of every system, below its own."""
+    only: list[str] = []
+    """The systems that are carried out; by default all."""
     systems: dict[str, list[str]] = {}
     """Settings of single systems, above their own."""
     seeds: list[int] | None = Field(None, min_length=1)
@@ -139,6 +141,11 @@ class Experiment(ComponentConfig):
                 if system not in self.systems or self.systems[system].run:
                     trained = [each for each, settings in self.systems.items() if not settings.run]
                     raise ValueError(f"sizes.{name}.systems: {unknown_name('system to be trained', system, trained)}")
+            for system in size.only:
+                if system not in self.systems:
+                    raise ValueError(f"sizes.{name}.only: {unknown_name('system', system, self.systems)}")
+                if (other := self.systems[system].beside) and other not in size.only:
+                    raise ValueError(f"sizes.{name}.only: {system!r} is shown beside {other!r}, which it leaves out; name both or neither")
         return self
 
     @classmethod
@@ -170,6 +177,7 @@ class Experiment(ComponentConfig):
                 }
             )
             for name, system in self.systems.items()
+            if name in (size.only or self.systems)
         }
         return self.model_copy(update={"sizes": {}, "seeds": size.seeds or self.seeds, "systems": systems})
 
