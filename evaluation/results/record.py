@@ -78,7 +78,8 @@ class Result:
         return [f"`{self.command}`", f"[{self.stem}.md]({self.stem}.md)", days[-1] if days else "not recorded", "; ".join(machines)]
 
     def score(self, system: str, direction: str) -> str:
-        cell = self.values["systems"][system]["directions"].get(direction)
+        of_system = self.values["systems"].get(system)  # a size may leave systems out
+        cell = of_system and of_system["directions"].get(direction)
         return shown(cell["scores"][self.values["measure"]], zero_shot=cell["kind"] == "zero-shot") if cell else "–"
 
     def mean_of(self, system: str, kind: str) -> str:

@@ -58,6 +58,13 @@ def test_a_command_of_an_analysis_is_one(command):
         assert member in {each.name for each in members_of(Experiment.load(name).at(size), Path("x"))}
 
 
+def test_a_system_that_a_size_leaves_out_has_no_number(script):
+    result = script["Result"]("mine", "cpu")
+    spread = {"mean": 33.62, "deviation": None}
+    result.__dict__["values"] = {"measure": "bleu", "systems": {"one": {"directions": {"de-en": {"kind": "supervised", "scores": {"bleu": spread}}}}}}
+    assert (result.score("one", "de-en"), result.score("one", "en-de"), result.score("two", "de-en")) == ("33.62", "–", "–")
+
+
 def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_stays(script, tmp_path, monkeypatch):
     taken = script["take_over"]
     monkeypatch.setitem(taken.__globals__, "HERE", tmp_path / "evaluation" / "results")
