@@ -12,9 +12,9 @@ TIMERS = hasattr(signal, "setitimer")
 ENDS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
-def heard() -> list[signal.Signals]:
+def heard(numbers: Sequence[signal.Signals] = ENDS) -> list[signal.Signals]:
     """The signals that ask for an end, without those that this process was started to ignore, as in the background or under `nohup`."""
-    return [number for number in ENDS if signal.getsignal(number) is not signal.SIG_IGN]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def interrupt_between_imports() -> None:

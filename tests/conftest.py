@@ -19,7 +19,8 @@ remember_few_shapes()
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background nobody means Ctrl-C to be heard, here or by a test's process
+# Tests send Ctrl-C, to themselves and to programs that they start, and may be run where it is ignored, as in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)  # tensors here are too small to share
 # No test survives a power cut, and ten files of every checkpoint wait for the disk; that they do is tested.
 os.fsync = lambda descriptor: None

@@ -265,7 +265,7 @@ def test_processes_that_a_launcher_has_started_are_as_many_as_the_command_says(f
     said = polyglot.refuses("train", "mine.yaml", "run=other", "--processes", "2")
     assert "--processes 2, but a launcher has started 1 (WORLD_SIZE in the environment); leave the option out" in said
     assert polyglot("train", "mine.yaml", "run=other", "training.steps=1", "--processes", "1").status == 0
-    for name, value in {"WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
+    for name, value in {"WORLD_SIZE": "4", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
         monkeypatch.setenv(name, value)
     assert "--processes 1, but a launcher has started 4" in polyglot.refuses("train", "mine.yaml", "run=other", "--processes", "1")
 

@@ -34,7 +34,7 @@ LARGE = (
 )
 
 BATCHES = {"64 sentences": "batching.size=64", "4,096 tokens": "batching={by: tokens, size: 4096}"}
-"""Of one task: small ones, which say nothing of how long a step takes, and those that Transformers are trained with."""
+"""Of one task: the default, and what Transformers are usually trained with."""
 
 
 def main() -> None:
@@ -50,9 +50,10 @@ def main() -> None:
     parts = {"languages": languages, "placement": placement, "processes": processes, "estimate": estimate}
     file = options.work / "scaling.json"
     figures = json.loads(file.read_text()) if file.exists() else {}
-    figures |= {"machine": machine(), "repetitions": options.repetitions, "steps": options.steps}
     for name in options.only or parts:
+        conditions = {"machine": machine(), "repetitions": options.repetitions, "steps": options.steps}
         figures[name] = parts[name](options)
+        figures.setdefault("conditions", {})[name] = conditions
         print(json.dumps({name: figures[name]}, indent=1), flush=True)
         file.write_text(json.dumps(figures, indent=1))
     (options.work / "scaling.md").write_text(markdown(figures))
@@ -161,6 +162,8 @@ def estimate(options: argparse.Namespace) -> dict[str, float]:
         "parameters_of_the_largest_process": max(of_each),
         "parameters_of_a_task": trained,
         "parameters_exchanged": sum(counts.get(name, 0) for name in exchanged),
+        "states_of_a_position": 2 * layers["layers"] * layers["size"] + config.model.embedding.size,
+        "scores_of_a_position": 8000,
         "assumed_tokens_of_a_batch": 8192,
         "assumed_flops_of_a_device": 4e14 * 0.3,
         "assumed_bytes_per_second_of_a_machine": 25e9,
@@ -241,8 +244,11 @@ def write_text(folder: Path, count: int, *, lines: int = LINES) -> None:
 
 
 def markdown(figures: dict) -> str:
-    lines = ["# Many languages, several processes", "", f"- machine: {figures['machine']}", f"- repetitions: {figures['repetitions']}", ""]
-    lines += [line for name, part in PARTS.items() if name in figures for line in part(figures[name])]
+    lines = ["# Many languages, several processes"]
+    for name in (name for name in PARTS if name in figures):
+        of = figures["conditions"][name]
+        how = f"--repetitions {of['repetitions']} --steps {of['steps']}" if name in ("languages", "processes") else "counted, not timed"
+        lines += ["", f"`--only {name}`, {how}; {of['machine']}", "", *PARTS[name](figures[name])]
     return "\n".join(lines)
 
 
@@ -261,8 +267,8 @@ def of_languages(figures: dict) -> Iterator[str]:
 def of_placement(figures: dict) -> Iterator[str]:
     whole, part = figures["replicated_parameters"], figures["partitioned_parameters"]
     yield (
-        f"64 languages over 4 processes: {part:,} of {whole:,} parameters on the largest ({figures['share']:.1%}), and as many of "
-        "Adam's numbers.\n"
+        f"64 languages over 4 processes: {part:,} of {whole:,} parameters on the largest ({figures['share']:.1%}), and the same share of "
+        "the two numbers that Adam keeps of each.\n"
     )
 
 
@@ -294,6 +300,9 @@ def of_estimate(figures: dict) -> Iterator[str]:
         "| gradients of its language and of what is exchanged, and their copies on the way | 8 (A / 2 + X) | "
         f"{8 * (trained / 2 + sent) / 2**30:.2f} GiB |"
     )
+    kept, scores = 64 * figures["states_of_a_position"] * tokens, 8 * figures["scores_of_a_position"] * tokens
+    yield f"| what is kept for the way back, as `--dry-run` estimates it | 4 · 16 n (layers · width + width) | {kept / 2**30:.1f} GiB |"
+    yield f"| scores of the words, and their gradient | 8 n V | {scores / 2**30:.1f} GiB |"
     yield f"| computing | 6 A n / F | {computing * 1000:.0f} ms |"
     yield f"| sending, of which two thirds of the computing can hide | 2 · 4 X / B | {sending * 1000:.0f} ms |"
     yield f"| the two together | max(6 A n / F, 2 A n / F + 8 X / B) | {1000 * max(computing, computing / 3 + sending):.0f} ms |\n"

@@ -126,12 +126,16 @@ class Trainings:
     def interruptible(self) -> Iterator[Trainings]:
         """An end that somebody else sends comes to every run that trains; Ctrl-C in a terminal does so by itself."""
 
+        polite = [number for number in heard() if number != signal.SIGINT]
+
         def pass_on(sent: int, frame: object) -> None:
+            for number in polite:  # a terminal that is closed says so twice
+                signal.signal(number, signal.SIG_IGN)
             for process in list(self.processes):
                 process.send_signal(sent)
             raise KeyboardInterrupt
 
-        with handled([number for number in heard() if number != signal.SIGINT], pass_on):
+        with handled(polite, pass_on):
             yield self
 
     def train(self, member: Member, arguments: Sequence[str]) -> None:

@@ -47,8 +47,9 @@ def train(
     if number is not None and several not in (None, number):
         found = f"--processes {number}, but a launcher has started {several} (WORLD_SIZE in the environment)"
         raise ConfigError(f"{found}; leave the option out, or make both the same")
-    if (number or 1) > 1 and not dry_run and several is None:
-        if status := launch(number, [sys.executable, "-m", "polyglot", *sys.argv[1:]]):
+    asked = number or 1
+    if asked > 1 and not dry_run and several is None:
+        if status := launch(asked, [sys.executable, "-m", "polyglot", *sys.argv[1:]]):
             raise typer.Exit(status)
         return
     from polyglot.config import load_config
@@ -56,7 +57,7 @@ def train(
 
     if dry_run:
         run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or (), besides=_missing_here))
-        show_plan(run, resume=resume, processes=number or several or 1)
+        show_plan(run, resume=resume, processes=several or asked)
         return
     from polyglot.distributed.processes import Processes
 
@@ -67,7 +68,7 @@ def train(
             settings = load_config(config, overrides or (), besides=_missing_here)
             run = Run.create(settings) if processes.main else Run.of(settings)
         trainer = _train(run, processes, resume=resume, reconfigured=bool(overrides))
-    _say_what_comes_next(trainer, number)
+    _say_what_comes_next(trainer, asked)
 
 
 def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
@@ -124,13 +125,13 @@ def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured
     return trainer
 
 
-def _say_what_comes_next(trainer: Trainer, number: int | None = None) -> None:
+def _say_what_comes_next(trainer: Trainer, number: int = 1) -> None:
     run = trainer.run
     logger.info(
         f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training"
     )
     if trainer.interrupted and trainer.progress.step < run.config.training.steps:
-        several = f" --processes {number}" if (number or 1) > 1 else ""
+        several = f" --processes {number}" if number > 1 else ""
         logger.info(f"interrupted; continue with: polyglot train {run.path} --resume{several}")
         raise typer.Exit(128 + trainer.interrupted)  # as shells say it, so that what should follow a trained model does not
     logger.info(f"next: polyglot evaluate {run.path}")

@@ -34,10 +34,13 @@ def launched() -> int | None:
         raise ConfigError(f"{found}; {SETS}")
     if number not in (None, "1"):
         given = f"WORLD_SIZE is {number} in the environment, but"
-        if lacking := [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if not os.environ.get(name)]:
+        if lacking := [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if not os.environ.get(name)]:
             raise ConfigError(f"{given} {' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not set; {SETS}")
         if not os.environ["RANK"].isdecimal() or int(os.environ["RANK"]) >= int(number):
             raise ConfigError(f"{given} RANK is {os.environ['RANK']!r}, and has to be a number below that; {SETS}")
+        for name in ("LOCAL_RANK", "MASTER_PORT"):
+            if not os.environ[name].isdecimal():
+                raise ConfigError(f"{given} {name} is {os.environ[name]!r}, which is no number; {SETS}")
     return None if number is None else int(number)
 
 
@@ -52,7 +55,7 @@ def launch(number: int, command: Sequence[str]) -> int:
     common = {"OMP_NUM_THREADS": threads, **os.environ, **together, "POLYGLOT_LAUNCHED": str(os.getpid())}
     started: list[subprocess.Popen] = []
     asked: list[int] = []
-    with handled(heard(), lambda sent, _: asked.append(sent)), handled(HALT, lambda *_: _halt(started)):
+    with handled(heard(), lambda sent, _: asked.append(sent)), handled(heard(HALT), lambda *_: _halt(started)):
         try:
             for index in range(number):
                 environment = {**common, "RANK": str(index), "LOCAL_RANK": str(index)}
@@ -65,10 +68,11 @@ def launch(number: int, command: Sequence[str]) -> int:
 
 
 def _halt(processes: Sequence[subprocess.Popen]) -> None:
-    """All of them and then this one, until somebody lets it go on."""
+    """All of them and then this one, until somebody lets it go on; where nobody could, the system does not stop it either."""
     for process in processes:
         process.send_signal(signal.SIGSTOP)
-    signal.raise_signal(signal.SIGSTOP)
+    with handled(HALT, signal.SIG_DFL):
+        signal.raise_signal(signal.SIGTSTP)
     for process in processes:
         process.send_signal(signal.SIGCONT)
 

@@ -17,7 +17,7 @@ import torch.distributed
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
-from polyglot.distributed.launch import launched
+from polyglot.distributed.launch import SETS, launched
 from polyglot.distributed.store import SHORT_PATIENCE, answer, first_to_say, store
 from polyglot.distributed.watch import Watch
 from polyglot.errors import ConfigError, PolyglotError, TrainingError
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("polyglot")
 
-TIMEOUT = timedelta(minutes=30)
-"""The longest that anybody waits for processes that are all alive: longer than any part of a validation."""
+TIMEOUT = timedelta(hours=12)
+"""The longest that anybody waits for processes that are all alive, also while these are halted; who is gone is missed much sooner."""
 LINGER = 6.0
 """Seconds that the first process, which holds the store, leaves the others to read it."""
 
@@ -63,6 +63,8 @@ class Processes:
             return
         with interrupted_at_once():
             state = _meet()
+            if state.num_processes != launched():
+                raise ConfigError(f"a launcher has started {launched()} processes, and accelerate counts {state.num_processes}; {SETS}")
             processes = cls(state.process_index, state.num_processes)
         if not processes.main:
             logger.setLevel(logging.CRITICAL)

@@ -12,6 +12,7 @@ from functools import partial
 from polyglot.console import aside
 from polyglot.distributed.store import PATIENCE, SHORT_PATIENCE, answer, first_to_say, store
 from polyglot.errors import TrainingError
+from polyglot.process import wake_when_left
 
 BEAT = 2.0
 """Seconds between two signs of life."""
@@ -40,6 +41,8 @@ class Watch(threading.Thread):
         """Whether the first process finds out the same by itself, and says it."""
         self._stopped, self._found = threading.Event(), threading.Event()
         self._launcher = os.environ.get("POLYGLOT_LAUNCHED")
+        if self._launcher:
+            wake_when_left()
 
     def run(self) -> None:
         seen, last = {}, time.monotonic()
@@ -52,7 +55,7 @@ class Watch(threading.Thread):
                 answer(partial(self._look, seen, now), PATIENCE)
             except RuntimeError:
                 self._fail(0, GONE)
-            if self._launcher not in (None, str(os.getppid())):
+            if not self.failure and self._launcher not in (None, str(os.getppid())):
                 self._fail(self.index, "is alone: the program that started the processes is gone")
                 self.silent = self.index > 0
             if self.failure:

@@ -32,6 +32,9 @@ class Alone:
     stop = 0
     bytes = 0
 
+    def join_groups(self) -> None:
+        pass
+
     def begin(self, step: int, plan: Sequence[Entry], own: Mapping[int, int], *, stop: int) -> dict[int, int]:
         return dict(own)
 
@@ -75,8 +78,6 @@ class Exchange:
         self.processes, self.placement, self.sharing = processes, placement, sharing
         self.parameters = {name: {key: one for key, one in own.items() if one.requires_grad} for name, own in parameters.items()}
         self._device = next(one.device for own in parameters.values() for one in own.values())
-        for members in placement.groups:
-            processes.group(members)
         self.size = bucket * 2**20
         self.stop = 0
         """The signal that asked any of the processes for an end before this update, as all of them know by now."""
@@ -96,6 +97,11 @@ class Exchange:
                 parameter.register_post_accumulate_grad_hook(self._on_gradient)
             if len(placement.holders(name)) > 1:
                 self._sent.update(own.values())
+
+    def join_groups(self) -> None:
+        """Connect those that have components in common, which waits for all of them; in the same order everywhere."""
+        for members in self.placement.groups:
+            self.processes.group(members)
 
     def begin(self, step: int, plan: Sequence[Entry], own: Mapping[int, int], *, stop: int) -> dict[int, int]:
         """Say how much the own batches count, in target tokens or sentences, by their number in the plan, and hear it of all.

@@ -145,14 +145,15 @@ def groups_of(tasks: Sequence[Task], processes: int) -> list[list[Task]]:
 
 def check_processes(config: Config, processes: int) -> None:
     """Raises ConfigError where the tasks cannot be divided over so many: before any text is read."""
-    if _is_partitioned(config, processes):
+    if is_partitioned(config, processes):
         groups_of(config.tasks, processes)
 
 
 def place(schedule: Schedule, config: Config, processes: int) -> Placement:
-    """As the configuration says; one process alone has everything."""
-    return (Partitioned if _is_partitioned(config, processes) else Replicated)(schedule, config, processes)
+    """As the configuration says."""
+    return (Partitioned if is_partitioned(config, processes) else Replicated)(schedule, config, processes)
 
 
-def _is_partitioned(config: Config, processes: int) -> bool:
+def is_partitioned(config: Config, processes: int) -> bool:
+    """Whether tasks are divided over processes: one alone has everything."""
     return config.parallel.placement == "partitioned" and processes > 1

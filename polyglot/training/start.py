@@ -29,7 +29,7 @@ from polyglot.text.symbols import Symbolizer
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.initial import Initial, freeze
 from polyglot.training.memory import count, more_than_there_is, of_parameters
-from polyglot.training.placement import check_processes, place
+from polyglot.training.placement import check_processes, is_partitioned, place
 from polyglot.training.requirements import checked_text
 from polyglot.training.trainer import Trainer
 from polyglot.validation import Validation
@@ -182,7 +182,7 @@ def build_trainer(
     learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
     vocabularies = {**run.vocabularies, **learnt}
     run.vocabularies = {language: vocabularies[language] for language in config.languages}
-    partitioned = config.parallel.placement == "partitioned" and processes.number > 1
+    partitioned = is_partitioned(config, processes.number)
     text = corpora, run.vocabularies, run.normalisers
     # All are looked at, where memory shall not hold them all by the first process alone: a process's share depends on the sizes.
     datasets = build_datasets(config, *text, config.tasks if processes.main or not partitioned else ())

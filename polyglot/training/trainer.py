@@ -95,6 +95,7 @@ class Trainer:
         """Go on until the last step, an early stop, or an interruption; every end leaves a checkpoint."""
         progress, settings = self.progress, self.settings
         self.model.train()
+        self.exchange.join_groups()
         with self._log() as self.log, self._interruptible():
             while progress.step < settings.steps and not self._asked_to_end() and not self._out_of_patience():
                 started = time.perf_counter()
@@ -373,12 +374,15 @@ class Trainer:
     def _interruptible(self) -> Iterator[None]:
         """Ctrl-C and a polite end finish the step and leave a checkpoint; a second Ctrl-C does not wait."""
 
+        numbers = heard()
+
         def stop(number: int, frame: Any) -> None:
             self.interrupted = number
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if signal.SIGINT in numbers:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
 
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        with handled(heard(), stop):
+        with handled(numbers, stop):
             yield

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,11 @@ SECTIONS = {"training": {"steps": 4000, "log_every": 10, "checkpoint": {"every":
 ROOT = Path(__file__).parents[2]
 
 
-def start(*arguments: object) -> subprocess.Popen:
+def start(*arguments: object, launcher: Sequence[str] = ()) -> subprocess.Popen:
+    """launcher: what stands between Python and the program."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    command = [sys.executable, "-m", "polyglot", "train", *map(str, arguments)]
+    command = [sys.executable, *launcher, "-m", "polyglot", "train", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
@@ -126,7 +128,9 @@ def test_killed_twenty_times(tmp_path):
         _, seconds = kill(process, chance.randrange(2))
         assert seconds < 60
         process = start(path, "--resume", "--processes", 2)
+        deadline = time.monotonic() + 60
         while len(children(process)) < 2:
+            assert time.monotonic() < deadline
             time.sleep(0.02)
     process.communicate(timeout=400)
     assert process.returncode == 0
@@ -147,6 +151,19 @@ def test_a_process_that_hangs_ends_the_others(sleeper, tmp_path):
     assert time.monotonic() - began < 60 and process.returncode == 2
     said = f"error: process {sleeper} is gone: " + ("it was killed or stopped" if sleeper == 0 else "it gave no sign of life for 3")
     assert said in " ".join(errors.split())
+
+
+def test_the_launcher_of_pytorch_starts_as_many_and_ends_them(tmp_path):
+    """It interrupts them alike, so that there is a checkpoint."""
+    config, path = write_config(tmp_path, **SECTIONS), tmp_path / "run"
+    torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+    process = start(config, launcher=torchrun)
+    trained_until(path, 5, process)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode and " ".join(errors.split()).count(f"interrupted; continue with: polyglot train {path} --resume") == 1, errors
+    (checkpoint,) = checkpoints.choose(path / "checkpoints", "last")
+    assert checkpoint.training_state()["division"]["processes"] == 2
 
 
 def test_another_number_of_processes_goes_on(tmp_path):

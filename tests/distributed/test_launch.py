@@ -103,7 +103,7 @@ def test_who_puts_something_away_says_so_itself_and_is_not_waited_for_twice(capf
 
 
 def test_several_processes_are_those_that_a_launcher_counts(monkeypatch):
-    for name in ("RANK", "WORLD_SIZE"):
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
     assert launched() is None
     monkeypatch.setenv("RANK", "0")
@@ -111,7 +111,12 @@ def test_several_processes_are_those_that_a_launcher_counts(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "4")
     monkeypatch.setenv("MASTER_ADDR", "first")
     monkeypatch.setenv("MASTER_PORT", "29500")
+    monkeypatch.setenv("LOCAL_RANK", "0")
     assert launched() == 4
+    monkeypatch.setenv("MASTER_PORT", "first")
+    with pytest.raises(ConfigError, match="WORLD_SIZE is 4 in the environment, but MASTER_PORT is 'first', which is no number"):
+        launched()
+    monkeypatch.setenv("MASTER_PORT", "29500")
     monkeypatch.setenv("WORLD_SIZE", "")
     assert launched() is None
     monkeypatch.setenv("WORLD_SIZE", "two")
@@ -130,34 +135,62 @@ def test_several_processes_are_those_that_a_launcher_counts(monkeypatch):
         launched()
 
 
-def test_ctrl_z_halts_all_until_they_go_on(tmp_path):
-    """They count until they find a file; somebody lets the launcher go on."""
-    counting = "import os, sys, time\nwhile not os.path.exists(sys.argv[1] + 'enough'):\n    time.sleep(0.02)\n"
-    counting += "    open(sys.argv[1] + os.environ['RANK'], 'a').write('.')"
-    code = "import sys\nfrom polyglot.distributed.launch import launch\nsys.exit(launch(2, [sys.executable, '-c', *sys.argv[1:]]))"
-    launcher = subprocess.Popen(command(code, counting, f"{tmp_path}/"))
+class Counting:
+    """Two processes that count until they find a file, and the program that has started them: a job as a shell has them."""
 
-    def counted():
-        return [len((tmp_path / str(rank)).read_text()) if (tmp_path / str(rank)).exists() else 0 for rank in range(2)]
+    code = "import os, sys, time\nfrom polyglot.process import wake_when_left\nwake_when_left()\n"
+    code += "while not os.path.exists(sys.argv[1] + 'enough'):\n    time.sleep(0.02)\n"
+    code += "    open(sys.argv[1] + os.environ['RANK'], 'a').write('.')"
+    launch = "import sys\nfrom polyglot.distributed.launch import launch\nsys.exit(launch(2, [sys.executable, '-c', *sys.argv[1:]]))"
 
-    def wait_until_both_count(before):
-        deadline = time.monotonic() + 60
-        while any(now <= then for now, then in zip(counted(), before)):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+    def __init__(self, folder):
+        self.folder = folder
+        self.launcher = subprocess.Popen(command(self.launch, self.code, f"{folder}/"), preexec_fn=os.setpgrp)
 
-    try:
-        wait_until_both_count([0, 0])
-        launcher.send_signal(signal.SIGTSTP)
-        os.waitid(os.P_PID, launcher.pid, os.WSTOPPED | os.WNOWAIT)
+    def counted(self):
+        files = [self.folder / str(rank) for rank in range(2)]
+        return [len(file.read_text()) if file.exists() else 0 for file in files]
+
+    def wait_until_both_count(self):
+        before = self.counted()
+        wait_until(lambda: all(now > then for now, then in zip(self.counted(), before)))
+
+    def halt(self):
+        self.launcher.send_signal(signal.SIGTSTP)
+        wait_until(lambda: os.waitid(os.P_PID, self.launcher.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG))
         time.sleep(0.1)
-        halted = counted()
+        halted = self.counted()
         time.sleep(0.5)
-        assert counted() == halted
-        launcher.send_signal(signal.SIGCONT)
-        wait_until_both_count(halted)
-        (tmp_path / "enough").touch()
-        assert launcher.wait(60) == 0
-    finally:
-        (tmp_path / "enough").touch()
-        launcher.kill()
+        assert self.counted() == halted
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def counting(tmp_path):
+    counting = Counting(tmp_path)
+    counting.wait_until_both_count()
+    yield counting
+    (tmp_path / "enough").touch()
+    counting.launcher.kill()
+    counting.launcher.wait()
+
+
+def test_ctrl_z_halts_all_until_they_go_on(counting):
+    counting.halt()
+    counting.launcher.send_signal(signal.SIGCONT)
+    counting.wait_until_both_count()
+    (counting.folder / "enough").touch()
+    assert counting.launcher.wait(60) == 0
+
+
+def test_processes_that_were_halted_go_on_when_the_program_that_started_them_is_killed(counting):
+    """So that they notice, and end."""
+    counting.halt()
+    counting.launcher.kill()
+    counting.wait_until_both_count()

@@ -41,6 +41,8 @@ class Stopped:
 def two(monkeypatch):
     """Processes 0 and 1; nobody waits for the other to leave."""
     monkeypatch.setattr(together, "LINGER", 0)
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("LOCAL_RANK", "1")
     shared, both = Store(), []
     for index in range(2):
         process = Processes()
@@ -146,7 +148,9 @@ def test_processes_whose_launcher_was_gone_before_they_looked_are_alone(launcher
         monkeypatch.setenv("POLYGLOT_LAUNCHED", str(launcher()))
     watch = Watch(0, 1)
     watch.start()
+    deadline = time.monotonic() + 60
     while not alone and watch.store.get("beat/0", 0) < 2:
+        assert time.monotonic() < deadline
         time.sleep(0.01)
     found = watch._found.wait(60 if alone else 0)
     watch.stop()
@@ -156,6 +160,7 @@ def test_processes_whose_launcher_was_gone_before_they_looked_are_alone(launcher
 def test_all_who_lose_their_launcher_find_that_out_and_the_first_says_it(two, monkeypatch, capfd):
     monkeypatch.setattr(watching, "store", Store)
     hurry(monkeypatch)
+    monkeypatch.setattr(watching, "PATIENCE", 60)
     monkeypatch.setenv("POLYGLOT_LAUNCHED", "0")
     for index in range(2):
         ended = threading.Event()
@@ -167,3 +172,11 @@ def test_all_who_lose_their_launcher_find_that_out_and_the_first_says_it(two, mo
         assert capfd.readouterr().err == ("" if index else said)
     two[1].watch.silent = True
     assert says(two[1], Lost("process 1 is alone")) == 2
+
+
+@pytest.mark.parametrize(("rank", "local_rank", "says"), [(1, 1, True), (2, 2, False), (8, 0, True), (9, 1, False)])
+def test_one_on_each_machine_says_that_the_first_process_is_gone(rank, local_rank, says, monkeypatch):
+    hurry(monkeypatch)
+    for name, value in {"RANK": rank, "LOCAL_RANK": local_rank}.items():
+        monkeypatch.setenv(name, str(value))
+    assert stores.first_to_say(Silent()) == says

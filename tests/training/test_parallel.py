@@ -25,11 +25,10 @@ from polyglot.task import LanguagePair
 from polyglot.training.placement import Placement, Replicated, place
 from tests import runs
 from tests.runs import tiny_settings
-from tests.training.together import CASES, STEPS, STOPPED, settings, write_parts
+from tests.training.together import BY_NUMBER, CASES, STEPS, STOPPED, settings, write_parts
 
 ROOT = Path(__file__).parents[2]
-FOUR = ["mixed", "same"]
-EVERY = [*((2, name) for name in CASES), *((4, name) for name in FOUR)]
+EVERY = [(number, name) for number, names in BY_NUMBER.items() for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +40,7 @@ def together(tmp_path_factory):
         if number not in folders:
             folders[number] = tmp_path_factory.mktemp(f"by-{number}")
             write_parts(folders[number])
-            command = [sys.executable, "-m", "tests.training.together", number, folders[number], *(CASES if number == 2 else FOUR)]
+            command = [sys.executable, "-m", "tests.training.together", number, folders[number], *BY_NUMBER[number]]
             path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
             environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
             subprocess.run(list(map(str, command)), check=True, env=environment, timeout=300)

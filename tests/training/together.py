@@ -67,6 +67,25 @@ CASES = {
     "streamed and the same": {"data": ONE_FILE, "batching": BUFFER, "parallel": {"tasks": "same"}},
     "streamed and partitioned": {"data": STREAMED, "batching": BUFFER, "parallel": {"placement": "partitioned"}},
     "transformer": {"model": TRANSFORMER, "batching": {"by": "tokens", "size": 60}},
+    "options": {"model": {"options": {"encoder": ["roles"], "decoder": [{"type": "word_prediction", "predict": "both"}]}}},
+    # The sums of four are added up in another order; what the prediction from the initial state gives the bias of its keys nearly cancels out.
+    "options of four": {"model": {"options": {"encoder": ["roles"], "decoder": [{"type": "word_prediction", "predict": "states"}]}}},
+    "everybody": {
+        "schedule": {"pairs": ["*-*"], "copies": True},
+        "training": {"clip_norm": 0.1},
+        "parallel": {"placement": "partitioned"},
+    },
+    "everybody, encoders shared": {
+        "schedule": {"pairs": ["*-*"]},
+        "sharing": {"vocabulary": {"west": ["en", "fr"]}, "encoder": {"west": ["en", "fr"]}},
+        "parallel": {"placement": "partitioned"},
+    },
+}
+"""By name: what is laid over BASE. Where everybody is translated into everybody, three processes have components in common that are two's."""
+BY_NUMBER = {
+    2: [name for name in CASES if name != "options of four"],
+    3: ["partitioned", "everybody", "everybody, encoders shared"],
+    4: ["mixed", "same", "copies", "frozen", "penalty", "options of four"],
 }
 
 
