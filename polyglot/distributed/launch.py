@@ -38,9 +38,11 @@ def launched() -> int | None:
             raise ConfigError(f"{given} {' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not set; {SETS}")
         if not os.environ["RANK"].isdecimal() or int(os.environ["RANK"]) >= int(number):
             raise ConfigError(f"{given} RANK is {os.environ['RANK']!r}, and has to be a number below that; {SETS}")
-        for name in ("LOCAL_RANK", "MASTER_PORT"):
-            if not os.environ[name].isdecimal():
-                raise ConfigError(f"{given} {name} is {os.environ[name]!r}, which is no number; {SETS}")
+        for name, most in {"LOCAL_RANK": int(number) - 1, "MASTER_PORT": 65535}.items():
+            if not os.environ[name].isdecimal() or int(os.environ[name]) > most:
+                raise ConfigError(f"{given} {name} is {os.environ[name]!r}, and has to be a number up to {most}; {SETS}")
+        if (threads := os.environ.get("OMP_NUM_THREADS")) and not threads.isdecimal():
+            raise ConfigError(f"OMP_NUM_THREADS is {threads!r} in the environment, and has to be a number: the threads of each process")
     return None if number is None else int(number)
 
 
@@ -98,7 +100,7 @@ def _wait(processes: Sequence[subprocess.Popen], asked: Sequence[int]) -> int:
                 process.kill()
     failed = failed or next((process.returncode for process in processes if process.returncode), 0)
     if failed and asked:
-        if processes[0].returncode < 0:  # otherwise it has said so itself
+        if processes[0].returncode == -signal.SIGTERM:  # otherwise it has said so itself, or somebody was in a hurry
             _say("interrupted")
         return 128 + asked[0]
     return 128 - failed if failed < 0 else failed

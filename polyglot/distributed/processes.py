@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ import torch.distributed
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
+from polyglot.console import aside
 from polyglot.distributed.launch import SETS, launched
 from polyglot.distributed.store import SHORT_PATIENCE, answer, first_to_say, store
 from polyglot.distributed.watch import Watch
@@ -30,6 +33,8 @@ logger = logging.getLogger("polyglot")
 
 TIMEOUT = timedelta(hours=12)
 """The longest that anybody waits for processes that are all alive, also while these are halted; who is gone is missed much sooner."""
+SOON, LATE = 20.0, 600.0
+"""Seconds that a process waits for the others at the beginning until it says so, and until it gives up."""
 LINGER = 6.0
 """Seconds that the first process, which holds the store, leaves the others to read it."""
 
@@ -216,9 +221,33 @@ def _meet() -> PartialState:
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if not cpu and local > devices:
         raise ConfigError(f"{local} processes on this machine, which has {devices} devices; start one for each")
+    where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    sentence = f"the processes cannot meet at {where}: {{}}; were all of them started, with the same address?".format
     try:
-        return PartialState(cpu=cpu, timeout=TIMEOUT)
-    except RuntimeError as error:
-        where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
-        reason = str(error).splitlines()[0]
-        raise ConfigError(f"the processes cannot meet at {where}: {reason}; were all of them started, with the same address?") from None
+        socket.getaddrinfo(os.environ["MASTER_ADDR"], None)
+        with _not_for_ever(where, sentence):
+            return PartialState(cpu=cpu, timeout=TIMEOUT)
+    except (RuntimeError, OSError) as error:
+        raise ConfigError(sentence(str(error).splitlines()[0])) from None
+
+
+@contextmanager
+def _not_for_ever(where: str, sentence: Callable[[str], str]) -> Iterator[None]:
+    """Says that the others are waited for, once on each machine, and ends the process when that has no end: nothing wakes the main thread."""
+    met, speaks = threading.Event(), os.environ["LOCAL_RANK"] == "0"
+
+    def watch() -> None:
+        if met.wait(SOON):
+            return
+        if speaks:
+            aside.print(f"process {os.environ['RANK']} waits for the others at {where}", markup=False, highlight=False, soft_wrap=True)
+        if not met.wait(LATE - SOON):
+            if speaks:
+                aside.print(f"error: {sentence(f'nobody came for {LATE:.0f} s')}", markup=False, highlight=False, soft_wrap=True)
+            os._exit(2)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        met.set()

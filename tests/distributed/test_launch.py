@@ -114,9 +114,13 @@ def test_several_processes_are_those_that_a_launcher_counts(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "0")
     assert launched() == 4
     monkeypatch.setenv("MASTER_PORT", "first")
-    with pytest.raises(ConfigError, match="WORLD_SIZE is 4 in the environment, but MASTER_PORT is 'first', which is no number"):
+    with pytest.raises(ConfigError, match="WORLD_SIZE is 4 in the environment, but MASTER_PORT is 'first', and has to be a number up to 65535"):
         launched()
     monkeypatch.setenv("MASTER_PORT", "29500")
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    with pytest.raises(ConfigError, match="OMP_NUM_THREADS is 'many' in the environment, and has to be a number"):
+        launched()
+    monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.setenv("WORLD_SIZE", "")
     assert launched() is None
     monkeypatch.setenv("WORLD_SIZE", "two")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -180,3 +183,31 @@ def test_one_on_each_machine_says_that_the_first_process_is_gone(rank, local_ran
     for name, value in {"RANK": rank, "LOCAL_RANK": local_rank}.items():
         monkeypatch.setenv(name, str(value))
     assert stores.first_to_say(Silent()) == says
+
+
+@pytest.fixture
+def nobody_else(monkeypatch):
+    """A launcher's second process, and nobody at the address of the first."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    together = {"WORLD_SIZE": 2, "RANK": 1, "LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    for name, value in together.items():
+        monkeypatch.setenv(name, str(value))
+    return port
+
+
+def test_a_machine_that_nobody_knows_is_said_at_once(nobody_else, monkeypatch):
+    monkeypatch.setenv("MASTER_ADDR", "nowhere.invalid")
+    with pytest.raises(ConfigError, match="the processes cannot meet at nowhere.invalid:.*; were all of them started, with the same address"):
+        with Processes.together():
+            pass
+
+
+def test_processes_that_never_come_are_not_waited_for_for_ever(nobody_else):
+    """In a process of its own, which it ends."""
+    meet = "from polyglot.distributed import processes\nprocesses.SOON, processes.LATE = 0.1, 0.5\nwith processes.Processes.together():\n    pass"
+    done = subprocess.run([sys.executable, "-c", meet], capture_output=True, text=True, timeout=120)
+    waits, error = done.stderr.splitlines()
+    assert done.returncode == 2 and waits == f"process 1 waits for the others at 127.0.0.1:{nobody_else}"
+    assert error.startswith(f"error: the processes cannot meet at 127.0.0.1:{nobody_else}: nobody came for ")
