@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
 LOOK_AGAIN = 0.05  # seconds
 TIMERS = hasattr(signal, "setitimer")
+PR_SET_PDEATHSIG = 1  # prctl(2)
 ENDS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
 def heard(numbers: Sequence[signal.Signals] = ENDS) -> list[signal.Signals]:
-    """The signals that ask for an end, without those that this process was started to ignore, as in the background or under `nohup`."""
+    """Of these signals, by default those that ask for an end, the ones that this process was not started to ignore: it is in the background
+    or under `nohup`."""
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def wake_when_left() -> None:
+    """Let a process that somebody has halted go on when the one that started it ends, so that it notices; on Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
 def interrupt_between_imports() -> None:

@@ -7,11 +7,9 @@ import ctypes
 import gc
 import os
 import platform
-import signal
 import sys
 
 MMAP_MAX, TRIM_THRESHOLD = -4, -1  # mallopt(3)
-PR_SET_PDEATHSIG = 1  # prctl(2)
 NEVER = 2**31 - 1
 SHAPE_CACHES = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")  # PyTorch's, and oneDNN's own
 SHAPES = 128
@@ -48,12 +46,6 @@ def libraries_only_say_errors() -> None:
     When one of several processes ends, each of the others would show the stack of every connection before the sentence that says so.
     """
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-
-
-def wake_when_left() -> None:
-    """Let a process that somebody has halted go on when the one that started it ends, so that it notices; on Linux."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
 def collect_rarely() -> None:

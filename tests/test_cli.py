@@ -241,7 +241,10 @@ def test_streamed_text_that_is_spoilt_further_on_stops_the_training(spoilt, sent
         ("data.valid.0.streaming=true", "data.valid.0.streaming: held-out text is not streamed; leave it out"),
         ("data.train.0.streaming=maybe", "data.train.0.streaming: found 'maybe'; expected true or false"),
         ("data.train=[{type: phrasebook, streaming: true}]", "data.train.0.streaming: no key named 'streaming'"),
-        ("data.train=[{type: tsv, path: '*.tsv', columns: {de: 1}}]", "'*.tsv' names several files, which are streamed; write streaming: true"),
+        (
+            "data.train=[{type: tsv, path: '*.tsv', columns: {de: 1}}]",
+            "'*.tsv' names several files, which are streamed; write streaming: true",
+        ),
         ("data.train=[{type: text, path: 'none-*.{language}', streaming: true}]", "none-*.{language}: nothing for any of en, de, fr"),
     ],
 )
@@ -252,8 +255,15 @@ def test_what_cannot_be_streamed_is_said_before_training(override, sentence, fol
 
 def test_a_schedule_by_sizes_needs_a_stream_that_tells_them(folder, polyglot, monkeypatch):
     monkeypatch.setattr(shards.StreamedText, "about", lambda text: None)
-    said = " ".join(polyglot.refuses("train", "mine.yaml", *STREAMED, "validation.bleu_pairs=[]", "schedule={type: temperature, pairs: [en-de]}").split())
-    assert "schedule.type: 'temperature' needs to know how many sentences each task has, which a stream does not tell of en-de; use 'uniform'" in said
+    said = " ".join(
+        polyglot.refuses(
+            "train", "mine.yaml", *STREAMED, "validation.bleu_pairs=[]", "schedule={type: temperature, pairs: [en-de]}"
+        ).split()
+    )
+    assert (
+        "schedule.type: 'temperature' needs to know how many sentences each task has, which a stream does not tell of en-de; use 'uniform'"
+        in said
+    )
     assert polyglot("train", "mine.yaml", *STREAMED, "validation.bleu_pairs=[]", "schedule={type: uniform, pairs: [en-de]}").status == 0
 
 
@@ -506,8 +516,7 @@ def test_what_cannot_change_is_named(folder, polyglot):
     said = polyglot.refuses("train", "runs/mine", "--resume", "model.encoder.size=10", "model.bridge.heads=3", "vocabulary.size=50")
     assert (
         "the command line, for runs/mine: what a run was built from cannot change: model.bridge.heads was 2, "
-        "model.encoder.size was 8, vocabulary.size was 100; leave"
-        in said
+        "model.encoder.size was 8, vocabulary.size was 100; leave" in said
     )
     said = polyglot.refuses("train", "runs/mine", "--resume", "schedule=english_centric")
     assert "cannot change: the pairs of schedule were de-de, de-en, en-de, en-en, en-fr, fr-en, fr-fr; leave that out" in said
@@ -1152,7 +1161,9 @@ def test_an_experiment_trains_several_runs_at_once_in_the_size_that_is_named(fol
     monkeypatch.setattr("polyglot.cli.experiments.LOOK", 0.01)
     sizes = "{large: {set: [training.steps=1000]}, small: {about: two updates., set: [training.steps=2]}}"
     systems = "{one: {}, wrong: {set: [optimizer.learning_rate=1e30]}}"
-    Path("two.yaml").write_text(f"title: Two\nconfig: mine.yaml\nprotocol: {{pairs: [de-fr], resamples: 20}}\nsizes: {sizes}\nsystems: {systems}\n")
+    Path("two.yaml").write_text(
+        f"title: Two\nconfig: mine.yaml\nprotocol: {{pairs: [de-fr], resamples: 20}}\nsizes: {sizes}\nsystems: {systems}\n"
+    )
     assert "no size named 'smal'. Did you mean 'small'? Known: large, small" in polyglot.refuses("experiment", "two.yaml", "--size", "smal")
     assert "training.steps=1000" in polyglot("experiment", "two.yaml", "--dry-run").output
     planned = polyglot("experiment", "two.yaml", "--size", "small", "--dry-run").output

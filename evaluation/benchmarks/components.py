@@ -89,7 +89,7 @@ def speed_alone(options: argparse.Namespace, encoder: str, bridge: str) -> float
     """Target tokens a second in the second half of a short training; measured once."""
     known = options.work / "speed.json"
     speeds = json.loads(known.read_text()) if known.exists() else {}
-    if (name := f"{encoder}-{bridge}") not in speeds:
+    if (name := f"{encoder}-{bridge}, {options.speed} steps") not in speeds:
         run = options.work / "speed"
         shutil.rmtree(run, ignore_errors=True)
         settings = settings_of(run, options.speed, encoder, bridge, windows=8)

@@ -49,11 +49,11 @@ def main() -> None:
     write_text(options.work / "text", max(64, *options.counts))
     parts = {"languages": languages, "placement": placement, "processes": processes, "estimate": estimate}
     file = options.work / "scaling.json"
-    figures = json.loads(file.read_text()) if file.exists() else {}
+    figures = json.loads(file.read_text()) if file.exists() else {"conditions": {}}
     for name in options.only or parts:
         conditions = {"machine": machine(), "repetitions": options.repetitions, "steps": options.steps}
         figures[name] = parts[name](options)
-        figures.setdefault("conditions", {})[name] = conditions
+        figures["conditions"][name] = conditions
         print(json.dumps({name: figures[name]}, indent=1), flush=True)
         file.write_text(json.dumps(figures, indent=1))
     (options.work / "scaling.md").write_text(markdown(figures))
@@ -245,7 +245,7 @@ def write_text(folder: Path, count: int, *, lines: int = LINES) -> None:
 
 def markdown(figures: dict) -> str:
     lines = ["# Many languages, several processes"]
-    for name in (name for name in PARTS if name in figures):
+    for name in (name for name in PARTS if name in figures["conditions"]):
         of = figures["conditions"][name]
         how = f"--repetitions {of['repetitions']} --steps {of['steps']}" if name in ("languages", "processes") else "counted, not timed"
         lines += ["", f"`--only {name}`, {how}; {of['machine']}", "", *PARTS[name](figures[name])]
@@ -306,12 +306,18 @@ def of_estimate(figures: dict) -> Iterator[str]:
     yield f"| computing | 6 A n / F | {computing * 1000:.0f} ms |"
     yield f"| sending, of which two thirds of the computing can hide | 2 · 4 X / B | {sending * 1000:.0f} ms |"
     yield f"| the two together | max(6 A n / F, 2 A n / F + 8 X / B) | {1000 * max(computing, computing / 3 + sending):.0f} ms |\n"
+    limit = computing / 3 + sending
+    bound = (
+        f"Then computing takes {computing * 1000:.0f} of {limit * 1000:.0f} ms, and {(limit - computing) * 1000:.0f} ms of sending stay in "
+        "sight"
+        if limit > computing
+        else f"Then computing, {computing * 1000:.0f} ms, hides the sending"
+    )
     yield (
-        "What is exchanged is English's encoder and decoder and the bridge, however many languages there are: with more "
-        "languages only P grows, by "
-        "the languages of a process. With faster lines computing is the limit, with slower ones the exchange of English's "
-        "components; larger "
-        "batches (or `tasks_per_update`) divide its share.\n"
+        f"{bound}: the two are about equal, and on faster devices or slower lines the exchange is the limit. What is exchanged is "
+        "English's "
+        "encoder and decoder and the bridge, however many languages there are: with more languages only P grows, by the languages of a "
+        "process. Larger batches (or `tasks_per_update`) divide the share of the exchange.\n"
     )
 
 

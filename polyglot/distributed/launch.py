@@ -38,23 +38,25 @@ def launched() -> int | None:
             raise ConfigError(f"{given} {' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not set; {SETS}")
         if not os.environ["RANK"].isdecimal() or int(os.environ["RANK"]) >= int(number):
             raise ConfigError(f"{given} RANK is {os.environ['RANK']!r}, and has to be a number below that; {SETS}")
-        for name, most in {"LOCAL_RANK": int(number) - 1, "MASTER_PORT": 65535}.items():
-            if not os.environ[name].isdecimal() or int(os.environ[name]) > most:
-                raise ConfigError(f"{given} {name} is {os.environ[name]!r}, and has to be a number up to {most}; {SETS}")
-        if (threads := os.environ.get("OMP_NUM_THREADS")) and not threads.isdecimal():
-            raise ConfigError(f"OMP_NUM_THREADS is {threads!r} in the environment, and has to be a number: the threads of each process")
+        for name, most in {"LOCAL_RANK": int(number) - 1, "LOCAL_WORLD_SIZE": int(number), "MASTER_PORT": 65535}.items():
+            value = os.environ.get(name, "1")
+            if not value.isdecimal() or int(value) > most:
+                raise ConfigError(f"{given} {name} is {value!r}, and has to be a number up to {most}; {SETS}")
     return None if number is None else int(number)
 
 
 def launch(number: int, command: Sequence[str]) -> int:
-    """Run a command so many times at once, as processes that train together, and wait for all.
+    """Run a command so many times at once, as processes that train together, and wait for all. Raises ConfigError for an environment that
+    names no number of threads.
 
     Returns the exit status of the first that failed, or 0; 130, 143 or 129 after an interruption, which comes to each of them as a polite
     end (SIGTERM): until one deals with that it has nothing to put away, and ends at once. A second Ctrl-C kills them. Ctrl-Z halts all.
     """
-    threads = str(max(1, len(os.sched_getaffinity(0)) // number))
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, len(os.sched_getaffinity(0)) // number))
+    if not threads.isdecimal():
+        raise ConfigError(f"OMP_NUM_THREADS is {threads!r} in the environment, and has to be a number: the threads of each process")
     together = {"WORLD_SIZE": str(number), "LOCAL_WORLD_SIZE": str(number), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
-    common = {"OMP_NUM_THREADS": threads, **os.environ, **together, "POLYGLOT_LAUNCHED": str(os.getpid())}
+    common = {**os.environ, **together, "OMP_NUM_THREADS": threads, "POLYGLOT_LAUNCHED": str(os.getpid())}
     started: list[subprocess.Popen] = []
     asked: list[int] = []
     with handled(heard(), lambda sent, _: asked.append(sent)), handled(heard(HALT), lambda *_: _halt(started)):
@@ -81,12 +83,13 @@ def _halt(processes: Sequence[subprocess.Popen]) -> None:
 
 def _wait(processes: Sequence[subprocess.Popen], asked: Sequence[int]) -> int:
     """Until all have ended; where one fails the others soon do, by themselves or not. asked: the signals that have come until now."""
-    failed, deadline, passed_on = None, None, 0
+    failed, deadline, passed_on, hurried = None, None, 0, False
     while None in (ends := [process.poll() for process in processes]):
         time.sleep(0.05)
         for number in asked[passed_on:]:
+            hurried |= passed_on > 0 and number == signal.SIGINT
             for process in processes:
-                process.send_signal(signal.SIGKILL if passed_on and number == signal.SIGINT else signal.SIGTERM)
+                process.send_signal(signal.SIGKILL if hurried else signal.SIGTERM)
             passed_on += 1
         for index, end in enumerate(ends):
             if failed is None and end:
@@ -100,7 +103,7 @@ def _wait(processes: Sequence[subprocess.Popen], asked: Sequence[int]) -> int:
                 process.kill()
     failed = failed or next((process.returncode for process in processes if process.returncode), 0)
     if failed and asked:
-        if processes[0].returncode == -signal.SIGTERM:  # otherwise it has said so itself, or somebody was in a hurry
+        if processes[0].returncode < 0 and not hurried:  # otherwise it has said so itself, or had begun to
             _say("interrupted")
         return 128 + asked[0]
     return 128 - failed if failed < 0 else failed

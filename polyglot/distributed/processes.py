@@ -21,7 +21,7 @@ from torch.distributed import ProcessGroup
 
 from polyglot.console import aside
 from polyglot.distributed.launch import SETS, launched
-from polyglot.distributed.store import SHORT_PATIENCE, answer, first_to_say, store
+from polyglot.distributed.store import SHORT_PATIENCE, answer, first_to_say, store, waited
 from polyglot.distributed.watch import Watch
 from polyglot.errors import ConfigError, PolyglotError, TrainingError
 from polyglot.interruption import interrupted_at_once, status_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("polyglot")
 
-TIMEOUT = timedelta(hours=12)
+TIMEOUT = timedelta(hours=2)
 """The longest that anybody waits for processes that are all alive, also while these are halted; who is gone is missed much sooner."""
 SOON, LATE = 20.0, 600.0
 """Seconds that a process waits for the others at the beginning until it says so, and until it gives up."""
@@ -66,10 +66,8 @@ class Processes:
         if launched() in (None, 1):
             yield cls()
             return
-        with interrupted_at_once():
+        with interrupted_at_once(), _meeting():
             state = _meet()
-            if state.num_processes != launched():
-                raise ConfigError(f"a launcher has started {launched()} processes, and accelerate counts {state.num_processes}; {SETS}")
             processes = cls(state.process_index, state.num_processes)
         if not processes.main:
             logger.setLevel(logging.CRITICAL)
@@ -221,33 +219,52 @@ def _meet() -> PartialState:
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if not cpu and local > devices:
         raise ConfigError(f"{local} processes on this machine, which has {devices} devices; start one for each")
-    where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-    sentence = f"the processes cannot meet at {where}: {{}}; were all of them started, with the same address?".format
-    try:
-        socket.getaddrinfo(os.environ["MASTER_ADDR"], None)
-        with _not_for_ever(where, sentence):
-            return PartialState(cpu=cpu, timeout=TIMEOUT)
-    except (RuntimeError, OSError) as error:
-        raise ConfigError(sentence(str(error).splitlines()[0])) from None
+    _look_up(os.environ["MASTER_ADDR"])
+    state = PartialState(cpu=cpu, timeout=TIMEOUT)
+    if state.num_processes != launched():
+        raise ConfigError(f"a launcher has started {launched()} processes, and accelerate counts {state.num_processes}; {SETS}")
+    return state
+
+
+def _look_up(name: str) -> None:
+    """Whether there is such a machine, or soon will be. Raises OSError for one that nobody knows."""
+    deadline = time.monotonic() + SOON
+    while True:
+        try:
+            socket.getaddrinfo(name, None)
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
 
 
 @contextmanager
-def _not_for_ever(where: str, sentence: Callable[[str], str]) -> Iterator[None]:
-    """Says that the others are waited for, once on each machine, and ends the process when that has no end: nothing wakes the main thread."""
+def _meeting() -> Iterator[None]:
+    """Around what waits for all of them at the beginning, before anybody gives signs of life: it is said that it takes long, once on each
+    machine, and it has an end, which must come from another thread, since nothing wakes the main one.
+
+    Raises ConfigError where they cannot meet.
+    """
+    where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    sentence = f"the processes cannot meet at {where}: {{}}; were all of them started, with the same address?".format
     met, speaks = threading.Event(), os.environ["LOCAL_RANK"] == "0"
 
-    def watch() -> None:
-        if met.wait(SOON):
-            return
+    def say(words: str) -> None:
         if speaks:
-            aside.print(f"process {os.environ['RANK']} waits for the others at {where}", markup=False, highlight=False, soft_wrap=True)
-        if not met.wait(LATE - SOON):
-            if speaks:
-                aside.print(f"error: {sentence(f'nobody came for {LATE:.0f} s')}", markup=False, highlight=False, soft_wrap=True)
-            os._exit(2)
+            aside.print(words, markup=False, highlight=False, soft_wrap=True)
+
+    def watch() -> None:
+        if not waited(met, SOON):
+            say(f"process {os.environ['RANK']} waits for the others at {where}")
+            if not waited(met, LATE - SOON):
+                say(f"error: {sentence(f'not all came within {LATE:.0f} s')}")
+                os._exit(2)
 
     threading.Thread(target=watch, daemon=True).start()
     try:
         yield
+    except (RuntimeError, OSError, ValueError) as error:
+        raise ConfigError(sentence(str(error).partition("\n")[0])) from None
     finally:
         met.set()

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from queue import Empty, Queue
 from typing import Any
 
 from torch.distributed import PrefixStore, TCPStore
@@ -17,7 +16,7 @@ PATIENCE = 30.0
 SHORT_PATIENCE = 6.0
 """The same when a connection has broken, so that somebody must be; and for an answer of the store by then."""
 SLICE = 0.5
-"""Seconds that are waited for an answer without a look whether this process was stopped meanwhile."""
+"""Seconds that are waited without a look whether this process was stopped meanwhile."""
 
 
 def store() -> PrefixStore:
@@ -39,21 +38,24 @@ def first_to_say(store: PrefixStore) -> bool:
 def answer(ask: Callable[[], Any], patience: float) -> Any:
     """What a store or a disk says. Raises RuntimeError where it is gone, also after so many seconds: that of a process that is stopped, or
     of a machine that is off, never answers, and waiting for it has no end. Seconds in which this process was stopped do not count."""
-    answers: Queue[tuple[Any, Exception | None]] = Queue()
+    there, answers = threading.Event(), list[tuple[Any, Exception | None]]()
 
     def listen() -> None:
         try:
-            answers.put((ask(), None))
+            answers.append((ask(), None))
         except Exception as error:
-            answers.put((None, error))
+            answers.append((None, error))
+        there.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    for _ in range(round(patience / SLICE)):
-        try:
-            found, error = answers.get(timeout=SLICE)
-        except Empty:
-            continue
-        if error:
-            raise RuntimeError(str(error)) from error
-        return found
-    raise RuntimeError("no answer")
+    if not waited(there, patience):
+        raise RuntimeError("no answer")
+    ((found, error),) = answers
+    if error:
+        raise RuntimeError(str(error)) from error
+    return found
+
+
+def waited(event: threading.Event, patience: float) -> bool:
+    """Whether something happens within so many seconds, without those in which this process was stopped."""
+    return any(event.wait(SLICE) for _ in range(round(patience / SLICE)))

@@ -12,7 +12,7 @@ from functools import partial
 from polyglot.console import aside
 from polyglot.distributed.store import PATIENCE, SHORT_PATIENCE, answer, first_to_say, store
 from polyglot.errors import TrainingError
-from polyglot.process import wake_when_left
+from polyglot.interruption import wake_when_left
 
 BEAT = 2.0
 """Seconds between two signs of life."""

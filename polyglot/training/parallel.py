@@ -101,7 +101,8 @@ class Exchange:
     def join_groups(self) -> None:
         """Connect those that have components in common, which waits for all of them; in the same order everywhere."""
         for members in self.placement.groups:
-            self.processes.group(members)
+            with self.processes.waiting("those that it has components in common with"):
+                self.processes.group(members)
 
     def begin(self, step: int, plan: Sequence[Entry], own: Mapping[int, int], *, stop: int) -> dict[int, int]:
         """Say how much the own batches count, in target tokens or sentences, by their number in the plan, and hear it of all.

@@ -61,7 +61,8 @@ def test_a_command_of_an_analysis_is_one(command):
 def test_a_system_that_a_size_leaves_out_has_no_number(script):
     result = script["Result"]("mine", "cpu")
     spread = {"mean": 33.62, "deviation": None}
-    result.__dict__["values"] = {"measure": "bleu", "systems": {"one": {"directions": {"de-en": {"kind": "supervised", "scores": {"bleu": spread}}}}}}
+    cell = {"kind": "supervised", "scores": {"bleu": spread}}
+    result.__dict__["values"] = {"measure": "bleu", "systems": {"one": {"directions": {"de-en": cell}}}}
     assert (result.score("one", "de-en"), result.score("one", "en-de"), result.score("two", "de-en")) == ("33.62", "–", "–")
 
 
@@ -93,5 +94,5 @@ def test_the_page_of_experiments_counts_as_they_do():
     page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
     for name in (name for name in shipped.names("evaluation/experiments") if name.startswith("multi30k")):
         configs = [member.config for member in members_of(Experiment.load(name).at("full"), Path("x"))]
-        tasks, = {config.schedule.tasks_per_update for config in configs}
+        (tasks,) = {config.schedule.tasks_per_update for config in configs}
         assert f"| `{name}` | {len(configs)} | {sum(config.training.steps for config in configs):,} | {tasks} |" in page

@@ -392,6 +392,16 @@ def test_a_signal_that_is_not_meant_stays_unheard(tmp_path):
     assert not trainer.interrupted and trainer.progress.step == 6
 
 
+def test_a_polite_end_does_not_let_a_ctrl_c_be_heard_that_is_not_meant(tmp_path):
+    """In the background: it could break into the checkpoint that is being written."""
+    trainer = trainer_of(tiny_run(tmp_path, training={"steps": 50}))
+    at_step(trainer, 4, lambda: (signal.raise_signal(signal.SIGTERM), signal.raise_signal(signal.SIGINT)))
+    with handled([signal.SIGINT], signal.SIG_IGN):
+        trainer.train()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    assert trainer.interrupted == signal.SIGTERM and trainer.progress.step == 4
+
+
 def test_a_second_one_does_not_wait(tmp_path):
     run = tiny_run(tmp_path, training={"steps": 50, "checkpoint": {"every": 2}})
     trainer = trainer_of(run)

@@ -68,7 +68,8 @@ CASES = {
     "streamed and partitioned": {"data": STREAMED, "batching": BUFFER, "parallel": {"placement": "partitioned"}},
     "transformer": {"model": TRANSFORMER, "batching": {"by": "tokens", "size": 60}},
     "options": {"model": {"options": {"encoder": ["roles"], "decoder": [{"type": "word_prediction", "predict": "both"}]}}},
-    # The sums of four are added up in another order; what the prediction from the initial state gives the bias of its keys nearly cancels out.
+    # The sums of four are added up in another order, and what the prediction from the initial state gives the bias of its keys nearly
+    # cancels out.
     "options of four": {"model": {"options": {"encoder": ["roles"], "decoder": [{"type": "word_prediction", "predict": "states"}]}}},
     "everybody": {
         "schedule": {"pairs": ["*-*"], "copies": True},
@@ -81,7 +82,7 @@ CASES = {
         "parallel": {"placement": "partitioned"},
     },
 }
-"""By name: what is laid over BASE. Where everybody is translated into everybody, three processes have components in common that are two's."""
+"""By name: what is laid over BASE. Where everybody is translated into everybody, two of three processes have components in common."""
 BY_NUMBER = {
     2: [name for name in CASES if name != "options of four"],
     3: ["partitioned", "everybody", "everybody, encoders shared"],

@@ -141,6 +141,8 @@ class Experiment(ComponentConfig):
                 if system not in self.systems or self.systems[system].run:
                     trained = [each for each, settings in self.systems.items() if not settings.run]
                     raise ValueError(f"sizes.{name}.systems: {unknown_name('system to be trained', system, trained)}")
+            if size.only and (first := next(iter(self.systems))) not in size.only:
+                raise ValueError(f"sizes.{name}.only: leaves out {first!r}, the first, which the others are compared with; name it, too")
             for system in size.only:
                 if system not in self.systems:
                     raise ValueError(f"sizes.{name}.only: {unknown_name('system', system, self.systems)}")
