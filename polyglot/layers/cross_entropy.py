@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from polyglot.layers.linear import product
+from polyglot.layers.linear import product, product_type
 
 SLICE_BYTES = {"cpu": 32 * 2**20, "cuda": 512 * 2**20}  # cpu: a usual batch in one slice, so that products are large; both bound the memory
 
@@ -23,19 +23,22 @@ class ProjectedCrossEntropy(torch.autograd.Function):
     ) -> Tensor:
         """states (N, D), weight (V, D), bias (V), targets and shares (N, L), or one target for each row and no shares.
 
-        needed: whether there will be a way back -> () the summed loss in float32
+        needed: whether there will be a way back. The products are of the states' type, what is summed is not rounded to it.
+        -> () the summed loss in float32
         """
         total = states.new_zeros((), dtype=torch.float32)
         grad_states = torch.empty_like(states) if needed else None
         made = torch.empty_like if len(states) else torch.zeros_like
-        grad_weight = made(weight, dtype=states.dtype) if needed else None
+        grad_weight = made(weight) if needed else None
         grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed else None
         projection = weight.to(states.dtype)
         rows = max(1, SLICE_BYTES.get(states.device.type, SLICE_BYTES["cuda"]) // (4 * len(weight)))
+        precise = None if states.dtype == torch.float32 else states.new_empty(min(rows, len(states)), len(weight), dtype=torch.float32)
         for start in range(0, len(states), rows):
             part, wanted = states[start : start + rows], targets[start : start + rows]
             share = None if shares is None else shares[start : start + rows]
-            scores = product(part, projection, bias.to(states.dtype)).float()
+            made = product(part, projection, bias.to(states.dtype))
+            scores = made if precise is None else precise[: len(made)].copy_(made)
             largest, chosen = scores.amax(dim=1), scores.gather(1, wanted)
             mean = scores.mean(dim=1) if smoothing else 0.0
             gradient = torch.softmax(scores, dim=1, out=scores)
@@ -53,11 +56,16 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                     gradient.mul_(mass.unsqueeze(1))
                 gradient.scatter_add_(1, wanted, gradient.new_full(wanted.shape, smoothing - 1) if share is None else -share)
                 grad_bias += gradient.sum(dim=0)
-                gradient = gradient.to(states.dtype)
+                gradient = made.copy_(gradient)
                 grad_states[start : start + rows] = product(gradient, projection.t())
-                grad_weight.addmm_(gradient.t(), part, beta=float(start > 0))  # 0 for the first slice: what was there does not count
+                if gradient.dtype == grad_weight.dtype:
+                    grad_weight.addmm_(gradient.t(), part, beta=float(start > 0))  # 0 for the first slice: what was there does not count
+                elif start == 0:
+                    grad_weight.copy_(gradient.t() @ part)
+                else:
+                    grad_weight.add_(gradient.t() @ part)
         if needed:
-            ctx.save_for_backward(grad_states, grad_weight.to(weight.dtype), grad_bias.to(bias.dtype))
+            ctx.save_for_backward(grad_states, grad_weight, grad_bias.to(bias.dtype))
         return total
 
     @staticmethod
@@ -69,7 +77,8 @@ class ProjectedCrossEntropy(torch.autograd.Function):
 
 def projected_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
     """The summed loss of N tokens; equals `F.cross_entropy(W h + b, y, reduction="sum", label_smoothing=smoothing)`."""
-    with torch.autocast(states.device.type, enabled=False):  # the states' type is the type of the product
+    states = states.to(product_type(states))
+    with torch.autocast(states.device.type, enabled=False):
         return ProjectedCrossEntropy.apply(states, weight, bias, targets.unsqueeze(1), None, smoothing, torch.is_grad_enabled())
 
 
@@ -78,5 +87,6 @@ def projected_bag_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, ta
 
     states (N, D), weight (V, D), bias (V), targets and shares (N, L), where 0 is for none -> () in float32
     """
+    states = states.to(product_type(states))
     with torch.autocast(states.device.type, enabled=False):
         return ProjectedCrossEntropy.apply(states, weight, bias, targets, shares.float(), 0.0, torch.is_grad_enabled())

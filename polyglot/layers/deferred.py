@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from polyglot.layers.linear import LaidOut
+from polyglot.layers.linear import LaidOut, product_type
 
 
 class DeferredLinear:
@@ -34,8 +34,8 @@ class _Matrix:
 
     def __init__(self, parts: Sequence[Tensor], bias: Tensor | None) -> None:
         assert parts[0].dim() == 2 or (len(parts) == 1 and bias is None)
-        device, weight = parts[0].device.type, parts[0].detach() if len(parts) == 1 else torch.cat([part.detach() for part in parts], dim=1)
-        self.dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+        weight = parts[0].detach() if len(parts) == 1 else torch.cat([part.detach() for part in parts], dim=1)
+        self.dtype = product_type(weight)
         weight = weight.to(self.dtype)
         bias = None if bias is None else bias.detach().to(self.dtype)
         self.there = _OfSentences(weight) if weight.dim() == 3 else LaidOut(weight, bias)

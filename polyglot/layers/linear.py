@@ -37,6 +37,12 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     return _Linear.apply(inputs, weight, bias)
 
 
+def product_type(weight: Tensor) -> torch.dtype:
+    """The type that products with a weight are made in: autocast's where it is on, else the weight's own."""
+    device = weight.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+
+
 def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None) -> Tensor:
     """The same for tensors of one type, outside of autograd and autocast; `plus` (..., O) is added."""
     if _fits(inputs, weight):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from polyglot.layers.linear import product
+from polyglot.layers.linear import product, product_type
 
 BLOCK = 512
 """Words whose R products r_i·e stand in memory together on a CPU: so many stay in its cache."""
@@ -21,8 +21,7 @@ def combine(roles: Tensor, words: Tensor, matrices: Tensor, *, sparse: bool = Fa
     that do not take it are left out, so that a one-hot r costs one product of h×h a word. Otherwise it is the one product (r ⊗ e)·M, of
     which r ⊗ e, R times as large as the words, is never kept: the way back makes it again.
     """
-    device = words.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else matrices.dtype
+    dtype = product_type(matrices)
     flat = (part.reshape(-1, part.shape[-1]).to(dtype) for part in (roles, words))
     return (_RoleByRole if sparse else _AtOnce).apply(*flat, matrices.to(dtype)).view(words.shape)
 

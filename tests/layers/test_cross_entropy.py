@@ -36,6 +36,24 @@ def test_scores_of_any_size_are_safe():
     assert loss.item() == pytest.approx(2000.0)
 
 
+@pytest.mark.parametrize("slice_bytes", [4 * 50 * 3, 2**23])
+def test_autocast_makes_the_products_in_its_type_and_what_is_summed_is_not_rounded_to_it(monkeypatch, slice_bytes):
+    monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", slice_bytes)
+    torch.manual_seed(0)
+    parts, targets = [torch.randn(110, 8), torch.randn(50, 8), torch.randn(50)], torch.randint(0, 50, (110,))
+    ours, half, precise = ([part.clone().requires_grad_() for part in parts] for _ in range(3))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = projected_cross_entropy(*ours, targets, smoothing=0.1)
+    states, weight, bias = half
+    rounded = projected_cross_entropy(states.bfloat16(), weight, bias, targets, smoothing=0.1)
+    assert loss.dtype == torch.float32 and loss.item() == rounded.item()
+    expected = projected_cross_entropy(*precise, targets, smoothing=0.1)
+    loss.backward(), expected.backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=2e-3)
+    for one, other in zip(ours, precise):
+        assert one.grad.dtype == torch.float32 and (one.grad - other.grad).norm() < 0.01 * other.grad.norm()
+
+
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_without_gradients_only_the_loss_is_computed(mode, monkeypatch):
     weight, bias = torch.nn.Parameter(torch.randn(9, 4)), torch.nn.Parameter(torch.zeros(9))

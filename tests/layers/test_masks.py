@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from polyglot.layers.masks import flip_sentences, masked_mean, masked_softmax
+from polyglot.layers.masks import flip_sentences, fused_attention, masked_mean, masked_softmax
 
 PRECISIONS = [torch.float32, torch.bfloat16, torch.float16]
 
@@ -52,3 +52,18 @@ def test_flip_keeps_padding_at_the_end_and_undoes_itself():
 def test_gradients_are_flipped_back():
     mask = torch.tensor([[True, True, True], [True, True, False], [False, False, False]])
     assert torch.autograd.gradcheck(lambda states: flip_sentences(states, mask), torch.randn(3, 3, 2, dtype=torch.double, requires_grad=True))
+
+
+@pytest.mark.parametrize("autocast", [True, False])
+def test_attention_of_half_precision_is_the_precise_one_rounded_once(autocast):
+    """On a CPU, whose kernels of half precision are slow on the way back."""
+    torch.manual_seed(0)
+    parts = [torch.randn(2, 3, 5, 4).bfloat16().requires_grad_() for _ in range(3)]
+    precise = [part.detach().float().requires_grad_() for part in parts]
+    mask = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+        outputs = fused_attention(*parts, mask=mask)
+    expected = fused_attention(*precise, mask=mask)
+    assert outputs.dtype == torch.bfloat16 and torch.equal(outputs, expected.bfloat16())
+    outputs.sum().backward(), expected.sum().backward()
+    assert all(torch.equal(one.grad, other.grad.bfloat16()) for one, other in zip(parts, precise))
