@@ -50,6 +50,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--steps", type=int, default=2, help="steps of each turn")
     parser.add_argument("--turns", type=int, default=6, help="turns of each model; the first warms up")
+    parser.add_argument("--precision", choices=["no", "bf16"], default="no", help="of the products, as training.precision")
     parser.add_argument("--processor-time", action="store_true", help="count the processor's time, where others use the machine, too")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
@@ -77,7 +78,7 @@ def cases(wanted: list[str]) -> list[tuple[str, str, dict[str, Any]]]:
 def row(options: argparse.Namespace, model: str, name: str, put_on: dict[str, Any]) -> dict[str, Any]:
     """Both models take turns; the factor is the median over the turns, each with the plain turn just before it."""
     batches = random_batches(4096 if model == "transformer" else None, count=options.steps)
-    steps = {what: trainer(MODELS[model] | {"options": own}) for what, own in (("plain", {}), ("with", put_on))}
+    steps = {what: trainer(MODELS[model] | {"options": own}, precision=options.precision) for what, own in (("plain", {}), ("with", put_on))}
     clock = time.process_time if options.processor_time else time.perf_counter
     seconds: dict[str, list[float]] = {what: [] for what in steps}
     for _ in range(options.turns):
@@ -92,7 +93,7 @@ def row(options: argparse.Namespace, model: str, name: str, put_on: dict[str, An
     return {"model": model, "name": name, "speeds": speeds, "factor": statistics.median(one / other for one, other in zip(own, plain))}
 
 
-def trainer(model: dict[str, Any]) -> Callable[[Any], None]:
+def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
     """A step of training of that model."""
     from polyglot.model.losses import Criterion, LossesConfig
     from polyglot.model.model import ModelConfig, TranslationModel
@@ -108,7 +109,9 @@ def trainer(model: dict[str, Any]) -> Callable[[Any], None]:
     optimizer = OPTIMIZERS.build(OPTIMIZERS.configure("adam"), parameters=list(built.parameters()))
 
     def step(batch: Any) -> None:
-        criterion(built(batch), batch).total.backward()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
+            losses = criterion(built(batch), batch)
+        losses.total.backward()
         clip([one for one in built.parameters() if one.grad is not None], 5.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -137,7 +140,7 @@ def table(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
         "",
         f"`python evaluation/benchmarks/options.py WORK`, {options.threads} threads of {os.cpu_count()} cores "
         f"({platform.machine()}), PyTorch "
-        f"{torch.__version__}; medians of {options.turns - 1} turns of {options.steps} steps each, by {clock}. On both sides "
+        f"{torch.__version__}; medians of {options.turns - 1} turns of {options.steps} steps each, by {clock}, precision {options.precision}. On both sides "
         "where the option has both.",
         "",
         "| model | option | target tokens/s without | with | a step costs |",
