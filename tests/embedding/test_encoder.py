@@ -174,6 +174,16 @@ def test_portions_come_as_they_are_ready_and_no_more_is_read_than_needed(model, 
     assert len(read) < 8 + 2 * cores
 
 
+@pytest.fixture
+def few_to_collect():
+    """A quick `gc.collect`: what was there before the test is not looked at."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("few_to_collect")
 def test_nothing_is_kept_of_portions_that_are_through(model, cores):
     class Sentences(list):
         """One that can be watched."""
