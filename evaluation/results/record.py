@@ -123,7 +123,7 @@ def _table(given: Mapping[str, Any]) -> Iterator[str]:
         yield table(["command", "result", "trained until", "machine"], (each.row for each in results))
     if "commands" in given:
         yield "```\n" + "\n".join(given["commands"]) + "\n```"
-        yield f"{NOT_YET.capitalize()}."
+        yield f"Ours: [{given['ours']}]({given['ours']})." if "ours" in given else f"{NOT_YET.capitalize()}."
     if "not_here" in given:
         yield f"**Not here.** {given['not_here']}"
 

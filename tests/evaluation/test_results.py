@@ -48,6 +48,10 @@ def test_every_result_and_every_page_has_its_line():
     assert {path.name for path in RESULTS.glob("*.md") if path.stem not in stems} == listed
 
 
+def test_a_page_that_a_table_leads_to_is_there():
+    assert all((RESULTS / each["ours"]).exists() for each in EVERY if "ours" in each)
+
+
 @pytest.mark.parametrize("command", [command for each in EVERY for command in each.get("commands", ())])
 def test_a_command_of_an_analysis_is_one(command):
     """Its verb takes these options, and the runs are among those that the experiment makes."""
