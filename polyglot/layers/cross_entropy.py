@@ -28,8 +28,8 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         """
         total = states.new_zeros((), dtype=torch.float32)
         grad_states = torch.empty_like(states) if needed else None
-        made = torch.empty_like if len(states) else torch.zeros_like
-        grad_weight = made(weight) if needed else None
+        mixed = states.dtype != weight.dtype
+        grad_weight = (torch.zeros_like if mixed or not len(states) else torch.empty_like)(weight) if needed else None
         grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed else None
         projection = weight.to(states.dtype)
         rows = max(1, SLICE_BYTES.get(states.device.type, SLICE_BYTES["cuda"]) // (4 * len(weight)))
@@ -37,8 +37,8 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         for start in range(0, len(states), rows):
             part, wanted = states[start : start + rows], targets[start : start + rows]
             share = None if shares is None else shares[start : start + rows]
-            made = product(part, projection, bias.to(states.dtype))
-            scores = made if precise is None else precise[: len(made)].copy_(made)
+            rounded = product(part, projection, bias.to(states.dtype))
+            scores = rounded if precise is None else precise[: len(part)].copy_(rounded)
             largest, chosen = scores.amax(dim=1), scores.gather(1, wanted)
             mean = scores.mean(dim=1) if smoothing else 0.0
             gradient = torch.softmax(scores, dim=1, out=scores)
@@ -56,14 +56,12 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                     gradient.mul_(mass.unsqueeze(1))
                 gradient.scatter_add_(1, wanted, gradient.new_full(wanted.shape, smoothing - 1) if share is None else -share)
                 grad_bias += gradient.sum(dim=0)
-                gradient = made.copy_(gradient)
+                gradient = rounded.copy_(gradient)
                 grad_states[start : start + rows] = product(gradient, projection.t())
-                if gradient.dtype == grad_weight.dtype:
-                    grad_weight.addmm_(gradient.t(), part, beta=float(start > 0))  # 0 for the first slice: what was there does not count
-                elif start == 0:
-                    grad_weight.copy_(gradient.t() @ part)
+                if mixed:
+                    grad_weight += gradient.t() @ part
                 else:
-                    grad_weight.add_(gradient.t() @ part)
+                    grad_weight.addmm_(gradient.t(), part, beta=float(start > 0))  # 0 for the first slice: what was there does not count
         if needed:
             ctx.save_for_backward(grad_states, grad_weight, grad_bias.to(bias.dtype))
         return total
