@@ -1,10 +1,14 @@
-"""Clusters beside true labels: purity, and the V-measure of Rosenberg and Hirschberg (2007)."""
+"""Clusters beside true labels: purity, and the V-measure of Rosenberg and Hirschberg (2007), also of clusters that know nothing."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from random import Random
+from statistics import fmean
+
+DRAWS = 200
 
 
 def purity(clusters: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
@@ -26,6 +30,16 @@ def v_measure(clusters: Sequence[Hashable], labels: Sequence[Hashable]) -> float
     homogeneity = shared / of_labels if of_labels else 1.0
     completeness = shared / of_clusters if of_clusters else 1.0
     return 2 * homogeneity * completeness / (homogeneity + completeness) if shared or not (of_labels or of_clusters) else 0.0
+
+
+def v_measure_by_chance(clusters: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
+    """The mean V-measure of the same clusters dealt out at random: where there are few of each, well above 0."""
+    random, dealt = Random(1), list(clusters)
+    measures = []
+    for _ in range(DRAWS):
+        random.shuffle(dealt)
+        measures.append(v_measure(dealt, labels))
+    return fmean(measures)
 
 
 def entropy(counts: object) -> float:

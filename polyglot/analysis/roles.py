@@ -11,7 +11,7 @@ import numpy
 import torch
 from torch.nn import functional
 
-from polyglot.analysis.agreement import purity, v_measure
+from polyglot.analysis.agreement import purity, v_measure, v_measure_by_chance
 from polyglot.analysis.page import Page, Table, file_name
 from polyglot.analysis.pictures import bars_png
 from polyglot.analysis.text import Sentence, batches, sentences, shown
@@ -26,6 +26,8 @@ AROUND = 4  # pieces before and after one in an example
 TYPICAL = 8  # words of a role in the table
 EXAMPLES = 3  # of a role, in context
 OFTEN = 3  # times that a word must have each of two senses to count as ambiguous
+MEASURES = {"purity": purity, "v_measure": v_measure, "by_chance": v_measure_by_chance}
+HEADS = ("purity", "V-measure", "by chance")
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,8 @@ def agreement(found: Sequence[Taken]) -> dict[str, Any]:
     """Purity and V-measure of the roles of words whose truth is known; nothing where it is not.
 
     `category`: all words. `senses`: the words with several senses, by the strongest role, by the word itself, and by both together;
-    `of each word`: V-measure of the role among the occurrences of one word, where the word itself tells nothing.
+    `of each word`: of the role among the occurrences of one word, where the word itself tells nothing; `mean of each word`, by how
+    often each comes. Beside each V-measure stands the one that chance gives.
     """
     known = [
         (one, one.sentence.truth[one.sentence.words[one.place]]) for one in found if one.sentence.words is not None and _begins_a_word(one)
@@ -182,7 +185,9 @@ def agreement(found: Sequence[Taken]) -> dict[str, Any]:
         within = {word: [(role, sense) for role, sense, other in zip(own, labels, words) if other == word] for word in sorted(ambiguous)}
         result["of each word"] = {word: {**_measures(*zip(*pairs)), "times": len(pairs)} for word, pairs in within.items()}
         total = sum(one["times"] for one in result["of each word"].values())
-        result["mean of each word"] = sum(one["times"] * one["v_measure"] for one in result["of each word"].values()) / total
+        result["mean of each word"] = {
+            measure: sum(one["times"] * one[measure] for one in result["of each word"].values()) / total for measure in MEASURES
+        }
     return result
 
 
@@ -193,7 +198,7 @@ def _begins_a_word(one: Taken) -> bool:
 
 
 def _measures(clusters: Sequence[Any], labels: Sequence[Any]) -> dict[str, float]:
-    return {"purity": purity(clusters, labels), "v_measure": v_measure(clusters, labels)}
+    return {measure: function(clusters, labels) for measure, function in MEASURES.items()}
 
 
 def _agreement_tables(agreed: dict[str, Any]) -> list[Table]:
@@ -202,19 +207,17 @@ def _agreement_tables(agreed: dict[str, Any]) -> list[Table]:
     rows = [["all words by role, beside their categories", *_shown(agreed["category"])]]
     names = {"role": "ambiguous words by role", "word": "… by the word itself", "word and role": "… by word and role"}
     rows += [[f"{title}, beside their senses", *_shown(agreed["senses"][name])] for name, title in names.items() if "senses" in agreed]
-    tables = [Table("Agreement with the truth", ["clusters", "purity", "V-measure"], rows, note="What is known of the phrasebook's words.")]
+    tables = [Table("Agreement with the truth", ["clusters", *HEADS], rows, note="What is known of the phrasebook's words.")]
     if "senses" in agreed:
-        head, own = ["word", "times", "purity", "V-measure"], agreed["of each word"]
-        mean = ["mean, by times", "", "", f"{agreed['mean of each word']:.3f}"]
-        words = [[word, str(one["times"]), *_shown(one)] for word, one in own.items()]
-        tables.append(
-            Table("Senses of each ambiguous word", head, [*words, mean], note="By the word itself the V-measure of each would be 0.")
-        )
+        words = [[word, str(one["times"]), *_shown(one)] for word, one in agreed["of each word"].items()]
+        mean = ["mean, by times", "", *_shown(agreed["mean of each word"])]
+        note = "By the word itself the V-measure of each would be 0; by chance is that of the same roles dealt out at random."
+        tables.append(Table("Senses of each ambiguous word", ["word", "times", *HEADS], [*words, mean], note=note))
     return tables
 
 
 def _shown(measures: dict[str, float]) -> list[str]:
-    return [f"{measures[name]:.3f}" for name in ("purity", "v_measure")]
+    return [f"{measures[name]:.3f}" for name in MEASURES]
 
 
 def _of_token(translator: Translator, language: str, found: Sequence[Taken], *, token: str, into: str | None) -> Page:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from polyglot.analysis.agreement import entropy, purity, v_measure
+from polyglot.analysis.agreement import entropy, purity, v_measure, v_measure_by_chance
 
 
 def test_the_same_under_other_names_is_1():
@@ -24,6 +24,12 @@ def test_one_cluster_is_complete_and_says_nothing():
 def test_a_label_in_two_clusters():
     """Homogeneous; completeness is ln 2 of the clusters' 1.5 ln 2: V = 2 · 2/3 / (1 + 2/3)."""
     assert v_measure([0, 0, 1, 2], "aabb") == pytest.approx(0.8)
+
+
+def test_chance_is_far_from_0_where_there_are_few_of_each_and_near_it_where_there_are_many():
+    """Two pairs can be dealt out in three ways; one of them is right, the others know nothing."""
+    assert v_measure_by_chance([0, 0, 1, 1], "aabb") == pytest.approx(1 / 3, abs=0.1)
+    assert v_measure_by_chance([0, 1] * 500, "ab" * 500) < 0.01 and v_measure_by_chance([0] * 4, "aabb") == 0
 
 
 def test_entropy_of_counts():
