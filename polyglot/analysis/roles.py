@@ -152,7 +152,7 @@ def _spread(found: Sequence[Taken]) -> tuple[float | None, float]:
     uniform = float(numpy.log(every.shape[1]))
     if (every < 0).any() or not numpy.allclose(every.sum(1), 1, atol=1e-3):
         return None, uniform
-    return float(-(every * numpy.log(numpy.clip(every, 1e-12, None))).sum(1).mean()), uniform
+    return abs(float((every * numpy.log(numpy.clip(every, 1e-12, None))).sum(1).mean())), uniform
 
 
 def agreement(found: Sequence[Taken]) -> dict[str, Any]:
