@@ -190,6 +190,10 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
             "sizes.cpu.systems: no system to be trained named 'b'. Known: a",
         ),
         ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {only: [a, b]}}", "sizes.cpu.only: no system named 'b'. Known: a"),
+        (
+            "systems: {a: {config: mine.yaml, separately: [en-de]}}\nsizes: {cpu: {separately: [de-en]}}",
+            "sizes.cpu.separately: no pair of a named 'de-en'. Known: en-de",
+        ),
         ("config: mine.yaml\nsystems: {a: {}, b: {}}\nsizes: {cpu: {only: [b]}}", "sizes.cpu.only: leaves out 'a', the first"),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {}, c: {beside: b}}\nsizes: {cpu: {only: [a, c]}}",
@@ -271,16 +275,22 @@ def test_a_size_lays_its_settings_below_a_systems_own_and_those_of_a_system_abov
         "sizes": {
             "cpu": {"set": ["a=1", "b=1"], "systems": {"one": ["b=3"]}, "seeds": [7]},
             "full": {"config": "multi30k/paper"},
-            "part": {"only": ["one"]},
+            "part": {"only": ["one", "each"], "separately": ["de-en"]},
         },
-        "systems": {"one": {"set": ["b=2"]}, "two": {"config": "multi30k/small"}},
+        "systems": {
+            "one": {"set": ["b=2"]},
+            "two": {"config": "multi30k/small"},
+            "each": {"separately": ["en-de", "de-en"]},
+        },
     }
     experiment = Experiment.model_validate(values)
     small, full = experiment.at("cpu"), experiment.at("full")
     assert (small.systems["one"].set, small.systems["one"].config, small.seeds) == (["a=1", "b=1", "b=2", "b=3"], "phrasebook", [7])
     assert (full.systems["one"].set, full.systems["one"].config, full.seeds) == (["b=2"], "multi30k/paper", [1, 2])
     assert full.systems["two"].config == "multi30k/small" and experiment.at() == small and not small.sizes
-    assert list(full.systems) == ["one", "two"] and list(experiment.at("part").systems) == ["one"]
+    assert list(full.systems) == ["one", "two", "each"] and full.systems["each"].separately == ["en-de", "de-en"]
+    part = experiment.at("part").systems
+    assert list(part) == ["one", "each"] and part["each"].separately == ["de-en"] and not part["one"].separately
     with pytest.raises(ConfigError, match="size: no size named 'ful'. Did you mean 'full'\\? Known: cpu, full, part"):
         experiment.at("ful")
     with pytest.raises(ConfigError, match="size: found 'cpu', but this experiment has no `sizes`"):

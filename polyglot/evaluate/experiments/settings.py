@@ -77,6 +77,8 @@ class SizeConfig(ComponentConfig):
     """Settings of every system, below its own."""
     only: list[str] = []
     """The systems that are carried out; by default all."""
+    separately: list[str] = []
+    """Of systems that have a model for each pair, the pairs that are carried out; by default all."""
     systems: dict[str, list[str]] = {}
     """Settings of single systems, above their own."""
     seeds: list[int] | None = Field(None, min_length=1)
@@ -148,6 +150,10 @@ class Experiment(ComponentConfig):
                     raise ValueError(f"sizes.{name}.only: {unknown_name('system', system, self.systems)}")
                 if (other := self.systems[system].beside) and other not in size.only:
                     raise ValueError(f"sizes.{name}.only: {system!r} is shown beside {other!r}, which it leaves out; name both or neither")
+            for pair in size.separately:
+                for system, given in self.systems.items():
+                    if given.separately and pair not in given.separately:
+                        raise ValueError(f"sizes.{name}.separately: {unknown_name(f'pair of {system}', pair, given.separately)}")
         return self
 
     @classmethod
@@ -176,6 +182,7 @@ class Experiment(ComponentConfig):
                 update={
                     "config": system.config or size.config or self.config,
                     "set": [*size.set, *system.set, *size.systems.get(name, [])],
+                    "separately": [pair for pair in system.separately if pair in (size.separately or system.separately)],
                 }
             )
             for name, system in self.systems.items()
