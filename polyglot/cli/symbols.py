@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from polyglot.cli.program import app, lines_bar, lines_of, logger, screen
+from polyglot.errors import counted
 
 
 @app.command(
@@ -29,7 +30,7 @@ def symbolize(
     most: Annotated[int, typer.Option(min=1, max=99, help="Symbols of each type in a line.")] = 9,
 ) -> None:
     """Put typed symbols in the place of numbers, names and acronyms, line by line; `desymbolize` takes them out again."""
-    from polyglot.data.symbols import symbolize_files
+    from polyglot.data.symbols import symbolize_files, written_name
     from polyglot.text.symbols import SymbolsConfig
     from polyglot.text.symbols.statistics import table
 
@@ -45,7 +46,7 @@ def symbolize(
             progress=lambda done: bar.update(row, completed=done),
         )
     screen.print(table(found))
-    logger.info(f"written to {output}: {', '.join(path.name for path in (file, other) if path)}, rules.jsonl, dictionary.json")
+    logger.info(f"written to {output}: {', '.join(written_name(path) for path in (file, other) if path)}, rules.jsonl, dictionary.json")
 
 
 @app.command(epilog="polyglot desymbolize translated.de --language de --rules symbols/test/rules.jsonl")
@@ -63,4 +64,4 @@ def desymbolize(
         print(line)
         lost += without
     if lost:
-        logger.info(f"{lost} symbols had no rule; each became another of its type that its line lacked, or nothing")
+        logger.info(f"{counted(lost, 'symbol')} had no rule; each became another of its type that its line lacked, or nothing")

@@ -14,7 +14,7 @@ import typer
 from polyglot.cli import completion
 from polyglot.cli.program import Device, RunPath, app, is_out_of_memory, lines_bar, lines_of, logger
 from polyglot.console import aside
-from polyglot.errors import ConfigError, DataError
+from polyglot.errors import ConfigError, DataError, counted
 
 
 @app.command(
@@ -90,7 +90,7 @@ def translate(
             sys.stdout.flush()
             bar.update(row, completed=number)
     if lost := translator.symbols_without_rule:
-        logger.info(f"{lost} symbols had no rule in their source; each became another of its type that was left, or nothing")
+        logger.info(f"{counted(lost, 'symbol')} had no rule in their source; each became another of its type that was left, or nothing")
 
 
 def _too_long(texts: dict[str, Path | None], sentences: Any, before: int) -> str:

@@ -35,21 +35,19 @@ def symbolize_files(
     (file, own), (other, theirs) = source, target
     if own == theirs:
         raise DataError(f"--from and --to: both are {own}; a text and its translation are of two languages")
-    if other and file.name == other.name:
+    if other and written_name(file) == written_name(other):
         raise DataError(f"{file} and {other}: have the same name, and would be written to the same file; rename one")
     known = Symbolizer(config, Dictionary.load(dictionary)) if dictionary else Symbolizer(config)
     if other and not dictionary:
         known = Symbolizer.learn(config, ((line, translation, own, theirs) for line, translation in _pairs(file, other)))
     statistics = {language: (Statistics(), Statistics()) for language in (own, *((theirs,) if other else ()))}
     paths = [path for path in (file, other) if path]
-    if any(path.resolve() == (folder / path.name).resolve() for path in paths):
+    if any(path.resolve() == (folder / written_name(path)).resolve() for path in paths):
         raise DataError(f"{folder}: holds the text itself; name another folder with --output")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            texts = [
-                stack.enter_context((folder / path.name.removesuffix(".gz")).open("w", encoding="utf-8", newline="\n")) for path in paths
-            ]
+            texts = [stack.enter_context((folder / written_name(path)).open("w", encoding="utf-8", newline="\n")) for path in paths]
             rules = stack.enter_context((folder / "rules.jsonl").open("w", encoding="utf-8", newline="\n"))
             for number, (line, translation) in enumerate(_pairs(file, other), start=1):
                 if other:
@@ -69,6 +67,11 @@ def symbolize_files(
     except OSError as error:
         raise DataError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
     return statistics
+
+
+def written_name(path: Path) -> str:
+    """What a file is called in the folder of symbols: they are plain text."""
+    return path.name.removesuffix(".gz")
 
 
 def _pairs(file: Path, other: Path | None) -> Iterator[tuple[str, str]]:

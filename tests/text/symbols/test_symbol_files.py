@@ -38,13 +38,14 @@ def test_at_test_rules_come_from_the_source_and_the_dictionary(polyglot, tmp_pat
     polyglot(*PAIR)
     with gzip.open("test.en.gz", "wt", encoding="utf-8") as file:
         file.write("the IMF of Tom Miller has 1,234.5 cats\n")
-    polyglot("symbolize", "test.en.gz", "--from", "en", "--to", "de", "--dictionary", "out/dictionary.json", "--output", "test")
+    found = polyglot("symbolize", "test.en.gz", "--from", "en", "--to", "de", "--dictionary", "out/dictionary.json", "--output", "test")
+    assert "written to test: test.en, rules.jsonl" in found.errors
     [line] = (tmp_path / "test" / "test.en").read_text(encoding="utf-8").splitlines()
     assert line == "the ⟨acronym1⟩ of ⟨name1⟩ has ⟨number1⟩ cats"
     translated = "⟨name1⟩ vom ⟨acronym1⟩ hat ⟨number1⟩ Katzen und ⟨number2⟩ Hunde\n"
     back = polyglot("desymbolize", "--language", "de", "--rules", "test/rules.jsonl", stdin=translated)
     assert back.output == "Tom Miller vom FMI hat 1.234,5 Katzen und  Hunde\n"
-    assert "1 symbols had no rule" in back.errors
+    assert "1 symbol had no rule" in back.errors
 
 
 def test_mistakes_are_sentences(polyglot, tmp_path):
@@ -53,6 +54,10 @@ def test_mistakes_are_sentences(polyglot, tmp_path):
     assert "short.de ends before line 2" in polyglot.refuses(
         "symbolize", "train.en", "short.de", "--from", "en", "--to", "de", "--output", "out"
     )
+    compressed = tmp_path / "train.en.gz"
+    compressed.write_bytes(gzip.compress((tmp_path / "train.en").read_bytes()))
+    same = ("symbolize", "train.en", "train.en.gz", "--from", "en", "--to", "de", "--output", "out")
+    assert "have the same name" in polyglot.refuses(*same)
     assert "holds the text itself" in polyglot.refuses("symbolize", "train.en", "--from", "en", "--to", "de", "--output", ".")
     polyglot(*PAIR)
     wanted = ("desymbolize", "out/train.en", "--language", "fr", "--rules", "out/rules.jsonl")
