@@ -107,10 +107,11 @@ def found(readings: Sequence[Reading], target: str, config: SearchConfig, *, ave
     decoder, memory = decoders[0], memories[0]
     if len(readings) > 1:
         decoder, memory = Ensemble(decoders, average=average), Memories(tuple(memories))
-    if config.select is None:
+    words = None if config.select is None else _chosen_words(readings, target, config)
+    if words is None:
         result = search(decoder, memory, lengths, config)
     else:
-        selected = Selected(decoder, _chosen_words(readings, target, config))
+        selected = Selected(decoder, words)
         result = selected.written(search(selected, memory, lengths, config))
     for sentence, own in zip(readings[0].sentences, result):
         if not (own and all(math.isfinite(one.score) for one in own)):
@@ -118,8 +119,11 @@ def found(readings: Sequence[Reading], target: str, config: SearchConfig, *, ave
     return result
 
 
-def _chosen_words(readings: Sequence[Reading], target: str, config: SearchConfig) -> torch.Tensor:
-    """The only words that search may write: (B, K) for each sentence, or (U,) for all. Raises ConfigError where nobody can choose."""
+def _chosen_words(readings: Sequence[Reading], target: str, config: SearchConfig) -> torch.Tensor | None:
+    """The only words that search may write: (B, K) for each sentence, or (U,) for all; None where that is every word.
+
+    Raises ConfigError where nobody can choose.
+    """
     scores = [reading.translator.word_scores(reading, target, config) for reading in readings]
     known = [one for one in scores if one is not None]
     if not known:
@@ -128,7 +132,8 @@ def _chosen_words(readings: Sequence[Reading], target: str, config: SearchConfig
         other = "shortlist" if by_prediction else "prediction"
         raise ConfigError(f"search.select: the decoder of {target} {what}; choose select_by {other}, or leave select out")
     words = likeliest(sum(known), config.select)
-    return union(words) if config.select_for == "batch" else words
+    words = union(words) if config.select_for == "batch" else words
+    return words if words.shape[-1] < known[0].shape[-1] else None
 
 
 def sentences_together(config: SearchConfig, decoders: Sequence[LanguageDecoder] = ()) -> int:

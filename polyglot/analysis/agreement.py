@@ -6,9 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from random import Random
-from statistics import fmean
-
-DRAWS = 200
 
 
 def purity(clusters: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
@@ -32,14 +29,13 @@ def v_measure(clusters: Sequence[Hashable], labels: Sequence[Hashable]) -> float
     return 2 * homogeneity * completeness / (homogeneity + completeness) if shared or not (of_labels or of_clusters) else 0.0
 
 
-def v_measure_by_chance(clusters: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
-    """The mean V-measure of the same clusters dealt out at random: where there are few of each, well above 0."""
-    random, dealt = Random(1), list(clusters)
-    measures = []
-    for _ in range(DRAWS):
+def v_measures_by_chance(clusters: Sequence[Hashable], labels: Sequence[Hashable], *, draws: int, random: Random) -> list[float]:
+    """V-measures of the same clusters dealt out at random, so many times: where there are few of each, they are well above 0."""
+    dealt, measures = list(clusters), []
+    for _ in range(draws):
         random.shuffle(dealt)
         measures.append(v_measure(dealt, labels))
-    return fmean(measures)
+    return measures
 
 
 def entropy(counts: object) -> float:

@@ -56,7 +56,10 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
             note=f"Principal axes of {len(near)} neighbours.",
         )
     ]
-    if "context_gate" in components[language].options and side == "encoder":
+    gated = "context_gate" in components[language].options and side == "encoder"
+    if texts and not gated:
+        raise ConfigError(f"chart: only a context gate on an encoder makes words differ by --sentence, and the {side} of {language} is none")
+    if gated:
         tables, values["contexts"] = _in_contexts(translator, language, texts, own, table, pieces, tables)
     picture = plane_png([shown(pieces[one]) for one in [own, *near]], axes[:, :2], title=f"“{word}” and its neighbours")
     return Page(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
+from statistics import fmean
 from typing import Any
 
 import numpy
 import torch
 from torch.nn import functional
 
-from polyglot.analysis.agreement import purity, v_measure, v_measure_by_chance
+from polyglot.analysis.agreement import purity, v_measure, v_measures_by_chance
 from polyglot.analysis.page import Page, Table, file_name
 from polyglot.analysis.pictures import bars_png
 from polyglot.analysis.text import Sentence, batches, sentences, shown
@@ -26,8 +28,8 @@ AROUND = 4  # pieces before and after one in an example
 TYPICAL = 8  # words of a role in the table
 EXAMPLES = 3  # of a role, in context
 OFTEN = 3  # times that a word must have each of two senses to count as ambiguous
-MEASURES = {"purity": purity, "v_measure": v_measure, "by_chance": v_measure_by_chance}
-HEADS = ("purity", "V-measure", "by chance")
+DRAWS = 199  # from chance: p comes in steps of 0.005
+MEASURES = {"purity": "purity", "v_measure": "V-measure", "by_chance": "by chance", "p": "p"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def roles(
     Raises ConfigError where that side of the language has no roles, DataError for a token that the text does not have.
     """
     found = taken(run, translator, language, side=side, count=count)
-    return _of_token(translator, language, found, token=token, into=into) if token else _of_all(language, side, found)
+    return _of_token(translator, language, side, found, token=token, into=into) if token else _of_all(language, side, found)
 
 
 def taken(run: Run, translator: Translator, language: str, *, side: str, count: int) -> list[Taken]:
@@ -152,7 +154,7 @@ def _spread(found: Sequence[Taken]) -> tuple[float | None, float]:
     uniform = float(numpy.log(every.shape[1]))
     if (every < 0).any() or not numpy.allclose(every.sum(1), 1, atol=1e-3):
         return None, uniform
-    return abs(float((every * numpy.log(numpy.clip(every, 1e-12, None))).sum(1).mean())), uniform
+    return abs(float((every * numpy.log(numpy.clip(every, 1e-12, None))).sum(1).mean())), uniform  # the sum is never above 0
 
 
 def agreement(found: Sequence[Taken]) -> dict[str, Any]:
@@ -160,7 +162,7 @@ def agreement(found: Sequence[Taken]) -> dict[str, Any]:
 
     `category`: all words. `senses`: the words with several senses, by the strongest role, by the word itself, and by both together;
     `of each word`: of the role among the occurrences of one word, where the word itself tells nothing; `mean of each word`, by how
-    often each comes. Beside each V-measure stands the one that chance gives.
+    often each comes. Beside each V-measure stands the mean of those that chance gives, and p, how often it gives as much.
     """
     known = [
         (one, one.sentence.truth[one.sentence.words[one.place]]) for one in found if one.sentence.words is not None and _begins_a_word(one)
@@ -173,21 +175,20 @@ def agreement(found: Sequence[Taken]) -> dict[str, Any]:
             senses[token.text.casefold()][token.sense] += 1
     ambiguous = {word for word, own in senses.items() if sum(times >= OFTEN for times in own.values()) > 1}
     several = [(one, token) for one, token in known if token.sense is not None and token.text.casefold() in ambiguous]
-    result: dict[str, Any] = {"category": _measures([one.role for one, _ in known], [token.category for _, token in known])}
+    random = Random(1)
+    result: dict[str, Any] = {"category": _measures([one.role for one, _ in known], [token.category for _, token in known], random)[0]}
     if several:
         labels, words = [token.sense for _, token in several], [token.text.casefold() for _, token in several]
         own = [one.role for one, _ in several]
-        result["senses"] = {
-            "role": _measures(own, labels),
-            "word": _measures(words, labels),
-            "word and role": _measures(list(zip(words, own)), labels),
-        }
+        clusters = {"role": own, "word": words, "word and role": list(zip(words, own))}
+        result["senses"] = {name: _measures(each, labels, random)[0] for name, each in clusters.items()}
         within = {word: [(role, sense) for role, sense, other in zip(own, labels, words) if other == word] for word in sorted(ambiguous)}
-        result["of each word"] = {word: {**_measures(*zip(*pairs)), "times": len(pairs)} for word, pairs in within.items()}
-        total = sum(one["times"] for one in result["of each word"].values())
-        result["mean of each word"] = {
-            measure: sum(one["times"] * one[measure] for one in result["of each word"].values()) / total for measure in MEASURES
-        }
+        measured = {word: _measures(*zip(*pairs), random) for word, pairs in within.items()}
+        result["of each word"] = {word: {**own, "times": len(within[word])} for word, (own, _) in measured.items()}
+        times = [len(pairs) for pairs in within.values()]
+        pure, measure = (fmean((own[name] for own, _ in measured.values()), times) for name in ("purity", "v_measure"))
+        by_chance = [fmean(draws, times) for draws in zip(*(draws for _, draws in measured.values()))]
+        result["mean of each word"] = _beside_chance(pure, measure, by_chance)
     return result
 
 
@@ -197,8 +198,15 @@ def _begins_a_word(one: Taken) -> bool:
     return one.place == 0 or words[one.place - 1] != words[one.place]
 
 
-def _measures(clusters: Sequence[Any], labels: Sequence[Any]) -> dict[str, float]:
-    return {measure: function(clusters, labels) for measure, function in MEASURES.items()}
+def _measures(clusters: Sequence[Any], labels: Sequence[Any], random: Random) -> tuple[dict[str, float], list[float]]:
+    """Agreement, and the V-measures of chance."""
+    by_chance = v_measures_by_chance(clusters, labels, draws=DRAWS, random=random)
+    return _beside_chance(purity(clusters, labels), v_measure(clusters, labels), by_chance), by_chance
+
+
+def _beside_chance(pure: float, measure: float, by_chance: Sequence[float]) -> dict[str, float]:
+    reached = sum(one >= measure for one in by_chance)
+    return {"purity": pure, "v_measure": measure, "by_chance": fmean(by_chance), "p": (1 + reached) / (1 + len(by_chance))}
 
 
 def _agreement_tables(agreed: dict[str, Any]) -> list[Table]:
@@ -207,12 +215,12 @@ def _agreement_tables(agreed: dict[str, Any]) -> list[Table]:
     rows = [["all words by role, beside their categories", *_shown(agreed["category"])]]
     names = {"role": "ambiguous words by role", "word": "… by the word itself", "word and role": "… by word and role"}
     rows += [[f"{title}, beside their senses", *_shown(agreed["senses"][name])] for name, title in names.items() if "senses" in agreed]
-    tables = [Table("Agreement with the truth", ["clusters", *HEADS], rows, note="What is known of the phrasebook's words.")]
+    tables = [Table("Agreement with the truth", ["clusters", *MEASURES.values()], rows, note="What is known of the phrasebook's words.")]
     if "senses" in agreed:
         words = [[word, str(one["times"]), *_shown(one)] for word, one in agreed["of each word"].items()]
         mean = ["mean, by times", "", *_shown(agreed["mean of each word"])]
-        note = "By the word itself the V-measure of each would be 0; by chance is that of the same roles dealt out at random."
-        tables.append(Table("Senses of each ambiguous word", ["word", "times", *HEADS], [*words, mean], note=note))
+        note = "By the word itself the V-measure of each would be 0. By chance: the same roles dealt out at random; p: how often they reach as much."
+        tables.append(Table("Senses of each ambiguous word", ["word", "times", *MEASURES.values()], [*words, mean], note=note))
     return tables
 
 
@@ -220,7 +228,7 @@ def _shown(measures: dict[str, float]) -> list[str]:
     return [f"{measures[name]:.3f}" for name in MEASURES]
 
 
-def _of_token(translator: Translator, language: str, found: Sequence[Taken], *, token: str, into: str | None) -> Page:
+def _of_token(translator: Translator, language: str, side: str, found: Sequence[Taken], *, token: str, into: str | None) -> Page:
     """The paper's Table 4."""
     own = [one for one in found if one.piece == token]
     if not own:
@@ -250,10 +258,12 @@ def _of_token(translator: Translator, language: str, found: Sequence[Taken], *, 
         str(role): {"count": len(by_role[role]), "examples": [[one.in_context(), translations.get(one.sentence.text)] for one in some]}
         for role, some in chosen.items()
     }
+    title, size = f"Roles of “{token}”, {side} of {language}", len(own[0].roles)
     head = ["role", "share", "in context", f"translated into {target}" if read else "translation"]
     return Page(
-        f"roles.{language}.{file_name(token)}",
-        f"Roles of “{token}” in {language}",
+        f"roles.{side}.{language}.{file_name(token)}",
+        title,
         [Table(f"{len(own)} times “{token}”", head, rows)],
         {"token": token, "roles": values},
+        {"How often it takes each role": bars_png([len(by_role.get(role, ())) / len(own) for role in range(size)], title=title, of="role")},
     )

@@ -36,13 +36,13 @@ def symbolize_files(
     if own == theirs:
         raise DataError(f"--from and --to: both are {own}; a text and its translation are of two languages")
     if other and written_name(file) == written_name(other):
-        raise DataError(f"{file} and {other}: have the same name, and would be written to the same file; rename one")
+        raise DataError(f"{file} and {other}: would both be written to {folder / written_name(file)}; rename one")
     known = Symbolizer(config, Dictionary.load(dictionary)) if dictionary else Symbolizer(config)
     if other and not dictionary:
         known = Symbolizer.learn(config, ((line, translation, own, theirs) for line, translation in _pairs(file, other)))
     statistics = {language: (Statistics(), Statistics()) for language in (own, *((theirs,) if other else ()))}
     paths = [path for path in (file, other) if path]
-    if any(path.resolve() == (folder / written_name(path)).resolve() for path in paths):
+    if any(path.resolve().parent == folder.resolve() for path in paths):
         raise DataError(f"{folder}: holds the text itself; name another folder with --output")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def symbolize_files(
 
 
 def written_name(path: Path) -> str:
-    """What a file is called in the folder of symbols: they are plain text."""
+    """What a file's text with symbols is called: it is not compressed."""
     return path.name.removesuffix(".gz")
 
 

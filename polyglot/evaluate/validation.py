@@ -92,7 +92,8 @@ class Validator:
         """Of greedy translations; small letters only where the run writes nothing else."""
         run = self.run
         translator = Translator(model, vocabularies=run.vocabularies, normalisers=run.normalisers, search_config=run.config.search)
-        hypotheses = translator.translate(sources, source=pair.source, target=pair.target, beam=1, n_best=1)
+        # among all words: a shortlist is counted for a run that is trained
+        hypotheses = translator.translate(sources, source=pair.source, target=pair.target, beam=1, n_best=1, select=None)
         lowercase = any(step.type == "lowercase" for step in run.config.text.of(pair.target))
         measure = Measure("bleu", "lowercased" if lowercase else "cased")
         return Scorer(measure, target=pair.target).score(hypotheses, references).value

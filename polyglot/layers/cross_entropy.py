@@ -23,7 +23,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
     ) -> Tensor:
         """states (N, D), weight (V, D), bias (V), targets and shares (N, L), or one target for each row and no shares.
 
-        needed: whether there will be a way back. The products are of the states' type, what is summed is not rounded to it.
+        needed: whether there will be a way back. The products are of the states' type, and sums over slices of the weight's.
         -> () the summed loss in float32
         """
         total = states.new_zeros((), dtype=torch.float32)
@@ -37,8 +37,8 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         for start in range(0, len(states), rows):
             part, wanted = states[start : start + rows], targets[start : start + rows]
             share = None if shares is None else shares[start : start + rows]
-            rounded = product(part, projection, bias.to(states.dtype))
-            scores = rounded if precise is None else precise[: len(part)].copy_(rounded)
+            made = product(part, projection, bias.to(states.dtype))  # of float32 these are the scores, else they are copied there and back
+            scores = made if precise is None else precise[: len(part)].copy_(made)
             largest, chosen = scores.amax(dim=1), scores.gather(1, wanted)
             mean = scores.mean(dim=1) if smoothing else 0.0
             gradient = torch.softmax(scores, dim=1, out=scores)
@@ -56,7 +56,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                     gradient.mul_(mass.unsqueeze(1))
                 gradient.scatter_add_(1, wanted, gradient.new_full(wanted.shape, smoothing - 1) if share is None else -share)
                 grad_bias += gradient.sum(dim=0)
-                gradient = rounded.copy_(gradient)
+                gradient = made.copy_(gradient)
                 grad_states[start : start + rows] = product(gradient, projection.t())
                 if mixed:
                     grad_weight += gradient.t() @ part
@@ -73,9 +73,15 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         return grad_states.mul_(grad_total), grad_weight.mul_(grad_total), grad_bias.mul_(grad_total), None, None, None, None
 
 
+def _typed(states: Tensor) -> Tensor:
+    """In the type that products are made in; float16, whose gradients of unlikely words would be 0 before the loss is scaled, in float32."""
+    wanted = product_type(states)
+    return states.to(torch.float32 if wanted == torch.float16 else wanted)
+
+
 def projected_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
     """The summed loss of N tokens; equals `F.cross_entropy(W h + b, y, reduction="sum", label_smoothing=smoothing)`."""
-    states = states.to(product_type(states))
+    states = _typed(states)
     with torch.autocast(states.device.type, enabled=False):
         return ProjectedCrossEntropy.apply(states, weight, bias, targets.unsqueeze(1), None, smoothing, torch.is_grad_enabled())
 
@@ -85,6 +91,6 @@ def projected_bag_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, ta
 
     states (N, D), weight (V, D), bias (V), targets and shares (N, L), where 0 is for none -> () in float32
     """
-    states = states.to(product_type(states))
+    states = _typed(states)
     with torch.autocast(states.device.type, enabled=False):
         return ProjectedCrossEntropy.apply(states, weight, bias, targets, shares.float(), 0.0, torch.is_grad_enabled())

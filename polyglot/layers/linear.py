@@ -37,10 +37,10 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     return _Linear.apply(inputs, weight, bias)
 
 
-def product_type(weight: Tensor) -> torch.dtype:
-    """The type that products with a weight are made in: autocast's where it is on, else the weight's own."""
-    device = weight.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+def product_type(tensor: Tensor) -> torch.dtype:
+    """The type that products with a tensor are made in: autocast's where it is on, else the tensor's own."""
+    device = tensor.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
 
 def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None) -> Tensor:

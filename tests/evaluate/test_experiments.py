@@ -192,7 +192,11 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
         ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {only: [a, b]}}", "sizes.cpu.only: no system named 'b'. Known: a"),
         (
             "systems: {a: {config: mine.yaml, separately: [en-de]}}\nsizes: {cpu: {separately: [de-en]}}",
-            "sizes.cpu.separately: no pair of a named 'de-en'. Known: en-de",
+            "sizes.cpu.separately: no pair with a model of its own named 'de-en'. Known: en-de",
+        ),
+        (
+            "config: mine.yaml\nsystems: {a: {separately: [en-de]}, b: {separately: [de-en]}}\nsizes: {cpu: {separately: [de-en]}}",
+            "sizes.cpu.separately: leaves nothing of 'a', which has en-de",
         ),
         ("config: mine.yaml\nsystems: {a: {}, b: {}}\nsizes: {cpu: {only: [b]}}", "sizes.cpu.only: leaves out 'a', the first"),
         (

@@ -36,22 +36,40 @@ def test_scores_of_any_size_are_safe():
     assert loss.item() == pytest.approx(2000.0)
 
 
-@pytest.mark.parametrize("slice_bytes", [4 * 50 * 3, 2**23])
-def test_autocast_makes_the_products_in_its_type_and_what_is_summed_is_not_rounded_to_it(monkeypatch, slice_bytes):
-    monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", slice_bytes)
+def tokens(count: int) -> tuple[list[torch.Tensor], torch.Tensor]:
     torch.manual_seed(0)
-    parts, targets = [torch.randn(110, 8), torch.randn(50, 8), torch.randn(50)], torch.randint(0, 50, (110,))
+    return [torch.randn(count, 8), torch.randn(50, 8), torch.randn(50)], torch.randint(0, 50, (count,))
+
+
+@pytest.mark.parametrize("slice_bytes", [4 * 50 * 3, 2**23])
+@pytest.mark.parametrize("bag", [False, True])
+def test_autocast_makes_the_products_in_its_type_and_sums_slices_in_the_weights(monkeypatch, slice_bytes, bag):
+    """A thousand slices: summed in bf16, most of them would change nothing."""
+    monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", slice_bytes)
+    parts, targets = tokens(3000)
+    given = (targets.unsqueeze(1), torch.ones(3000, 1)) if bag else (targets,)
+    function = projected_bag_cross_entropy if bag else projected_cross_entropy
     ours, half, precise = ([part.clone().requires_grad_() for part in parts] for _ in range(3))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = projected_cross_entropy(*ours, targets, smoothing=0.1)
+        loss = function(*ours, *given)
     states, weight, bias = half
-    rounded = projected_cross_entropy(states.bfloat16(), weight, bias, targets, smoothing=0.1)
-    assert loss.dtype == torch.float32 and loss.item() == rounded.item()
-    expected = projected_cross_entropy(*precise, targets, smoothing=0.1)
+    rounded, expected = function(states.bfloat16(), weight, bias, *given), function(*precise, *given)
+    assert loss.dtype == torch.float32 and loss.item() == rounded.item() != expected.item()
     loss.backward(), expected.backward()
     assert loss.item() == pytest.approx(expected.item(), rel=2e-3)
     for one, other in zip(ours, precise):
         assert one.grad.dtype == torch.float32 and (one.grad - other.grad).norm() < 0.01 * other.grad.norm()
+
+
+def test_gradients_of_unlikely_words_do_not_vanish_in_float16():
+    """They come before the loss is scaled."""
+    parts, targets = tokens(5)
+    parts[2][7] = -20.0
+    ours, precise = ([part.clone().requires_grad_() for part in parts] for _ in range(2))
+    with torch.autocast("cpu", dtype=torch.float16):
+        projected_cross_entropy(*ours, targets).backward()
+    projected_cross_entropy(*precise, targets).backward()
+    assert all(torch.equal(one.grad, other.grad) for one, other in zip(ours, precise)) and ours[1].grad[7].abs().max() > 0
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])

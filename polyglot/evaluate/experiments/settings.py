@@ -150,10 +150,13 @@ class Experiment(ComponentConfig):
                     raise ValueError(f"sizes.{name}.only: {unknown_name('system', system, self.systems)}")
                 if (other := self.systems[system].beside) and other not in size.only:
                     raise ValueError(f"sizes.{name}.only: {system!r} is shown beside {other!r}, which it leaves out; name both or neither")
+            alone = {pair for system in self.systems.values() for pair in system.separately}
             for pair in size.separately:
-                for system, given in self.systems.items():
-                    if given.separately and pair not in given.separately:
-                        raise ValueError(f"sizes.{name}.separately: {unknown_name(f'pair of {system}', pair, given.separately)}")
+                if pair not in alone:
+                    raise ValueError(f"sizes.{name}.separately: {unknown_name('pair with a model of its own', pair, alone)}")
+            for system, given in self.systems.items():
+                if size.separately and given.separately and not {*size.separately} & {*given.separately}:
+                    raise ValueError(f"sizes.{name}.separately: leaves nothing of {system!r}, which has {', '.join(given.separately)}")
         return self
 
     @classmethod
@@ -182,7 +185,7 @@ class Experiment(ComponentConfig):
                 update={
                     "config": system.config or size.config or self.config,
                     "set": [*size.set, *system.set, *size.systems.get(name, [])],
-                    "separately": [pair for pair in system.separately if pair in (size.separately or system.separately)],
+                    "separately": [pair for pair in system.separately if not size.separately or pair in size.separately],
                 }
             )
             for name, system in self.systems.items()

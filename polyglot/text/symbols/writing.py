@@ -13,7 +13,9 @@ from typing import NamedTuple
 TYPES = ("number", "name", "acronym")
 MARK = "^^"
 SYMBOL = re.compile(rf"⟨({'|'.join(TYPES)})(\d+)⟩")
-CODE = re.compile(rf"⟨(?P<plain>[⟨^])⟩|(?P<symbol>⟨(?:{'|'.join(TYPES)})\d+⟩)|(?P<mark> ?\^\^ ?)")
+CODE = re.compile(
+    rf"⟨(?P<plain>[⟨^])⟩|(?P<symbol>⟨(?:{'|'.join(TYPES)})\d+⟩)|(?P<broken>⟨[\w ^]*⟩|⟨\w*)|(?P<mark> ?\^\^ ?)"
+)
 
 
 class StandIn(NamedTuple):
@@ -54,7 +56,8 @@ def desymbolize(line: str, rules: Mapping[str, str]) -> str:
     """The line with words for its symbols, and without marks.
 
     rules: what each symbol stands for. A symbol without a rule, which only a model writes, becomes what the first symbol of its
-    type stands for that the line does not have, and nothing when there is none left.
+    type stands for that the line does not have, and nothing when there is none left; nor does what a model has begun as a symbol and
+    not ended as one become anything.
     """
     present = {one.group() for one in SYMBOL.finditer(line)}
     spare = {kind: [text for one, text in rules.items() if one.startswith(f"⟨{kind}") and one not in present] for kind in TYPES}
@@ -62,7 +65,7 @@ def desymbolize(line: str, rules: Mapping[str, str]) -> str:
     def put_back(found: re.Match[str]) -> str:
         if found["plain"]:
             return found["plain"]
-        if found["mark"]:
+        if found["mark"] or found["broken"]:
             return ""
         if found["symbol"] in rules:
             return rules[found["symbol"]]
@@ -73,8 +76,8 @@ def desymbolize(line: str, rules: Mapping[str, str]) -> str:
 
 
 def without_rule(line: str, rules: Mapping[str, str]) -> int:
-    """How many symbols of a line have no rule."""
-    return sum(one["symbol"] is not None and one["symbol"] not in rules for one in CODE.finditer(line))
+    """How many symbols of a line have no rule, or are none."""
+    return sum(one["broken"] is not None or (one["symbol"] is not None and one["symbol"] not in rules) for one in CODE.finditer(line))
 
 
 def pieces(most: int) -> Sequence[str]:

@@ -57,7 +57,8 @@ def test_mistakes_are_sentences(polyglot, tmp_path):
     compressed = tmp_path / "train.en.gz"
     compressed.write_bytes(gzip.compress((tmp_path / "train.en").read_bytes()))
     same = ("symbolize", "train.en", "train.en.gz", "--from", "en", "--to", "de", "--output", "out")
-    assert "have the same name" in polyglot.refuses(*same)
+    assert "would both be written to out/train.en" in polyglot.refuses(*same)
+    assert "holds the text itself" in polyglot.refuses("symbolize", "train.en.gz", "--from", "en", "--to", "de", "--output", ".")
     assert "holds the text itself" in polyglot.refuses("symbolize", "train.en", "--from", "en", "--to", "de", "--output", ".")
     polyglot(*PAIR)
     wanted = ("desymbolize", "out/train.en", "--language", "fr", "--rules", "out/rules.jsonl")

@@ -185,6 +185,21 @@ def test_a_symbol_without_a_rule_has_a_defined_output():
     assert without_rule("⟨number1⟩ und ⟨number2⟩ ⟨acronym1⟩ ⟨⟨⟩number7⟩", rules) == 2
 
 
+@given(st.lists(st.sampled_from(["⟨", "⟩", "number", "name", "1", "2", " ", "^", "^^", "⟨number1⟩", "⟨acronym2⟩", "ja"])).map("".join))
+def test_whatever_a_model_writes_no_symbol_is_left_of_it(line):
+    """All but an escaped bracket, which is one of the text."""
+    for rules in ({}, {"⟨number1⟩": "5"}):
+        back = desymbolize(line, rules)
+        assert "⟨⟨⟩" in line or "⟨" not in back
+        assert not line.startswith("⟨ja") or without_rule(line, rules)
+
+
+def test_what_is_half_a_symbol_becomes_nothing_and_counts():
+    rules = {"⟨number1⟩": "5"}
+    assert desymbolize("⟨number ^^2⟩ und ⟨number1 oder ⟨number⟩ und ⟨number1⟩", rules) == " und  oder  und 5"
+    assert without_rule("⟨number ^^2⟩ und ⟨number1 oder ⟨number⟩ und ⟨number1⟩", rules) == 3
+
+
 def test_there_are_never_more_symbols_than_asked_for():
     found = Symbolizer(SymbolsConfig(most=2)).line("1 2 3 4", "en")
     assert found.text == "⟨number1⟩ ⟨number2⟩ 3 4"
