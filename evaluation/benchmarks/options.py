@@ -67,7 +67,7 @@ def cases(wanted: list[str]) -> list[tuple[str, str, dict[str, Any]]]:
         "roles": [("transformer", name, both({"type": "roles", "roles": 32, **own})) for name, own in ROLES.items()],
         "graph": [
             (model, name, {"encoder": [{"type": "latent_graph", **own}]})
-            for model in ("embedding", "cnn", "lstm")
+            for model in ("embedding", "cnn", "lstm", "transformer")
             for name, own in GRAPHS.items()
         ],
         "gate": [("lstm", "context gate", both({"type": "context_gate"}))],
@@ -78,7 +78,8 @@ def cases(wanted: list[str]) -> list[tuple[str, str, dict[str, Any]]]:
 def row(options: argparse.Namespace, model: str, name: str, put_on: dict[str, Any]) -> dict[str, Any]:
     """Both models take turns; the factor is the median over the turns, each with the plain turn just before it."""
     batches = random_batches(4096 if model == "transformer" else None, count=options.steps)
-    steps = {what: trainer(MODELS[model] | {"options": own}, precision=options.precision) for what, own in (("plain", {}), ("with", put_on))}
+    models = {"plain": {}, "with": put_on}
+    steps = {what: trainer(MODELS[model] | {"options": own}, precision=options.precision) for what, own in models.items()}
     clock = time.process_time if options.processor_time else time.perf_counter
     seconds: dict[str, list[float]] = {what: [] for what in steps}
     for _ in range(options.turns):
@@ -140,8 +141,8 @@ def table(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
         "",
         f"`python evaluation/benchmarks/options.py WORK`, {options.threads} threads of {os.cpu_count()} cores "
         f"({platform.machine()}), PyTorch "
-        f"{torch.__version__}; medians of {options.turns - 1} turns of {options.steps} steps each, by {clock}, precision {options.precision}. On both sides "
-        "where the option has both.",
+        f"{torch.__version__}; medians of {options.turns - 1} turns of {options.steps} steps each, by {clock}, precision "
+        f"{options.precision}. On both sides where the option has both.",
         "",
         "| model | option | target tokens/s without | with | a step costs |",
         "|---|---|---:|---:|---:|",

@@ -29,6 +29,9 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
     components = translator.model.encoders if side == "encoder" else translator.model.decoders
     if language not in components:
         raise ConfigError(f"chart: {language} has no {side} in this run; there are those of {', '.join(components)}")
+    gated = "context_gate" in components[language].options and side == "encoder"
+    if texts and not gated:
+        raise ConfigError(f"chart: the {side} of {language} has the same words in every --sentence; a context gate on an encoder changes them")
     table = components[language].embedding.table.weight.detach().float().cpu()
     vocabulary = translator.vocabularies[language]
     pieces = vocabulary.pieces(list(range(len(vocabulary))))
@@ -56,9 +59,6 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
             note=f"Principal axes of {len(near)} neighbours.",
         )
     ]
-    gated = "context_gate" in components[language].options and side == "encoder"
-    if texts and not gated:
-        raise ConfigError(f"chart: only a context gate on an encoder makes words differ by --sentence, and the {side} of {language} is none")
     if gated:
         tables, values["contexts"] = _in_contexts(translator, language, texts, own, table, pieces, tables)
     picture = plane_png([shown(pieces[one]) for one in [own, *near]], axes[:, :2], title=f"“{word}” and its neighbours")

@@ -64,4 +64,4 @@ def desymbolize(
         print(line)
         lost += without
     if lost:
-        logger.info(f"{counted(lost, 'symbol')} had no rule; each became another of its type that its line lacked, or nothing")
+        logger.info(f"{counted(lost, 'symbol')} had no rule; another of its type that the line lacked stands there, or nothing")

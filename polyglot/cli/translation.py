@@ -90,7 +90,7 @@ def translate(
             sys.stdout.flush()
             bar.update(row, completed=number)
     if lost := translator.symbols_without_rule:
-        logger.info(f"{counted(lost, 'symbol')} had no rule in their source; each became another of its type that was left, or nothing")
+        logger.info(f"{counted(lost, 'symbol')} had no rule in the source; another of its type that was left stands there, or nothing")
 
 
 def _too_long(texts: dict[str, Path | None], sentences: Any, before: int) -> str:

@@ -29,6 +29,7 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
     polyglot = Program(monkeypatch, capsys)
     calls = {
         "roles.decoder.fr": ("roles", "--side", "decoder", "--language", "fr", "--sentences", "4"),
+        "roles.encoder.de.u2e": ("roles", "--token", ".", "--into", "en", "--language", "de", "--sentences", "4"),
         "graph.de": ("graph", "--sentence", "de=Der alte Bauer schläft.", "--sentences", "4"),
         f"chart.encoder.de.{word_of(copied)}": ("chart", word_of(copied), "--language", "de"),
         "heads": ("heads", "--sentence", "de=Der alte Bauer schläft.", "--sentence", "en=The old farmer sleeps."),
@@ -39,7 +40,7 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
         content = json.loads((copied / "analysis" / name / "page.json").read_text())
         assert content["tables"] and content["pictures"] and f"written to run/analysis/{name}" in " ".join(result.errors.split())
     html = report_page(Files(Run.open(copied)))
-    assert html.count("<h3>") >= 4 and html.count("data:image/png;base64,") == 5
+    assert html.count("<h3>") >= 5 and html.count("data:image/png;base64,") == 6
     assert "Latent graph of the encoder of de" in html and "Roles of the decoder of fr" in html
 
 
@@ -51,6 +52,7 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
         (("roles", "der"), "nothing else takes one"),
         (("roles", "--side", "left"), "--side: found 'left'; encoder or decoder"),
         (("graph", "--sentence", "Ein Haus."), "--sentence: found 'Ein Haus.'; write language and text"),
+        (("chart", "Haus", "--side", "decoder", "--sentence", "de=Ein Haus."), "the decoder of de has the same words in every --sentence"),
         (("heads", "--sentence", "cs=Dům."), "no encoder named 'cs'"),
     ],
 )
