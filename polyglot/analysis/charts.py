@@ -31,7 +31,9 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
         raise ConfigError(f"chart: {language} has no {side} in this run; there are those of {', '.join(components)}")
     gated = "context_gate" in components[language].options and side == "encoder"
     if texts and not gated:
-        raise ConfigError(f"chart: the {side} of {language} has the same words in every --sentence; a context gate on an encoder changes them")
+        raise ConfigError(
+            f"chart: the {side} of {language} has the same words in every --sentence; only a context gate on an encoder changes them"
+        )
     table = components[language].embedding.table.weight.detach().float().cpu()
     vocabulary = translator.vocabularies[language]
     pieces = vocabulary.pieces(list(range(len(vocabulary))))

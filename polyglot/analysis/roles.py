@@ -219,7 +219,7 @@ def _agreement_tables(agreed: dict[str, Any]) -> list[Table]:
     if "senses" in agreed:
         words = [[word, str(one["times"]), *_shown(one)] for word, one in agreed["of each word"].items()]
         mean = ["mean, by times", "", *_shown(agreed["mean of each word"])]
-        note = "By the word itself each V-measure would be 0. By chance: the same roles dealt out at random; p: how often they reach as much."
+        note = "By the word itself each V-measure would be 0. By chance: the same roles dealt out at random; p: how often those do as well."
         tables.append(Table("Senses of each ambiguous word", ["word", "times", *MEASURES.values()], [*words, mean], note=note))
     return tables
 
