@@ -108,6 +108,48 @@ def test_one_model_reads_the_same_sentences_in_two_languages(runs):
     )
 
 
+def test_models_that_read_other_pieces_write_together(runs, tmp_path_factory):
+    """Vocabularies of the sources may differ; only what is written has to be the same."""
+    vocabulary = {"type": "word", "size": 60, "languages": {"de": {"size": 12}}}
+    coarse = tiny_run(runs[0].path.parent, "coarse", **GIVEN, seed=3, vocabulary=runs[0].config.vocabulary.model_dump() | vocabulary)
+    train(coarse)
+    assert len(coarse.vocabularies["de"]) != len(runs[0].vocabularies["de"])
+    both = EnsembleTranslator.load([runs[0], coarse], sources=["de"], target="en")
+    found = both.hypotheses(text("de"), source="de", target="en")
+    alone = [Translator.load(run) for run in (runs[0], coarse)]
+    scores = [one.score(text("de"), [each[0].text for each in found], source="de", target="en") for one in alone]
+    for each, *own in zip(found, *scores):
+        assert each[0].log_probability >= sum(own) / 2 - 1e-3
+
+
+@pytest.mark.parametrize("average", ["log", "linear"])
+def test_models_that_read_one_language_each_read_a_sentence_in_both(runs, average):
+    parts = []
+    for name, pair in (("german", "de-en"), ("french", "fr-en")):
+        parts.append(tiny_run(runs[0].path.parent, f"{name}-{average}", **GIVEN | {"schedule": {"type": "uniform", "pairs": [pair]}}))
+        train(parts[-1])
+    both = EnsembleTranslator.load(parts, sources=["de", "fr"], target="en", average=average)
+    found = both.hypotheses({"de": text("de"), "fr": text("fr")}, target="en")
+    alone = [Translator.load(part) for part in parts]
+    assert [one.sources for one in alone] == [["de"], ["fr"]]
+    texts = [each[0].text for each in found]
+    own = [one.score(text(language), texts, source=language, target="en") for one, language in zip(alone, ("de", "fr"))]
+    for each, german, french in zip(found, *own):
+        assert each[0].log_probability >= (german + french) / 2 - 1e-3
+
+
+def test_symbols_follow_one_source(runs):
+    """Their numbers are those of its order."""
+    folder = runs[0].path.parent
+    languages = {"languages": ["de", "en", "fr"], "text": {"symbols": {}}}
+    run = tiny_run(folder, "symbols", **GIVEN | {"training": {"steps": 1}}, **languages)
+    train(run)
+    one = EnsembleTranslator([Translator.load(run)])
+    assert len(one.translate({"de": text("de")}, target="en")) == 10
+    with pytest.raises(ConfigError, match="has text.symbols, whose numbers follow one source; name a single --from"):
+        one.translate({"de": text("de"), "fr": text("fr")}, target="en")
+
+
 def test_what_cannot_write_together_is_said(runs):
     with pytest.raises(ConfigError, match="one and strange: have different vocabularies of en"):
         EnsembleTranslator.load([runs[0], runs[2]], sources=["de"], target="en")

@@ -65,14 +65,18 @@ def test_every_line_of_multi30k_comes_back(shared_data, other):
     folder = shared_data / "multi30k"
     if not folder.is_dir():
         pytest.skip(f"no corpus at {folder}")
-    for part in ("train", "val", "test_2016_flickr"):
+    known = None
+    for part in ("val", "train", "test_2016_flickr", "test_2017_flickr"):
+        if part == "test_2017_flickr" and other == "cs":
+            continue  # there is none
         texts = [gzip.open(folder / f"{part}.{language}.gz", "rt", encoding="utf-8").read().split("\n") for language in ("en", other)]
-        changed = 0
+        known, changed = known or Symbolizer.learn(SymbolsConfig(), ((*lines, "en", other) for lines in zip(*texts))), 0
         for lines in zip(*texts, strict=True):
             sides = BARE.pair(*lines, "en", other)
             assert [desymbolize(*side) for side in sides] == list(lines)
-            alone = BARE.line(lines[1], other)
-            assert desymbolize(*alone) == lines[1]
+            for line, language in zip(lines, ("en", other)):
+                alone = known.line(line, language)
+                assert desymbolize(*alone) == line
             changed += bool(alone.rules)
         assert changed
 

@@ -21,14 +21,14 @@ PAIRS = {
 }
 
 
-@pytest.fixture(scope="module", params=["word", "unigram"])
+@pytest.fixture(scope="module", params=["word", "unigram", "bpe", "char"])
 def run(request, tmp_path_factory) -> Run:
     folder = tmp_path_factory.mktemp("symbols")
     write_corpus(folder)
     for part in ("train", "valid"):
         for language, lines in PAIRS.items():
             (folder / f"{part}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    size = {"word": 100, "unigram": 52}[request.param]
+    size = {"word": 100, "unigram": 52, "bpe": 80, "char": 100}[request.param]
     sections = {
         "languages": ["en", "de"],
         "text": {"symbols": {}},
