@@ -78,7 +78,10 @@ def evaluate(
     wanted: list[Route] = [(pair, None) for pair in pairs]
     if protocol.pivot:
         wanted += [(pair, protocol.pivot) for pair in pairs if not pair.is_copy and protocol.pivot not in (pair.source, pair.target)]
+    before = translator.symbols_without_rule
     cells = work.cells(wanted)
+    if lost := translator.symbols_without_rule - before:
+        logger.info(f"{counted(lost, 'symbol')} had no rule in the source; another of its type that was left stands there, or nothing")
     used = {language for pair in pairs for language in (pair.source, pair.target)}
     return Matrix(
         languages=[language for language in run.config.languages if language in used],

@@ -9,6 +9,8 @@ from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.decoding.search import Hypothesis
 from polyglot.errors import CheckpointError
+from polyglot.evaluate.evaluation import evaluate
+from polyglot.evaluate.protocol import Protocol
 from polyglot.inference import Translator
 from polyglot.run import Run
 from polyglot.task import LanguagePair, Task
@@ -86,6 +88,25 @@ def test_words_come_back_in_translations_and_what_has_no_rule_is_counted(run, mo
     assert whole == "the IMF of Tom Miller has 12,158 houses"
     assert "⟨" not in nothing and translator.symbols_without_rule == 3
     assert translator.translate([sentences[0]], source="de", target="en") == [whole] and translator.symbols_without_rule == 3
+
+
+def test_an_evaluation_says_what_had_no_rule(run, monkeypatch, caplog, tmp_path):
+    translator = Translator.load(run, checkpoint="last")
+    english = translator.vocabularies["en"]
+    monkeypatch.setattr(
+        readings,
+        "search",
+        lambda decoder, memory, lengths, config: [[Hypothesis(-1.0, -1.0, tuple(english.encode(["⟨acronym9⟩ x"])[0]))]] * len(lengths),
+    )
+    test = [{"type": "text", "path": str(run.path.parent / "valid.{language}")}]
+    protocol = Protocol(test=test, pairs=["de-en"], metrics=["bleu"], resamples=0)
+    with caplog.at_level("INFO"):
+        evaluate(run, translator, protocol, folder=tmp_path)
+    assert "symbols had no rule in the source" in caplog.text
+    caplog.clear()
+    with caplog.at_level("INFO"):
+        evaluate(run, translator, protocol, folder=tmp_path)
+    assert "no rule" not in caplog.text, "nothing was translated again"
 
 
 def test_a_pair_is_scored_with_the_symbols_of_both_sides(run):
