@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.utils._pytree import tree_leaves
 
 from polyglot.decoding.search import SearchConfig, search
 from polyglot.model.decoders import DECODERS
@@ -136,62 +137,82 @@ class TestOnTheTargetSide:
                 two, _ = option.step(embedded[old : old + 1, 1], alone)
                 assert close(first[old], one[0]) and close(second[row], two[0])
 
+    def test_what_a_step_needs_does_not_grow_with_what_was_written(self, name):
+        embedded, _ = words([12, 12, 12], 12)
+        for option, _ in applied(name, "target"):
+            state, sizes = option.start(memory()), []
+            for position in range(12):
+                _, state = option.step(embedded[:, position], state)
+                sizes.append([part.shape for part in tree_leaves(state) if isinstance(part, torch.Tensor)])
+            assert sizes[-1] == sizes[0]
+
 
 ENCODER_PAIRS = [there(option, encoder) for option in ON_EMBEDDINGS + ON_STATES for encoder in ENCODERS.names()]
 DECODER_PAIRS = [there(option, decoder) for option in ON_EMBEDDINGS for decoder in DECODERS.names()]
 
 
-def model_with(option, *, encoder="lstm", decoder="lstm", bridge="attention", sides=("encoder", "decoder")):
-    return tiny_model(tiny_config(encoder, bridge, decoder, options={side: [tiny_component(OPTIONS, option)] for side in sides}))
+OTHERS = {
+    "roles": [{"assignment": "onehot"}, {"context": "cnn", "width": 3}, {"assignment": "dense", "combination": "rank1"}],
+    "latent_graph": [{"edges": "none"}, {"layers": 2}],
+}
+"""Settings that take another way through an option."""
+
+
+def models_with(option, *, encoder="lstm", decoder="lstm", bridge="attention", sides=("encoder", "decoder")):
+    for own in [{}, *OTHERS.get(option, [])]:
+        yield tiny_model(tiny_config(encoder, bridge, decoder, options={side: [tiny_component(OPTIONS, option) | own] for side in sides}))
 
 
 @pytest.mark.parametrize(("name", "encoder"), ENCODER_PAIRS)
 class TestOnEveryEncoder:
     def test_states_are_those_of_a_sentence_alone_and_0_on_padding(self, name, encoder):
-        model = model_with(name, encoder=encoder, sides=["encoder"]).eval()
         batch = random_batch(lengths=[(5, 1), (1, 1), (9, 1)])
-        states = model.encoders["de"](batch.source, batch.source_mask)
-        assert states.isfinite().all() and (states[~batch.source_mask] == 0).all()
-        for row, length in enumerate([5, 1, 9]):
-            alone = model.encoders["de"](batch.source[row : row + 1, :length], batch.source_mask[row : row + 1, :length])
-            assert close(alone[0], states[row, :length])
+        for model in models_with(name, encoder=encoder, sides=["encoder"]):
+            own = model.eval().encoders["de"]
+            states = own(batch.source, batch.source_mask)
+            assert states.isfinite().all() and (states[~batch.source_mask] == 0).all()
+            for row, length in enumerate([5, 1, 9]):
+                alone = own(batch.source[row : row + 1, :length], batch.source_mask[row : row + 1, :length])
+                assert close(alone[0], states[row, :length])
 
     def test_trains(self, name, encoder):
-        model, batch = model_with(name, encoder=encoder, sides=["encoder"]), random_batch()
-        optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.1), []
-        for _ in range(3):
-            torch.manual_seed(0)
-            loss = Criterion(LossesConfig())(model(batch), batch).total
-            losses.append(loss.item())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        assert losses[2] < losses[0]
-        assert all(one.grad is not None for one in model.encoders["de"].options.parameters())
-        assert all(one.grad is None for one in model.encoders["en"].parameters())
+        batch = random_batch()
+        for model in models_with(name, encoder=encoder, sides=["encoder"]):
+            optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.1), []
+            for _ in range(3):
+                torch.manual_seed(0)
+                loss = Criterion(LossesConfig())(model(batch), batch).total
+                losses.append(loss.item())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            assert losses[2] < losses[0]
+            assert all(one.grad is not None for one in model.encoders["de"].options.parameters())
+            assert all(one.grad is None for one in model.encoders["en"].parameters())
 
 
 @pytest.mark.parametrize(("name", "decoder"), DECODER_PAIRS)
 class TestOnEveryDecoder:
     def test_steps_equal_the_whole_pass(self, name, decoder):
-        model, batch = model_with(name, decoder=decoder).eval(), random_batch(lengths=[(5, 6), (1, 6), (9, 6)])
-        own, memory = model.decoders["en"], model.encode("de", batch.source, batch.source_mask)
-        whole = own.output(own(batch.target_in, batch.target_mask, memory))
-        state = own.start(memory)
-        for position in range(7):
-            scores, state = own.step(batch.target_in[:, position], state, memory)
-            assert close(scores, whole[:, position], 1e-4)
+        batch = random_batch(lengths=[(5, 6), (1, 6), (9, 6)])
+        for model in models_with(name, decoder=decoder):
+            own, memory = model.eval().decoders["en"], model.encode("de", batch.source, batch.source_mask)
+            whole = own.output(own(batch.target_in, batch.target_mask, memory))
+            state = own.start(memory)
+            for position in range(7):
+                scores, state = own.step(batch.target_in[:, position], state, memory)
+                assert close(scores, whole[:, position], 1e-4)
 
     def test_translates_a_sentence_as_alone(self, name, decoder):
-        model = model_with(name, decoder=decoder).eval()
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.mul_(2.0)  # decided enough for distinct hypotheses
         lengths, config = [5, 1, 4], SearchConfig(beam=2, n_best=2, max_length_extra=4)
         batch = random_batch(lengths=[(length, 1) for length in lengths])
-        together = search(model.decoders["en"], model.encode("de", batch.source, batch.source_mask), batch.source_mask.sum(1), config)
-        for row, length in enumerate(lengths):
-            memory = model.encode("de", batch.source[row : row + 1, :length], batch.source_mask[row : row + 1, :length])
-            alone = search(model.decoders["en"], memory, torch.tensor([length]), config)[0]
-            assert [one.tokens for one in alone] == [one.tokens for one in together[row]]
-            assert [one.score for one in alone] == pytest.approx([one.score for one in together[row]], abs=1e-4)
+        for model in models_with(name, decoder=decoder):
+            with torch.no_grad():
+                for parameter in model.eval().parameters():
+                    parameter.mul_(2.0)  # decided enough for distinct hypotheses
+            together = search(model.decoders["en"], model.encode("de", batch.source, batch.source_mask), batch.source_mask.sum(1), config)
+            for row, length in enumerate(lengths):
+                memory = model.encode("de", batch.source[row : row + 1, :length], batch.source_mask[row : row + 1, :length])
+                alone = search(model.decoders["en"], memory, torch.tensor([length]), config)[0]
+                assert [one.tokens for one in alone] == [one.tokens for one in together[row]]
+                assert [one.score for one in alone] == pytest.approx([one.score for one in together[row]], abs=1e-4)

@@ -39,7 +39,7 @@ class ContextGate(EmbeddingOption):
         return embedded * self.mask(embedded, mask, memory).unsqueeze(1)
 
     def mask(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
-        """The gate of each sentence, in (0, 1): (B, E)"""
+        """The gate of each sentence, in (0, 1) up to the rounding of its type: (B, E)"""
         context = masked_mean(self.network(embedded), mask) if memory is None else memory.mean()
         return self.gate(self.dropout(context)).sigmoid()
 

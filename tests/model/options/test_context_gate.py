@@ -34,6 +34,19 @@ def test_masks_lie_between_0_and_1_and_differ_between_contexts():
     assert (masks > 0).all() and (masks < 1).all() and masks.std(0).min() > 0.01
 
 
+def test_masks_of_the_target_side_lie_there_too():
+    option, words = gate(memory_size=8), torch.randn(8, 5, 6)
+    masks = option.mask(words, torch.ones(8, 5, dtype=torch.bool), Memory(20 * torch.randn(8, 3, 8)))
+    assert (masks > 0).all() and (masks < 1).all() and masks.std(0).min() > 0.01
+
+
+def test_padded_rows_of_the_memory_do_not_enter_its_average():
+    option, words, rows = gate(memory_size=8), torch.randn(1, 4, 6), torch.randn(1, 3, 8)
+    real = torch.ones(1, 4, dtype=torch.bool)
+    padded = Memory(torch.cat([rows, 99 * torch.randn(1, 2, 8)], dim=1), mask=torch.tensor([[True] * 3 + [False] * 2]))
+    assert close(option.mask(words, real, padded), option.mask(words, real, Memory(rows)))
+
+
 def test_padding_does_not_enter_the_average():
     option, words = gate(memory_size=None), torch.randn(1, 5, 6)
     mask = torch.tensor([[True, True, True, False, False]])

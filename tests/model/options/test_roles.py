@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from polyglot.layers.roles import combine
+from polyglot.model.memory import Memory
 from polyglot.model.options import Roles
 from tests.models import close
 
@@ -117,6 +118,11 @@ def test_the_fast_path_multiplies_each_word_once(monkeypatch):
     option, (embedded, mask) = layer(assignment="onehot"), words(30, 20)
     option(embedded, mask)
     assert sum(multiplied) == embedded.numel()
+    multiplied.clear()
+    option = layer("target", assignment="onehot")
+    state = option.start(Memory(torch.randn(2, 3, SIDES["target"])))
+    option.step(embedded[:, 0], state)
+    assert sum(multiplied) == embedded[:, 0].numel()
 
 
 @pytest.mark.parametrize("sparse", [True, False], ids=["role by role", "at once"])
