@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -75,6 +75,8 @@ def contradictions(config: Config) -> Iterator[str]:
         yield "parallel.placement: 'partitioned' cannot agree on the scale of 'fp16' losses; use training.precision 'bf16' or 'no'"
     if config.search.n_best > config.search.beam:
         yield f"search.n_best: {config.search.n_best} hypotheses cannot come from search.beam {config.search.beam}"
+    if config.search.select and config.search.select_by == "prediction":
+        yield from _nothing_predicted(config, dict.fromkeys(pair.target for pair in pairs or ()))
 
 
 def _unknown_pairs(pairs: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
@@ -94,6 +96,16 @@ def _shared_predictions(config: Config) -> Iterator[str]:
         if beside and any(config.sharing.group("vocabulary", one) != config.sharing.group("vocabulary", language) for one in members):
             who = " and ".join(members)
             yield f"model.options.decoder: {beside[0]} predicts words, so {who} cannot share a decoder without sharing their vocabulary"
+            return
+
+
+def _nothing_predicted(config: Config, targets: Iterable[str]) -> Iterator[str]:
+    """Decoders that cannot choose among which words to search."""
+    for language in targets:
+        options = (option for option in config.model.of(language).options.decoder if OPTIONS.get(option.type).place == "decoder")
+        if all(option.predict == "states" for option in options):
+            what = f"the decoder of {language} has no word_prediction from its initial state"
+            yield f"search.select: {what}; put it on in model.options.decoder, or write search.select_by: shortlist"
             return
 
 

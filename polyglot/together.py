@@ -53,8 +53,8 @@ class EnsembleTranslator:
             pairs = None if sources is None or target is None else [LanguagePair(source, target) for source in own or sources[:1]]
             members += [Translator.load(run, checkpoint=one, pairs=pairs, device=device) for one in checkpoints]
         result = cls(members, average=average)
-        if target is not None:
-            result.check(sources, target)
+        if target is not None or not result.targets:
+            result.check(sources, target or members[0].targets[0])
         return result
 
     @property

@@ -192,6 +192,11 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("validation: {bleu_pairs: [de-xx]}", "validation.bleu_pairs: 'de-xx' matches no pair of the languages en, de, fr"),
         ("validation: {best_by: bleu}", "validation.best_by: 'bleu' needs validation.bleu_pairs"),
         ("search: {n_best: 9}", "search.n_best: 9 hypotheses cannot come from search.beam 5"),
+        ("search: {select: 100}", "search.select: the decoder of de has no word_prediction from its initial state; put it on in"),
+        (
+            "search: {select: 100}\nmodel: {options: {decoder: [{type: word_prediction, predict: states}]}}",
+            "search.select: the decoder of de has no word_prediction from its initial state; put it on in",
+        ),
         ("batching: {by: words}", "batching.by: found 'words'; expected 'sentences' or 'tokens'"),
         ("losses: {bridge: {weight: -1}}", "losses.bridge.weight: found -1; expected at least 0"),
         ("losses: {translation: {weight: 0}}", "losses.translation.weight: found 0; expected more than 0"),

@@ -153,6 +153,8 @@ def test_symbols_follow_one_source(runs):
 def test_what_cannot_write_together_is_said(runs):
     with pytest.raises(ConfigError, match="one and strange: have different vocabularies of en"):
         EnsembleTranslator.load([runs[0], runs[2]], sources=["de"], target="en")
+    with pytest.raises(ConfigError, match="one and strange: have different vocabularies of en"):
+        EnsembleTranslator.load([runs[0], runs[2]])
     both = EnsembleTranslator.load(runs[:2])
     with pytest.raises(ConfigError, match="no decoder named 'de'"):
         both.translate(text("fr"), source="fr", target="de")

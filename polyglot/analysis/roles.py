@@ -16,7 +16,7 @@ from torch.nn import functional
 from polyglot.analysis.agreement import purity, v_measure, v_measures_by_chance
 from polyglot.analysis.page import Page, Table, file_name
 from polyglot.analysis.pictures import bars_png
-from polyglot.analysis.text import Sentence, batches, sentences, shown
+from polyglot.analysis.text import MARK, Sentence, batches, sentences, shown
 from polyglot.batch import BOS
 from polyglot.errors import ConfigError, DataError
 from polyglot.inference import Translator
@@ -230,6 +230,7 @@ def _shown(measures: dict[str, float]) -> list[str]:
 
 def _of_token(translator: Translator, language: str, side: str, found: Sequence[Taken], *, token: str, into: str | None) -> Page:
     """The paper's Table 4."""
+    token = token.removeprefix(MARK)
     own = [one for one in found if one.piece == token]
     if not own:
         raise DataError(

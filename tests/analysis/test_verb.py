@@ -29,7 +29,7 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
     polyglot = Program(monkeypatch, capsys)
     calls = {
         "roles.decoder.fr": ("roles", "--side", "decoder", "--language", "fr", "--sentences", "4"),
-        "roles.encoder.de.u2e": ("roles", "--token", ".", "--into", "en", "--language", "de", "--sentences", "4"),
+        "roles.encoder.de.u2e": ("roles", "--token", "▁.", "--into", "en", "--language", "de", "--sentences", "4"),
         "graph.de": ("graph", "--sentence", "de=Der alte Bauer schläft.", "--sentences", "4"),
         f"chart.encoder.de.{word_of(copied)}": ("chart", word_of(copied), "--language", "de"),
         "heads": ("heads", "--sentence", "de=Der alte Bauer schläft.", "--sentence", "en=The old farmer sleeps."),
