@@ -74,7 +74,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
 
 
 def _typed(states: Tensor) -> Tensor:
-    """In the type that products are made in; float16, whose gradients of unlikely words would be 0 before the loss is scaled, in float32."""
+    """In the type that products are made in, but float32 for float16: gradients of unlikely words would be 0 before the loss is scaled."""
     wanted = product_type(states)
     return states.to(torch.float32 if wanted == torch.float16 else wanted)
 
