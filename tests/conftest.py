@@ -19,8 +19,10 @@ remember_few_shapes()
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
-# Tests send Ctrl-C, to themselves and to programs that they start, and may be run where it is ignored, as in the background.
+# Tests send Ctrl-C and the end of a terminal, to themselves and to programs that they start, and may be run where these are ignored, as in
+# the background and under nohup.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 torch.set_num_threads(1)  # tensors here are too small to share
 # No test survives a power cut, and ten files of every checkpoint wait for the disk; that they do is tested.
 os.fsync = lambda descriptor: None
