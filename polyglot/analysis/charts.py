@@ -9,7 +9,7 @@ import numpy
 import torch
 
 from polyglot.analysis.page import Page, Table, file_name
-from polyglot.analysis.pictures import plane_png
+from polyglot.analysis.pictures import Panel, panels_png, plane_png
 from polyglot.analysis.text import MARK, as_read, shown
 from polyglot.batch import SPECIAL_TOKENS
 from polyglot.errors import ConfigError, DataError
@@ -21,19 +21,18 @@ ENDS = 6  # words at each end of an axis
 NEIGHBOURS = 50  # on which the axes are found
 
 
-def chart(translator: Translator, word: str, language: str, *, side: str = "encoder", texts: Sequence[str] = ()) -> Page:
-    """The neighbours of a word; where there is a context gate, also as it lies in each of `texts` that has the word.
+def chart(translator: Translator, word: str, language: str, *, side: str = "encoder", contexts: Sequence[tuple[str, str]] = ()) -> Page:
+    """The neighbours of a word; where there is a context gate, also as each of `contexts`, a language and a text, makes them.
 
-    Raises ConfigError for a language that has no such side, DataError for a word that is no piece.
+    To an encoder a context is a sentence of its own that has the word, to a decoder one that is read, of any language.
+
+    Raises ConfigError for a language that has no such side and contexts that change nothing, DataError for a word that is no piece.
     """
     components = translator.model.encoders if side == "encoder" else translator.model.decoders
     if language not in components:
         raise ConfigError(f"chart: {language} has no {side} in this run; there are those of {', '.join(components)}")
-    gated = "context_gate" in components[language].options and side == "encoder"
-    if texts and not gated:
-        raise ConfigError(
-            f"chart: the {side} of {language} has the same words in every --sentence; only a context gate on an encoder changes them"
-        )
+    if contexts and "context_gate" not in components[language].options:
+        raise ConfigError(f"chart: the {side} of {language} has the same words in every --sentence; only a context gate changes them")
     table = components[language].embedding.table.weight.detach().float().cpu()
     vocabulary = translator.vocabularies[language]
     pieces = vocabulary.pieces(list(range(len(vocabulary))))
@@ -43,34 +42,30 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
             f"chart: {word!r} is no piece in the vocabulary of {language}; "
             f"it is read as {' '.join(as_read(translator, [word], language)[0].pieces)}"
         )
+    names = [shown(piece) for piece in pieces]
     near = neighbours(table, own, count=NEIGHBOURS)
     axes = principal_axes(table[[own, *near]])
-    rows = [[shown(pieces[one]), f"{torch.cosine_similarity(table[own], table[one], dim=0).item():.2f}"] for one in near[: 2 * ENDS]]
+    rows = [[names[one], f"{torch.cosine_similarity(table[own], table[one], dim=0).item():.2f}"] for one in near[: 2 * ENDS]]
     along, values = [], {"word": word, "neighbours": rows, "axes": []}
     for number in range(axes.shape[1]):
         order = [near[place] for place in numpy.argsort(axes[1:, number], kind="stable")]
-        ends = [[shown(pieces[one]) for one in some] for some in (order[:ENDS], order[::-1][:ENDS])]
+        ends = [[names[one] for one in some] for some in (order[:ENDS], order[::-1][:ENDS])]
         along.append([str(number + 1), *(", ".join(end) for end in ends)])
         values["axes"].append(ends)
-    tables = [Table("Nearest in the embedding matrix", ["word", "cosine"], rows)]
-    tables += [
-        Table(
-            "Along the axes of the neighbourhood",
-            ["axis", "one end", "other end"],
-            along,
-            note=f"Principal axes of {len(near)} neighbours.",
-        )
+    note = f"Principal axes of {len(near)} neighbours."
+    tables = [
+        Table("Nearest in the embedding matrix", ["word", "cosine"], rows),
+        Table("Along the axes of the neighbourhood", ["axis", "one end", "other end"], along, note=note),
     ]
-    if gated:
-        tables, values["contexts"] = _in_contexts(translator, language, texts, own, table, pieces, tables)
-    picture = plane_png([shown(pieces[one]) for one in [own, *near]], axes[:, :2], title=f"“{word}” and its neighbours")
-    return Page(
-        f"chart.{side}.{language}.{file_name(word)}",
-        f"Local chart of “{word}”, {side} of {language}",
-        tables,
-        values,
-        {"Neighbours on the first two axes": picture},
-    )
+    plane = plane_png([names[one] for one in [own, *near]], axes[:, :2], title=f"“{word}” and its neighbours")
+    pictures = {"Neighbours on the first two axes": plane}
+    if contexts:
+        gates = [_gate(translator, language, side, own, names, *context) for context in contexts]
+        found = _in_contexts(table, own, [text for _, text in contexts], gates, names)
+        tables.append(Table("Nearest in each context", ["context", "neighbours"], _nearest(found)))
+        pictures["Cosines in each context"] = panels_png([found], title=f"“{word}” in contexts")
+        values["contexts"] = {"sentences": found.rows, "words": found.columns, "cosines": found.values.tolist()}
+    return Page(f"chart.{side}.{language}.{file_name(word)}", f"Local chart of “{word}”, {side} of {language}", tables, values, pictures)
 
 
 def neighbours(table: torch.Tensor, own: int, *, count: int) -> list[int]:
@@ -88,18 +83,39 @@ def principal_axes(vectors: torch.Tensor) -> numpy.ndarray:
     return (left * lengths)[:, :AXES].numpy()
 
 
-def _in_contexts(
-    translator: Translator, language: str, texts: Sequence[str], own: int, table: torch.Tensor, pieces: Sequence[str], tables: list[Table]
-) -> tuple[list[Table], list[Any]]:
-    """The neighbours of the word where all embeddings are seen through the gate of one context after the other."""
-    encoder, rows = translator.model.encoders[language], []
-    for sentence in as_read(translator, texts, language):
-        if own not in sentence.ids:
-            raise DataError(f"chart: {shown(pieces[own])!r} is not in the sentence {sentence.text!r}, as {language} is read")
-        tokens = torch.tensor([sentence.ids], device=translator.device)
-        mask = torch.ones_like(tokens, dtype=torch.bool)
-        with torch.inference_mode():
+def _gate(translator: Translator, language: str, side: str, own: int, names: Sequence[str], read: str, text: str) -> torch.Tensor:
+    """What the context gate of one side makes of a sentence: (E,)
+
+    Raises ConfigError for a sentence that this side does not read, DataError where an encoder's sentence does not have the word.
+    """
+    if side == "encoder" and read != language:
+        raise ConfigError(f"chart: --sentence {read}=…: the encoder of {language} reads {language} alone")
+    translator.check(read, language if side == "decoder" else translator.targets[0])
+    (sentence,) = as_read(translator, [text], read)
+    if side == "encoder" and own not in sentence.ids:
+        raise DataError(f"chart: {names[own]!r} is not in the sentence {text!r}, as {language} is read")
+    if not sentence.ids:
+        raise DataError(f"chart: the sentence of {read} is empty")
+    tokens = torch.tensor([sentence.ids], device=translator.device)
+    mask = torch.ones_like(tokens, dtype=torch.bool)
+    with torch.inference_mode():
+        if side == "decoder":
+            made = translator.model.decoders[language].options["context_gate"].start(translator.model.encode(read, tokens, mask))
+        else:
+            encoder = translator.model.encoders[language]
             words = reaching(encoder.options, "context_gate", encoder.embedding(tokens), mask)
-            gate = encoder.options["context_gate"].mask(words, mask)[0].float().cpu()
-        rows.append([sentence.text, ", ".join(shown(pieces[one]) for one in neighbours(table * gate, own, count=2 * ENDS))])
-    return (tables + [Table("Nearest in each context", ["context", "neighbours"], rows)] if rows else tables), rows
+            made = encoder.options["context_gate"].mask(words, mask)
+    return made[0].float().cpu()
+
+
+def _in_contexts(table: torch.Tensor, own: int, texts: Sequence[str], gates: Sequence[torch.Tensor], names: Sequence[str]) -> Panel:
+    """Cosines with the word where all embeddings (V, E) are seen through one gate (E,) after the other, of what is near in any."""
+    near = dict.fromkeys(one for gate in gates for one in neighbours(table * gate, own, count=2 * ENDS))
+    seen = [torch.nn.functional.normalize(table[[own, *near]] * gate, dim=1) for gate in gates]
+    return Panel("cosine", numpy.stack([(unit[1:] @ unit[0]).numpy() for unit in seen]), texts, [names[one] for one in near])
+
+
+def _nearest(found: Panel) -> list[list[str]]:
+    """Each context with the words nearest in it."""
+    orders = numpy.argsort(-found.values, axis=1, kind="stable")[:, : 2 * ENDS]
+    return [[text, ", ".join(found.columns[one] for one in order)] for text, order in zip(found.rows, orders)]

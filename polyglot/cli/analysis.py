@@ -99,7 +99,7 @@ def analyse(
 
         _show(words(opened, translator, direction(opened, language, into), count=sentences), opened)
         return
-    owner = language or next((one for one, _ in chosen), None) or _first(translator, what, side)
+    owner = language or next((one for one, _ in chosen if side == "encoder"), None) or _first(translator, what, side)
     texts = [text for one, text in chosen if one == owner]
     if what == "roles":
         from polyglot.analysis.roles import roles
@@ -112,7 +112,7 @@ def analyse(
     elif what == "chart":
         from polyglot.analysis.charts import chart
 
-        page = chart(translator, word, owner, side=side, texts=texts)
+        page = chart(translator, word, owner, side=side, contexts=chosen)
     else:
         from polyglot.analysis.heads import heads
 

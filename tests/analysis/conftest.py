@@ -12,7 +12,7 @@ from tests.runs import train
 
 OPTIONS = [
     "model.options.encoder=[{type: context_gate}, {type: roles, roles: 4}, {type: latent_graph, head_size: 8}]",
-    "model.options.decoder=[{type: roles, roles: 3, assignment: onehot}]",
+    "model.options.decoder=[{type: roles, roles: 3, assignment: onehot}, {type: context_gate}]",
     "model.languages={fr: {options: {encoder: []}}}",
     "languages=[en, de, fr]",
     "validation.bleu_pairs=[]",

@@ -27,13 +27,40 @@ def test_the_first_axis_is_that_of_the_largest_spread():
 def test_the_chart_of_a_word_and_of_the_same_word_in_contexts(translator):
     word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
     texts = [f"{word} Haus .", f"alt {word} ist ."]
-    page = chart(translator, word, "de", texts=texts)
+    page = chart(translator, word, "de", contexts=[("de", text) for text in texts])
     near, along, contexts = page.tables
     assert len(near.rows) == 12 and len(along.rows) == 3
     cosines = [float(row[1]) for row in near.rows]
     assert cosines == sorted(cosines, reverse=True)
-    assert [row[0] for row in contexts.rows] == texts
+    assert [row[0] for row in contexts.rows] == texts and len(page.pictures) == 2
     assert len(chart(translator, word, "de", side="decoder").tables) == 2
+
+
+def test_a_decoder_s_words_in_the_context_of_what_was_read(translator):
+    word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
+    gate = translator.model.decoders["de"].options["context_gate"].gate
+    read = [("en", "the old house ."), ("fr", "le lac .")]
+    before = gate.weight.detach().clone()
+    with torch.no_grad():
+        gate.weight.mul_(100)
+    one, other = chart(translator, word, "de", side="decoder", contexts=read).values["contexts"]["cosines"]
+    with torch.no_grad():
+        gate.weight.zero_()
+    same, without = chart(translator, word, "de", side="decoder", contexts=read).values["contexts"]["cosines"]
+    with torch.no_grad():
+        gate.weight.copy_(before)
+    assert one != other and same == without
+
+
+def test_contexts_that_change_nothing_or_are_not_read_are_refused(translator):
+    word = translator.vocabularies["fr"].pieces([9])[0].removeprefix("▁")
+    with pytest.raises(ConfigError, match="the encoder of fr has the same words in every --sentence"):
+        chart(translator, word, "fr", contexts=[("fr", word)])
+    word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
+    with pytest.raises(ConfigError, match="--sentence en=…: the encoder of de reads de alone"):
+        chart(translator, word, "de", contexts=[("en", "house")])
+    with pytest.raises(ConfigError, match="no encoder named 'xx'"):
+        chart(translator, word, "de", side="decoder", contexts=[("xx", "house")])
 
 
 def test_what_is_no_piece_or_not_in_its_context_is_said(translator):
@@ -41,7 +68,7 @@ def test_what_is_no_piece_or_not_in_its_context_is_said(translator):
         chart(translator, "Nirgendwohin", "de")
     word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
     with pytest.raises(DataError, match="is not in the sentence"):
-        chart(translator, word, "de", texts=["zzz"])
+        chart(translator, word, "de", contexts=[("de", "zzz")])
 
 
 def test_heads_of_several_languages_side_by_side(run, translator):

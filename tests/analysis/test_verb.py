@@ -52,7 +52,7 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
         (("roles", "der"), "nothing else takes one"),
         (("roles", "--side", "left"), "--side: found 'left'; encoder or decoder"),
         (("graph", "--sentence", "Ein Haus."), "--sentence: found 'Ein Haus.'; write language and text"),
-        (("chart", "Haus", "--side", "decoder", "--sentence", "de=Ein Haus."), "the decoder of de has the same words in every --sentence"),
+        (("chart", "lac", "--language", "fr", "--sentence", "fr=Le lac."), "the encoder of fr has the same words in every --sentence"),
         (("heads", "--sentence", "cs=Dům."), "no encoder named 'cs'"),
     ],
 )
