@@ -50,7 +50,7 @@ class _RoleByRole(torch.autograd.Function):
     @staticmethod
     def forward(ctx, roles: Tensor, words: Tensor, matrices: Tensor) -> Tensor:  # noqa: ANN001
         ctx.save_for_backward(roles, words, matrices)
-        sums = torch.zeros_like(words, dtype=torch.float32 if words.dtype.itemsize < 4 else words.dtype)
+        sums = _sums(words)
         for number, rows, matrix in _takers(roles, matrices):
             weighted = words.index_select(0, rows).mul_(roles[rows, number, None])
             sums.index_add_(0, rows, product(weighted, matrix.t()).to(sums.dtype))
@@ -60,15 +60,21 @@ class _RoleByRole(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN001
         roles, words, matrices = ctx.saved_tensors
-        for_roles, for_words, for_matrices = (torch.zeros_like(each) for each in (roles, words, matrices))
+        for_roles, for_words, for_matrices = torch.zeros_like(roles), _sums(words), torch.zeros_like(matrices)
         for number, rows, matrix in _takers(roles, matrices):
             own, taking, shares = gradient.index_select(0, rows), words.index_select(0, rows), roles[rows, number, None]
             back = product(own, matrix)
             for_roles[rows, number] = torch.linalg.vecdot(back, taking)
-            for_words.index_add_(0, rows, back.mul_(shares))  # in place, as below: what is as large as the words costs time to make
+            back.mul_(shares)  # in place, as below: what is as large as the words costs time to make
+            for_words.index_add_(0, rows, back.to(for_words.dtype))
             size = matrices.shape[1]
             for_matrices[number * size : (number + 1) * size] = taking.mul_(shares).t() @ own
-        return for_roles, for_words, for_matrices
+        return for_roles, for_words.to(words.dtype), for_matrices
+
+
+def _sums(words: Tensor) -> Tensor:
+    """Zeros to add what comes of up to R roles to, not in half precision: (N, h)"""
+    return torch.zeros_like(words, dtype=torch.float32 if words.dtype.itemsize < 4 else words.dtype)
 
 
 def _takers(roles: Tensor, matrices: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:

@@ -19,7 +19,7 @@ from polyglot.layers.resize import resize
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS, FinalStates
 from polyglot.model.memory import Memory
-from polyglot.model.options import WordPrediction, build_options, placed
+from polyglot.model.options import Option, WordPrediction, build_options, placed
 from polyglot.registry import ComponentConfig
 
 
@@ -224,12 +224,12 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
     """
     role = name.partition(".")[0]
     norms = {id(parameter) for child in module.modules() if isinstance(child, nn.LayerNorm) for parameter in child.parameters()}
+    of_words = {id(parameter) for child in module.modules() if isinstance(child, Option) for parameter in child.of_each_word()}
     for key, parameter in module.named_parameters():
         if id(parameter) in norms:
             nn.init.constant_(parameter, 1.0 if key.endswith("weight") else 0.0)
             continue
-        of_words = key.startswith("options.") and ".output." in key
-        owner = role if key.startswith(("body.", "options.")) and not of_words else name
+        owner = role if key.startswith(("body.", "options.")) and id(parameter) not in of_words else name
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{owner}/{key}".encode()))
         if initial_range is not None:
             nn.init.uniform_(parameter, -initial_range, initial_range, generator=generator)

@@ -285,10 +285,12 @@ class TranslationModel(nn.Module):
         return result
 
     def annealed(self) -> dict[str, Annealed]:
-        """What changes with the updates in components that learn, by component and option: `encoder.de.roles`."""
+        """What changes with the updates in options that learn, by component and option: `encoder.de.roles`."""
         found: dict[str, Annealed] = {}
         for name, component in self.components().items():
-            if any(parameter.requires_grad for parameter in component.parameters()):
-                own = {key: one for key, one in component.named_modules() if isinstance(one, Annealed) and one not in found.values()}
-                found |= {f"{name}.{key.removeprefix('options.').rpartition('.')[0]}": one for key, one in own.items()}
+            for key, one in component.named_modules():
+                if isinstance(one, Annealed) and one not in found.values():
+                    owner = key.rpartition(".")[0]  # a frozen component may have a table that learns with another
+                    if any(parameter.requires_grad for parameter in component.get_submodule(owner).parameters()):
+                        found[f"{name}.{owner.removeprefix('options.')}"] = one
         return found

@@ -27,6 +27,10 @@ class Option(nn.Module):
     class Config(ComponentConfig):
         """Settings of the option."""
 
+    def of_each_word(self) -> Iterable[nn.Parameter]:
+        """Parameters with a row for each word of the language: they start differently in every language."""
+        return ()
+
 
 class EmbeddingOption(Option):
     """Changes embedded words before the body reads them. On the target side no position sees what follows it.

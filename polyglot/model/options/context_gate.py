@@ -40,11 +40,13 @@ class ContextGate(EmbeddingOption):
 
     def mask(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
         """The gate of each sentence, in (0, 1) up to the rounding of its type: (B, E)"""
-        context = masked_mean(self.network(embedded), mask) if memory is None else memory.mean()
-        return self.gate(self.dropout(context)).sigmoid()
+        return self._of(masked_mean(self.network(embedded), mask) if memory is None else memory.mean())
 
     def start(self, memory: Memory) -> Tensor:
-        return self.gate(self.dropout(memory.mean())).sigmoid()
+        return self._of(memory.mean())
+
+    def _of(self, context: Tensor) -> Tensor:
+        return self.gate(self.dropout(context)).sigmoid()
 
     def step(self, words: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         return words * state, state

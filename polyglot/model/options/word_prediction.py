@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import torch
@@ -76,3 +77,6 @@ class WordPrediction(DecoderOption):
         given = {"size": size, "memory_size": memory_size, "vocabulary_size": vocabulary_size}
         self.initial = WordsOfInitial(config, first_size=first_size, **given) if config.predict != "states" else None
         self.states = WordsOfStates(config, **given) if config.predict != "initial" else None
+
+    def of_each_word(self) -> Iterable[nn.Parameter]:
+        return [parameter for part in (self.initial, self.states) if part is not None for parameter in part.output.parameters()]

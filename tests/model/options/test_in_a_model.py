@@ -8,9 +8,11 @@ import torch
 from polyglot.config import check_config
 from polyglot.errors import ConfigError
 from polyglot.model.model import TranslationModel
+from polyglot.model.options import OPTIONS
 from polyglot.sharing import SharingConfig
-from polyglot.task import LanguagePair
-from tests.models import VOCABULARY, tiny_config, tiny_model
+from polyglot.task import LanguagePair, Task
+from polyglot.training.initial import freeze
+from tests.models import VOCABULARY, alternatives, tiny_component, tiny_config, tiny_model
 from tests.runs import tiny_settings
 
 ROLES = {"type": "roles", "roles": 4, "context_size": 6}
@@ -43,6 +45,56 @@ def test_languages_that_share_an_encoder_share_its_options():
     names = model.component_parameters()
     assert any(key.startswith("options.") for key in names["encoder.west"])
     assert list(names["encoder.de"]) == ["embedding.table.weight"]
+
+
+def put_on_both_sides(name):
+    """Every variant of an option, on the side that has it."""
+    side = "encoder" if OPTIONS.get(name).place != "decoder" else "decoder"
+    for chosen in alternatives(OPTIONS, name):
+        own = {**tiny_component(OPTIONS, name), **chosen}
+        yield {side: [own]} | ({"decoder": [own]} if OPTIONS.get(name).place == "embedding" else {})
+
+
+@pytest.mark.parametrize("name", OPTIONS.names())
+def test_languages_start_alike_in_all_but_what_belongs_to_words(name):
+    for options in put_on_both_sides(name):
+        model = tiny_model(tiny_config(options=options))
+        for part in (model.encoders, model.decoders):
+            one, other = (part[language].options for language in ("de", "en"))
+            own = {id(parameter) for option in one.values() for parameter in option.of_each_word()}
+            for (key, mine), theirs in zip(one.named_parameters(), other.parameters()):
+                assert torch.equal(mine, theirs) != (id(mine) in own and mine.dim() > 1), (options, key)
+            assert all(len(parameter) == VOCABULARY for option in one.values() for parameter in option.of_each_word())
+    assert len(own) == (4 if name == "word_prediction" else 0)
+
+
+def test_only_a_decoder_s_words_belong_to_its_vocabulary():
+    """Nothing else has a row for each word, so nothing else starts differently."""
+    for name in OPTIONS.names():
+        for options in put_on_both_sides(name):
+            model = tiny_model(tiny_config(options=options))
+            for option in (option for part in (model.encoders, model.decoders) for option in part["de"].options.values()):
+                rows = {id(one) for one in option.parameters() if len(one) == VOCABULARY}
+                assert rows == {id(one) for one in option.of_each_word()}
+
+
+@pytest.mark.parametrize(
+    ("sharing", "tied", "frozen", "learning"),
+    [
+        ({}, False, ["encoder.de"], ["encoder.en.latent_graph"]),
+        ({}, True, ["encoder.de"], ["encoder.en.latent_graph"]),
+        ({"encoder": {"west": ["de", "en"]}}, False, ["encoder.west"], []),
+        ({"encoder": {"west": ["de", "en"]}}, True, ["encoder.*"], []),
+        ({"encoder": {"west": ["de", "en"]}}, True, ["embedding.*"], ["encoder.west.latent_graph"]),
+    ],
+)
+def test_what_is_frozen_is_not_annealed_though_its_embeddings_learn(sharing, tied, frozen, learning):
+    pairs = [LanguagePair("de", "en"), LanguagePair("en", "de")]
+    config = tiny_config(options={"encoder": [{"type": "latent_graph"}]}, embedding={"tie_sides": tied})
+    sizes = dict.fromkeys(("de", "en"), VOCABULARY)
+    model = TranslationModel(config, vocabulary_sizes=sizes, pairs=pairs, seed=1, sharing=SharingConfig(**sharing))
+    freeze(model, frozen, [Task(pair) for pair in pairs])
+    assert list(model.annealed()) == learning
 
 
 def test_every_parameter_gets_its_first_value_once():

@@ -48,6 +48,39 @@ def test_every_assignment_and_variant_on_either_side_is_the_formula(assignment, 
         assert close(found[*place], expected, 1e-4)
 
 
+@pytest.mark.parametrize(("assignment", "context", "side"), list(itertools.product(ASSIGNMENTS, ["lstm", "cnn"], SIDES)))
+def test_the_roles_of_a_word_are_the_formula(assignment, context, side):
+    """Written out for each sentence by itself: c of both directions, or of what is not after the word, then tanh, then the choice."""
+    option = layer(side, assignment=assignment, context=context, width=3)
+    for parameter in option.parameters():
+        torch.nn.init.normal_(parameter)
+    embedded, mask = words(6, 3)
+    found = option.of(embedded, mask)
+    for number, length in enumerate((6, 3)):
+        own = embedded[number, :length]
+        dense = torch.tanh(contexts(option, own, side) @ option.dense.weight.T + option.dense.bias)
+        if assignment != "dense":
+            scores = dense @ option.choices.weight.T
+            expected = scores.softmax(-1) if assignment == "softmax" else torch.eye(ROLES)[scores.argmax(-1)]
+        assert close(found[number, :length], dense if assignment == "dense" else expected)
+
+
+def contexts(option, own, side):
+    """c of the words of one sentence (S, E), by the plain layers."""
+    if option.config.context == "cnn":
+        width, size = option.context.convolution.kernel_size[0], own.shape[1]
+        before = width - 1 if side == "target" else width // 2
+        around = torch.cat([torch.zeros(before, size), own, torch.zeros(width - 1 - before, size)])
+        weight, bias = option.context.convolution.weight, option.context.convolution.bias
+        windows = [around[place : place + width] for place in range(len(own))]
+        return torch.stack([torch.relu((weight * window.T).sum((1, 2)) + bias) for window in windows])
+    if side == "target":
+        return option.context.forwards(own.unsqueeze(0))[0][0]
+    both = option.context.both
+    left, right = both.forwards(own.unsqueeze(0))[0][0], both.backwards(own.flip(0).unsqueeze(0))[0][0]
+    return torch.cat([left, right.flip(0)], dim=1)
+
+
 def test_the_contextualized_baseline_is_the_formula():
     option, (embedded, mask) = layer(combination="additive"), words(4)
     expected = option.of(embedded, mask) @ option.of_roles.weight.T + embedded
@@ -138,6 +171,22 @@ def test_the_products_have_the_gradients_of_the_formula(count, sparse):
     assert torch.allclose(found, plain)
     for one, other in zip(*(torch.autograd.grad((each * weights).sum(), given) for each in (found, plain))):
         assert torch.allclose(one, other)
+
+
+def test_half_precision_loses_no_more_role_by_role_than_at_once():
+    """What comes back to a word is a sum over all its roles."""
+    torch.manual_seed(0)
+    shapes = (300, 32), (300, 16), (32 * 16, 16)
+    given = [torch.randn(shape, dtype=torch.bfloat16, requires_grad=True) for shape in shapes]
+    exact = [each.detach().double().requires_grad_() for each in given]
+
+    def of_words(tensors, **how):
+        (found,) = torch.autograd.grad(combine(*tensors, **how).double().sum(), tensors[1])
+        return found.double()
+
+    truth = of_words(exact)
+    lost = {way: ((of_words(given, sparse=way) - truth).norm() / truth.norm()).item() for way in (True, False)}
+    assert lost[True] < 1.5 * lost[False], lost
 
 
 def test_a_convolution_sees_its_width_and_no_more():
