@@ -15,6 +15,7 @@ from polyglot.batch import SPECIAL_TOKENS
 from polyglot.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.model.options import reaching
+from polyglot.text.vocabulary import Vocabulary
 
 AXES = 3
 ENDS = 6  # words at each end of an axis
@@ -35,9 +36,8 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
         raise ConfigError(f"chart: the {side} of {language} has the same words in every --sentence; only a context gate changes them")
     table = components[language].embedding.table.weight.detach().float().cpu()
     vocabulary = translator.vocabularies[language]
-    pieces = vocabulary.pieces(list(range(len(vocabulary))))
-    own = next((pieces.index(one) for one in (MARK + word, word) if one in pieces), None)
-    if own is None or own < len(SPECIAL_TOKENS):
+    pieces, own = vocabulary.pieces(list(range(len(vocabulary)))), piece_of(vocabulary, word)
+    if own is None:
         raise DataError(
             f"chart: {word!r} is no piece in the vocabulary of {language}; "
             f"it is read as {' '.join(as_read(translator, [word], language)[0].pieces)}"
@@ -62,10 +62,18 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
     if contexts:
         gates = [_gate(translator, language, side, own, names, *context) for context in contexts]
         found = _in_contexts(table, own, [text for _, text in contexts], gates, names)
-        tables.append(Table("Nearest in each context", ["context", "neighbours"], _nearest(found)))
-        pictures["Cosines in each context"] = panels_png([found], title=f"“{word}” in contexts")
+        note = "All words of the embedding matrix, seen through the gate of each context; what other options make of them is left out."
+        tables.append(Table("Nearest in each context", ["", "context", "neighbours"], _nearest(found), note=note))
+        drawn = found._replace(rows=[str(number) for number in range(1, len(contexts) + 1)])  # sentences are long, and in the table
+        pictures["Cosines in each context"] = panels_png([drawn], title=f"“{word}” in contexts")
         values["contexts"] = {"sentences": found.rows, "words": found.columns, "cosines": found.values.tolist()}
     return Page(f"chart.{side}.{language}.{file_name(word)}", f"Local chart of “{word}”, {side} of {language}", tables, values, pictures)
+
+
+def piece_of(vocabulary: Vocabulary, word: str) -> int | None:
+    """The number of the piece that a word is, at the beginning of a word or else inside one."""
+    pieces = vocabulary.pieces(list(range(len(SPECIAL_TOKENS), len(vocabulary))))
+    return next((len(SPECIAL_TOKENS) + pieces.index(one) for one in (MARK + word, word) if one in pieces), None)
 
 
 def neighbours(table: torch.Tensor, own: int, *, count: int) -> list[int]:
@@ -112,10 +120,11 @@ def _in_contexts(table: torch.Tensor, own: int, texts: Sequence[str], gates: Seq
     """Cosines with the word where all embeddings (V, E) are seen through one gate (E,) after the other, of what is near in any."""
     near = dict.fromkeys(one for gate in gates for one in neighbours(table * gate, own, count=2 * ENDS))
     seen = [torch.nn.functional.normalize(table[[own, *near]] * gate, dim=1) for gate in gates]
-    return Panel("cosine", numpy.stack([(unit[1:] @ unit[0]).numpy() for unit in seen]), texts, [names[one] for one in near])
+    return Panel("row: context", numpy.stack([(unit[1:] @ unit[0]).numpy() for unit in seen]), texts, [names[one] for one in near])
 
 
 def _nearest(found: Panel) -> list[list[str]]:
-    """Each context with the words nearest in it."""
+    """Each context by its number, with the words nearest in it."""
     orders = numpy.argsort(-found.values, axis=1, kind="stable")[:, : 2 * ENDS]
-    return [[text, ", ".join(found.columns[one] for one in order)] for text, order in zip(found.rows, orders)]
+    names = [", ".join(found.columns[one] for one in order) for order in orders]
+    return [[str(number), text, own] for number, (text, own) in enumerate(zip(found.rows, names), start=1)]

@@ -36,11 +36,14 @@ class Graph:
         return self.heads.argmax(axis=1).tolist()
 
 
-def graph(run: Run, translator: Translator, language: str, *, texts: Sequence[str] = (), count: int = 500) -> Page:
-    """The graphs of a language's sentences; those of `texts` are drawn.
+def graph(run: Run, translator: Translator, language: str, *, given: Sequence[tuple[str, str]] = (), count: int = 500) -> Page:
+    """The graphs of a language's sentences; of those that are given, a language and a text, each is drawn.
 
-    Raises ConfigError where the encoder of the language has no latent graph, DataError where no sentence has two pieces.
+    Raises ConfigError where the encoder of the language has no latent graph or does not read a sentence, DataError where no sentence has
+    two pieces.
     """
+    if other := next((one for one, _ in given if one != language), None):
+        raise ConfigError(f"graph: --sentence {other}=…: the encoder of {language} reads {language} alone")
     found = [one for one in graphs_of(translator, language, sentences(run, translator, language, count=count)) if len(one.heads) > 1]
     if not found:
         raise DataError(f"graph: no sentence of {language} has two pieces")
@@ -61,8 +64,8 @@ def graph(run: Run, translator: Translator, language: str, *, texts: Sequence[st
         note = f"{scores['words']} words with a true head; an edge counts as right in either direction where it is undirected."
         tables.append(Table("True heads", ["heads", "directed", "undirected"], shown_scores, note=note))
     wanted = (
-        graphs_of(translator, language, as_read(translator, texts, language))
-        if texts
+        graphs_of(translator, language, as_read(translator, [text for _, text in given], language))
+        if given
         else [one for one in found if len(one.heads) <= LONGEST][-DRAWN:]
     )
     pictures, values["graphs"] = {}, []

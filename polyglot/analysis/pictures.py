@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +12,8 @@ import numpy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+logger = logging.getLogger("polyglot")
 
 DOTS, INK, LINE, BLUE = 150, "#1b1f24", "#c9ced6", "#2a6fb0"
 
@@ -29,6 +33,7 @@ def bars_png(shares: Sequence[float], *, title: str, of: str) -> bytes:
     figure = _figure(max(4.0, 0.22 * len(shares) + 1), 2.8, title)
     axes = figure.subplots()
     axes.bar(range(len(shares)), [100 * share for share in shares], color=BLUE)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel(of, size=8, color=INK)
     axes.set_ylabel("share in percent", size=8, color=INK)
     axes.tick_params(labelsize=7)
@@ -36,12 +41,13 @@ def bars_png(shares: Sequence[float], *, title: str, of: str) -> bytes:
 
 
 def panels_png(panels: Sequence[Panel], *, title: str) -> bytes:
-    """Matrices side by side in the same shades."""
-    sizes = [max(2.2, 0.27 * len(panel.columns) + 0.9) for panel in panels]
+    """Matrices side by side in the same shades: from white to blue, and to red where a value is below 0."""
+    sizes = [max(2.2, 0.27 * len(panel.columns) + 0.07 * max(map(len, panel.rows)) + 0.6) for panel in panels]
     figure = _figure(sum(sizes), max(2.6, 0.24 * max(len(panel.rows) for panel in panels) + 1.6), title)
-    top = max(float(panel.values.max(initial=0)) for panel in panels) or 1.0
+    top = max(float(numpy.abs(panel.values).max(initial=0)) for panel in panels) or 1.0
+    shades = {"cmap": "RdBu", "vmin": -top} if any((panel.values < 0).any() for panel in panels) else {"cmap": "Blues", "vmin": 0}
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False, width_ratios=sizes)[0], panels):
-        axes.imshow(panel.values, cmap="Blues", vmin=0, vmax=top, aspect="auto")
+        axes.imshow(panel.values, **shades, vmax=top, aspect="auto")
         axes.set_title(panel.title, size=8, color=INK, parse_math=False)
         axes.set_xticks(range(len(panel.columns)), panel.columns, size=7, rotation=90, parse_math=False)
         axes.set_yticks(range(len(panel.rows)), panel.rows, size=7, parse_math=False)
@@ -109,5 +115,16 @@ def _figure(width: float, height: float, title: str) -> Figure:
 
 def _png(figure: Figure) -> bytes:
     file = io.BytesIO()
-    figure.savefig(file, format="png", facecolor="white")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        figure.savefig(file, format="png", facecolor="white")
+    no_letters = [one for one in said if "missing from font" in str(one.message)]
+    if no_letters:
+        logger.warning(
+            "pictures: boxes stand for letters that no font of matplotlib's has; install one that does, such as Noto Sans CJK, and name it in "
+            "matplotlibrc as font.family"
+        )
+    for one in said:
+        if one not in no_letters:
+            warnings.warn(one.message, stacklevel=2)
     return file.getvalue()

@@ -23,6 +23,7 @@ from polyglot.inference import Translator
 from polyglot.model.memory import Memory
 from polyglot.model.options import reaching
 from polyglot.run import Run
+from polyglot.task import LanguagePair, kind_of
 
 AROUND = 4  # pieces before and after one in an example
 TYPICAL = 8  # words of a role in the table
@@ -75,7 +76,7 @@ def roles(
     Raises ConfigError where that side of the language has no roles, DataError for a token that the text does not have.
     """
     found = taken(run, translator, language, side=side, count=count)
-    return _of_token(translator, language, side, found, token=token, into=into) if token else _of_all(language, side, found)
+    return _of_all(language, side, found) if token is None else _of_token(run, translator, language, side, found, token=token, into=into)
 
 
 def taken(run: Run, translator: Translator, language: str, *, side: str, count: int) -> list[Taken]:
@@ -131,7 +132,7 @@ def _of_all(language: str, side: str, found: Sequence[Taken]) -> Page:
     spread, uniform = _spread(found)
     figures = {
         "roles used": f"{len(by_role)} of {size}",
-        "mean entropy of a word's roles": "–" if spread is None else f"{spread:.2f} nats (uniform: {uniform:.2f})",
+        "mean entropy of a word's roles": "– (they are no distribution)" if spread is None else f"{spread:.2f} nats (uniform: {uniform:.2f})",
     }
     agreed = agreement(found)
     tables = [Table("In short", ["", ""], [[name, value] for name, value in figures.items()]), usage, *_agreement_tables(agreed)]
@@ -228,8 +229,10 @@ def _shown(measures: dict[str, float]) -> list[str]:
     return [f"{measures[name]:.3f}" for name in MEASURES]
 
 
-def _of_token(translator: Translator, language: str, side: str, found: Sequence[Taken], *, token: str, into: str | None) -> Page:
-    """The paper's Table 4."""
+def _of_token(
+    run: Run, translator: Translator, language: str, side: str, found: Sequence[Taken], *, token: str, into: str | None
+) -> Page:
+    """The paper's Table 4. By default translated into the first language that the run was trained for."""
     token = token.removeprefix(MARK)
     own = [one for one in found if one.piece == token]
     if not own:
@@ -242,7 +245,8 @@ def _of_token(translator: Translator, language: str, side: str, found: Sequence[
         by_role[one.role].append(one)
     chosen = {role: all_of_it[:EXAMPLES] for role, all_of_it in sorted(by_role.items(), key=lambda item: -len(item[1]))}
     texts = list(dict.fromkeys(one.sentence.text for some in chosen.values() for one in some))
-    target = into or next((one for one in translator.targets if one != language), None)
+    kinds = {one: kind_of(LanguagePair(language, one), run.config.pairs) for one in translator.targets if one != language}
+    target = into or min(kinds, key=lambda one: kinds[one] != "supervised", default=None)
     read = target is not None and language in translator.sources
     translations = dict(zip(texts, translator.translate(texts, source=language, target=target))) if read else {}
     rows = [
@@ -260,7 +264,7 @@ def _of_token(translator: Translator, language: str, side: str, found: Sequence[
         for role, some in chosen.items()
     }
     title, size = f"Roles of “{token}”, {side} of {language}", len(own[0].roles)
-    head = ["role", "share", "in context", f"translated into {target}" if read else "translation"]
+    head = ["role", "share", "in context", f"translated into {target}{', zero-shot' * (kinds.get(target) == 'zero-shot')}" if read else "translation"]
     return Page(
         f"roles.{side}.{language}.{file_name(token)}",
         title,

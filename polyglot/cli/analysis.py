@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from polyglot.run import Run
 
 KINDS = ("embeddings", "roles", "graph", "chart", "heads", "words")
+USED_BY = {
+    "language": ("roles", "graph", "chart", "words"),
+    "side": ("roles", "chart"),
+    "token": ("roles",),
+    "into": ("roles", "words"),
+    "sentence": ("graph", "chart", "heads"),
+    **dict.fromkeys(("settings", "folder", "output"), ("embeddings",)),
+}
+"""What looks at which setting."""
 EXAMPLES = (
     "polyglot analyse runs/phrasebook · polyglot analyse runs/4-heads runs/20-heads --output comparison.md · "
     "polyglot analyse runs/mine roles --language de --token der · "
@@ -84,6 +93,8 @@ def analyse(
     looks. words: are the likeliest words those of the reference, what search among few keeps, which numbers and names are copied.
     """
     runs, what, word = _understood(arguments)
+    _check_used(what, language=language, side=side != "encoder", token=token, into=into, sentence=sentence)
+    _check_used(what, settings=settings, folder=folder, output=output)
     if side not in ("encoder", "decoder"):
         raise ConfigError(f"--side: found {side!r}; encoder or decoder")
     if what == "embeddings":
@@ -99,8 +110,8 @@ def analyse(
 
         _show(words(opened, translator, direction(opened, language, into), count=sentences), opened)
         return
-    owner = language or next((one for one, _ in chosen if side == "encoder"), None) or _first(translator, what, side)
-    texts = [text for one, text in chosen if one == owner]
+    read_first = None if (what, side) == ("chart", "decoder") else next((one for one, _ in chosen), None)
+    owner = language or read_first or _first(translator, opened, what, side, word=word, contexts=bool(chosen))
     if what == "roles":
         from polyglot.analysis.roles import roles
 
@@ -108,7 +119,7 @@ def analyse(
     elif what == "graph":
         from polyglot.analysis.graphs import graph
 
-        page = graph(opened, translator, owner, texts=texts, count=sentences)
+        page = graph(opened, translator, owner, given=chosen, count=sentences)
     elif what == "chart":
         from polyglot.analysis.charts import chart
 
@@ -118,6 +129,13 @@ def analyse(
 
         page = heads(opened, translator, chosen)
     _show(page, opened)
+
+
+def _check_used(what: str, **given: object) -> None:
+    """Raises ConfigError for a setting that would change nothing."""
+    for name, value in given.items():
+        if value and what not in USED_BY[name]:
+            raise ConfigError(f"--{name}: {what} has no use for it, only {' and '.join(USED_BY[name])}")
 
 
 def _show(page: Page, run: Run) -> None:
@@ -137,16 +155,21 @@ def _understood(arguments: Sequence[str]) -> tuple[list[Path], str, str | None]:
             raise ConfigError(f"{one}: there is no such run; or, if that is what to look at: {unknown_name('analysis', one, KINDS)}")
     if len(runs) > 1 and what != "embeddings":
         raise ConfigError(f"analyse: {what} takes one run, found {len(runs)}: {', '.join(runs)}")
-    if len(words) != (what == "chart"):
+    if len(words) != (what == "chart") or not all(word.strip() for word in words):
         raise ConfigError("analyse: chart needs one word, such as `polyglot analyse RUN chart bank`, and nothing else takes one")
     return [Path(run) for run in runs], what, next(iter(words), None)
 
 
-def _first(translator: Translator, what: str, side: str) -> str:
+def _first(translator: Translator, run: Run, what: str, side: str, *, word: str | None, contexts: bool) -> str:
     """The first language that has what is looked at; where none has, the first of all, so that the message is about it."""
-    components = translator.model.encoders if side == "encoder" else translator.model.decoders
-    option = {"roles": "roles", "graph": "latent_graph"}.get(what)
-    return next((one for one, component in components.items() if option in component.options), next(iter(components)))
+    components = translator.model.decoders if side == "decoder" else translator.model.encoders
+    languages = [one for one in run.config.languages if one in components]
+    if what == "chart":
+        from polyglot.analysis.charts import piece_of
+
+        languages.sort(key=lambda one: piece_of(translator.vocabularies[one], word) is None)  # stable: those that have it come first
+    option = {"roles": "roles", "graph": "latent_graph", "chart": "context_gate" if contexts else None}.get(what)
+    return next((one for one in languages if option in components[one].options), languages[0])
 
 
 def _embeddings(

@@ -6,17 +6,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.error import URLError
 
+import numpy
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 
 from polyglot.errors import ConfigError
 from polyglot.evaluate.conditions import CONDITIONS, Measure
 
+
+class _Chrf(CHRF):
+    """sacreBLEU's chrF, whose resamples are all of one type: 2.6.0 cannot average those of exactly 0 with others."""
+
+    def _compute_f_score(self, statistics: Sequence[int] | numpy.ndarray) -> float:
+        found = super()._compute_f_score(statistics)
+        return statistics.dtype.type(found) if isinstance(statistics, numpy.ndarray) else found
+
+
 METRICS: dict[str, Callable[..., Metric]] = {
     # force: only silences the warning about tokenised text, which is no mistake here
     "bleu": lambda *, lowercase, tokenizer: BLEU(lowercase=lowercase, tokenize=tokenizer, force=True),
-    "chrf": lambda *, lowercase, tokenizer: CHRF(lowercase=lowercase),  # characters need no tokenizer
-    "chrf++": lambda *, lowercase, tokenizer: CHRF(lowercase=lowercase, word_order=2),
+    "chrf": lambda *, lowercase, tokenizer: _Chrf(lowercase=lowercase),  # characters need no tokenizer
+    "chrf++": lambda *, lowercase, tokenizer: _Chrf(lowercase=lowercase, word_order=2),
     "ter": lambda *, lowercase, tokenizer: TER(case_sensitive=not lowercase),  # sacreBLEU's default is small letters, ours what was asked
 }
 """Four names in a dict; each is what the `sacrebleu` command line makes with the same settings."""

@@ -7,7 +7,7 @@ averages with the parameters, and is what it was where a component is frozen or 
 from __future__ import annotations
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from polyglot.registry import ComponentConfig
@@ -27,6 +27,12 @@ class Decay(ComponentConfig):
     """… after so many updates of the run, each time."""
     minimum: float = Field(0.0, ge=0)
     """It does not fall below this."""
+
+    @model_validator(mode="after")
+    def _falls(self) -> Decay:
+        if self.minimum > self.start:
+            raise ValueError(f"minimum {self.minimum:g} is above start {self.start:g}, so that nothing could fall; lower it or raise start")
+        return self
 
     def at(self, step: int) -> float:
         """The value at this update, which counts from 0."""

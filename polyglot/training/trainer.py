@@ -298,7 +298,7 @@ class Trainer:
 
     def _annealed_values(self) -> dict[str, dict[str, float]]:
         """By option and name, as they were in the last update."""
-        return {name: {key: value.item() for key, value in one.values().items()} for name, one in self.annealed.items()}
+        return {name: {key: float(f"{value.item():.6g}") for key, value in one.values().items()} for name, one in self.annealed.items()}
 
     def _not_a_number(self, what: str, values: Mapping[str, float], batches: Sequence[Trained]) -> str:
         lines = [line for batch in batches for line in self.streams[batch.task].names(batch.indices)]

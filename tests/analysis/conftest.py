@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
+import torch
 
 from polyglot.config import load_config
 from polyglot.inference import Translator
@@ -31,3 +33,14 @@ def run(tmp_path_factory) -> Run:
 @pytest.fixture(scope="session")
 def translator(run) -> Translator:
     return Translator.load(run.path)
+
+
+def seen_in_encoding(monkeypatch, translator: Translator, language: str, text: str, owner: type, method: str) -> numpy.ndarray:
+    """What a method of an option gives while the model itself encodes a sentence, without the batch."""
+    seen, own = [], getattr(owner, method)
+    monkeypatch.setattr(owner, method, lambda *given: seen.append(own(*given)) or seen[-1])
+    tokens = torch.tensor([translator.encode_text([text], language)[0]])
+    with torch.inference_mode():
+        translator.model.encode(language, tokens, torch.ones_like(tokens, dtype=torch.bool))
+    (found,) = seen
+    return found[0].numpy()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy
 import pytest
 import torch
 
-from polyglot.analysis.charts import chart, neighbours, principal_axes
+from polyglot.analysis.charts import _gate, _in_contexts, _nearest, chart, neighbours, principal_axes
 from polyglot.analysis.heads import heads
+from polyglot.analysis.pictures import Panel, panels_png
 from polyglot.errors import ConfigError, DataError
+from polyglot.model.options import ContextGate
+from tests.analysis.conftest import seen_in_encoding
 
 
 def test_neighbours_are_the_nearest_by_cosine_and_no_special_pieces():
@@ -32,8 +37,38 @@ def test_the_chart_of_a_word_and_of_the_same_word_in_contexts(translator):
     assert len(near.rows) == 12 and len(along.rows) == 3
     cosines = [float(row[1]) for row in near.rows]
     assert cosines == sorted(cosines, reverse=True)
-    assert [row[0] for row in contexts.rows] == texts and len(page.pictures) == 2
+    assert [row[:2] for row in contexts.rows] == [["1", texts[0]], ["2", texts[1]]] and len(page.pictures) == 2
     assert len(chart(translator, word, "de", side="decoder").tables) == 2
+
+
+def test_in_each_context_other_words_are_near():
+    """`own` is (1, 1) beside two that have half of it each, and the gates see one half."""
+    table = torch.tensor([[9.0, 9]] * 4 + [[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    found = _in_contexts(table, 4, ["first", "second"], [torch.tensor([1.0, 0]), torch.tensor([0, 1.0])], list("....abcd"))
+    assert dict(zip(found.columns, found.values.T.tolist())) == {"b": [1, -1], "c": [-1, 1], "d": [-1, -1]}
+    assert _nearest(found) == [["1", "first", "b, c, d"], ["2", "second", "c, b, d"]]
+
+
+def test_the_gate_of_a_context_is_the_model_s(translator, monkeypatch):
+    word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
+    text = f"alt {word} ist ."
+    found = _gate(translator, "de", "encoder", 9, [word] * 10, "de", text)
+    assert numpy.allclose(found, seen_in_encoding(monkeypatch, translator, "de", text, ContextGate, "mask"), atol=1e-6)
+
+
+def test_long_sentences_leave_room_for_the_picture(translator):
+    word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chart(translator, word, "de", contexts=[("de", f"{word} " + "alt Haus " * 40), ("de", word)])
+        panels_png([Panel("", -numpy.eye(2), ["a" * 60, "b"], ["c", "d" * 20])], title="")
+
+
+def test_letters_that_no_font_has_are_said_once_in_our_words(caplog):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        panels_png([Panel("", numpy.eye(2), ["\U00013000", "\U00013001"], ["c", "d"])], title="")
+    assert caplog.text.count("boxes stand for letters") == 1
 
 
 def test_a_decoder_s_words_in_the_context_of_what_was_read(translator):

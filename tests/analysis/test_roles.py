@@ -13,6 +13,8 @@ from polyglot.analysis.text import Sentence, words_of
 from polyglot.batch import BOS
 from polyglot.data.phrasebook import Token
 from polyglot.errors import ConfigError, DataError
+from polyglot.model.options import Roles
+from tests.analysis.conftest import seen_in_encoding
 
 
 def told(*senses, roles=None):
@@ -60,6 +62,7 @@ def test_the_tables_count_what_is_taken():
     page = _of_all("en", "encoder", told(*SENSES, roles={"bank.river": 1}))
     usage = page.tables[1].rows
     assert [(row[0], row[1]) for row in usage] == [("3", "47.1%"), ("0", "23.5%"), ("1", "23.5%"), ("2", "5.9%")]
+    assert [row[3].count("[") for row in usage] == [3, 3, 3, 1]
     assert usage[0][2] == "the (8)" and usage[1][3].startswith("the [bank]")
     assert page.values["entropy"] == pytest.approx(0)
     assert next(iter(page.pictures.values())).startswith(b"\x89PNG")
@@ -75,6 +78,13 @@ def test_every_piece_of_a_run_takes_its_roles(run, translator, side):
     assert values["agreement"] and "# Roles of the" in (folder / "page.md").read_text() and (folder / "picture-1.png").is_file()
 
 
+def test_an_encoder_s_roles_are_those_of_the_model(run, translator, monkeypatch):
+    """The gate before them included."""
+    found = taken(run, translator, "de", side="encoder", count=1)
+    expected = seen_in_encoding(monkeypatch, translator, "de", found[0].sentence.text, Roles, "of")
+    assert numpy.allclose([one.roles for one in found], expected, atol=1e-6)
+
+
 def test_a_decoder_reads_a_sentence_after_bos(run, translator):
     """As it does in training, so that the first word has its roles after bos, too."""
     own, (one, *_) = translator.model.decoders["de"], taken(run, translator, "de", side="decoder", count=1)
@@ -86,8 +96,11 @@ def test_a_decoder_reads_a_sentence_after_bos(run, translator):
 
 def test_of_one_token_with_contexts_and_translations(run, translator):
     own = taken(run, translator, "de", side="encoder", count=4)[0].piece
+    pairs = set(map(str, run.config.pairs))
+    assert "de-fr" not in pairs and "de-en" in pairs
+    assert roles(run, translator, "de", token=own, count=4).tables[0].head[-1] == "translated into en"
     page = roles(run, translator, "de", token=own, into="fr", count=4)
-    assert page.tables[0].head[-1] == "translated into fr"
+    assert page.tables[0].head[-1] == "translated into fr, zero-shot"
     assert all(f"[{own}]" in row[2] for row in page.tables[0].rows)
 
 

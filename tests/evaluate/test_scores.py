@@ -58,15 +58,22 @@ def test_equal_to_the_sacrebleu_command_line(measure: str, target: str, tokenize
     assert Measure.parse(measure).title.partition(" (")[0] == theirs["name"]
 
 
-@pytest.mark.parametrize("metric", ["bleu", "ter"])
+@pytest.mark.parametrize("metric", ["bleu", "ter", "chrf"])
 def test_intervals_are_those_of_the_command_line(metric: str, tmp_path: Path) -> None:
     ours = Scorer(Measure(metric, "lowercased"), target="de").score(HYPOTHESES, REFERENCES, resamples=50)
-    options = ["-m", metric, *(["-lc"] if metric == "bleu" else []), "--confidence", "--confidence-n", "50"]
+    options = ["-m", metric, *(["-lc"] if metric == "bleu" else ["--chrf-lowercase"] if metric == "chrf" else []), "--confidence", "--confidence-n", "50"]
     theirs = command_line(tmp_path, REFERENCES, HYPOTHESES, *options)
     assert (round(ours.value, 14), round(ours.mean, 14), round(ours.interval, 14)) == tuple(
         theirs[key] for key in ("score", "confidence_mean", "confidence_var")
     )
     assert ours.signature == Scorer(Measure(metric, "lowercased"), target="de").score(HYPOTHESES, REFERENCES).signature
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_text_of_which_hardly_anything_is_right_has_an_interval_too(metric: str) -> None:
+    """Some resamples have nothing right at all."""
+    found = Scorer(Measure(metric, "cased"), target="de").score(["zz"] * 59 + REFERENCES[:1], ["Es regnet."] * 59 + REFERENCES[:1], resamples=100)
+    assert found.mean >= 0 and found.interval > 0
 
 
 def command_line(folder: Path, references: list[str], hypotheses: list[str], *options: str) -> dict:

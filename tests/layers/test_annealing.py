@@ -24,3 +24,8 @@ def test_a_quantity_is_a_tensor_of_its_module_and_no_parameter():
     (name,) = module.state_dict()
     assert is_annealed(name) and not is_annealed("body.layers.0.weight")
     assert module.annealed.values() == {"temperature": torch.tensor(0.5)}
+
+
+def test_what_could_not_fall_is_refused():
+    with pytest.raises(ValueError, match=r"minimum 0.5 is above start 0.1, so that nothing could fall"):
+        Decay(start=0.1, decay=0.9, minimum=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from polyglot.model.memory import Memory
@@ -9,9 +10,9 @@ from polyglot.model.options import ContextGate
 from tests.models import close
 
 
-def gate(**given):
+def gate(*, memory_size, **settings):
     torch.manual_seed(0)
-    return ContextGate(ContextGate.Config(), size=6, **given).eval()
+    return ContextGate(ContextGate.Config(**settings), size=6, memory_size=memory_size).eval()
 
 
 def test_is_the_formula_on_the_source_side():
@@ -19,6 +20,18 @@ def test_is_the_formula_on_the_source_side():
     for sentence, own, found in zip(words, mask, option(words, mask)):
         context = torch.stack([option.network(word) for word in sentence[own]]).mean(0)
         assert close(found[own], sentence[own] * torch.sigmoid(option.gate(context)))
+
+
+@pytest.mark.parametrize("memory", [None, Memory(torch.ones(3, 2, 8))], ids=["source", "target"])
+def test_dropout_is_on_the_context(memory):
+    option = gate(memory_size=memory and 8, dropout=0.5).train()
+    seen = []
+    option.gate.register_forward_hook(lambda module, given, found: seen.append(given[0]))
+    words, mask = torch.randn(3, 4, 6), torch.ones(3, 4, dtype=torch.bool)
+    option(words, mask, *([memory] if memory else []))
+    if memory:
+        option.start(memory)
+    assert all(0.2 < (context == 0).float().mean() < 0.8 for context in seen) and len(seen) == (2 if memory else 1)
 
 
 def test_is_the_formula_on_the_target_side_with_the_rows_of_the_memory():

@@ -71,6 +71,19 @@ def test_rows_sum_to_1_and_what_cannot_be_a_head_is_exactly_0(precise, temperatu
     assert (graph[2] == 0).all()  # one word: nobody to depend on
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_dropout_is_on_the_words_of_the_graph_and_on_every_change(layers):
+    latent, (embedded, mask) = option(dropout=0.5, layers=layers).train(), words(9, 9)
+    seen = []
+    latent.dropout.register_forward_hook(lambda module, given, found: seen.append((given[0], found)))
+    given = states(mask)
+    found = latent(given, embedded, mask)
+    (spoken, heard), *changes = seen
+    assert torch.equal(spoken, latent.words(embedded, mask)) and len(changes) == layers
+    assert all(0.2 < (after == 0).float().mean() < 0.9 for _, after in seen)
+    assert close(found, given + sum(after for _, after in changes))
+
+
 def test_one_word_goes_through_with_gradients():
     latent, (embedded, mask) = option().train(), words(1, 1)
     given = states(mask).requires_grad_()
