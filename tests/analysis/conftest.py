@@ -16,6 +16,7 @@ OPTIONS = [
     "model.options.encoder=[{type: context_gate}, {type: roles, roles: 4}, {type: latent_graph, head_size: 8}]",
     "model.options.decoder=[{type: roles, roles: 3, assignment: onehot}, {type: context_gate}]",
     "model.languages={fr: {options: {encoder: []}}}",
+    "model.languages.en.options={encoder: [{type: roles, roles: 4}, context_gate, {type: latent_graph, head_size: 8}]}",
     "languages=[en, de, fr]",
     "validation.bleu_pairs=[]",
     "validation.best_by=loss",

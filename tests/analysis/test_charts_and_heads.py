@@ -8,7 +8,7 @@ import numpy
 import pytest
 import torch
 
-from polyglot.analysis.charts import _gate, _in_contexts, _nearest, chart, neighbours, principal_axes
+from polyglot.analysis.charts import _gate, _in_contexts, _nearest, chart, neighbours, piece_of, principal_axes
 from polyglot.analysis.heads import heads
 from polyglot.analysis.pictures import Panel, panels_png
 from polyglot.errors import ConfigError, DataError
@@ -49,11 +49,20 @@ def test_in_each_context_other_words_are_near():
     assert _nearest(found) == [["1", "first", "b, c, d"], ["2", "second", "c, b, d"]]
 
 
+def test_what_is_near_without_a_gate_need_not_be_near_in_a_context():
+    kinds = {"a": [1.0, 1, -5, -5], "b": [-5, -5, 1, 1], "c": [1, 0.9, 1, 0.9]}
+    names = [".", ".", ".", ".", "own", *(f"{kind}{number}" for kind in kinds for number in range(12))]
+    table = torch.tensor([[9.0] * 4] * 4 + [[1.0] * 4] + [kinds[name[0]] for name in names[5:]])
+    assert {names[one][0] for one in neighbours(table, 4, count=12)} == {"c"}
+    found = _in_contexts(table, 4, ["first", "second"], [torch.tensor([1.0, 1, 0, 0]), torch.tensor([0, 0, 1.0, 1])], names)
+    assert {name[0] for name in found.columns} == {"a", "b"}
+
+
 def test_the_gate_of_a_context_is_the_model_s(translator, monkeypatch):
-    word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
-    text = f"alt {word} ist ."
-    found = _gate(translator, "de", "encoder", 9, [word] * 10, "de", text)
-    assert numpy.allclose(found, seen_in_encoding(monkeypatch, translator, "de", text, ContextGate, "mask"), atol=1e-6)
+    """In English there are roles before it."""
+    text, own = "Is the old house here?", piece_of(translator.vocabularies["en"], "the")
+    found = _gate(translator, "en", "encoder", own, [], "en", text)
+    assert numpy.allclose(found, seen_in_encoding(monkeypatch, translator, "en", text, ContextGate, "mask"), atol=1e-6)
 
 
 def test_long_sentences_leave_room_for_the_picture(translator):
