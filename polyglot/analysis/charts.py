@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from polyglot.inference import Translator
 from polyglot.model.options import reaching
 from polyglot.text.vocabulary import Vocabulary
 
+BYTE = re.compile("<0x[0-9A-F]{2}>")  # a piece of SentencePiece's byte fallback
 AXES = 3
 ENDS = 6  # words at each end of an axis
 NEIGHBOURS = 50  # on which the axes are found
@@ -43,7 +45,8 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
             f"it is read as {' '.join(as_read(translator, [word], language)[0].pieces)}"
         )
     names = [shown(piece) for piece in pieces]
-    near = neighbours(table, own, count=NEIGHBOURS)
+    no_words = [number for number, piece in enumerate(pieces) if number < len(SPECIAL_TOKENS) or BYTE.fullmatch(piece)]
+    near = neighbours(table, own, count=NEIGHBOURS, without=no_words)
     axes = principal_axes(table[[own, *near]])
     rows = [[names[one], f"{torch.cosine_similarity(table[own], table[one], dim=0).item():.2f}"] for one in near[: 2 * ENDS]]
     along, values = [], {"word": word, "neighbours": rows, "axes": []}
@@ -61,7 +64,7 @@ def chart(translator: Translator, word: str, language: str, *, side: str = "enco
     pictures = {"Neighbours on the first two axes": plane}
     if contexts:
         gates = [_gate(translator, language, side, own, names, *context) for context in contexts]
-        found = _in_contexts(table, own, [text for _, text in contexts], gates, names)
+        found = _in_contexts(table, own, [text for _, text in contexts], gates, names, without=no_words)
         note = "All words of the embedding matrix, seen through the gate of each context; what other options make of them is left out."
         tables.append(Table("Nearest in each context", ["", "context", "neighbours"], _nearest(found), note=note))
         drawn = found._replace(rows=[str(number) for number in range(1, len(contexts) + 1)])  # sentences are long, and in the table
@@ -76,13 +79,12 @@ def piece_of(vocabulary: Vocabulary, word: str) -> int | None:
     return next((len(SPECIAL_TOKENS) + pieces.index(one) for one in (MARK + word, word) if one in pieces), None)
 
 
-def neighbours(table: torch.Tensor, own: int, *, count: int) -> list[int]:
-    """The pieces with the largest cosine, the nearest first. table (V, E)"""
+def neighbours(table: torch.Tensor, own: int, *, count: int, without: Sequence[int]) -> list[int]:
+    """The pieces with the largest cosine, the nearest first; none of those `without`. table (V, E)"""
     unit = torch.nn.functional.normalize(table, dim=1)
     cosines = unit @ unit[own]
-    cosines[: len(SPECIAL_TOKENS)] = -torch.inf
-    cosines[own] = -torch.inf
-    return cosines.topk(min(count, len(table) - len(SPECIAL_TOKENS) - 1)).indices.tolist()
+    cosines[[own, *without]] = -torch.inf
+    return cosines.topk(min(count, int(cosines.isfinite().sum()))).indices.tolist()
 
 
 def principal_axes(vectors: torch.Tensor) -> numpy.ndarray:
@@ -116,9 +118,11 @@ def _gate(translator: Translator, language: str, side: str, own: int, names: Seq
     return made[0].float().cpu()
 
 
-def _in_contexts(table: torch.Tensor, own: int, texts: Sequence[str], gates: Sequence[torch.Tensor], names: Sequence[str]) -> Panel:
+def _in_contexts(
+    table: torch.Tensor, own: int, texts: Sequence[str], gates: Sequence[torch.Tensor], names: Sequence[str], *, without: Sequence[int]
+) -> Panel:
     """Cosines with the word where all embeddings (V, E) are seen through one gate (E,) after the other, of what is near in any."""
-    near = dict.fromkeys(one for gate in gates for one in neighbours(table * gate, own, count=2 * ENDS))
+    near = dict.fromkeys(one for gate in gates for one in neighbours(table * gate, own, count=2 * ENDS, without=without))
     seen = [torch.nn.functional.normalize(table[[own, *near]] * gate, dim=1) for gate in gates]
     return Panel("row: context", numpy.stack([(unit[1:] @ unit[0]).numpy() for unit in seen]), texts, [names[one] for one in near])
 

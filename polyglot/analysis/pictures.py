@@ -121,8 +121,8 @@ def _png(figure: Figure) -> bytes:
     no_letters = [one for one in said if "missing from font" in str(one.message)]
     if no_letters:
         logger.warning(
-            "pictures: boxes stand for letters that no font of matplotlib's has; install one that does, such as Noto Sans CJK, and name it in "
-            "matplotlibrc as font.family"
+            "pictures: boxes stand for letters that no font of matplotlib's has; "
+            "install one that does, such as Noto Sans CJK, and name it in matplotlibrc as font.family"
         )
     for one in said:
         if one not in no_letters:

@@ -132,7 +132,7 @@ def _of_all(language: str, side: str, found: Sequence[Taken]) -> Page:
     spread, uniform = _spread(found)
     figures = {
         "roles used": f"{len(by_role)} of {size}",
-        "mean entropy of a word's roles": "– (they are no distribution)" if spread is None else f"{spread:.2f} nats (uniform: {uniform:.2f})",
+        "mean entropy of a word's roles": f"{spread:.2f} nats (uniform: {uniform:.2f})" if spread is not None else "– (no distribution)",
     }
     agreed = agreement(found)
     tables = [Table("In short", ["", ""], [[name, value] for name, value in figures.items()]), usage, *_agreement_tables(agreed)]
@@ -264,7 +264,8 @@ def _of_token(
         for role, some in chosen.items()
     }
     title, size = f"Roles of “{token}”, {side} of {language}", len(own[0].roles)
-    head = ["role", "share", "in context", f"translated into {target}{', zero-shot' * (kinds.get(target) == 'zero-shot')}" if read else "translation"]
+    zero_shot = ", zero-shot" if kinds.get(target) == "zero-shot" else ""
+    head = ["role", "share", "in context", f"translated into {target}{zero_shot}" if read else "translation"]
     return Page(
         f"roles.{side}.{language}.{file_name(token)}",
         title,

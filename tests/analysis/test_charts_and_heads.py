@@ -18,7 +18,7 @@ from tests.analysis.conftest import seen_in_encoding
 
 def test_neighbours_are_the_nearest_by_cosine_and_no_special_pieces():
     table = torch.tensor([[9.0, 9], [9, 9], [9, 9], [9, 9], [1, 1], [2, 2.1], [0, 1], [-1, -1]])
-    assert neighbours(table, 4, count=3) == [5, 6, 7] and neighbours(table, 4, count=99) == [5, 6, 7]
+    assert neighbours(table, 4, count=3, without=range(4)) == neighbours(table, 4, count=99, without=range(4)) == [5, 6, 7]
 
 
 def test_the_first_axis_is_that_of_the_largest_spread():
@@ -44,7 +44,7 @@ def test_the_chart_of_a_word_and_of_the_same_word_in_contexts(translator):
 def test_in_each_context_other_words_are_near():
     """`own` is (1, 1) beside two that have half of it each, and the gates see one half."""
     table = torch.tensor([[9.0, 9]] * 4 + [[1, 1], [1, -1], [-1, 1], [-1, -1]])
-    found = _in_contexts(table, 4, ["first", "second"], [torch.tensor([1.0, 0]), torch.tensor([0, 1.0])], list("....abcd"))
+    found = _in_contexts(table, 4, ["first", "second"], [torch.tensor([1.0, 0]), torch.tensor([0, 1.0])], list("....abcd"), without=range(4))
     assert dict(zip(found.columns, found.values.T.tolist())) == {"b": [1, -1], "c": [-1, 1], "d": [-1, -1]}
     assert _nearest(found) == [["1", "first", "b, c, d"], ["2", "second", "c, b, d"]]
 
@@ -53,8 +53,8 @@ def test_what_is_near_without_a_gate_need_not_be_near_in_a_context():
     kinds = {"a": [1.0, 1, -5, -5], "b": [-5, -5, 1, 1], "c": [1, 0.9, 1, 0.9]}
     names = [".", ".", ".", ".", "own", *(f"{kind}{number}" for kind in kinds for number in range(12))]
     table = torch.tensor([[9.0] * 4] * 4 + [[1.0] * 4] + [kinds[name[0]] for name in names[5:]])
-    assert {names[one][0] for one in neighbours(table, 4, count=12)} == {"c"}
-    found = _in_contexts(table, 4, ["first", "second"], [torch.tensor([1.0, 1, 0, 0]), torch.tensor([0, 0, 1.0, 1])], names)
+    assert {names[one][0] for one in neighbours(table, 4, count=12, without=range(4))} == {"c"}
+    found = _in_contexts(table, 4, ["first", "second"], [torch.tensor([1.0, 1, 0, 0]), torch.tensor([0, 0, 1.0, 1])], names, without=range(4))
     assert {name[0] for name in found.columns} == {"a", "b"}
 
 
@@ -123,3 +123,11 @@ def test_heads_of_several_languages_side_by_side(run, translator):
     assert len(page.tables[0].rows) == len(page.values["sentences"][0]["weights"])
     with pytest.raises(ConfigError, match="no encoder named 'xx'"):
         heads(run, translator, [("xx", "Ein Haus.")])
+
+
+def test_bytes_are_nobody_s_neighbours(translator, monkeypatch):
+    vocabulary = translator.vocabularies["de"]
+    pieces = [piece if number % 3 else f"<0x{number:02X}>" for number, piece in enumerate(vocabulary.pieces(list(range(len(vocabulary)))))]
+    monkeypatch.setattr(type(vocabulary), "pieces", lambda self, ids: [pieces[one] for one in ids])
+    page = chart(translator, pieces[10].removeprefix("▁"), "de")
+    assert not any("<0x" in cell for table in page.tables for row in table.rows for cell in row)
