@@ -95,6 +95,8 @@ def analyse(
     runs, what, word = _understood(arguments)
     _check_used(what, language=language, side=side != "encoder", token=token, into=into, sentence=sentence)
     _check_used(what, settings=settings, folder=folder, output=output)
+    if what == "roles" and into and token is None:
+        raise ConfigError("--into: roles translates nothing without --token")
     if side not in ("encoder", "decoder"):
         raise ConfigError(f"--side: found {side!r}; encoder or decoder")
     if what == "embeddings":
