@@ -92,9 +92,10 @@ def shown(spread: Mapping[str, Any], *, zero_shot: bool = False) -> str:
     return f"{spread['mean']:.2f}{deviation}{'†' if zero_shot else ''}"
 
 
-def results_of(name: str) -> list[Result]:
-    """An experiment at each of its sizes."""
-    return [Result(name, size) for size in Experiment.load(name).sizes or [""]]
+def results_of(name: str, system: str | None = None) -> list[Result]:
+    """An experiment at each of its sizes that have the system."""
+    experiment = Experiment.load(name)
+    return [Result(name, size) for size in experiment.sizes or [""] if system is None or system in experiment.at(size or None).systems]
 
 
 def page(tables: Mapping[str, Any]) -> str:
@@ -109,8 +110,8 @@ def page(tables: Mapping[str, Any]) -> str:
 
 
 def _table(given: Mapping[str, Any]) -> Iterator[str]:
-    names = given.get("systems") or ([given["experiment"]] if "experiment" in given else [])
-    results = [result for name in names for result in results_of(name)]
+    systems = given.get("systems") or ({given["experiment"]: None} if "experiment" in given else {})
+    results = [result for name, system in systems.items() for result in results_of(name, system)]
     if "reference" in given:
         yield _beside_the_reference(Reference.load(given["reference"]), given["systems"], [each for each in results if each.values])
     elif "experiment" in given:

@@ -70,6 +70,15 @@ def test_a_system_that_a_size_leaves_out_has_no_number(script):
     assert (result.score("one", "de-en"), result.score("one", "en-de"), result.score("two", "de-en")) == ("33.62", "–", "–")
 
 
+def test_a_size_that_leaves_a_system_out_has_no_line_in_its_table(script, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "{title: Mine, config: phrasebook, systems: {one: {}, two: {}}, sizes: {cpu: {only: [one]}, full: {}}}", encoding="utf-8"
+    )
+    sizes = {system: [each.size for each in script["results_of"](str(file), system)] for system in (None, "one", "two")}
+    assert sizes == {None: ["cpu", "full"], "one": ["cpu", "full"], "two": ["full"]}
+
+
 def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_stays(script, tmp_path, monkeypatch):
     taken = script["take_over"]
     monkeypatch.setitem(taken.__globals__, "HERE", tmp_path / "evaluation" / "results")
