@@ -256,6 +256,7 @@ class Translator(SentenceEncoder):
         config = check_settings(SearchConfig, {**self.search_config.model_dump(), **given}, where="search")
         if config.n_best > config.beam and "n_best" in given:
             raise ConfigError(f"n_best: {config.n_best} hypotheses cannot come from a beam of {config.beam}")
+        config.check_use(given)
         return config.model_copy(update={"n_best": min(config.n_best, config.beam)})
 
     def no_numbers(self, what: str) -> str:

@@ -190,6 +190,7 @@ def test_from_the_command_line(runs, tmp_path, monkeypatch, capsys):
     assert result.output.split("\n")[:-1] == polyglot.ensemble([one], checkpoints=[20, 40]).translate(text("de"), source="de", target="en")
     linear = EnsembleTranslator.load(runs[:2], average="linear").translate(text("de"), source="de", target="en")
     assert program("translate", one, other, german, "--from", "de", "--to", "en", "--average", "linear").output.split("\n")[:-1] == linear
+    assert "--average: one model writes alone" in program.refuses("translate", one, german, "--from", "de", "--to", "en", "--average", "log")
 
     assert "different vocabularies of en" in program.refuses("translate", one, strange, german, "--from", "de", "--to", "en")
     assert "need a file each" in program.refuses("translate", one, "--from", "de", "--from", "fr", "--to", "en")

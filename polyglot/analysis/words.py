@@ -124,7 +124,7 @@ def _precision_and_recall(
     sizes: Sequence[int],
 ) -> list[tuple[float, float]]:
     """Of the so many likeliest words, each the mean over the sentences, from 0 to 1."""
-    config = translator.search_with({"select_by": chooser})
+    config = translator.search_with({"select": max(sizes), "select_by": chooser})
     sums, count = numpy.zeros((len(sizes), 2)), 0
     rows = [row for row, (sentence, words) in enumerate(zip(sentences, wanted)) if sentence.pieces and words]
     for start in range(0, len(rows), BATCH):

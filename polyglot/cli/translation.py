@@ -59,7 +59,7 @@ def translate(
     checkpoint: Annotated[
         list[str], typer.Option(help="best, last, a step, or average:N; several write together.", autocompletion=completion.checkpoints)
     ] = ["best"],  # noqa: B006
-    average: Annotated[str, typer.Option(help="Of the probabilities of several models: log or linear.")] = "log",
+    average: Annotated[Optional[str], typer.Option(help="Of the probabilities of several models: log, the default, or linear.")] = None,
     device: Device = None,
 ) -> None:
     """Translate a file or standard input, line by line."""
@@ -116,15 +116,17 @@ def _runs_and_texts(paths: list[Path], sources: list[str]) -> tuple[list[Path], 
     return runs, texts
 
 
-def _translator(runs: list[Path], sources: list[str], target: str, *, checkpoints: list[str], average: str, device: str | None) -> Any:
+def _translator(runs: list[Path], sources: list[str], target: str, *, checkpoints: list[str], average: str | None, device: str | None) -> Any:
     """One model's, or that of several together."""
     from polyglot.together import EnsembleTranslator
     from polyglot.inference import Translator
     from polyglot.task import LanguagePair
 
     if len(runs) == len(sources) == len(checkpoints) == 1:
+        if average is not None:
+            raise ConfigError("--average: one model writes alone; name several runs, or to average its parameters --checkpoint average:N")
         return Translator.load(runs[0], checkpoint=checkpoints[0], pairs=[LanguagePair(sources[0], target)], device=device)
-    return EnsembleTranslator.load(runs, checkpoints=checkpoints, sources=sources, target=target, average=average, device=device)
+    return EnsembleTranslator.load(runs, checkpoints=checkpoints, sources=sources, target=target, average=average or "log", device=device)
 
 
 def _portions(texts: dict[str, Path | None]) -> tuple[int | None, Iterator[tuple[Any, dict[str, str]]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from polyglot.batch import BOS, EOS, PAD
 from polyglot.decoding.continuations import likeliest, without_gaps
 from polyglot.decoding.opennmt import opennmt_search
+from polyglot.errors import ConfigError
 from polyglot.model.memory import Memory
 from polyglot.registry import ComponentConfig
 
@@ -42,10 +44,19 @@ class SearchConfig(ComponentConfig):
     like: Literal["opennmt"] | None = None
     """Search as another program does, for the same translations to the letter; for models that were taken over from it."""
 
+    @property
+    def idle(self) -> set[str]:
+        """The settings that say how words are selected, where none are."""
+        return {"select_by", "select_for"} if self.select is None else set()
+
     def in_force(self) -> dict[str, Any]:
         """The settings that a search was made with: those of a selection only where there is one."""
-        idle = {"select_by", "select_for"} if self.select is None else set()
-        return self.model_dump(exclude=idle, exclude_none=True)
+        return self.model_dump(exclude=self.idle, exclude_none=True)
+
+    def check_use(self, given: Collection[str]) -> None:
+        """Raises ConfigError where one of the settings that somebody gave has nothing to say."""
+        for setting in sorted(self.idle & set(given)):
+            raise ConfigError(f"search.{setting}: no words are selected; say among how many to search, as `select`")
 
     def limits(self, source_lengths: Tensor) -> Tensor:
         """The most pieces (B,) of a translation, for sources of so many pieces (B,)."""

@@ -126,11 +126,12 @@ class Protocol(ComponentConfig):
     def search_of(self, config: SearchConfig) -> SearchConfig:
         """The run's search with what differs laid over it; one hypothesis a sentence is enough for scores.
 
-        Raises ConfigError for more hypotheses than the beam has.
+        Raises ConfigError for more hypotheses than the beam has, and for settings without use.
         """
         result = config.model_copy(update={**self.search.model_dump(exclude_unset=True), "n_best": 1})
         if self.search.n_best > result.beam:
             raise ConfigError(f"search.n_best: {self.search.n_best} hypotheses cannot come from a beam of {result.beam}")
+        result.check_use(self.search.model_fields_set)
         return result
 
     def pairs_of(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy
 import pytest
 import torch
@@ -11,6 +13,7 @@ from polyglot.decoding.search import SearchConfig, search
 from polyglot.decoding.selection import Selected, likeliest, union
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.errors import CheckpointError, ConfigError
+from polyglot.evaluate.protocol import Protocol
 from polyglot.inference import Translator
 from polyglot.layers.linear import RowsOfSentences
 from polyglot.model.decoders import DECODERS
@@ -208,3 +211,18 @@ def test_a_selection_nobody_can_make_is_said(run):
     translator.shortlists = None
     with pytest.raises(ConfigError, match="no run directory with a shortlist"):
         translator.translate(text(), **GIVEN, select=3, select_by="shortlist")
+
+
+@pytest.mark.parametrize("setting", [{"select_by": "shortlist"}, {"select_for": "batch"}])
+def test_how_to_select_without_how_many_is_refused(run, setting, monkeypatch, capsys):
+    from tests.command_line import Program
+
+    [(name, value)] = setting.items()
+    program, said = Program(monkeypatch, capsys), f"search.{name}: no words are selected; say among how many to search, as `select`"
+    option = f"--{name.replace('_', '-')}"
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        Translator.load(run).translate(text(), **GIVEN, **setting)
+    assert said in program.refuses("translate", run.path, "--from", "de", "--to", "en", option, value, stdin="Hund\n")
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        Protocol().searched_with(setting).search_of(SearchConfig())
+    assert Protocol().searched_with(setting).search_of(SearchConfig(select=3)).select == 3
