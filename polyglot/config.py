@@ -121,7 +121,7 @@ class ValidationConfig(ComponentConfig):
     bleu_pairs: list[str] = []
     """Pairs that are translated greedily and scored with BLEU, as patterns; also pairs that are not trained."""
     sentences: int = Field(500, ge=1)
-    """How many sentences of a pair are looked at, at most."""
+    """How many sentences of a pair are looked at, at most: the first ones, so that of a sorted text it should be all."""
     tasks: int | None = Field(None, ge=1)
     """How many tasks' losses are looked at, at most, drawn by the seed; null for all."""
     best_by: Literal["loss", "bleu"] = "loss"

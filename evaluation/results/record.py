@@ -13,7 +13,7 @@ import argparse
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import mean
@@ -21,6 +21,7 @@ from typing import Any
 
 from polyglot.evaluate.comparison import LEVEL
 from polyglot.evaluate.experiments import Experiment
+from polyglot.evaluate.experiments.results import Spread
 from polyglot.evaluate.pages import table
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.views import SIGNS
@@ -37,7 +38,7 @@ HEAD = """\
 # Every table of the papers, and ours
 
 `python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder; no
-number is copied by hand. What is not run yet has a command that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long
+score is copied by hand. What is not run yet has a command that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long
 that takes. BLEU; † zero-shot, never trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside
 with p < 0.05 (paired bootstrap, first seed of each)."""
 
@@ -88,8 +89,7 @@ class Result:
 
 
 def shown(spread: Mapping[str, Any], *, zero_shot: bool = False) -> str:
-    deviation = "" if spread["deviation"] is None else f" ± {spread['deviation']:.2f}"
-    return f"{spread['mean']:.2f}{deviation}{'†' if zero_shot else ''}"
+    return f"{Spread(**spread).shown()}{'†' if zero_shot else ''}"
 
 
 def results_of(name: str, system: str | None = None) -> list[Result]:
@@ -110,7 +110,7 @@ def page(tables: Mapping[str, Any]) -> str:
 
 
 def _table(given: Mapping[str, Any]) -> Iterator[str]:
-    systems = given.get("systems") or ({given["experiment"]: None} if "experiment" in given else {})
+    systems = given.get("systems") or ({given["experiment"]: given.get("system")} if "experiment" in given else {})
     results = [result for name, system in systems.items() for result in results_of(name, system)]
     if "reference" in given:
         yield _beside_the_reference(Reference.load(given["reference"]), given["systems"], [each for each in results if each.values])
@@ -122,6 +122,8 @@ def _table(given: Mapping[str, Any]) -> Iterator[str]:
             yield from map(_means, run)
     if results:
         yield table(["command", "result", "trained until", "machine"], (each.row for each in results))
+    if "numbers" in given:
+        yield table(given["numbers"]["head"], given["numbers"]["rows"])
     if "commands" in given:
         yield "```\n" + "\n".join(given["commands"]) + "\n```"
         yield f"Ours: [{given['ours']}]({given['ours']})." if "ours" in given else f"{NOT_YET.capitalize()}."
@@ -136,24 +138,26 @@ def _beside_the_reference(reference: Reference, systems: Mapping[str, str], run:
         theirs = [score for pair, score in reference.scores.items() if reference.kind_of(LanguagePair.parse(pair)) == kind]
         if theirs:
             ours = (each.mean_of(systems[each.name], kind) for each in run)
-            rows.append([f"**mean, {kind}**", shown({"mean": mean(theirs), "deviation": None}, zero_shot=kind == "zero-shot"), *ours])
+            rows.append([f"**mean, {kind}**", shown(asdict(Spread.of([mean(theirs)])), zero_shot=kind == "zero-shot"), *ours])
     for pair, score in reference.scores.items():
         unseen = reference.kind_of(LanguagePair.parse(pair)) == "zero-shot"
         ours = (each.score(systems[each.name], pair) for each in run)
-        rows.append([pair, shown({"mean": score, "deviation": None}, zero_shot=unseen), *ours])
+        rows.append([pair, shown(asdict(Spread.of([score])), zero_shot=unseen), *ours])
     return table(["", "the paper", *(each.title for each in run)], rows)
 
 
 def _beside_the_differences(experiment: Experiment, run: Sequence[Result]) -> str:
-    """What a paper found on other text: its scores, and its differences beside ours."""
-    first, rows = next(iter(experiment.systems)), []
+    """What a paper found on other text: its scores, and its differences beside ours; and systems of ours that it has not."""
+    directions = dict.fromkeys(direction for system in experiment.systems.values() for direction in system.paper)
+    rows = []
     for name, system in experiment.systems.items():
-        beside = system.beside or first
-        for direction, score in system.paper.items():
-            base = experiment.systems[beside].paper.get(direction)
-            gain = "" if base is None or beside == name else f" ({score - base:+.2f})"
-            rows.append([name, direction, "" if beside == name or not gain else beside, f"{score:.2f}{gain}"])
-            rows[-1] += [f"{each.score(name, direction)}{_gain(each, name, direction)}" for each in run]
+        differences = experiment.papers_differences(name)
+        for direction in directions:
+            scores = [f"{each.score(name, direction)}{_gain(each, name, direction)}" for each in run]
+            theirs = f"{system.paper[direction]:.2f}" if direction in system.paper else "–"
+            theirs += f" ({differences[direction]:+.2f})" if direction in differences else ""
+            if any(score != "–" for score in (theirs, *scores)):
+                rows.append([name, direction, experiment.base_of(name) or "", theirs, *scores])
     head = ["system", "direction", "beside", "the paper, on its own text", *(each.title for each in run)]
     return table(head, rows)
 
@@ -179,6 +183,8 @@ def _means(result: Result) -> str:
 
 def take_over(folder: Path) -> Path:
     """A result of `polyglot experiment` into this folder; its page here."""
+    if not (folder / "result.json").is_file():
+        raise SystemExit(f"{folder}: no result.json; name a folder that `polyglot experiment` has written, such as experiments/phrasebook")
     size = json.loads((folder / "result.json").read_text(encoding="utf-8"))["size"]
     result = Result((folder.parent if size else folder).resolve().name, size)
     if result.name not in {path.stem for path in (HERE.parent / "experiments").glob("*.yaml")}:

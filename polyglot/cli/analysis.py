@@ -71,7 +71,7 @@ def analyse(
     sentence: Annotated[
         Optional[list[str]], typer.Option(metavar="LANGUAGE=TEXT", help="graph, chart, heads: a sentence to show; may be repeated.")
     ] = None,
-    sentences: Annotated[int, typer.Option(min=1, help="roles, graph, words: so many sentences of the test text.")] = 500,
+    sentences: Annotated[int, typer.Option(min=1, help="roles, graph, words: the first so many sentences of the test text.")] = 500,
     settings: Annotated[
         Optional[Path],
         typer.Option(metavar="FILE", help="embeddings: YAML with test text, similarity tests, labelled text, representations."),

@@ -79,8 +79,8 @@ def experiment(
             progress=lambda what, done, of: bar.update(row, completed=done, total=of, description=what, visible=done < of),
         )
     save(results, folder)
-    if results.comparison:
-        screen.print(results.comparison.table())
+    for comparison in results.comparisons.values():
+        screen.print(comparison.table())
     logger.info(f"written to {folder}: result.md, result.json, result.png")
 
 

@@ -70,10 +70,14 @@ class Comparison:
         return result
 
     @property
+    def tested(self) -> str:
+        """How: `paired bootstrap, ` and its signature."""
+        return f"paired {'bootstrap' if self.test == 'bootstrap' else 'approximate randomisation'}, {self.signature}"
+
+    @property
     def note(self) -> str:
         """What the mark means."""
-        tested = f"paired {'bootstrap' if self.test == 'bootstrap' else 'approximate randomisation'}, {self.signature}"
-        return f"* differs from {self.names[0]} with p < {LEVEL} ({tested})" if self.signature else "no test"
+        return f"* differs from {self.names[0]} with p < {LEVEL} ({self.tested})" if self.signature else "no test"
 
     def table(self) -> Table:
         """For rich: a row for each direction, the kinds' means below."""

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from by_hand import matrix
@@ -30,7 +31,7 @@ from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.scores import Score
 from polyglot.inference import Translator
-from polyglot.task import LanguagePair
+from polyglot.task import LanguagePair, match_pairs
 from polyglot.training.matching import TOLERANCE, parameters
 from polyglot.yaml_file import write_yaml
 from tests.command_line import CONFIG, PHRASEBOOK, SMALL, Program, write_text
@@ -146,6 +147,7 @@ def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> 
     save(results, folder / "out")
     assert (folder / "out" / "result.png").read_bytes().startswith(b"\x89PNG")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
+    assert "| de-fr | " in page[page.index("## Left out") : page.index("## Under every condition")]
     assert "`schedule.exclude`" in page and "A number over several seeds is mean ± standard deviation." in page
 
 
@@ -157,7 +159,7 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
     )
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
     results = carry_out(experiment, folder / "out", train=lambda *given: pytest.fail("trained"))
-    assert list(results.systems[0].directions) == ["de-fr"] and results.comparison is None
+    assert list(results.systems[0].directions) == ["de-fr"] and not results.comparisons and results.note == ""
     assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")} == before
     save(results, folder / "out")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
@@ -184,6 +186,8 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
     [
         ("systems: {a: {}}", "systems.a: either `config` or `run`"),
         ("systems: {a: {config: mine.yaml, beside: b}}", "systems.a.beside: no system named 'b'. Known: a"),
+        ("config: mine.yaml\nsystems: {a: {beside: b}, b: {}}", "systems.a.beside: comes back to 'a'"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {beside: c}, c: {beside: b}}", "systems.b.beside: comes back to 'b'"),
         ("systems: {a: {config: mine.yaml, separately: [ende]}}", "systems.a.separately: 'ende'"),
         (
             "systems: {a: {config: mine.yaml}}\nsizes: {cpu: {systems: {b: []}}}",
@@ -237,10 +241,7 @@ SIZED = [(name, size) for name in shipped.names("evaluation/experiments") for si
 @pytest.mark.parametrize(("name", "size"), SIZED)
 def test_every_shipped_experiment_can_be_begun_in_every_size(name: str, size: str | None, tmp_path: Path) -> None:
     experiment = Experiment.load(name).at(size)
-    assert experiment.protocol.measures
     members = list(members_of(experiment, tmp_path))
-    parts = {name: len(system.separately) or 1 for name, system in experiment.systems.items()}
-    assert len(members) == sum(parts[name] * len(system.seeds or experiment.seeds) for name, system in experiment.systems.items())
     assert len({member.path for member in members}) == len(members)
     after = set()
     for member in members:
@@ -249,6 +250,8 @@ def test_every_shipped_experiment_can_be_begun_in_every_size(name: str, size: st
         after.add(member.path)
         if average := re.fullmatch(r"average:(\d+)", experiment.checkpoint):
             assert config.training.checkpoint.keep >= int(average[1]) <= config.training.steps // config.training.checkpoint.every
+        if config.validation.best_by == "bleu":
+            assert set(match_pairs(config.validation.bleu_pairs, config.languages)) <= set(config.pairs), "zero-shot pairs have no say"
         sizes = {language: config.vocabulary.of(language).size for language in config.languages}
         assert member.seed != members[0].seed or 1e6 < parameters(config, config.model, sizes) < 1.5e8
 
@@ -335,7 +338,8 @@ def test_a_model_for_each_pair_and_their_scores_are_one_system(folder, monkeypat
     assert list(bilingual.directions) == ["en-de", "fr-en"] and bilingual.matrices[0].languages == ["en", "de", "fr"]
     assert list(map(str, bilingual.matrices[0].trained)) == ["en-de", "fr-en"]
     assert bilingual.parameters == sum(run.parameters for run in bilingual.runs) > 0 and "de-en-fr" in together.directions
-    assert [(claim.direction, claim.paper, claim.holds) for claim in results.claims if claim.direction == "fr-en"] == [("fr-en", 0.0, None)]
+    [claim] = (claim for claim in results.claims if claim.direction == "fr-en")
+    assert (claim.paper, claim.holds) == (0.0, None)
     save(results, folder / "out")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
     assert "| bilingual, en-de | together | -1.00 |" in page and f"- {bilingual.parameters:,} parameters" in page
@@ -411,7 +415,7 @@ def test_leaving_one_pair_out_leaves_out_each_pair_once(tmp_path: Path) -> None:
 # By hand -----------------------------------------------------------------------------------------------------------------
 
 
-def system(name: str, *runs: dict[str, tuple[str, float]]) -> SystemResult:
+def system(name: str, *runs: dict[str, tuple[str, float]], **given: Any) -> SystemResult:
     """A system with a matrix for each run, of the directions' kinds and scores."""
 
     def matrix_of(scores: dict[str, tuple[str, float]]) -> Matrix:
@@ -422,7 +426,48 @@ def system(name: str, *runs: dict[str, tuple[str, float]]) -> SystemResult:
         texts = {"": ["a"]}
         return dataclasses.replace(matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=texts)
 
-    return SystemResult(name, [matrix_of(run) for run in runs], None, [TrainedRun(name, "polyglot train mine") for _ in runs], {})
+    return SystemResult(name, [matrix_of(run) for run in runs], None, [TrainedRun(name, "polyglot train mine") for _ in runs], {}, **given)
+
+
+def test_each_system_is_compared_with_the_one_that_it_stands_beside() -> None:
+    scores = {"first": 10.0, "control": 11.0, "mine": 13.0, "other": 9.0, "lone": 8.0}
+    beside = {"control": "first", "mine": "control", "other": "first"}
+    elsewhere = {"mine": {"de-fr": 0.4}, "other": {"de-fr": 0.0}}
+    systems = [
+        system(name, {"de-fr": ("supervised", score)}, beside=beside.get(name), elsewhere=elsewhere.get(name, {}))
+        for name, score in scores.items()
+    ]
+    results = Results("Beside", "", "systems", systems)
+    assert {name: list(each.names) for name, each in results.comparisons.items()} == {
+        "first": ["first", "control", "other"],
+        "control": ["control", "mine"],
+    }
+    found = {claim.system: (claim.beside, claim.paper, claim.ours, claim.holds) for claim in results.claims}
+    assert found == {
+        "control": ("first", None, 1.0, None),
+        "mine": ("control", 0.4, 2.0, True),
+        "other": ("first", 0.0, -1.0, None),
+    }
+    assert results.p("de-fr", systems[2]) == results.comparisons["control"].rows["de-fr"]["mine"].p is not None
+    assert results.p("de-fr", systems[0]) is None is results.p("de-fr", systems[4])
+    assert "control, other from first; mine from control" in results.note
+
+
+def test_a_papers_difference_is_from_the_nearest_system_that_it_has() -> None:
+    experiment = Experiment.model_validate(
+        {
+            "title": "Differences",
+            "config": "phrasebook",
+            "systems": {
+                "first": {"paper": {"de-en": 20.0, "en-de": 15.0}},
+                "control": {},
+                "mine": {"beside": "control", "paper": {"de-en": 21.5, "fr-en": 3.0}},
+                "more": {"beside": "mine", "paper": {"de-en": 21.0, "en-de": 16.0}},
+            },
+        }
+    )
+    assert [experiment.base_of(name) for name in experiment.systems] == [None, "first", "control", "mine"]
+    assert [experiment.papers_differences(name) for name in experiment.systems] == [{}, {}, {"de-en": 1.5}, {"de-en": -0.5, "en-de": 1.0}]
 
 
 def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it() -> None:
@@ -446,7 +491,8 @@ def test_the_spread_of_seeds_is_that_of_their_means() -> None:
 
 
 def test_names_of_systems_and_runs_stay_text_on_the_page(tmp_path: Path) -> None:
-    odd, plain = system(ODD, {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)}), system("plain", {"de-fr": ("zero-shot", 9.0)})
+    odd = system(ODD, {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})
+    plain = system("plain", {"de-fr": ("zero-shot", 9.0)}, beside=ODD)
     runs = [dataclasses.replace(each, checkpoint={"run": ODD, "checkpoint": "best"}) for each in odd.runs]
     reference = Reference.load("attention_bridge_english_centric_with_copies")
     odd = dataclasses.replace(odd, runs=runs, reference=reference, settings={"a|b": '"`c`"'})

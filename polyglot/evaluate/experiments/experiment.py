@@ -69,8 +69,8 @@ def carry_out(
             reference=Reference.load(system.reference) if system.reference else None,
             runs=runs[name],
             settings=dict(flat(Run.open(first[name].path).config.model_dump(mode="json", exclude={"run", "seed"}))),
-            elsewhere=system.paper,
-            beside=system.beside,
+            beside=experiment.base_of(name),
+            elsewhere=experiment.papers_differences(name),
         )
         for name, system in experiment.systems.items()
     ]

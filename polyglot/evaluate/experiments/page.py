@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from polyglot.evaluate.comparison import LEVEL
+from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.results import Results, SystemResult
@@ -40,13 +41,17 @@ def _blocks(results: Results) -> Iterator[str]:
     yield "## Every direction"
     yield _directions(results)
     notes = ["A number over several seeds is mean ± standard deviation"] if any(len(system.matrices) > 1 for system in systems) else []
-    if results.comparison and results.comparison.signature:
-        notes.append(as_it_is(results.comparison.note) + ("; of the first seed of each" if notes else ""))
+    if results.note:
+        notes.append(as_it_is(results.note) + ("; of the first seed of each" if notes else ""))
     yield "\n".join(f"- {note}." for note in [*notes, *_origins(results)])
     if intervals := _intervals(results):
         yield "## 95 % confidence intervals"
         yield f"Bootstrap, {systems[0].matrices[0].protocol.resamples} resamples, mean ± half the width; of the first run of each system."
         yield intervals
+    if rows := list(_left_out(results)):
+        yield "## Left out"
+        yield "Zero-shot where a system was trained without the direction; mean ± standard deviation of those that were trained on it."
+        yield table(["direction", "left out", "trained on it", "difference"], rows)
     if hops := list(_hops(results)):
         yield "## One hop and two"
         yield "\\* the two differ with p < 0.05, by the same test."
@@ -56,7 +61,7 @@ def _blocks(results: Results) -> Iterator[str]:
         yield _beside(results)
     if results.claims:
         yield "## What the paper found on its own text"
-        yield "Differences between two systems, there and here; \\* as above, of the first seed of each."
+        yield "Differences between two systems, there and here; \\* as above, of the first seed of each; – where the paper lacks one."
         yield _claims(results)
     yield "## Under every condition"
     rows = (
@@ -93,6 +98,11 @@ def _name(system: SystemResult) -> str:
     return as_it_is(system.name)
 
 
+def _mark(p: float | None) -> str:
+    """Of a difference."""
+    return "\\*" if p is not None and p < LEVEL else ""
+
+
 def _of(system: SystemResult, kind: str) -> str:
     return f"{_name(system)}, {kind}"
 
@@ -112,7 +122,7 @@ def _means(results: Results) -> str:
     return table(["system", *(SIGNS[kind].format(kind) for kind in kinds)], rows)
 
 
-def _shown(system: SystemResult, measure: object, kind: str) -> str:
+def _shown(system: SystemResult, measure: Measure, kind: str) -> str:
     found = system.kinds(measure)
     return found[kind].shown() if kind in found else "–"
 
@@ -126,8 +136,8 @@ def _directions(results: Results) -> str:
         row = [name]
         for system in results.systems:
             cell = system.directions.get(name)
-            mark = "\\*" if results.is_significant(name, system) else ""
-            row.append(SIGNS[cell.kind].format(system.spread(name, results.measure).shown() + mark) if cell else "–")
+            score = f"{system.spread(name, results.measure).shown()}{_mark(results.p(name, system))}" if cell else ""
+            row.append(SIGNS[cell.kind].format(score) if cell else "–")
             if system.reference:
                 theirs = system.paper(name)
                 row.append("" if theirs is None else f"{theirs:.2f}")
@@ -146,6 +156,13 @@ def _intervals(results: Results) -> str:
     return table(["direction", *map(_name, results.systems)], rows) if rows else ""
 
 
+def _left_out(results: Results) -> Iterator[list[str]]:
+    """A row for each direction that some systems lack and others have; none in an experiment that asks something else."""
+    for pair, unseen, seen in results.left_out() if results.figure == "left_out" else ():
+        compared = [seen.shown(), f"{unseen - seen.mean:+.2f}"] if seen else ["–", ""]
+        yield [str(pair), SIGNS["zero-shot"].format(f"{unseen:.2f}"), *compared]
+
+
 def _hops(results: Results) -> Iterator[str]:
     """A table of each system that has a pivot: its pairs in one hop and in two, and what the second hop is worth."""
     for system in results.systems:
@@ -153,10 +170,9 @@ def _hops(results: Results) -> Iterator[str]:
         for pair, p in results.hops[system.name].items():
             via = system.matrices[0].pivots[pair].via
             one, two = (system.spread(cell_name(pair, between), results.measure) for between in (None, via))
-            mark = "\\*" if p is not None and p < LEVEL else ""
             kind = system.directions[str(pair)].kind
             rows.append(
-                [str(pair), SIGNS[kind].format(one.shown()), SIGNS["pivot"].format(two.shown()), f"{one.mean - two.mean:+.2f}{mark}"]
+                [str(pair), SIGNS[kind].format(one.shown()), SIGNS["pivot"].format(two.shown()), f"{one.mean - two.mean:+.2f}{_mark(p)}"]
             )
         if rows:
             yield table([_name(system), "direct", f"through {system.matrices[0].protocol.pivot}", "difference"], rows)
@@ -176,8 +192,8 @@ def _claims(results: Results) -> str:
         [
             f"{as_it_is(claim.system)}, {claim.direction}",
             as_it_is(claim.beside),
-            f"{claim.paper:+.2f}",
-            f"{claim.ours:+.2f}" + ("\\*" if claim.p is not None and claim.p < LEVEL else ""),
+            "–" if claim.paper is None else f"{claim.paper:+.2f}",
+            f"{claim.ours:+.2f}{_mark(claim.p)}",
             {True: "yes", False: "no", None: "–"}[claim.holds],
         ]
         for claim in results.claims

@@ -8,7 +8,7 @@ from functools import cached_property
 from statistics import mean, stdev
 from typing import Any
 
-from polyglot.evaluate.comparison import Comparison, compare, compare_hops
+from polyglot.evaluate.comparison import LEVEL, Comparison, compare, compare_hops
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
@@ -56,12 +56,13 @@ class TrainedRun:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A difference between two systems that a paper found on other text, beside ours."""
+    """A difference between two systems, and the one that a paper found on other text."""
 
     system: str
     beside: str
     direction: str
-    paper: float
+    paper: float | None
+    """None where the paper has no such system"""
     ours: float
     p: float | None
     """of ours, in the first run of each; None without a test"""
@@ -83,10 +84,10 @@ class SystemResult:
     """one for each matrix, or for each part of one"""
     settings: Mapping[str, str]
     """the configuration of the first run, key by key"""
-    elsewhere: Mapping[str, float] = field(default_factory=dict)
-    """a paper's scores of other text, by direction"""
     beside: str | None = None
-    """the system whose scores those are compared with; by default the first"""
+    """the system that it is compared with; None for the first"""
+    elsewhere: Mapping[str, float] = field(default_factory=dict)
+    """a paper's differences on other text, by direction"""
 
     @property
     def parameters(self) -> int:
@@ -168,11 +169,28 @@ class Results:
         return dict(sorted(found.items(), key=lambda item: item[1].via is not None))
 
     @cached_property
-    def comparison(self) -> Comparison | None:
-        """The first run of each system against that of the first system; None for a single system or nothing in common."""
-        if len(self.systems) < 2 or not set.intersection(*(set(system.directions) for system in self.systems)):
-            return None
-        return compare({system.name: system.matrices[0] for system in self.systems}, measure=self.measure)
+    def comparisons(self) -> dict[str, Comparison]:
+        """By the name of a system that others stand beside: the first run of each against its own, if they have a direction in common."""
+        by_name, groups = {system.name: system for system in self.systems}, {}
+        for system in self.systems:
+            if system.beside is not None:
+                groups.setdefault(system.beside, [by_name[system.beside]]).append(system)
+        return {
+            name: compare({each.name: each.matrices[0] for each in group}, measure=self.measure)
+            for name, group in groups.items()
+            if set.intersection(*(set(each.directions) for each in group))
+        }
+
+    @property
+    def note(self) -> str:
+        """What the mark of a difference means; empty where nothing was tested."""
+        tested = [each for each in self.comparisons.values() if each.signature]
+        if not tested:
+            return ""
+        if len(tested) == 1:
+            return tested[0].note
+        pairs = (f"{', '.join(each.names[1:])} from {each.names[0]}" for each in tested)
+        return f"* differs with p < {LEVEL} ({tested[0].tested}): {'; '.join(pairs)}"
 
     @cached_property
     def hops(self) -> dict[str, dict[LanguagePair, float | None]]:
@@ -191,8 +209,10 @@ class Results:
         values = {key: [system.settings.get(key, "") for system in self.systems] for key in keys}
         return {key: each for key, each in values.items() if len(set(each)) > 1}
 
-    def is_significant(self, direction: str, system: SystemResult) -> bool:
-        return bool(self.comparison and direction in self.comparison.rows and self.comparison.rows[direction][system.name].is_significant)
+    def p(self, direction: str, system: SystemResult) -> float | None:
+        """Of the difference from the system that it stands beside; None where there was no test."""
+        comparison = self.comparisons.get(system.beside)
+        return comparison.rows[direction][system.name].p if comparison and direction in comparison.rows else None
 
     def left_out(self) -> Iterator[tuple[LanguagePair, float, Spread | None]]:
         """Each direction that some systems lack: its zero-shot score there, and the spread of the systems that were trained on it."""
@@ -205,18 +225,14 @@ class Results:
 
     @cached_property
     def claims(self) -> list[Claim]:
-        """Each difference that a paper reports between two systems on text of its own, where both have a score here."""
+        """Of each direction that a paper has scores of on text of its own, every difference between two systems here, and there."""
         by_name, found = {system.name: system for system in self.systems}, []
-        for system in self.systems:
-            base = by_name[system.beside] if system.beside else self.systems[0]
-            both = system.elsewhere.keys() & base.elsewhere.keys() & system.directions.keys() & base.directions.keys()
-            if system is base or not both:
-                continue
-            tested = compare({one.name: one.matrices[0] for one in (base, system)}, measure=self.measure)
-            for name in (name for name in system.elsewhere if name in both):
-                ours, theirs = system.spread(name, self.measure).mean, base.spread(name, self.measure).mean
-                paper = round(system.elsewhere[name] - base.elsewhere[name], 2)
-                found.append(Claim(system.name, base.name, name, paper, ours - theirs, tested.rows[name][system.name].p))
+        for system in (each for each in self.systems if each.beside is not None):
+            base = by_name[system.beside]
+            for name in dict.fromkeys(name for each in self.systems for name in each.elsewhere):
+                if name in system.directions.keys() & base.directions.keys():
+                    ours = system.spread(name, self.measure).mean - base.spread(name, self.measure).mean
+                    found.append(Claim(system.name, base.name, name, system.elsewhere.get(name), ours, self.p(name, system)))
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -225,7 +241,7 @@ class Results:
             "title": self.title,
             "size": self.size,
             "measure": str(self.measure),
-            "test": self.comparison.note if self.comparison else None,
+            "test": self.note or None,
             "systems": {
                 system.name: {
                     "parameters": system.parameters,
@@ -243,7 +259,7 @@ class Results:
                             },
                             "scores": {str(each): asdict(system.spread(name, each)) for each in self.measures if str(each) in cell.scores},
                             "paper": system.paper(name),
-                            "p": self.comparison.rows[name][system.name].p if self.comparison and name in self.comparison.rows else None,
+                            "p": self.p(name, system),
                             "outputs": cell.outputs and asdict(cell.outputs),
                         }
                         for name, cell in system.directions.items()
@@ -257,6 +273,10 @@ class Results:
                 for system in self.systems
             },
             "claims": list(map(asdict, self.claims)),
+            "left_out": {
+                str(pair): {"zero-shot": unseen, "supervised": seen and asdict(seen)}
+                for pair, unseen, seen in (self.left_out() if self.figure == "left_out" else ())
+            },
             "embeddings": {
                 name: {each: {metric: matrix.means(metric) for metric in METRICS} for each, matrix in analysis.retrieval.items()}
                 for name, analysis in self.embeddings.items()

@@ -23,9 +23,8 @@ class SystemConfig(ComponentConfig):
     config: str | None = None
     """A configuration, as `polyglot train` takes it, by default that of the size or of the experiment; it is trained once for each seed."""
     set: list[str] = []
-    """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the
-    folder of the
-    experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
+    """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the folder of
+    the experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
     separately: list[str] = []
     """Pairs that have a model each, such as the twelve of a table of bilingual models; their directions together are the system's.
     `SOURCE` and `TARGET` in `set` stand for the languages of the pair: `languages=[SOURCE, TARGET]`."""
@@ -36,9 +35,10 @@ class SystemConfig(ComponentConfig):
     reference: str | None = None
     """A table of `evaluation/references/` to be shown beside it: of the same test text, under the first condition."""
     paper: dict[str, float] = {}
-    """A paper's scores of other text, by direction: what stands beside ours is the difference from the system `beside`."""
+    """A paper's scores of other text, by direction: what stands beside ours is the difference from the system `beside`, or where the paper
+    lacks that one, from the one which that is compared with."""
     beside: str | None = None
-    """The system that the differences of `paper` are from; by default the first."""
+    """The system that it is compared with: differences and their tests are from it; by default the first."""
 
     @field_validator("reference")
     @classmethod
@@ -107,7 +107,7 @@ class Experiment(ComponentConfig):
     seeds: list[int] = Field([1], min_length=1)
     """Each system is trained once for each of them."""
     systems: dict[str, SystemConfig] = Field(min_length=1)
-    """By the name that the page has for them; differences are tested against the first."""
+    """By the name that the page has for them; differences are from the first, or from the one that `beside` names."""
     sizes: dict[str, SizeConfig] = {}
     """What `--size` chooses from, such as `cpu` and `full`; by default the first."""
     figure: Literal["systems", "left_out"] = "systems"
@@ -138,6 +138,12 @@ class Experiment(ComponentConfig):
                 raise ValueError(f"systems.{name}: either `config` or `run` says where its parameters come from")
             if system.beside is not None and system.beside not in self.systems:
                 raise ValueError(f"systems.{name}.beside: {unknown_name('system', system.beside, self.systems)}")
+        for name in self.systems:
+            chain = [name]
+            while other := self.base_of(chain[-1]):
+                if other in chain:
+                    raise ValueError(f"systems.{name}.beside: comes back to {other!r}; of two systems one is compared with the other")
+                chain.append(other)
         for name, size in self.sizes.items():
             for system in size.systems:
                 if system not in self.systems or self.systems[system].run:
@@ -163,6 +169,25 @@ class Experiment(ComponentConfig):
     def load(cls, name: str) -> Experiment:
         """From a file or a shipped name. Raises ConfigError with every problem."""
         return check_settings(cls, read_yaml(shipped.find("evaluation/experiments", name)), where=name)
+
+    def base_of(self, system: str) -> str | None:
+        """The system that one is compared with; None for the first, unless it says otherwise."""
+        first = next(iter(self.systems))
+        return self.systems[system].beside or (None if system == first else first)
+
+    def papers_differences(self, system: str) -> dict[str, float]:
+        """By direction what a paper's scores of other text differ by.
+
+        Where the paper lacks what a system is compared with, they are from the one which that is compared with.
+        """
+        found = {}
+        for direction, score in self.systems[system].paper.items():
+            base = self.base_of(system)
+            while base and direction not in self.systems[base].paper:
+                base = self.base_of(base)
+            if base:
+                found[direction] = round(score - self.systems[base].paper[direction], 2)
+        return found
 
     def size_named(self, name: str | None) -> str:
         """That size, or the first, or `""` where there are none. Raises ConfigError for one that there is not."""
