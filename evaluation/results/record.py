@@ -76,7 +76,9 @@ class Result:
         systems = self.values["systems"].values()
         days = sorted(day for system in systems for day in system.get("days", ()) if day)
         machines = dict.fromkeys(system["machine"] for system in systems)
-        return [f"`{self.command}`", f"[{self.stem}.md]({self.stem}.md)", days[-1] if days else "not recorded", "; ".join(machines)]
+        taken = any(command.startswith("taken as it is") for system in systems for command in system["commands"])
+        page = f"[{self.stem}.md]({self.stem}.md)" + (", of runs that had been trained before" if taken else "")
+        return [f"`{self.command}`", page, days[-1] if days else "not recorded", "; ".join(machines)]
 
     def score(self, system: str, direction: str) -> str:
         of_system = self.values["systems"].get(system)  # a size may leave systems out
