@@ -108,8 +108,8 @@ def there(tmp_path_factory) -> Path:
         values = parse_value(block.text)
         if block.page == "README.md" and "languages" in values:
             (folder / "mine.yaml").write_text(block.text, encoding="utf-8")
-        if block.text.startswith("# news.yaml"):
-            (folder / "news.yaml").write_text(block.text, encoding="utf-8")
+        if name := re.match(r"# (news|many_to_many)\.yaml\n", block.text):
+            (folder / f"{name[1]}.yaml").write_text(block.text, encoding="utf-8")
     return folder
 
 
