@@ -38,7 +38,7 @@ HEAD = """\
 # Every table of the papers, and ours
 
 `python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder; no
-score is copied by hand. What is not run yet has a command that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long
+score of an experiment is copied by hand, and what an analysis printed stands on the page that is named below it. What is not run yet has a command that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long
 that takes. BLEU; † zero-shot, never trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside
 with p < 0.05 (paired bootstrap, first seed of each)."""
 
@@ -157,9 +157,12 @@ def _beside_the_differences(experiment: Experiment, run: Sequence[Result]) -> st
         for direction in directions:
             scores = [f"{each.score(name, direction)}{_gain(each, name, direction)}" for each in run]
             theirs = f"{system.paper[direction]:.2f}" if direction in system.paper else "–"
-            theirs += f" ({differences[direction]:+.2f})" if direction in differences else ""
+            beside = experiment.base_of(name) or ""
+            if direction in differences:
+                difference, base = differences[direction]
+                theirs += f" ({difference:+.2f})" if base == beside else f" ({difference:+.2f} from {base})"
             if any(score != "–" for score in (theirs, *scores)):
-                rows.append([name, direction, experiment.base_of(name) or "", theirs, *scores])
+                rows.append([name, direction, beside, theirs, *scores])
     head = ["system", "direction", "beside", "the paper, on its own text", *(each.title for each in run)]
     return table(head, rows)
 

@@ -79,7 +79,7 @@ def experiment(
             progress=lambda what, done, of: bar.update(row, completed=done, total=of, description=what, visible=done < of),
         )
     save(results, folder)
-    for comparison in results.comparisons.values():
+    for comparison in results.comparisons:
         screen.print(comparison.table())
     logger.info(f"written to {folder}: result.md, result.json, result.png")
 

@@ -54,9 +54,9 @@ class SearchConfig(ComponentConfig):
         return self.model_dump(exclude=self.idle, exclude_none=True)
 
     def check_use(self, given: Collection[str]) -> None:
-        """Raises ConfigError where one of the settings that somebody gave has nothing to say."""
-        for setting in sorted(self.idle & set(given)):
-            raise ConfigError(f"search.{setting}: no words are selected; say among how many to search, as `select`")
+        """Raises ConfigError where settings that somebody gave have nothing to say."""
+        if idle := sorted(self.idle & set(given)):
+            raise ConfigError(f"search.{', search.'.join(idle)}: no words are selected; say among how many to search, as `select`")
 
     def limits(self, source_lengths: Tensor) -> Tensor:
         """The most pieces (B,) of a translation, for sources of so many pieces (B,)."""

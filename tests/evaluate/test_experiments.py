@@ -147,7 +147,6 @@ def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> 
     save(results, folder / "out")
     assert (folder / "out" / "result.png").read_bytes().startswith(b"\x89PNG")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
-    assert "| de-fr | " in page[page.index("## Left out") : page.index("## Under every condition")]
     assert "`schedule.exclude`" in page and "A number over several seeds is mean ± standard deviation." in page
 
 
@@ -429,26 +428,27 @@ def system(name: str, *runs: dict[str, tuple[str, float]], **given: Any) -> Syst
     return SystemResult(name, [matrix_of(run) for run in runs], None, [TrainedRun(name, "polyglot train mine") for _ in runs], {}, **given)
 
 
-def test_each_system_is_compared_with_the_one_that_it_stands_beside() -> None:
+def test_each_system_is_compared_with_the_one_that_it_stands_beside(tmp_path: Path) -> None:
     scores = {"first": 10.0, "control": 11.0, "mine": 13.0, "other": 9.0, "lone": 8.0}
     beside = {"control": "first", "mine": "control", "other": "first"}
-    elsewhere = {"mine": {"de-fr": 0.4}, "other": {"de-fr": 0.0}}
+    elsewhere = {"mine": {"de-fr": (0.4, "first")}, "other": {"de-fr": (-0.4, "first")}}
     systems = [
         system(name, {"de-fr": ("supervised", score)}, beside=beside.get(name), elsewhere=elsewhere.get(name, {}))
         for name, score in scores.items()
     ]
-    results = Results("Beside", "", "systems", systems)
-    assert {name: list(each.names) for name, each in results.comparisons.items()} == {
-        "first": ["first", "control", "other"],
-        "control": ["control", "mine"],
-    }
+    less = system("less", {"fr-de": ("supervised", 1.0)}, beside="first")
+    results = Results("Beside", "", "systems", [*systems, less])
+    assert [list(each.names) for each in results.comparisons] == [["first", "control", "other"], ["control", "mine"]]
+    assert results.p("de-fr", less) is None is results.p("fr-de", less)
     found = {claim.system: (claim.beside, claim.paper, claim.ours, claim.holds) for claim in results.claims}
     assert found == {
         "control": ("first", None, 1.0, None),
-        "mine": ("control", 0.4, 2.0, True),
-        "other": ("first", 0.0, -1.0, None),
+        "mine": ("control", 0.4, 2.0, None),
+        "other": ("first", -0.4, -1.0, True),
     }
-    assert results.p("de-fr", systems[2]) == results.comparisons["control"].rows["de-fr"]["mine"].p is not None
+    assert results.p("de-fr", systems[2]) == results.tests["mine"].rows["de-fr"]["mine"].p is not None
+    save(results, tmp_path)
+    assert "| mine, de-fr | control | +0.40 (from first) | +2.00" in (tmp_path / "result.md").read_text(encoding="utf-8")
     assert results.p("de-fr", systems[0]) is None is results.p("de-fr", systems[4])
     assert "control, other from first; mine from control" in results.note
 
@@ -467,10 +467,15 @@ def test_a_papers_difference_is_from_the_nearest_system_that_it_has() -> None:
         }
     )
     assert [experiment.base_of(name) for name in experiment.systems] == [None, "first", "control", "mine"]
-    assert [experiment.papers_differences(name) for name in experiment.systems] == [{}, {}, {"de-en": 1.5}, {"de-en": -0.5, "en-de": 1.0}]
+    assert [experiment.papers_differences(name) for name in experiment.systems] == [
+        {},
+        {},
+        {"de-en": (1.5, "first")},
+        {"de-en": (-0.5, "mine"), "en-de": (1.0, "first")},
+    ]
 
 
-def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it() -> None:
+def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(tmp_path: Path) -> None:
     one = system("without de-fr", {"de-fr": ("zero-shot", 10.0), "fr-de": ("supervised", 30.0)})
     other = system("without fr-de", {"de-fr": ("supervised", 20.0), "fr-de": ("zero-shot", 12.0)})
     third = system("all", {"de-fr": ("supervised", 22.0), "fr-de": ("supervised", 32.0)})
@@ -480,6 +485,12 @@ def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(
         (LanguagePair("fr", "de"), 12.0, Spread(31.0, pytest.approx(2**0.5), 2)),
     ]
     assert figure_png(results).startswith(b"\x89PNG")
+    alone = system("without cs-en", {"cs-en": ("zero-shot", 5.0)})
+    save(dataclasses.replace(results, systems=[*results.systems, alone]), tmp_path)
+    page = (tmp_path / "result.md").read_text(encoding="utf-8")
+    assert "| de-fr | 10.00† | 21.00 ± 1.41 | -11.00 |" in page and "| cs-en | 5.00† | – |  |" in page
+    left_out = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["left_out"]
+    assert left_out["fr-de"]["zero-shot"] == 12.0 and left_out["cs-en"]["supervised"] is None
 
 
 def test_the_spread_of_seeds_is_that_of_their_means() -> None:

@@ -10,7 +10,7 @@ from polyglot.evaluate.comparison import LEVEL
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.experiments.figure import figure_png
-from polyglot.evaluate.experiments.results import Results, SystemResult
+from polyglot.evaluate.experiments.results import Claim, Results, SystemResult
 from polyglot.evaluate.matrix import cell_name
 from polyglot.evaluate.pages import settings, with_interval
 from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
@@ -192,13 +192,18 @@ def _claims(results: Results) -> str:
         [
             f"{as_it_is(claim.system)}, {claim.direction}",
             as_it_is(claim.beside),
-            "–" if claim.paper is None else f"{claim.paper:+.2f}",
+            "–" if claim.paper is None else f"{claim.paper:+.2f}{_from(claim)}",
             f"{claim.ours:+.2f}{_mark(claim.p)}",
             {True: "yes", False: "no", None: "–"}[claim.holds],
         ]
         for claim in results.claims
     )
     return table(["", "beside", "the paper's difference", "ours", "the same sign"], rows)
+
+
+def _from(claim: Claim) -> str:
+    """Said where the paper's difference is from another system."""
+    return "" if claim.paper_beside == claim.beside else f" (from {as_it_is(claim.paper_beside)})"
 
 
 def _origins(results: Results) -> Iterator[str]:

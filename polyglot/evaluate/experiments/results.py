@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from statistics import mean, stdev
 from typing import Any
@@ -63,14 +63,16 @@ class Claim:
     direction: str
     paper: float | None
     """None where the paper has no such system"""
+    paper_beside: str | None
+    """the system that the paper's difference is from: the same, or where the paper lacks that one, what that is compared with"""
     ours: float
     p: float | None
     """of ours, in the first run of each; None without a test"""
 
     @property
     def holds(self) -> bool | None:
-        """Whether both have the same sign; None where the paper found no difference."""
-        return self.paper * self.ours > 0 if self.paper else None
+        """Whether both have the same sign; None where the paper found no difference, or one from another system."""
+        return self.paper * self.ours > 0 if self.paper and self.paper_beside == self.beside else None
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,8 @@ class SystemResult:
     """the configuration of the first run, key by key"""
     beside: str | None = None
     """the system that it is compared with; None for the first"""
-    elsewhere: Mapping[str, float] = field(default_factory=dict)
-    """a paper's differences on other text, by direction"""
+    elsewhere: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    """a paper's differences on other text, by direction, and the system that each is from"""
 
     @property
     def parameters(self) -> int:
@@ -169,22 +171,35 @@ class Results:
         return dict(sorted(found.items(), key=lambda item: item[1].via is not None))
 
     @cached_property
-    def comparisons(self) -> dict[str, Comparison]:
-        """By the name of a system that others stand beside: the first run of each against its own, if they have a direction in common."""
-        by_name, groups = {system.name: system for system in self.systems}, {}
+    def tests(self) -> dict[str, Comparison]:
+        """The first run of each system against that of the one which it stands beside, where both have a direction."""
+        by_name, found = {system.name: system for system in self.systems}, {}
         for system in self.systems:
-            if system.beside is not None:
-                groups.setdefault(system.beside, [by_name[system.beside]]).append(system)
-        return {
-            name: compare({each.name: each.matrices[0] for each in group}, measure=self.measure)
-            for name, group in groups.items()
-            if set.intersection(*(set(each.directions) for each in group))
-        }
+            base = by_name.get(system.beside)
+            if base and base.directions.keys() & system.directions.keys():
+                found[system.name] = compare({one.name: one.matrices[0] for one in (base, system)}, measure=self.measure)
+        return found
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """The same with all that stand beside one system in one table, of the directions that they all have."""
+        groups: dict[str, list[Comparison]] = {}
+        for test in self.tests.values():
+            groups.setdefault(test.names[0], []).append(test)
+        found = []
+        for base, tests in groups.items():
+            shared = [name for name in tests[0].rows if all(name in test.rows for test in tests)]
+            rows = {name: {run: entry for test in tests for run, entry in test.rows[name].items()} for name in shared}
+            kinds = {name: [tests[0].kinds[name][0], *(test.kinds[name][1] for test in tests)] for name in shared}
+            signature = next((test.signature for test in tests if test.signature), "")
+            names = [base, *(test.names[1] for test in tests)]
+            found.append(replace(tests[0], signature=signature, names=names, rows=rows, kinds=kinds))
+        return found
 
     @property
     def note(self) -> str:
         """What the mark of a difference means; empty where nothing was tested."""
-        tested = [each for each in self.comparisons.values() if each.signature]
+        tested = [each for each in self.comparisons if each.signature]
         if not tested:
             return ""
         if len(tested) == 1:
@@ -211,8 +226,8 @@ class Results:
 
     def p(self, direction: str, system: SystemResult) -> float | None:
         """Of the difference from the system that it stands beside; None where there was no test."""
-        comparison = self.comparisons.get(system.beside)
-        return comparison.rows[direction][system.name].p if comparison and direction in comparison.rows else None
+        test = self.tests.get(system.name)
+        return test.rows[direction][system.name].p if test and direction in test.rows else None
 
     def left_out(self) -> Iterator[tuple[LanguagePair, float, Spread | None]]:
         """Each direction that some systems lack: its zero-shot score there, and the spread of the systems that were trained on it."""
@@ -232,7 +247,8 @@ class Results:
             for name in dict.fromkeys(name for each in self.systems for name in each.elsewhere):
                 if name in system.directions.keys() & base.directions.keys():
                     ours = system.spread(name, self.measure).mean - base.spread(name, self.measure).mean
-                    found.append(Claim(system.name, base.name, name, system.elsewhere.get(name), ours, self.p(name, system)))
+                    paper = system.elsewhere.get(name, (None, None))
+                    found.append(Claim(system.name, base.name, name, *paper, ours, self.p(name, system)))
         return found
 
     def to_dict(self) -> dict[str, Any]:

@@ -175,10 +175,10 @@ class Experiment(ComponentConfig):
         first = next(iter(self.systems))
         return self.systems[system].beside or (None if system == first else first)
 
-    def papers_differences(self, system: str) -> dict[str, float]:
-        """By direction what a paper's scores of other text differ by.
+    def papers_differences(self, system: str) -> dict[str, tuple[float, str]]:
+        """By direction what a paper's scores of other text differ by, and the system that they differ from.
 
-        Where the paper lacks what a system is compared with, they are from the one which that is compared with.
+        Where the paper lacks what a system is compared with, that is the one which that is compared with.
         """
         found = {}
         for direction, score in self.systems[system].paper.items():
@@ -186,7 +186,7 @@ class Experiment(ComponentConfig):
             while base and direction not in self.systems[base].paper:
                 base = self.base_of(base)
             if base:
-                found[direction] = round(score - self.systems[base].paper[direction], 2)
+                found[direction] = round(score - self.systems[base].paper[direction], 2), base
         return found
 
     def size_named(self, name: str | None) -> str:
