@@ -157,8 +157,8 @@ def _intervals(results: Results) -> str:
 
 
 def _left_out(results: Results) -> Iterator[list[str]]:
-    """A row for each direction that some systems lack and others have; none in an experiment that asks something else."""
-    for pair, unseen, seen in results.left_out() if results.figure == "left_out" else ():
+    """A row for each direction that some systems lack."""
+    for pair, unseen, seen in results.left_out():
         compared = [seen.shown(), f"{unseen - seen.mean:+.2f}"] if seen else ["–", ""]
         yield [str(pair), SIGNS["zero-shot"].format(f"{unseen:.2f}"), *compared]
 

@@ -230,8 +230,11 @@ class Results:
         return test.rows[direction][system.name].p if test and direction in test.rows else None
 
     def left_out(self) -> Iterator[tuple[LanguagePair, float, Spread | None]]:
-        """Each direction that some systems lack: its zero-shot score there, and the spread of the systems that were trained on it."""
-        for name, cell in self.directions.items():
+        """Each direction that some systems lack: its zero-shot score there, and the spread of the systems that were trained on it.
+
+        Nothing in an experiment that asks something else.
+        """
+        for name, cell in self.directions.items() if self.figure == "left_out" else ():
             kinds = {system.name: system.directions[name].kind for system in self.systems if name in system.directions}
             scores = {system.name: system.spread(name, self.measure).mean for system in self.systems if system.name in kinds}
             unseen, seen = ([scores[one] for one, kind in kinds.items() if kind == wanted] for wanted in ("zero-shot", "supervised"))
@@ -291,7 +294,7 @@ class Results:
             "claims": list(map(asdict, self.claims)),
             "left_out": {
                 str(pair): {"zero-shot": unseen, "supervised": seen and asdict(seen)}
-                for pair, unseen, seen in (self.left_out() if self.figure == "left_out" else ())
+                for pair, unseen, seen in self.left_out()
             },
             "embeddings": {
                 name: {each: {metric: matrix.means(metric) for metric in METRICS} for each, matrix in analysis.retrieval.items()}
