@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Iterable, Sequence
+from typing import Annotated, TypedDict
 
 import torch
 from pydantic import Field
@@ -14,6 +14,21 @@ from polyglot.registry import ComponentConfig, Registry
 
 OPTIMIZERS: Registry[torch.optim.Optimizer] = Registry("optimizer")
 LEARNING_RATES: Registry[LearningRate] = Registry("learning-rate schedule")
+
+
+class Parameters(TypedDict):
+    """Parameters of one kind, as PyTorch groups them."""
+
+    params: list[nn.Parameter]
+    matrices: bool
+    """Whether they are matrices from states to states; else vectors, or tables with a row for each word, position or query."""
+
+
+def by_kind(parameters: Iterable[nn.Parameter], *, matrices: Iterable[nn.Parameter]) -> list[Parameters]:
+    """Those that learn, in two groups: the matrices from states to states, and the rest."""
+    of_states = {id(matrix) for matrix in matrices}
+    learning = [parameter for parameter in parameters if parameter.requires_grad]
+    return [Parameters(params=[one for one in learning if (id(one) in of_states) == kind], matrices=kind) for kind in (True, False)]
 
 
 class OptimizerConfig(ComponentConfig):
@@ -31,7 +46,7 @@ class Sgd(torch.optim.SGD):
         momentum: float = Field(0.0, ge=0, lt=1)
         """Momentum."""
 
-    def __init__(self, config: Config, *, parameters: Iterable[nn.Parameter]) -> None:
+    def __init__(self, config: Config, *, parameters: Sequence[Parameters]) -> None:
         # The fused kernel takes momentum of all parameters or of none; here a language may see its first batch long after others.
         given = {"momentum": config.momentum, "weight_decay": config.weight_decay, "fused": not config.momentum}
         super().__init__(parameters, config.learning_rate, **given)
@@ -50,7 +65,7 @@ class Adam(torch.optim.Adam):
 
     Config = AdamConfig
 
-    def __init__(self, config: Config, *, parameters: Iterable[nn.Parameter]) -> None:
+    def __init__(self, config: Config, *, parameters: Sequence[Parameters]) -> None:
         super().__init__(
             parameters, config.learning_rate, tuple(config.betas), config.epsilon, config.weight_decay, fused=True
         )
@@ -62,10 +77,40 @@ class AdamW(torch.optim.AdamW):
 
     Config = AdamConfig
 
-    def __init__(self, config: Config, *, parameters: Iterable[nn.Parameter]) -> None:
+    def __init__(self, config: Config, *, parameters: Sequence[Parameters]) -> None:
         super().__init__(
             parameters, config.learning_rate, tuple(config.betas), config.epsilon, config.weight_decay, fused=True
         )
+
+
+@OPTIMIZERS.register("muon")
+class Muon(torch.optim.Optimizer):
+    """Muon (Jordan et al. 2024) for matrices from states to states, AdamW for the rest: tables, output layers and vectors.
+
+    The running mean of a matrix's gradient is made orthogonal, so that an update moves all its directions alike. It is then scaled to the
+    size of Adam's updates (Liu et al. 2025, section 2.2): one learning rate serves both, and one that was found for Adam is a good start.
+    """
+
+    class Config(AdamConfig):
+        momentum: float = Field(0.95, ge=0, lt=1)
+        """Decay of the running mean of a matrix's gradient; `betas` are AdamW's."""
+
+    def __init__(self, config: Config, *, parameters: Sequence[Parameters]) -> None:
+        matrices, others = _of_kind(parameters, True), _of_kind(parameters, False)
+        rate, decay = config.learning_rate, config.weight_decay
+        self.of_matrices = torch.optim.Muon(matrices, rate, decay, config.momentum, adjust_lr_fn="match_rms_adamw")
+        self.of_others = torch.optim.AdamW(others, rate, tuple(config.betas), config.epsilon, decay, fused=True)
+        super().__init__([*self.of_matrices.param_groups, *self.of_others.param_groups], {})
+
+    def step(self, closure: None = None) -> None:
+        for part, kind in ((self.of_matrices, True), (self.of_others, False)):
+            # Anew each time, as whoever loads a state puts other groups and another state in their place.
+            part.param_groups, part.state = _of_kind(self.param_groups, kind), self.state
+            part.step()
+
+
+def _of_kind(groups: Iterable[Parameters], matrices: bool) -> list[Parameters]:
+    return [group for group in groups if group["matrices"] == matrices]
 
 
 class LearningRate:

@@ -164,7 +164,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ),
         ("model: {languages: {de: {encoder: gur}}}", "model.languages.de.encoder.type: no encoder named 'gur'. Did you mean 'gru'?"),
         ("model: {languages: [de]}", "model.languages: found [de]; expected a mapping"),
-        ("optimizer: adma", "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adam, adamw, sgd"),
+        ("optimizer: adma", "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adam, adamw, muon, sgd"),
         (
             "optimizer: {type: adam, momentum: 0.9}",
             "optimizer.momentum: no key named 'momentum'. Known: betas, epsilon, learning_rate, type",

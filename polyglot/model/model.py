@@ -16,7 +16,7 @@ from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.language import EmbeddingConfig, LanguageDecoder, LanguageEncoder, Unfilled, embedding_table, initialize
 from polyglot.model.memory import Memory
-from polyglot.model.options import OPTIONS
+from polyglot.model.options import OPTIONS, Option
 from polyglot.registry import ComponentConfig, spelt_out
 from polyglot.sharing import SharingConfig
 from polyglot.task import LanguagePair
@@ -283,6 +283,16 @@ class TranslationModel(nn.Module):
             if own:
                 result[name] = own
         return result
+
+    def matrices(self) -> list[nn.Parameter]:
+        """The matrices from states to states: no tables or output layers, in which a row stands for a word, and no vectors."""
+        tables = [module for module in self.modules() if isinstance(module, nn.Embedding)]
+        outputs = [decoder.output for decoder in self.decoders.values()]
+        of_words = {id(parameter) for module in [*tables, *outputs] for parameter in module.parameters()}
+        of_words |= {id(parameter) for module in self.modules() if isinstance(module, Option) for parameter in module.of_each_word()}
+        layers = [module for module in self.modules() if isinstance(module, nn.Linear | nn.RNNBase | nn.RNNCellBase)]
+        found = {id(one): one for layer in layers for one in layer.parameters() if one.dim() == 2}
+        return [parameter for identity, parameter in found.items() if identity not in of_words]
 
     def annealed(self) -> dict[str, Annealed]:
         """What changes with the updates in options that learn, by component and option: `encoder.de.roles`."""

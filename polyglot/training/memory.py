@@ -58,6 +58,8 @@ def in_words(config: Config, *, trained_at_once: int) -> dict[str, str]:
     """What the bytes are of, by purpose."""
     kept, batches, optimizer = _kept(config), trained_at_once, config.optimizer.type
     numbers = f"{kept} number{'s' if kept > 1 else ''} of {optimizer} for each parameter"
+    if optimizer == "muon":  # one for each of a matrix
+        numbers = f"at most {numbers}"
     return {
         "parameters": "4 bytes each",
         "optimizer": numbers if kept else f"nothing: {optimizer} keeps none",
@@ -89,5 +91,5 @@ def memory_of(device: torch.device) -> int:
 
 
 def _kept(config: Config) -> int:
-    """Numbers that the optimizer keeps for each parameter."""
+    """Numbers that the optimizer keeps for each parameter, at most."""
     return {"sgd": 1 if getattr(config.optimizer, "momentum", 0) else 0}.get(config.optimizer.type, 2)

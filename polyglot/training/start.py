@@ -19,7 +19,7 @@ from polyglot.distributed.processes import Processes
 from polyglot.errors import CheckpointError, ConfigError, few
 from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
-from polyglot.optim import LEARNING_RATES, OPTIMIZERS
+from polyglot.optim import LEARNING_RATES, OPTIMIZERS, by_kind
 from polyglot.run import Run
 from polyglot.schedule import SCHEDULES, Schedule
 from polyglot.synced import replace_file
@@ -221,7 +221,7 @@ def build_trainer(
     trainer = Trainer(
         run,
         model=model,
-        optimizer=OPTIMIZERS.build(config.optimizer, parameters=[one for one in model.parameters() if one.requires_grad]),
+        optimizer=OPTIMIZERS.build(config.optimizer, parameters=by_kind(model.parameters(), matrices=model.matrices())),
         learning_rate=LEARNING_RATES.build(config.learning_rate_schedule, steps=config.training.steps),
         placement=placement,
         streams={name: stream(dataset) for name, dataset in datasets.items()},

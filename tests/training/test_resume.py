@@ -33,6 +33,7 @@ SECTIONS = {
     "momentum": {"optimizer": {"type": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01}},
     "sgd": {"optimizer": {"type": "sgd", "learning_rate": 0.5}, "learning_rate_schedule": {"type": "step_decay", "start": 4, "every": 3}},
     "adamw": {"optimizer": {"type": "adamw", "weight_decay": 0.1}, "learning_rate_schedule": {"type": "cosine", "warmup": 3}},
+    "muon": {"optimizer": {"type": "muon", "learning_rate": 0.01}, "learning_rate_schedule": {"type": "cosine", "warmup": 3}},
     "several tasks": {"schedule": {"copies": True, "tasks_per_update": 3}, "model": {"embedding": {"tie_sides": True}}},
     "phases": {
         "schedule": {

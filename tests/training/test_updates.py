@@ -95,7 +95,13 @@ def test_the_parts_of_a_batch_are_the_batch(per):
 
 
 @pytest.mark.parametrize(
-    "optimizer", [{"type": "adam", "weight_decay": 0.1}, {"type": "adamw"}, {"type": "sgd", "momentum": 0.9, "weight_decay": 0.1}]
+    "optimizer",
+    [
+        {"type": "adam", "weight_decay": 0.1},
+        {"type": "adamw"},
+        {"type": "sgd", "momentum": 0.9, "weight_decay": 0.1},
+        {"type": "muon", "weight_decay": 0.1},
+    ],
 )
 @pytest.mark.parametrize("tied", [False, True])
 def test_only_the_components_of_the_tasks_change(optimizer, tied, tmp_path):
