@@ -73,6 +73,9 @@ def contradictions(config: Config) -> Iterator[str]:
         yield "parallel.placement: 'partitioned' gives each process tasks of its own; it needs parallel.tasks 'mixed', found 'same'"
     if config.parallel.placement == "partitioned" and getattr(config.training, "precision", None) == "fp16":
         yield "parallel.placement: 'partitioned' cannot agree on the scale of 'fp16' losses; use training.precision 'bf16' or 'no'"
+    if config.parallel.placement == "partitioned" and config.losses.agreement.weight:
+        elsewhere = "the encoder of each target's language, which parallel.placement 'partitioned' may keep on another process"
+        yield f"losses.agreement: needs {elsewhere}; use 'replicated', or a weight of 0"
     if config.search.n_best > config.search.beam:
         yield f"search.n_best: {config.search.n_best} hypotheses cannot come from search.beam {config.search.beam}"
     if config.search.select and config.search.select_by == "prediction":

@@ -200,6 +200,10 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("batching: {by: words}", "batching.by: found 'words'; expected 'sentences' or 'tokens'"),
         ("losses: {bridge: {weight: -1}}", "losses.bridge.weight: found -1; expected at least 0"),
         ("losses: {translation: {weight: 0}}", "losses.translation.weight: found 0; expected more than 0"),
+        (
+            "losses: {agreement: {weight: 1.0}}\nparallel: {placement: partitioned}",
+            "losses.agreement: needs the encoder of each target's language, which parallel.placement 'partitioned' may keep on another",
+        ),
         ("seeed: 3", "seeed: no key named 'seeed'. Did you mean 'seed'?"),
         ("seed: one", "seed: found 'one'; expected a whole number"),
         (f"seed: {2**64}", f"seed: found {2**64}; expected less than"),

@@ -9,9 +9,11 @@ from typing import Literal
 import torch
 from pydantic import Field
 from torch import Tensor
+from torch.nn import functional
 
 from polyglot.batch import EOS, Batch
 from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected_cross_entropy
+from polyglot.model.memory import Memory
 from polyglot.model.model import Output
 from polyglot.registry import ComponentConfig, Registry
 
@@ -68,6 +70,36 @@ class BridgePenalty(Loss):
         with torch.autocast(weights.device.type, enabled=False):  # else the product would be rounded again
             products = weights.float() @ weights.float().transpose(1, 2)  # (B, K, K)
         return (products - torch.eye(weights.shape[1], device=weights.device)).square().sum() / batch.target_tokens
+
+
+@LOSSES.register("agreement")
+class AgreementLoss(Loss):
+    """Mean over the rows of 1 − cos between the bridge matrix of a source and that of its translation, for each sentence.
+
+    After Arivazhagan et al. 2019 (arXiv 1903.07091), who compare pooled states, as is done here too where a bridge has no fixed number of
+    rows. The mean over the batch is taken off first, or what is alike in all sentences would agree best. The translation is read by
+    the encoder of its language and held fixed, so that a task trains its own components alone; the other direction moves the other
+    encoder. Copies, and languages that nothing is translated from, have none.
+    """
+
+    class Config(Loss.Config):
+        weight: float = Field(0.0, ge=0)
+        """Its share in the total."""
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor | None:
+        if output.read_target is None or batch.task.pair.is_copy:
+            return None
+        with torch.no_grad():
+            translation = output.read_target(batch.target_in[:, 1:], batch.target_mask[:, 1:])
+        ours, theirs = (self._compared(memory) for memory in (output.memory, translation))
+        # Sentences that are all alike differ by rounding alone, which eps keeps from becoming a direction.
+        return (1 - functional.cosine_similarity(ours, theirs, dim=2, eps=1e-4)).mean(dim=1).sum() / batch.target_tokens
+
+    @staticmethod
+    def _compared(memory: Memory) -> Tensor:
+        """(B, K, D), or K of 1 where the rows of two sentences have nothing to do with each other"""
+        rows = (memory.states if memory.mask is None else memory.mean().unsqueeze(1)).float()
+        return rows - rows.mean(dim=0)
 
 
 @LOSSES.register("initial_words")
@@ -129,6 +161,8 @@ class LossesConfig(ComponentConfig):
     """Cross-entropy of the target."""
     bridge: BridgePenalty.Config = BridgePenalty.Config()
     """Penalty on bridge heads that attend alike."""
+    agreement: AgreementLoss.Config = AgreementLoss.Config()
+    """Distance between the bridge rows of a sentence and of its translation."""
     initial_words: InitialWordsLoss.Config = InitialWordsLoss.Config()
     """Words of the target predicted from the decoder's initial state."""
     remaining_words: RemainingWordsLoss.Config = RemainingWordsLoss.Config()

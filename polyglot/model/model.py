@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -169,6 +170,8 @@ class Output:
     decoder: LanguageDecoder
     """of the target language, with its output layer"""
     memory: Memory
+    read_target: Callable[[Tensor, Tensor], Memory] | None = None
+    """of sentences (B, S) in the target language and their mask, where it has an encoder"""
 
     @property
     def projection(self) -> nn.Linear:
@@ -243,8 +246,10 @@ class TranslationModel(nn.Module):
 
     def forward(self, batch: Batch) -> Output:
         memory = self.encode(batch.task.source, batch.source, batch.source_mask)
-        decoder = self.decoders[batch.task.target]
-        return Output(decoder(batch.target_in, batch.target_mask, memory), decoder, memory)
+        target = batch.task.target
+        decoder = self.decoders[target]
+        read_target = partial(self.encode, target) if target in self.encoders else None
+        return Output(decoder(batch.target_in, batch.target_mask, memory), decoder, memory, read_target)
 
     def encode(self, language: str, tokens: Tensor, mask: Tensor) -> Memory:
         """tokens and mask (B, S) -> the memory any decoder can read"""

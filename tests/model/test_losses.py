@@ -8,7 +8,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from polyglot.model.losses import Criterion, LossesConfig
+from polyglot.model.losses import AgreementLoss, Criterion, LossesConfig
+from polyglot.model.memory import Memory
+from polyglot.model.model import Output
 from tests.models import random_batch, tiny_config, tiny_model
 
 LAMBDA = 0.7
@@ -57,3 +59,65 @@ def test_what_is_reported_is_for_a_token_either_way(model):
     terms = [criterion(per)(model(batch), batch).terms for per in ("token", "sentence")]
     assert {name: term.item() for name, term in terms[0].items()} == {name: term.item() for name, term in terms[1].items()}
     assert list(terms[0]) == ["translation", "bridge"]
+
+
+# Agreement -----------------------------------------------------------------------------------------------------------------
+
+
+def agreement(output, batch):
+    return AgreementLoss(AgreementLoss.Config(weight=1.0))(output, batch) * batch.target_tokens / batch.sentences
+
+
+def beside(rows, translated):
+    """The loss of a sentence between these bridge matrices (B, K, D), whatever the batch; masks where they are states."""
+    batch = random_batch(lengths=[(3, 3)] * len(rows.states))
+    return agreement(Output(None, None, rows, lambda tokens, mask: translated), batch).item()
+
+
+def matrices(seed, rows=4):
+    return torch.randn(5, rows, 6, generator=torch.Generator().manual_seed(seed))
+
+
+def test_rows_that_agree_up_to_size_and_place_cost_nothing():
+    """In each language they may have a length and an origin of their own."""
+    assert beside(Memory(matrices(0)), Memory(3 * matrices(0) + matrices(1)[:1])) == pytest.approx(0, abs=1e-5)
+    assert beside(Memory(matrices(0)), Memory(-matrices(0))) == pytest.approx(2, abs=1e-5)
+    assert 0.5 < beside(Memory(matrices(0)), Memory(matrices(1))) < 1.5
+
+
+def test_each_row_has_its_counterpart():
+    assert beside(Memory(matrices(0)), Memory(matrices(0)[:, [1, 0, 2, 3]])) > 0.2
+
+
+def test_what_is_alike_in_all_sentences_does_not_agree():
+    alike = Memory(matrices(0)[:1].expand(5, -1, -1) * (1 + 1e-7 * torch.rand(5, 1, 1)))
+    assert beside(alike, alike) == pytest.approx(1, abs=0.01)
+
+
+def test_states_of_different_number_are_compared_by_their_means():
+    mask = torch.ones(5, 9, dtype=torch.bool)
+    states = matrices(0, rows=9)
+    pooled = Memory(states.mean(dim=1, keepdim=True).expand(-1, 2, -1), torch.ones(5, 2, dtype=torch.bool))
+    assert beside(Memory(states, mask), pooled) == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.parametrize("bridge", ["attention", "none"])
+def test_it_trains_the_sources_side_alone(bridge):
+    """The translation is what the source shall come to; its encoder is not the task's."""
+    model, batch = tiny_model(tiny_config(bridge=bridge)), random_batch("de-en")
+    agreement(model(batch), batch).backward()
+    trained = {name for name, own in model.component_parameters().items() if any(one.grad is not None for one in own.values())}
+    assert trained == {"encoder.de", *({"bridge"} if bridge == "attention" else ())}
+    before = agreement(model(batch), batch).item()
+    optimizer = torch.optim.Adam([one for one in model.parameters() if one.grad is not None], 0.01)
+    for _ in range(30):
+        optimizer.zero_grad()
+        agreement(model(batch), batch).backward()
+        optimizer.step()
+    assert agreement(model(batch), batch).item() < before / 2
+
+
+@pytest.mark.parametrize(("pairs", "pair"), [(["de-en", "de-de"], "de-de"), (["de-en"], "de-en")])
+def test_copies_and_languages_nothing_is_translated_from_have_none(pairs, pair):
+    model, batch = tiny_model(tiny_config(), pairs), random_batch(pair)
+    assert AgreementLoss(AgreementLoss.Config(weight=1.0))(model(batch), batch) is None

@@ -53,6 +53,8 @@ CASES = {
     "copies": {"schedule": {"copies": True}, "model": {"embedding": {"tie_sides": True}}},
     "frozen": {"freeze": ["encoder.de", "bridge"]},
     "penalty": {"losses": {"bridge": {"weight": 5.0}}},
+    "agreement": {"losses": {"agreement": {"weight": 5.0}}},
+    "muon": {"optimizer": {"type": "muon", "learning_rate": 0.01}},
     "sharing": {"sharing": "all", "parallel": {"bucket": 0.002}},
     "dropout": {"model": DROPOUT},
     "several tasks": {"schedule": {"tasks_per_update": 2, "copies": True}, "parallel": {"bucket": 0.001}},
