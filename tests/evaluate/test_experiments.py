@@ -26,6 +26,7 @@ from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.members import Member, check_test, members_of
 from polyglot.evaluate.experiments.page import save
 from polyglot.evaluate.experiments.results import Results, Spread, SystemResult, TrainedRun
+from polyglot.evaluate.experiments.settings import Goal
 from polyglot.evaluate.experiments.training import train_all
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Reference
@@ -223,6 +224,24 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
             "no.{language}: nothing for any of en, de, fr",
         ),
         ("systems: {a: {config: mine.yaml}}\ncheckpoint: bst", "checkpoint: found 'bst'; write best, last, a step, or average:N"),
+        (
+            "systems: {a: {config: mine.yaml}}\ngoals: [{system: b, scores: en-de, at_least: 1}]",
+            "goals.0.system: no system named 'b'. Known: a",
+        ),
+        ("systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: all, at_least: 1}]", "found 'all'; write supervised, zero-shot or"),
+        ("systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de}]", "found none of at_least, above_paper, each_above_paper"),
+        (
+            "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de, at_least: 1, behind_pivot: 2}]",
+            "found at_least, behind_pivot of at_least, above_paper, each_above_paper, behind_pivot; a goal has one of them",
+        ),
+        (
+            "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de, above_paper: 1}]",
+            "goals.0: 'a' has no `reference` to be above",
+        ),
+        (
+            "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de, behind_pivot: 1}]",
+            "goals.0.behind_pivot: the protocol has no `pivot`",
+        ),
         ("systems: {}", "systems: found {}"),
     ],
 )
@@ -491,6 +510,40 @@ def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(
     assert "| de-fr | 10.00† | 21.00 ± 1.41 | -11.00 |" in page and "| cs-en | 5.00† | – |  |" in page
     left_out = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["left_out"]
     assert left_out["fr-de"]["zero-shot"] == 12.0 and left_out["cs-en"]["supervised"] is None
+
+
+def test_goals_are_judged_by_the_means_of_the_seeds_and_left_out_where_there_are_no_scores(tmp_path: Path) -> None:
+    table = Reference.load("attention_bridge_english_centric_with_copies")
+    paper = table.model_copy(update={"scores": {"en-de": 30.0, "de-en": 20.0, "de-fr": 4.0}})
+    runs = [
+        {"en-de": ("supervised", first), "de-en": ("supervised", 21.0), "de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 12.0)}
+        for first in (29.0, 33.0)
+    ]
+    one, bare = dataclasses.replace(system("mine", *runs), reference=paper), system("bare", {"en-de": ("supervised", 9.0)})
+    through = LanguagePair("de", "fr")
+    two_hops = [{through: Cell(through, "pivot", {"bleu": Score(score, "s")}, via="en", sentences=1)} for score in (13.0, 14.0)]
+    said = {**one.matrices[0].hypotheses, "de-en-fr": ["a"]}
+    both = [dataclasses.replace(run, pivots=own, hypotheses=said) for run, own in zip(one.matrices, two_hops)]
+    one = dataclasses.replace(one, matrices=both)
+    goals = [
+        ("supervised", {"at_least": 26.0}, "26.00", True),
+        ("zero-shot", {"at_least": 11.1}, "11.00", False),
+        ("supervised", {"above_paper": 1.0}, "+1.00", True),
+        ("supervised", {"above_paper": 1.01}, "+1.00", False),
+        ("supervised", {"each_above_paper": True}, "2 of 2", True),
+        ("zero-shot", {"each_above_paper": True}, "1 of 1", True),
+        ("zero-shot", {"behind_pivot": 4.0}, "-3.50", True),
+        ("zero-shot", {"behind_pivot": 3.0}, "-3.50", False),
+        ("en-de", {"at_least": 31.5}, "31.00", False),
+    ]
+    named = [Goal(system="mine", scores=scores, **aim) for scores, aim, _, _ in goals]
+    nothing = [Goal(system="bare", scores="zero-shot", at_least=0.0), Goal(system="mine", scores="supervised", behind_pivot=1.0)]
+    results = Results("Goals", "", "systems", [one, bare], goals=[*named, *nothing])
+    assert [(outcome.found, outcome.reached) for outcome in results.outcomes] == [(found, reached) for _, _, found, reached in goals]
+    save(results, tmp_path)
+    page, numbers = ((tmp_path / name).read_text(encoding="utf-8") for name in ("result.md", "result.json"))
+    assert "| mine, zero-shot: at most 3 behind two hops | -3.50 | no |" in page
+    assert json.loads(numbers)["goals"][0] == {"goal": "mine, supervised: at least 26", "found": "26.00", "reached": True}
 
 
 def test_the_spread_of_seeds_is_that_of_their_means() -> None:

@@ -75,7 +75,15 @@ def carry_out(
         for name, system in experiment.systems.items()
     ]
     return Results(
-        experiment.title, experiment.question, experiment.figure, systems, analyses, expected=experiment.expected, size=name, about=about
+        experiment.title,
+        experiment.question,
+        experiment.figure,
+        systems,
+        analyses,
+        expected=experiment.expected,
+        size=name,
+        about=about,
+        goals=experiment.goals,
     )
 
 

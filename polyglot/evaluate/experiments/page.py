@@ -36,6 +36,10 @@ def _blocks(results: Results) -> Iterator[str]:
         yield f"Size {code(results.size)}" + (f": {as_it_is(results.about)}" if results.about else ".")
     yield f"{results.measure.title} if nothing else is said. {KEY} · {PIVOT_KEY}."
     yield "![Scores of every system](result.png)"
+    if results.outcomes:
+        yield "## Goals"
+        rows = ([as_it_is(one.goal), one.found, "yes" if one.reached else "no"] for one in results.outcomes)
+        yield table(["goal", "found", "reached"], rows)
     yield "## Means"
     yield _means(results)
     yield "## Every direction"

@@ -12,6 +12,7 @@ from polyglot.evaluate.comparison import LEVEL, Comparison, compare, compare_hop
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
+from polyglot.evaluate.experiments.settings import Goal
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.views import SIGNS, nearest_to_papers
@@ -73,6 +74,17 @@ class Claim:
     def holds(self) -> bool | None:
         """Whether both have the same sign; None where the paper found no difference, or one from another system."""
         return self.paper * self.ours > 0 if self.paper and self.paper_beside == self.beside else None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a goal."""
+
+    goal: str
+    """in words"""
+    found: str
+    """the number that it is about"""
+    reached: bool
 
 
 @dataclass(frozen=True)
@@ -152,6 +164,8 @@ class Results:
     """which of the experiment's sizes this is"""
     about: str = ""
     """what that takes, in words"""
+    goals: Sequence[Goal] = ()
+    """what was to be reached"""
 
     @property
     def measures(self) -> list[Measure]:
@@ -242,6 +256,35 @@ class Results:
                 yield cell.pair, mean(unseen), Spread.of(seen) if seen else None
 
     @cached_property
+    def outcomes(self) -> list[Outcome]:
+        """Of each goal about directions that its system has, over the means of the seeds."""
+        by_name = {system.name: system for system in self.systems}
+        return [one for goal in self.goals if (one := self._outcome(goal, by_name[goal.system]))]
+
+    def _outcome(self, goal: Goal, system: SystemResult) -> Outcome | None:
+        """None where the system has no such scores, or the paper or the way through another language has none of those."""
+        score = lambda direction: system.spread(direction, self.measure).mean  # noqa: E731
+        ours = {name: score(name) for name, cell in system.directions.items() if goal.scores in (name, cell.kind)}
+        if goal.behind_pivot is not None:
+            pivots = system.matrices[0].pivots
+            others = {str(pair): score(pivots[pair].name) for pair in self.hops[system.name] if str(pair) in ours}
+        else:
+            others = {name: paper for name in ours if (paper := system.paper(name)) is not None}
+        if not (ours if goal.at_least is not None else others):
+            return None
+        words = f"{system.name}, {goal.scores}: "
+        if goal.at_least is not None:
+            value = mean(ours.values())
+            return Outcome(words + f"at least {goal.at_least:g}", f"{value:.2f}", value >= goal.at_least)
+        if goal.each_above_paper:
+            above = sum(ours[name] > other for name, other in others.items())
+            return Outcome(words + "each above the paper", f"{above} of {len(others)}", above == len(others))
+        difference = mean(ours[name] - other for name, other in others.items())
+        if goal.behind_pivot is not None:
+            return Outcome(words + f"at most {goal.behind_pivot:g} behind two hops", f"{difference:+.2f}", difference >= -goal.behind_pivot)
+        return Outcome(words + f"at least {goal.above_paper:g} above the paper", f"{difference:+.2f}", difference >= goal.above_paper)
+
+    @cached_property
     def claims(self) -> list[Claim]:
         """Of each direction that a paper has scores of on text of its own, every difference between two systems here, and there."""
         by_name, found = {system.name: system for system in self.systems}, []
@@ -291,6 +334,7 @@ class Results:
                 }
                 for system in self.systems
             },
+            "goals": list(map(asdict, self.outcomes)),
             "claims": list(map(asdict, self.claims)),
             "left_out": {
                 str(pair): {"zero-shot": unseen, "supervised": seen and asdict(seen)}

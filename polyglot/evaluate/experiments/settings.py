@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -66,6 +66,42 @@ class SystemConfig(ComponentConfig):
         return self
 
 
+class Goal(ComponentConfig):
+    """What a system is to reach, said before it is trained; the page says whether it has."""
+
+    system: str
+    """The system."""
+    scores: str
+    """`supervised` or `zero-shot`, the mean over those directions; or one direction, such as `en-de`."""
+    at_least: float | None = None
+    """The score to reach, by the first of the protocol's measures that a paper has."""
+    above_paper: float | None = None
+    """By how much to be above the table of the system's `reference`, over the directions that both have."""
+    each_above_paper: bool = False
+    """Each of those directions is to be above that table."""
+    behind_pivot: float | None = Field(None, ge=0)
+    """How much to be behind two hops at most, over the directions that have both."""
+
+    AIMS: ClassVar = ("at_least", "above_paper", "each_above_paper", "behind_pivot")
+
+    @field_validator("scores")
+    @classmethod
+    def _scores_are_there(cls, scores: str) -> str:
+        if scores not in ("supervised", "zero-shot"):
+            try:
+                LanguagePair.parse(scores)
+            except ConfigError:
+                raise ValueError(f"found {scores!r}; write supervised, zero-shot or a direction such as en-de") from None
+        return scores
+
+    @model_validator(mode="after")
+    def _one_aim(self) -> Goal:
+        given = [name for name in self.AIMS if getattr(self, name) is not type(self).model_fields[name].default]
+        if len(given) != 1:
+            raise ValueError(f"found {', '.join(given) or 'none'} of {', '.join(self.AIMS)}; a goal has one of them")
+        return self
+
+
 class SizeConfig(ComponentConfig):
     """How much is spent on an experiment."""
 
@@ -108,6 +144,8 @@ class Experiment(ComponentConfig):
     """Each system is trained once for each of them."""
     systems: dict[str, SystemConfig] = Field(min_length=1)
     """By the name that the page has for them; differences are from the first, or from the one that `beside` names."""
+    goals: list[Goal] = []
+    """What is to be reached, said before it is run."""
     sizes: dict[str, SizeConfig] = {}
     """What `--size` chooses from, such as `cpu` and `full`; by default the first."""
     figure: Literal["systems", "left_out"] = "systems"
@@ -138,6 +176,13 @@ class Experiment(ComponentConfig):
                 raise ValueError(f"systems.{name}: either `config` or `run` says where its parameters come from")
             if system.beside is not None and system.beside not in self.systems:
                 raise ValueError(f"systems.{name}.beside: {unknown_name('system', system.beside, self.systems)}")
+        for number, goal in enumerate(self.goals):
+            if goal.system not in self.systems:
+                raise ValueError(f"goals.{number}.system: {unknown_name('system', goal.system, self.systems)}")
+            if (goal.above_paper is not None or goal.each_above_paper) and not self.systems[goal.system].reference:
+                raise ValueError(f"goals.{number}: {goal.system!r} has no `reference` to be above")
+            if goal.behind_pivot is not None and not self.protocol.pivot:
+                raise ValueError(f"goals.{number}.behind_pivot: the protocol has no `pivot`")
         for name in self.systems:
             chain = [name]
             while other := self.base_of(chain[-1]):
@@ -216,7 +261,8 @@ class Experiment(ComponentConfig):
             for name, system in self.systems.items()
             if name in (size.only or self.systems)
         }
-        return self.model_copy(update={"sizes": {}, "seeds": size.seeds or self.seeds, "systems": systems})
+        goals = [goal for goal in self.goals if goal.system in systems]
+        return self.model_copy(update={"sizes": {}, "seeds": size.seeds or self.seeds, "systems": systems, "goals": goals})
 
 
 def slug(name: str) -> str:
