@@ -16,19 +16,19 @@ OPTIMIZERS: Registry[torch.optim.Optimizer] = Registry("optimizer")
 LEARNING_RATES: Registry[LearningRate] = Registry("learning-rate schedule")
 
 
-class Parameters(TypedDict):
+class ParameterGroup(TypedDict):
     """Parameters of one kind, as PyTorch groups them."""
 
     params: list[nn.Parameter]
-    matrices: bool
-    """Whether they are matrices from states to states; else vectors, or tables with a row for each word, position or query."""
+    hidden: bool
+    """Whether they are weights between states, see `TranslationModel.hidden_weights`."""
 
 
-def by_kind(parameters: Iterable[nn.Parameter], *, matrices: Iterable[nn.Parameter]) -> list[Parameters]:
-    """Those that learn, in two groups: the matrices from states to states, and the rest."""
-    of_states = {id(matrix) for matrix in matrices}
+def by_kind(parameters: Iterable[nn.Parameter], *, hidden: Iterable[nn.Parameter]) -> list[ParameterGroup]:
+    """Those that learn, in two groups: the weights between states, and the rest."""
+    identities = {id(weight) for weight in hidden}
     learning = [parameter for parameter in parameters if parameter.requires_grad]
-    return [Parameters(params=[one for one in learning if (id(one) in of_states) == kind], matrices=kind) for kind in (True, False)]
+    return [ParameterGroup(params=[one for one in learning if (id(one) in identities) == kind], hidden=kind) for kind in (True, False)]
 
 
 class OptimizerConfig(ComponentConfig):
@@ -36,6 +36,11 @@ class OptimizerConfig(ComponentConfig):
     """The learning rate, which the learning-rate schedule multiplies."""
     weight_decay: float = Field(0.0, ge=0)
     """Weight decay."""
+
+    @property
+    def kept(self) -> int:
+        """Numbers that are kept for each parameter, at most."""
+        return 2
 
 
 @OPTIMIZERS.register("sgd")
@@ -46,7 +51,11 @@ class Sgd(torch.optim.SGD):
         momentum: float = Field(0.0, ge=0, lt=1)
         """Momentum."""
 
-    def __init__(self, config: Config, *, parameters: Sequence[Parameters]) -> None:
+        @property
+        def kept(self) -> int:
+            return 1 if self.momentum else 0
+
+    def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
         # The fused kernel takes momentum of all parameters or of none; here a language may see its first batch long after others.
         given = {"momentum": config.momentum, "weight_decay": config.weight_decay, "fused": not config.momentum}
         super().__init__(parameters, config.learning_rate, **given)
@@ -65,7 +74,7 @@ class Adam(torch.optim.Adam):
 
     Config = AdamConfig
 
-    def __init__(self, config: Config, *, parameters: Sequence[Parameters]) -> None:
+    def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
         super().__init__(
             parameters, config.learning_rate, tuple(config.betas), config.epsilon, config.weight_decay, fused=True
         )
@@ -77,7 +86,7 @@ class AdamW(torch.optim.AdamW):
 
     Config = AdamConfig
 
-    def __init__(self, config: Config, *, parameters: Sequence[Parameters]) -> None:
+    def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
         super().__init__(
             parameters, config.learning_rate, tuple(config.betas), config.epsilon, config.weight_decay, fused=True
         )
@@ -85,32 +94,33 @@ class AdamW(torch.optim.AdamW):
 
 @OPTIMIZERS.register("muon")
 class Muon(torch.optim.Optimizer):
-    """Muon (Jordan et al. 2024) for matrices from states to states, AdamW for the rest: tables, output layers and vectors.
+    """Muon (Jordan et al. 2024) for the weights of linear and recurrent layers, AdamW for the rest: tables, output layers, vectors, kernels.
 
-    The running mean of a matrix's gradient is made orthogonal, so that an update moves all its directions alike. It is then scaled to the
-    size of Adam's updates (Liu et al. 2025, section 2.2): one learning rate serves both, and one that was found for Adam is a good start.
+    A weight's gradient, mixed with its running mean, is made nearly orthogonal by five steps of Newton and Schulz in bfloat16, so that an
+    update moves all its directions alike. It is then scaled to the usual size of Adam's updates (Liu et al. 2025, section 2.2), and one
+    learning rate serves both kinds. Weights that are stored as one, as those of queries, keys and values, are orthogonal together.
     """
 
     class Config(AdamConfig):
         momentum: float = Field(0.95, ge=0, lt=1)
-        """Decay of the running mean of a matrix's gradient; `betas` are AdamW's."""
+        """Decay of the running mean of a weight's gradient; `betas` are AdamW's."""
 
-    def __init__(self, config: Config, *, parameters: Sequence[Parameters]) -> None:
-        matrices, others = _of_kind(parameters, True), _of_kind(parameters, False)
+    def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
+        hidden, others = _of_kind(parameters, True), _of_kind(parameters, False)
         rate, decay = config.learning_rate, config.weight_decay
-        self.of_matrices = torch.optim.Muon(matrices, rate, decay, config.momentum, adjust_lr_fn="match_rms_adamw")
+        self.of_hidden = torch.optim.Muon(hidden, rate, decay, config.momentum, adjust_lr_fn="match_rms_adamw")
         self.of_others = torch.optim.AdamW(others, rate, tuple(config.betas), config.epsilon, decay, fused=True)
-        super().__init__([*self.of_matrices.param_groups, *self.of_others.param_groups], {})
+        super().__init__([*self.of_hidden.param_groups, *self.of_others.param_groups], {})
 
     def step(self, closure: None = None) -> None:
-        for part, kind in ((self.of_matrices, True), (self.of_others, False)):
+        for part, kind in ((self.of_hidden, True), (self.of_others, False)):
             # Anew each time, as whoever loads a state puts other groups and another state in their place.
             part.param_groups, part.state = _of_kind(self.param_groups, kind), self.state
             part.step()
 
 
-def _of_kind(groups: Iterable[Parameters], matrices: bool) -> list[Parameters]:
-    return [group for group in groups if group["matrices"] == matrices]
+def _of_kind(groups: Iterable[ParameterGroup], hidden: bool) -> list[ParameterGroup]:
+    return [group for group in groups if group["hidden"] == hidden]
 
 
 class LearningRate:

@@ -100,7 +100,7 @@ def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
     """A step of training of that model."""
     from polyglot.model.losses import Criterion, LossesConfig
     from polyglot.model.model import ModelConfig, TranslationModel
-    from polyglot.optim import OPTIMIZERS
+    from polyglot.optim import OPTIMIZERS, by_kind
     from polyglot.task import LanguagePair
     from polyglot.training.gradients import clip
 
@@ -109,7 +109,7 @@ def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
     )
     built.train()
     criterion = Criterion(LossesConfig.model_validate({"translation": {"label_smoothing": 0.1}}))
-    optimizer = OPTIMIZERS.build(OPTIMIZERS.configure("adam"), parameters=list(built.parameters()))
+    optimizer = OPTIMIZERS.build(OPTIMIZERS.configure("adam"), parameters=by_kind(built.parameters(), hidden=built.hidden_weights()))
 
     def step(batch: Any) -> None:
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):

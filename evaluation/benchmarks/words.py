@@ -57,7 +57,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     from polyglot.batch import Batch
     from polyglot.model.losses import Criterion, LossesConfig
     from polyglot.model.model import ModelConfig, TranslationModel
-    from polyglot.optim import OPTIMIZERS
+    from polyglot.optim import OPTIMIZERS, by_kind
     from polyglot.task import LanguagePair, Task
 
     pair = LanguagePair("de", "en")
@@ -70,7 +70,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     )
     model.train()
     criterion, random = Criterion(LossesConfig()), numpy.random.default_rng(1)
-    optimizer = OPTIMIZERS.build(OPTIMIZERS.configure("adam"), parameters=list(model.parameters()))
+    optimizer = OPTIMIZERS.build(OPTIMIZERS.configure("adam"), parameters=by_kind(model.parameters(), hidden=model.hidden_weights()))
     for _ in range(options.steps):
         sides = [random.integers(4, options.words, (options.tokens // (LENGTH + 1), LENGTH)) for _ in range(2)]
         batch = Batch.of(Task(pair), *map(list, sides))

@@ -9,7 +9,6 @@ from typing import Literal
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.nn import functional
 
 from polyglot.batch import EOS, Batch
 from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected_cross_entropy
@@ -74,12 +73,13 @@ class BridgePenalty(Loss):
 
 @LOSSES.register("agreement")
 class AgreementLoss(Loss):
-    """Mean over the rows of 1 − cos between the bridge matrix of a source and that of its translation, for each sentence.
+    """1 − cos between a row that the bridge makes of a source and the same row of its translation, mean over the rows, sum over sentences.
 
-    After Arivazhagan et al. 2019 (arXiv 1903.07091), who compare pooled states, as is done here too where a bridge has no fixed number of
-    rows. The mean over the batch is taken off first, or what is alike in all sentences would agree best. The translation is read by
-    the encoder of its language and held fixed, so that a task trains its own components alone; the other direction moves the other
-    encoder. Copies, and languages that nothing is translated from, have none.
+    After Arivazhagan et al. 2019 (arXiv 1903.07091), who compare states pooled over positions; where a bridge makes no fixed number of
+    rows, so do we, by their mean. First the mean over the batch is taken off, or what is alike in all sentences would agree best: it
+    takes batches of many sentences, and one alone learns nothing. The translation is read by the encoder of its language, as it is in
+    training, and held fixed, so that a task trains its own components alone; the other direction moves the other encoder. Copies, and
+    languages that nothing is translated from, have none. Like the penalty it is divided by target tokens: a weight is for a sentence.
     """
 
     class Config(Loss.Config):
@@ -87,19 +87,25 @@ class AgreementLoss(Loss):
         """Its share in the total."""
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
-        if output.read_target is None or batch.task.pair.is_copy:
+        words, mask = batch.target_in[:, 1:], batch.target_mask[:, 1:]
+        if output.read_target is None or batch.task.pair.is_copy or not words.shape[1]:  # the last: all of them empty
             return None
         with torch.no_grad():
-            translation = output.read_target(batch.target_in[:, 1:], batch.target_mask[:, 1:])
-        ours, theirs = (self._compared(memory) for memory in (output.memory, translation))
-        # Sentences that are all alike differ by rounding alone, which eps keeps from becoming a direction.
-        return (1 - functional.cosine_similarity(ours, theirs, dim=2, eps=1e-4)).mean(dim=1).sum() / batch.target_tokens
+            translation = output.read_target(words, mask)
+        ours, theirs = (self._directions(memory) for memory in (output.memory, translation))
+        return (1 - (ours * theirs).sum(dim=2)).mean(dim=1).sum() / batch.target_tokens
 
     @staticmethod
-    def _compared(memory: Memory) -> Tensor:
-        """(B, K, D), or K of 1 where the rows of two sentences have nothing to do with each other"""
+    def _directions(memory: Memory) -> Tensor:
+        """From the mean of the batch to each sentence (B, K, D), of length 1; K is 1 where rows have no counterparts.
+
+        Shorter where it is no more than a hundredth of the mean, which half precision does not tell from rounding.
+        """
         rows = (memory.states if memory.mask is None else memory.mean().unsqueeze(1)).float()
-        return rows - rows.mean(dim=0)
+        mean = rows.mean(dim=0)
+        least = 0.01 * mean.detach().norm(dim=1, keepdim=True) + torch.finfo(torch.float32).tiny
+        away = rows - mean
+        return away / away.norm(dim=2, keepdim=True).maximum(least)
 
 
 @LOSSES.register("initial_words")

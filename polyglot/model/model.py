@@ -289,14 +289,14 @@ class TranslationModel(nn.Module):
                 result[name] = own
         return result
 
-    def matrices(self) -> list[nn.Parameter]:
-        """The matrices from states to states: no tables or output layers, in which a row stands for a word, and no vectors."""
+    def hidden_weights(self) -> list[nn.Parameter]:
+        """The weights of linear and recurrent layers, but for those with a row for each word, and for single rows, which are vectors."""
         tables = [module for module in self.modules() if isinstance(module, nn.Embedding)]
         outputs = [decoder.output for decoder in self.decoders.values()]
         of_words = {id(parameter) for module in [*tables, *outputs] for parameter in module.parameters()}
         of_words |= {id(parameter) for module in self.modules() if isinstance(module, Option) for parameter in module.of_each_word()}
         layers = [module for module in self.modules() if isinstance(module, nn.Linear | nn.RNNBase | nn.RNNCellBase)]
-        found = {id(one): one for layer in layers for one in layer.parameters() if one.dim() == 2}
+        found = {id(one): one for layer in layers for one in layer.parameters() if one.dim() == 2 and len(one) > 1}
         return [parameter for identity, parameter in found.items() if identity not in of_words]
 
     def annealed(self) -> dict[str, Annealed]:

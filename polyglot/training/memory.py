@@ -35,7 +35,7 @@ def of_parameters(config: Config, parameters: Mapping[str, int], *, trained_at_o
     total = sum(parameters.values())
     own = lambda pair: sum(parameters.get(name, 0) for name in components_of(pair, config.sharing))  # noqa: E731
     gradients = max(own(task.pair) for task in config.tasks) * trained_at_once
-    return {"parameters": 4 * total, "optimizer": 4 * _kept(config) * total, "gradients": 4 * min(gradients, total)}
+    return {"parameters": 4 * total, "optimizer": 4 * config.optimizer.kept * total, "gradients": 4 * min(gradients, total)}
 
 
 def of_activations(config: Config, datasets: Mapping[str, TaskDataset | StreamedDataset]) -> int:
@@ -56,10 +56,8 @@ def of_activations(config: Config, datasets: Mapping[str, TaskDataset | Streamed
 
 def in_words(config: Config, *, trained_at_once: int) -> dict[str, str]:
     """What the bytes are of, by purpose."""
-    kept, batches, optimizer = _kept(config), trained_at_once, config.optimizer.type
-    numbers = f"{kept} number{'s' if kept > 1 else ''} of {optimizer} for each parameter"
-    if optimizer == "muon":  # one for each of a matrix
-        numbers = f"at most {numbers}"
+    kept, batches, optimizer = config.optimizer.kept, trained_at_once, config.optimizer.type
+    numbers = f"{'up to ' if kept > 1 else ''}{kept} number{'s' if kept > 1 else ''} of {optimizer} for each parameter"
     return {
         "parameters": "4 bytes each",
         "optimizer": numbers if kept else f"nothing: {optimizer} keeps none",
@@ -88,8 +86,3 @@ def memory_of(device: torch.device) -> int:
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = CONTAINER.read_text().strip() if CONTAINER.is_file() else "max"
     return machine if limit == "max" else min(machine, int(limit))
-
-
-def _kept(config: Config) -> int:
-    """Numbers that the optimizer keeps for each parameter, at most."""
-    return {"sgd": 1 if getattr(config.optimizer, "momentum", 0) else 0}.get(config.optimizer.type, 2)

@@ -221,7 +221,7 @@ def build_trainer(
     trainer = Trainer(
         run,
         model=model,
-        optimizer=OPTIMIZERS.build(config.optimizer, parameters=by_kind(model.parameters(), matrices=model.matrices())),
+        optimizer=OPTIMIZERS.build(config.optimizer, parameters=by_kind(model.parameters(), hidden=model.hidden_weights())),
         learning_rate=LEARNING_RATES.build(config.learning_rate_schedule, steps=config.training.steps),
         placement=placement,
         streams={name: stream(dataset) for name, dataset in datasets.items()},

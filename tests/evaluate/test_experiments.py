@@ -44,6 +44,7 @@ MINE = {
     "question": "What are they worth?",
     "protocol": {"metrics": ["bleu"], "pivot": "en", "search": {"beam": 1}, "resamples": 20},
     "seeds": [1, 2],
+    "goals": [{"system": "without copies", "scores": "zero-shot", "at_least": 99}],
     "systems": {
         "with copies": {"config": "phrasebook", "set": [*SMALL, *PHRASEBOOK], "reference": "attention_bridge_english_centric_with_copies"},
         "without copies": {"config": "phrasebook", "set": [*SMALL, *PHRASEBOOK, "schedule.base=english_centric"], "seeds": [1]},
@@ -98,6 +99,7 @@ def test_from_the_file_to_the_page_and_on_after_an_interruption(folder, monkeypa
         "the paper",
         "Table 2, lower part",
         "schedule.base=english_centric",
+        "| without copies, zero-shot: at least 99 |",
         "## One hop and two",
         "## 95 % confidence intervals",
         "| `schedule.copies` | `true` | `false` |",
@@ -228,7 +230,10 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
             "systems: {a: {config: mine.yaml}}\ngoals: [{system: b, scores: en-de, at_least: 1}]",
             "goals.0.system: no system named 'b'. Known: a",
         ),
-        ("systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: all, at_least: 1}]", "found 'all'; write supervised, zero-shot or"),
+        (
+            "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: all, at_least: 1}]",
+            "found 'all'; write supervised, zero-shot or a direction such as en-de",
+        ),
         ("systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de}]", "found none of at_least, above_paper, each_above_paper"),
         (
             "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de, at_least: 1, behind_pivot: 2}]",
@@ -512,7 +517,7 @@ def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(
     assert left_out["fr-de"]["zero-shot"] == 12.0 and left_out["cs-en"]["supervised"] is None
 
 
-def test_goals_are_judged_by_the_means_of_the_seeds_and_left_out_where_there_are_no_scores(tmp_path: Path) -> None:
+def test_goals_are_judged_by_the_means_of_the_seeds_and_not_where_there_are_no_scores(tmp_path: Path) -> None:
     table = Reference.load("attention_bridge_english_centric_with_copies")
     paper = table.model_copy(update={"scores": {"en-de": 30.0, "de-en": 20.0, "de-fr": 4.0}})
     runs = [
@@ -537,12 +542,18 @@ def test_goals_are_judged_by_the_means_of_the_seeds_and_left_out_where_there_are
         ("en-de", {"at_least": 31.5}, "31.00", False),
     ]
     named = [Goal(system="mine", scores=scores, **aim) for scores, aim, _, _ in goals]
-    nothing = [Goal(system="bare", scores="zero-shot", at_least=0.0), Goal(system="mine", scores="supervised", behind_pivot=1.0)]
+    nothing = [
+        Goal(system="bare", scores="zero-shot", at_least=0.0),
+        Goal(system="mine", scores="supervised", behind_pivot=1.0),
+        Goal(system="left out", scores="en-de", at_least=1.0),
+    ]
     results = Results("Goals", "", "systems", [one, bare], goals=[*named, *nothing])
-    assert [(outcome.found, outcome.reached) for outcome in results.outcomes] == [(found, reached) for _, _, found, reached in goals]
+    judged = [(outcome.found, outcome.reached) for outcome in results.outcomes]
+    assert judged == [(found, reached) for _, _, found, reached in goals] + [("–", None)] * 3
     save(results, tmp_path)
     page, numbers = ((tmp_path / name).read_text(encoding="utf-8") for name in ("result.md", "result.json"))
     assert "| mine, zero-shot: at most 3 behind two hops | -3.50 | no |" in page
+    assert "| left out, en-de: at least 1 | – | – |" in page
     assert json.loads(numbers)["goals"][0] == {"goal": "mine, supervised: at least 26", "found": "26.00", "reached": True}
 
 

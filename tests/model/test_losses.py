@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import AgreementLoss, Criterion, LossesConfig
 from polyglot.model.memory import Memory
 from polyglot.model.model import Output
@@ -89,9 +90,26 @@ def test_each_row_has_its_counterpart():
     assert beside(Memory(matrices(0)), Memory(matrices(0)[:, [1, 0, 2, 3]])) > 0.2
 
 
-def test_what_is_alike_in_all_sentences_does_not_agree():
-    alike = Memory(matrices(0)[:1].expand(5, -1, -1) * (1 + 1e-7 * torch.rand(5, 1, 1)))
-    assert beside(alike, alike) == pytest.approx(1, abs=0.01)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_is_alike_in_all_sentences_does_not_agree(dtype):
+    """Nor does the rounding by which it differs give it a direction; but a tenth of what is alike is one."""
+    alike = matrices(0)[:1].expand(5, -1, -1)
+    rows = (alike * (1 + torch.finfo(dtype).eps * torch.tensor([0.0, 1.0, 0.0, 0.0, 1.0]).reshape(5, 1, 1))).to(dtype)
+    states = rows.float().requires_grad_()
+    loss = beside(Memory(states), Memory(states))
+    assert loss > 0.7
+    assert beside(Memory(rows), Memory(rows)) == pytest.approx(loss)
+    different = (alike + 0.1 * alike.norm(dim=2, keepdim=True) * functional.normalize(matrices(1), dim=2)).to(dtype)
+    assert beside(Memory(different), Memory(different)) < 0.05
+
+
+@pytest.mark.parametrize("encoder", [name for name in ENCODERS.names() if not name.startswith("onmt_")])
+def test_sentences_without_words_have_none_of_it(encoder):
+    """A filter may let them through, and those of one length come together."""
+    model, batch = tiny_model(tiny_config(encoder)), random_batch(lengths=[(3, 0), (2, 0)])
+    assert AgreementLoss(AgreementLoss.Config(weight=1.0))(model(batch), batch) is None
+    some = random_batch(lengths=[(3, 0), (2, 2)])
+    assert agreement(model(some), some).isfinite()
 
 
 def test_states_of_different_number_are_compared_by_their_means():

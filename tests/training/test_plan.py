@@ -63,10 +63,10 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
 @pytest.mark.parametrize(
     ("optimizer", "kept", "words"),
     [
-        ("adam", 2, "2 numbers of adam"),
+        ("adam", 2, "up to 2 numbers of adam"),
         ("sgd", 0, "nothing: sgd"),
         ({"type": "sgd", "momentum": 0.5}, 1, "1 number of sgd"),
-        ("muon", 2, "at most 2 numbers of muon"),
+        ("muon", 2, "up to 2 numbers of muon"),
     ],
 )
 def test_memory_of_optimizers(optimizer, kept, words, tmp_path):

@@ -38,7 +38,7 @@ def _blocks(results: Results) -> Iterator[str]:
     yield "![Scores of every system](result.png)"
     if results.outcomes:
         yield "## Goals"
-        rows = ([as_it_is(one.goal), one.found, "yes" if one.reached else "no"] for one in results.outcomes)
+        rows = ([as_it_is(one.goal), one.found, {True: "yes", False: "no", None: "–"}[one.reached]] for one in results.outcomes)
         yield table(["goal", "found", "reached"], rows)
     yield "## Means"
     yield _means(results)

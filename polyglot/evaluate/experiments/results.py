@@ -82,9 +82,10 @@ class Outcome:
 
     goal: str
     """in words"""
-    found: str
+    found: str = "–"
     """the number that it is about"""
-    reached: bool
+    reached: bool | None = None
+    """None where the system is left out, or there is nothing of the kind to compare"""
 
 
 @dataclass(frozen=True)
@@ -257,12 +258,13 @@ class Results:
 
     @cached_property
     def outcomes(self) -> list[Outcome]:
-        """Of each goal about directions that its system has, over the means of the seeds."""
+        """Of each goal, over the means of the seeds."""
         by_name = {system.name: system for system in self.systems}
-        return [one for goal in self.goals if (one := self._outcome(goal, by_name[goal.system]))]
+        return [self._outcome(goal, by_name.get(goal.system)) for goal in self.goals]
 
-    def _outcome(self, goal: Goal, system: SystemResult) -> Outcome | None:
-        """None where the system has no such scores, or the paper or the way through another language has none of those."""
+    def _outcome(self, goal: Goal, system: SystemResult | None) -> Outcome:
+        if system is None:
+            return Outcome(goal.in_words)
         score = lambda direction: system.spread(direction, self.measure).mean  # noqa: E731
         ours = {name: score(name) for name, cell in system.directions.items() if goal.scores in (name, cell.kind)}
         if goal.behind_pivot is not None:
@@ -271,18 +273,16 @@ class Results:
         else:
             others = {name: paper for name in ours if (paper := system.paper(name)) is not None}
         if not (ours if goal.at_least is not None else others):
-            return None
-        words = f"{system.name}, {goal.scores}: "
+            return Outcome(goal.in_words)
         if goal.at_least is not None:
             value = mean(ours.values())
-            return Outcome(words + f"at least {goal.at_least:g}", f"{value:.2f}", value >= goal.at_least)
+            return Outcome(goal.in_words, f"{value:.2f}", value >= goal.at_least)
         if goal.each_above_paper:
             above = sum(ours[name] > other for name, other in others.items())
-            return Outcome(words + "each above the paper", f"{above} of {len(others)}", above == len(others))
+            return Outcome(goal.in_words, f"{above} of {len(others)}", above == len(others))
         difference = mean(ours[name] - other for name, other in others.items())
-        if goal.behind_pivot is not None:
-            return Outcome(words + f"at most {goal.behind_pivot:g} behind two hops", f"{difference:+.2f}", difference >= -goal.behind_pivot)
-        return Outcome(words + f"at least {goal.above_paper:g} above the paper", f"{difference:+.2f}", difference >= goal.above_paper)
+        least = goal.above_paper if goal.behind_pivot is None else -goal.behind_pivot
+        return Outcome(goal.in_words, f"{difference:+.2f}", difference >= least)
 
     @cached_property
     def claims(self) -> list[Claim]:

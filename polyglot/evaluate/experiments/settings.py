@@ -74,7 +74,7 @@ class Goal(ComponentConfig):
     scores: str
     """`supervised` or `zero-shot`, the mean over those directions; or one direction, such as `en-de`."""
     at_least: float | None = None
-    """The score to reach, by the first of the protocol's measures that a paper has."""
+    """The score to reach, by the measure that the page leads with."""
     above_paper: float | None = None
     """By how much to be above the table of the system's `reference`, over the directions that both have."""
     each_above_paper: bool = False
@@ -100,6 +100,19 @@ class Goal(ComponentConfig):
         if len(given) != 1:
             raise ValueError(f"found {', '.join(given) or 'none'} of {', '.join(self.AIMS)}; a goal has one of them")
         return self
+
+    @property
+    def in_words(self) -> str:
+        """`with copies, zero-shot: at least 20`."""
+        if self.at_least is not None:
+            aim = f"at least {self.at_least:g}"
+        elif self.above_paper is not None:
+            aim = f"at least {self.above_paper:g} above the paper"
+        elif self.each_above_paper:
+            aim = "each above the paper"
+        else:
+            aim = f"at most {self.behind_pivot:g} behind two hops"
+        return f"{self.system}, {self.scores}: {aim}"
 
 
 class SizeConfig(ComponentConfig):
@@ -261,8 +274,7 @@ class Experiment(ComponentConfig):
             for name, system in self.systems.items()
             if name in (size.only or self.systems)
         }
-        goals = [goal for goal in self.goals if goal.system in systems]
-        return self.model_copy(update={"sizes": {}, "seeds": size.seeds or self.seeds, "systems": systems, "goals": goals})
+        return self.model_copy(update={"sizes": {}, "seeds": size.seeds or self.seeds, "systems": systems})
 
 
 def slug(name: str) -> str:

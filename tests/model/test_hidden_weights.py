@@ -1,4 +1,4 @@
-"""Which parameters are matrices from states to states, for optimizers that treat those differently."""
+"""Which parameters are weights between states, for optimizers that treat those differently."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polyglot.model.encoders import ENCODERS
 from polyglot.model.options import OPTIONS
 from tests.models import VOCABULARY, there, tiny_component, tiny_config, tiny_model
 
-ROWS_OF_SOMETHING = ("queries", "body.positions.embedding", "language", "matrices")  # of rows, of positions, of a tag, of roles
+OTHERS = ("queries", "body.positions.embedding", "energy.weight", "matrices")  # rows to begin with, positions, a vector, U of the roles
 MODELS = [
     *({"encoder": name} for name in ENCODERS.names() if not name.startswith("onmt_")),
     *({"bridge": name} for name in BRIDGES.names()),
@@ -22,18 +22,19 @@ MODELS = [
 
 
 @pytest.mark.parametrize("settings", MODELS, ids=str)
-def test_all_that_have_two_dimensions_but_those_with_a_row_for_each_word(settings):
+def test_all_of_two_dimensions_but_those_with_a_row_for_each_word(settings):
     model = tiny_model(tiny_config(**settings))
-    matrices = {id(one) for one in model.matrices()}
+    hidden = {id(one) for one in model.hidden_weights()}
     for name, parameter in model.named_parameters():
-        of_something = VOCABULARY in parameter.shape[:1] or name.endswith(ROWS_OF_SOMETHING)
-        assert (id(parameter) in matrices) == (parameter.dim() == 2 and not of_something), name
-    assert len(matrices) == len(model.matrices())
+        other = parameter.dim() != 2 or len(parameter) == VOCABULARY or name.endswith(OTHERS)
+        assert (id(parameter) in hidden) != other, name
+    assert len(hidden) == len(model.hidden_weights())
 
 
 @pytest.mark.parametrize(("encoder", "decoder"), [there("onmt_rnn", "onmt_rnn"), there("onmt_transformer", "onmt_transformer")])
 def test_those_of_opennmt(encoder, decoder):
     model = tiny_model(tiny_config(encoder, decoder=decoder))
     names = {id(one): name for name, one in model.named_parameters()}
-    found = {names[id(one)] for one in model.matrices()}
-    assert any(name.startswith("encoders.de.body") for name in found) and any(name.startswith("decoders.de.body") for name in found)
+    found = {names[id(one)] for one in model.hidden_weights()}
+    assert all(any(name.startswith(f"{side}.de.body") for name in found) for side in ("encoders", "decoders"))
+    assert not any("embedding" in name or name.startswith("decoders.de.output") for name in found)
