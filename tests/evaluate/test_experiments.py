@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -328,13 +329,15 @@ def test_a_size_lays_its_settings_below_a_systems_own_and_those_of_a_system_abov
 
 
 def test_the_shared_model_and_the_matched_one_are_as_large_as_what_they_stand_beside() -> None:
-    def count(name: str, system: str) -> int:
-        found = Experiment.load(name).at("full").systems[system]
+    def count(name: str, system: str, size: str = "full") -> int:
+        experiment = Experiment.load(name)
+        everybody = {key: value.model_copy(update={"only": []}) for key, value in experiment.sizes.items()}
+        found = experiment.model_copy(update={"sizes": everybody}).at(size).systems[system]
         config = load_config(found.config, found.set)
         return parameters(config, config.model, {language: config.vocabulary.of(language).size for language in config.languages})
 
-    for kind in ("many-to-many with copies", "English-centric with copies"):
-        assert count("multi30k_best", f"fully shared, {kind}") == pytest.approx(count("multi30k_best", kind), rel=TOLERANCE)
+    for kind, size in itertools.product(("many-to-many with copies", "English-centric with copies"), ("cpu", "full")):
+        assert count("multi30k_best", f"fully shared, {kind}", size) == pytest.approx(count("multi30k_best", kind, size), rel=TOLERANCE)
     for name in ("manythings_roles", "iwslt14_roles"):
         assert count(name, "matched") == pytest.approx(count(name, "RIL softmax residual"), rel=TOLERANCE)
 
