@@ -94,7 +94,7 @@ class AdamW(torch.optim.AdamW):
 
 @OPTIMIZERS.register("muon")
 class Muon(torch.optim.Optimizer):
-    """Muon (Jordan et al. 2024) for the weights of linear and recurrent layers, AdamW for the rest: tables, output layers, vectors, kernels.
+    """Muon (Jordan et al. 2024) for weights of linear and recurrent layers, AdamW for the rest: tables, output layers, vectors, kernels.
 
     A weight's gradient, mixed with its running mean, is made nearly orthogonal by five steps of Newton and Schulz in bfloat16, so that an
     update moves all its directions alike. It is then scaled to the usual size of Adam's updates (Liu et al. 2025, section 2.2), and one

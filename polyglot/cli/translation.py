@@ -116,7 +116,9 @@ def _runs_and_texts(paths: list[Path], sources: list[str]) -> tuple[list[Path], 
     return runs, texts
 
 
-def _translator(runs: list[Path], sources: list[str], target: str, *, checkpoints: list[str], average: str | None, device: str | None) -> Any:
+def _translator(
+    runs: list[Path], sources: list[str], target: str, *, checkpoints: list[str], average: str | None, device: str | None
+) -> Any:
     """One model's, or that of several together."""
     from polyglot.together import EnsembleTranslator
     from polyglot.inference import Translator

@@ -31,7 +31,8 @@ def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
     if any(one.heads for one in analyses.values()):
         yield "Heads: the mean cosine of the attention of two of them, 1 for all the same, 0 for apart."
         having = {name: one.heads for name, one in analyses.items() if one.heads}
-        yield table(["run", "heads", "alike"], ([as_it_is(name), len(own.similarity), _shown(own.alike, 3)] for name, own in having.items()))
+        rows = ([as_it_is(name), len(own.similarity), _shown(own.alike, 3)] for name, own in having.items())
+        yield table(["run", "heads", "alike"], rows)
     tests = {name: "; ".join(next(iter(one.retrieval.values())).test) for name, one in analyses.items()}
     each = [f"{name}: {test}" for name, test in tests.items()]
     yield "Test text: " + as_it_is(next(iter(tests.values())) if len(set(tests.values())) == 1 else "; ".join(each))

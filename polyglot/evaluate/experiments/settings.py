@@ -23,8 +23,8 @@ class SystemConfig(ComponentConfig):
     config: str | None = None
     """A configuration, as `polyglot train` takes it, by default that of the size or of the experiment; it is trained once for each seed."""
     set: list[str] = []
-    """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the folder of
-    the experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
+    """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the folder
+    of the experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
     separately: list[str] = []
     """Pairs that have a model each, such as the twelve of a table of bilingual models; their directions together are the system's.
     `SOURCE` and `TARGET` in `set` stand for the languages of the pair: `languages=[SOURCE, TARGET]`."""
