@@ -53,6 +53,16 @@ def test_a_page_that_a_table_leads_to_is_there():
     assert all((RESULTS / each["ours"]).exists() for each in EVERY if "ours" in each)
 
 
+def test_numbers_of_ours_stand_on_the_page_that_a_table_leads_to():
+    """As they are there: what an analysis printed is written down once, and by nobody else."""
+    number = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+    for each in (one for one in EVERY if "numbers" in one and "ours" in one):
+        there = set(number.findall((RESULTS / each["ours"]).read_text(encoding="utf-8")))
+        for row in each["numbers"]["rows"]:
+            ours = [cell for head, cell in zip(each["numbers"]["head"], row) if "ours" in f"{head} {row[0]}"]
+            assert set(number.findall(" ".join(ours))) <= there, (each["table"], row)
+
+
 @pytest.mark.parametrize("command", [command for each in EVERY for command in each.get("commands", ())])
 def test_a_command_of_an_analysis_is_one(command):
     """Its verb takes these options, and the runs are among those that the experiment makes."""
