@@ -39,7 +39,7 @@ HEAD = """\
 
 `python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder; no
 score of an experiment is copied by hand, and what an analysis printed stands on the page that is named below it. What is not run yet has a command that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long
-that takes. BLEU; † zero-shot, never trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside
+that takes. Diagrams of models are left out. BLEU; † zero-shot, never trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside
 with p < 0.05 (paired bootstrap, first seed of each)."""
 
 
