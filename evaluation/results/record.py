@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -94,10 +94,10 @@ def shown(spread: Mapping[str, Any], *, zero_shot: bool = False) -> str:
     return f"{Spread(**spread).shown()}{'†' if zero_shot else ''}"
 
 
-def results_of(name: str, system: str | None = None) -> list[Result]:
-    """An experiment at each of its sizes that have the system."""
+def results_of(name: str, systems: Collection[str] = ()) -> list[Result]:
+    """An experiment at each of its sizes, or at those that have any of the systems."""
     experiment = Experiment.load(name)
-    return [Result(name, size) for size in experiment.sizes or [""] if system is None or system in experiment.at(size or None).systems]
+    return [Result(name, size) for size in experiment.sizes or [""] if not systems or {*systems} & {*experiment.at(size or None).systems}]
 
 
 def page(tables: Mapping[str, Any]) -> str:
@@ -112,10 +112,10 @@ def page(tables: Mapping[str, Any]) -> str:
 
 
 def _table(given: Mapping[str, Any]) -> Iterator[str]:
-    systems = given.get("systems") or ({given["experiment"]: given.get("system")} if "experiment" in given else {})
-    results = [result for name, system in systems.items() for result in results_of(name, system)]
+    systems = given.get("systems") or ({given["experiment"]: [given["system"]] if "system" in given else []} if "experiment" in given else {})
+    results = [result for name, those in systems.items() for result in results_of(name, those)]
     if "reference" in given:
-        yield _beside_the_reference(Reference.load(given["reference"]), given["systems"], [each for each in results if each.values])
+        yield _beside_the_reference(Reference.load(given["reference"]), systems, [each for each in results if each.values])
     elif "experiment" in given:
         experiment, run = Experiment.load(given["experiment"]), [each for each in results if each.values]
         if any(system.paper for system in experiment.systems.values()):
@@ -133,19 +133,21 @@ def _table(given: Mapping[str, Any]) -> Iterator[str]:
         yield f"**Not here.** {given['not_here']}"
 
 
-def _beside_the_reference(reference: Reference, systems: Mapping[str, str], run: Sequence[Result]) -> str:
-    """Each direction of a paper's table, and the means, beside each result."""
+def _beside_the_reference(reference: Reference, systems: Mapping[str, Sequence[str]], run: Sequence[Result]) -> str:
+    """Each direction of a paper's table, and the means, beside each system of each result."""
+    columns = [(each, system) for each in run for system in systems[each.name] if system in each.values["systems"]]
+    heads = (f"{each.title}: {system}" if len(systems[each.name]) > 1 else each.title for each, system in columns)
     rows = []
     for kind in ("supervised", "zero-shot"):
         theirs = [score for pair, score in reference.scores.items() if reference.kind_of(LanguagePair.parse(pair)) == kind]
         if theirs:
-            ours = (each.mean_of(systems[each.name], kind) for each in run)
+            ours = (each.mean_of(system, kind) for each, system in columns)
             rows.append([f"**mean, {kind}**", shown(asdict(Spread.of([mean(theirs)])), zero_shot=kind == "zero-shot"), *ours])
     for pair, score in reference.scores.items():
         unseen = reference.kind_of(LanguagePair.parse(pair)) == "zero-shot"
-        ours = (each.score(systems[each.name], pair) for each in run)
+        ours = (each.score(system, pair) for each, system in columns)
         rows.append([pair, shown(asdict(Spread.of([score])), zero_shot=unseen), *ours])
-    return table(["", "the paper", *(each.title for each in run)], rows)
+    return table(["", "the paper", *heads], rows)
 
 
 def _beside_the_differences(experiment: Experiment, run: Sequence[Result]) -> str:

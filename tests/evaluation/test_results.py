@@ -14,7 +14,7 @@ import typer
 from polyglot import cli, shipped
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.experiments.members import members_of
-from polyglot.evaluate.protocol import references
+from polyglot.evaluate.protocol import Reference, references
 from polyglot.yaml_file import read_yaml
 from tests.conftest import ROOT
 
@@ -39,8 +39,8 @@ def test_every_table_and_every_experiment_of_a_paper_is_on_it():
         assert not Experiment.load(name).sizes or re.search(rf"`polyglot experiment {name}( --size \w+)?`", text), name
     for each in EVERY:
         assert {"systems", "experiment", "commands", "numbers", "not_here"} & each.keys(), each
-        for name, system in each.get("systems", {}).items():
-            assert Experiment.load(name).systems[system].reference == each["reference"]
+        for name, systems in each.get("systems", {}).items():
+            assert all(Experiment.load(name).systems[system].reference == each["reference"] for system in systems)
 
 
 def test_every_result_and_every_page_has_its_line():
@@ -86,8 +86,22 @@ def test_a_size_that_leaves_a_system_out_has_no_line_in_its_table(script, tmp_pa
     file.write_text(
         "{title: Mine, config: phrasebook, systems: {one: {}, two: {}}, sizes: {cpu: {only: [one]}, full: {}}}", encoding="utf-8"
     )
-    sizes = {system: [each.size for each in script["results_of"](str(file), system)] for system in (None, "one", "two")}
-    assert sizes == {None: ["cpu", "full"], "one": ["cpu", "full"], "two": ["full"]}
+    sizes = {those: [each.size for each in script["results_of"](str(file), those)] for those in ((), ("one",), ("one", "two"), ("two",))}
+    assert sizes == {(): ["cpu", "full"], ("one",): ["cpu", "full"], ("one", "two"): ["cpu", "full"], ("two",): ["full"]}
+
+
+def test_systems_of_one_result_are_columns_beside_each_other(script):
+    def scored(value):
+        spread = {"mean": value, "deviation": None, "count": 1}
+        return {"directions": {"en-de": {"kind": "supervised", "scores": {"bleu": spread}}}, "kinds": {"bleu": {"supervised": spread}}}
+
+    result = script["Result"]("mine", "cpu")
+    result.__dict__["values"] = {"measure": "bleu", "systems": {"one": scored(30.0), "two": scored(40.0)}}
+    reference = Reference.load("attention_bridge_bilingual")
+    lines = script["_beside_the_reference"](reference, {"mine": ["one", "two", "left out"]}, [result]).splitlines()
+    assert lines[0] == "|  | the paper | mine, cpu: one | mine, cpu: two |"
+    assert lines[2] == "| **mean, supervised** | 35.93 | 30.00 | 40.00 |"
+    assert "| en-de | 36.78 | 30.00 | 40.00 |" in lines and "| en-cs | 28.00 | – | – |" in lines
 
 
 def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_stays(script, tmp_path, monkeypatch):
