@@ -112,7 +112,9 @@ def page(tables: Mapping[str, Any]) -> str:
 
 
 def _table(given: Mapping[str, Any]) -> Iterator[str]:
-    systems = given.get("systems") or ({given["experiment"]: [given["system"]] if "system" in given else []} if "experiment" in given else {})
+    systems = given.get("systems", {})
+    if "experiment" in given:
+        systems = {given["experiment"]: [given["system"]] if "system" in given else []}
     results = [result for name, those in systems.items() for result in results_of(name, those)]
     if "reference" in given:
         yield _beside_the_reference(Reference.load(given["reference"]), systems, [each for each in results if each.values])
