@@ -37,11 +37,11 @@ NOT_YET = "not run yet"
 HEAD = """\
 # Every table of the papers, and ours
 
-`python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder; no
-score of an experiment is copied by hand, and what an analysis printed stands on the page that is named below it. What is not run yet
-has a command that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long that takes: hours of a CPU at `cpu`; one GPU at
-`full`, which was never at hand, so that nothing of that size has been run. Diagrams of models are left out. BLEU; † zero-shot, never trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside
-with p < 0.05 (paired bootstrap, first seed of each)."""
+`python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder; no score
+of an experiment is copied by hand, and what an analysis printed stands on the page that is named below it. What is not run yet has a command
+that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long that takes: hours of a CPU at `cpu`, one GPU at `full`, which
+was never at hand, so that nothing of that size has been run. Diagrams of models are left out. BLEU; † zero-shot, never trained; over several
+seeds mean ± standard deviation; \\* differs from the system it stands beside with p < 0.05 (paired bootstrap, first seed of each)."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _table(given: Mapping[str, Any]) -> Iterator[str]:
         systems = {given["experiment"]: [given["system"]] if "system" in given else []}
     results = [result for name, those in systems.items() for result in results_of(name, those)]
     if "reference" in given:
-        yield _beside_the_reference(Reference.load(given["reference"]), systems, [each for each in results if each.values])
+        yield _beside_the_reference(Reference.load(given["reference"]), systems, run=[each for each in results if each.values])
     elif "experiment" in given:
         experiment, run = Experiment.load(given["experiment"]), [each for each in results if each.values]
         if any(system.paper for system in experiment.systems.values()):
@@ -136,7 +136,7 @@ def _table(given: Mapping[str, Any]) -> Iterator[str]:
         yield f"**Not here.** {given['not_here']}"
 
 
-def _beside_the_reference(reference: Reference, systems: Mapping[str, Sequence[str]], run: Sequence[Result]) -> str:
+def _beside_the_reference(reference: Reference, systems: Mapping[str, Sequence[str]], *, run: Sequence[Result]) -> str:
     """Each direction of a paper's table, and the means, beside each system of each result."""
     columns = [(each, system) for each in run for system in systems[each.name] if system in each.values["systems"]]
     heads = (f"{each.title}: {system}" if len(systems[each.name]) > 1 else each.title for each, system in columns)
@@ -160,7 +160,7 @@ def _beside_the_differences(experiment: Experiment, run: Sequence[Result]) -> st
     for name, system in experiment.systems.items():
         differences = experiment.papers_differences(name)
         for direction in directions:
-            scores = [f"{each.score(name, direction)}{_gain(each, name, direction)}" for each in run]
+            scores = [f"{each.score(name, direction)}{_gain(each, name, direction=direction)}" for each in run]
             theirs = f"{system.paper[direction]:.2f}" if direction in system.paper else "–"
             beside = experiment.base_of(name) or ""
             if direction in differences:
@@ -172,7 +172,7 @@ def _beside_the_differences(experiment: Experiment, run: Sequence[Result]) -> st
     return table(head, rows)
 
 
-def _gain(result: Result, system: str, direction: str) -> str:
+def _gain(result: Result, system: str, *, direction: str) -> str:
     """Ours, and whether it is significant."""
     for claim in result.values["claims"]:
         if (claim["system"], claim["direction"]) == (system, direction):
@@ -199,13 +199,16 @@ def take_over(folder: Path) -> Path:
     result = Result((folder.parent if size else folder).resolve().name, size)
     if result.name not in {path.stem for path in (HERE.parent / "experiments").glob("*.yaml")}:
         raise SystemExit(f"{folder}: {result.name!r} is none of evaluation/experiments; name a folder such as experiments/phrasebook")
+    came_out = (folder / "result.md").read_text(encoding="utf-8").replace("](result.png)", f"](../../docs/pictures/{result.stem}.png)")
+    heading, _, rest = came_out.partition("\n\n")
+    target, by_hand = HERE / f"{result.stem}.md", f"{heading}\n\n"
+    if target.is_file():
+        by_hand, mark, _ = target.read_text(encoding="utf-8").partition(BY_HAND)
+        if not mark:
+            raise SystemExit(f"{target}: no line {BY_HAND!r}, above which stands what is to stay; write it where the old result begins")
     shutil.copyfile(folder / "result.json", HERE / f"{result.stem}.json")
     shutil.copyfile(folder / "result.png", PICTURES / f"{result.stem}.png")
-    came_out = (folder / "result.md").read_text(encoding="utf-8").replace("](result.png)", f"](../../docs/pictures/{result.stem}.png)")
-    target = HERE / f"{result.stem}.md"
-    before, mark, _ = target.read_text(encoding="utf-8").partition(BY_HAND) if target.is_file() else ("", "", "")
-    heading, _, rest = came_out.partition("\n\n")
-    target.write_text(f"{before}{BY_HAND}\n\n{rest}" if mark else f"{heading}\n\n{BY_HAND}\n\n{rest}", encoding="utf-8")
+    target.write_text(f"{by_hand}{BY_HAND}\n\n{rest}", encoding="utf-8")
     return target
 
 

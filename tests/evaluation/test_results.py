@@ -98,7 +98,7 @@ def test_systems_of_one_result_are_columns_beside_each_other(script):
     result = script["Result"]("mine", "cpu")
     result.__dict__["values"] = {"measure": "bleu", "systems": {"one": scored(30.0), "two": scored(40.0)}}
     reference = Reference.load("attention_bridge_bilingual")
-    lines = script["_beside_the_reference"](reference, {"mine": ["one", "two", "left out"]}, [result]).splitlines()
+    lines = script["_beside_the_reference"](reference, {"mine": ["one", "two", "left out"]}, run=[result]).splitlines()
     assert lines[0] == "|  | the paper | mine, cpu: one | mine, cpu: two |"
     assert lines[2] == "| **mean, supervised** | 35.93 | 30.00 | 40.00 |"
     assert "| en-de | 36.78 | 30.00 | 40.00 |" in lines and "| en-cs | 28.00 | – | – |" in lines
@@ -121,6 +121,10 @@ def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_st
     page.write_text(page.read_text().replace("# Mine\n", "# Mine\n\nWhat it shows.\n"))
     (out / "result.md").write_text("# Mine\n\nsecond\n")
     assert taken(out).read_text() == "# Mine\n\nWhat it shows.\n\n<!-- as it came out -->\n\nsecond\n"
+    page.write_text("# Mine\n\nwritten by hand, without the line\n")
+    with pytest.raises(SystemExit, match="no line '<!-- as it came out -->'"):
+        taken(out)
+    assert page.read_text() == "# Mine\n\nwritten by hand, without the line\n"
     out.rename(tmp_path / "other")
     (tmp_path / "other" / "result.json").write_text(json.dumps({"size": ""}))
     with pytest.raises(SystemExit, match="'other' is none of evaluation/experiments"):
