@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from polyglot.errors import DataError
 from polyglot.evaluate.comparison import LEVEL
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.experiments.results import Spread
@@ -115,7 +116,7 @@ def page(tables: Mapping[str, Any]) -> str:
 def _table(given: Mapping[str, Any]) -> Iterator[str]:
     systems = given.get("systems", {})
     if "experiment" in given:
-        systems = {given["experiment"]: [given["system"]] if "system" in given else []}
+        systems = {given["experiment"]: [given["system"]] if "system" in given else [], **dict.fromkeys(given.get("also", ()), [])}
     results = [result for name, those in systems.items() for result in results_of(name, those)]
     if "reference" in given:
         yield _beside_the_reference(Reference.load(given["reference"]), systems, run=[each for each in results if each.values])
@@ -192,20 +193,23 @@ def _means(result: Result) -> str:
 
 
 def take_over(folder: Path) -> Path:
-    """A result of `polyglot experiment` into this folder; its page here."""
+    """A result of `polyglot experiment` into this folder; its page here.
+
+    Raises `DataError` where the folder is none of an experiment's, or what was written by hand into its page would be lost.
+    """
     if not (folder / "result.json").is_file():
-        raise SystemExit(f"{folder}: no result.json; name a folder that `polyglot experiment` has written, such as experiments/phrasebook")
+        raise DataError(f"{folder}: no result.json; name a folder that `polyglot experiment` has written, such as experiments/phrasebook")
     size = json.loads((folder / "result.json").read_text(encoding="utf-8"))["size"]
     result = Result((folder.parent if size else folder).resolve().name, size)
     if result.name not in {path.stem for path in (HERE.parent / "experiments").glob("*.yaml")}:
-        raise SystemExit(f"{folder}: {result.name!r} is none of evaluation/experiments; name a folder such as experiments/phrasebook")
+        raise DataError(f"{folder}: {result.name!r} is none of evaluation/experiments; name a folder such as experiments/phrasebook")
     came_out = (folder / "result.md").read_text(encoding="utf-8").replace("](result.png)", f"](../../docs/pictures/{result.stem}.png)")
     heading, _, rest = came_out.partition("\n\n")
     target, by_hand = HERE / f"{result.stem}.md", f"{heading}\n\n"
     if target.is_file():
         by_hand, mark, _ = target.read_text(encoding="utf-8").partition(BY_HAND)
         if not mark:
-            raise SystemExit(f"{target}: no line {BY_HAND!r}, above which stands what is to stay; write it where the old result begins")
+            raise DataError(f"{target}: no line {BY_HAND!r}, above which stands what is to stay; write it where the old result begins")
     shutil.copyfile(folder / "result.json", HERE / f"{result.stem}.json")
     shutil.copyfile(folder / "result.png", PICTURES / f"{result.stem}.png")
     target.write_text(f"{by_hand}{BY_HAND}\n\n{rest}", encoding="utf-8")
@@ -215,8 +219,11 @@ def take_over(folder: Path) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="where `polyglot experiment` wrote")
-    for folder in parser.parse_args().folders:
-        print(take_over(folder))
+    try:
+        for folder in parser.parse_args().folders:
+            print(take_over(folder))
+    except DataError as error:
+        parser.exit(2, f"error: {error}\n")
     PAGE.write_text(page(read_yaml(HERE / "tables.yaml")), encoding="utf-8")
     print(PAGE)
 

@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from polyglot import cli, shipped
+from polyglot.errors import DataError
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.experiments.members import members_of
 from polyglot.evaluate.protocol import Reference, references
@@ -122,13 +123,20 @@ def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_st
     (out / "result.md").write_text("# Mine\n\nsecond\n")
     assert taken(out).read_text() == "# Mine\n\nWhat it shows.\n\n<!-- as it came out -->\n\nsecond\n"
     page.write_text("# Mine\n\nwritten by hand, without the line\n")
-    with pytest.raises(SystemExit, match="no line '<!-- as it came out -->'"):
+    with pytest.raises(DataError, match="no line '<!-- as it came out -->'"):
         taken(out)
     assert page.read_text() == "# Mine\n\nwritten by hand, without the line\n"
     out.rename(tmp_path / "other")
     (tmp_path / "other" / "result.json").write_text(json.dumps({"size": ""}))
-    with pytest.raises(SystemExit, match="'other' is none of evaluation/experiments"):
+    with pytest.raises(DataError, match="'other' is none of evaluation/experiments"):
         taken(tmp_path / "other")
+
+
+def test_a_folder_without_a_result_is_the_users_mistake(script, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["record.py", str(tmp_path)])
+    with pytest.raises(SystemExit) as end:
+        script["main"]()
+    assert end.value.code == 2 and capsys.readouterr().err.startswith(f"error: {tmp_path}: no result.json")
 
 
 def test_the_page_of_experiments_counts_as_they_do():
