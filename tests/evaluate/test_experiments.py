@@ -219,7 +219,7 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
         ("systems: {a: {config: mine.yaml}}\nprotocol: quik", "no evaluation protocol named 'quik'"),
         ("systems: {a: {config: mine.yaml}}\nprotocol: {test_sets: {one: [phrasebook]}}", "an experiment has one test set"),
         ("systems: {a: {config: mine.yaml}}\nprotocol: {pivt: en}", "protocol.pivt: no key named 'pivt'. Did you mean 'pivot'?"),
-        ("systems: {a: {config: mine.yaml}}\nprotocol: {pivot: it}", "pivot: target language: no decoder named 'it'"),
+        ("systems: {a: {config: mine.yaml}}\nprotocol: {pivot: it}", "a-seed1: protocol.pivot: target language: no decoder named 'it'"),
         ("systems: {a: {config: mine.yaml}}\nprotocol: {pairs: [de-it]}", "pairs: target language: no decoder named 'it'"),
         ("systems: {a: {config: mine.yaml, set: ['data.test=[]']}}", "a-seed1: data.test names no corpus"),
         (

@@ -97,8 +97,11 @@ def check_test(member: Member, protocol: Protocol) -> None:
     """Raises ConfigError for a direction that the run will not have the components for, and DataError where there is no test text."""
     config = member.config or Run.open(member.path).config
     directions = Directions.of(config.pairs)
-    pairs = protocol.pairs_of(directions, config.languages, config.pairs)
-    protocol.check_pivot(directions)
+    try:
+        pairs = protocol.pairs_of(directions, config.languages, config.pairs)
+        protocol.check_pivot(directions)
+    except ConfigError as error:
+        raise ConfigError(f"{member.name}: protocol.{error}") from None
     if corpora := protocol.test or config.data.test:
         Corpora(corpora, folder=Path(config.data.folder), languages=config.languages).check_any(pairs)
     else:
