@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import threading
 import time
 from collections.abc import Sequence
@@ -23,8 +24,8 @@ from polyglot.errors import ConfigError, DataError, TrainingError
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.experiments import Experiment, carry_out
 from polyglot.evaluate.experiments.experiment import protocol_of
-from polyglot.evaluate.experiments.figure import figure_png
-from polyglot.evaluate.experiments.members import Member, check_test, members_of
+from polyglot.evaluate.experiments.figure import bars_of, figure_png
+from polyglot.evaluate.experiments.members import Member, check_test, filled, members_of
 from polyglot.evaluate.experiments.page import save
 from polyglot.evaluate.experiments.results import Results, Spread, SystemResult, TrainedRun
 from polyglot.evaluate.experiments.settings import Goal
@@ -213,6 +214,12 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
         ("systems: {a: {}}\nsizes: {cpu: {config: mine.yaml}, full: {}}", "systems.a: either `config` or `run`"),
         ("systems: {a: {config: mine.yaml, run: runs/x}}", "systems.a: either `config` or `run`"),
         ("systems: {a: {run: runs/x}}", "systems.a.run: runs/x: no run directory"),
+        ("systems: {a: {run: runs/x, seeds: [1]}}", "systems.a: `set`, `seeds` and `separately` are for a `config`; a `run` is taken as it is"),
+        ("systems: {a: {run: [runs/x, runs/x]}}", "systems.a.run: runs/x named twice; each counts once"),
+        ("systems: {a: {config: mine.yaml, separately: [en-de, de-en, en-de]}}", "systems.a.separately: en-de named twice"),
+        ("systems: {a: {config: mine.yaml, seeds: [3, 3]}}", "systems.a.seeds: 3 named twice"),
+        ("systems: {a: {config: mine.yaml}}\nseeds: [1, 1]", "seeds: 1 named twice"),
+        ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {seeds: [1, 1]}}", "sizes.cpu.seeds: 1 named twice"),
         ("systems: {a: {config: mine.yaml, set: [model.encodr=1]}}", "model.encodr: no key named 'encodr'"),
         ("systems: {a b: {config: mine.yaml}, a-b: {config: mine.yaml}}", "makes no folder name of its own"),
         ("systems: {a: {config: mine.yaml, reference: nobody}}", "no reference named 'nobody'"),
@@ -511,6 +518,9 @@ def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(
         (LanguagePair("de", "fr"), 10.0, Spread(21.0, pytest.approx(2**0.5), 2)),
         (LanguagePair("fr", "de"), 12.0, Spread(31.0, pytest.approx(2**0.5), 2)),
     ]
+    groups, (unseen, seen) = bars_of(results)
+    assert groups == ["de-fr", "fr-de"] and [height.mean for height in unseen.heights] == [10.0, 12.0]
+    assert [height.shown() for height in seen.heights] == ["21.00 ± 1.41", "31.00 ± 1.41"]
     assert figure_png(results).startswith(b"\x89PNG")
     alone = system("without cs-en", {"cs-en": ("zero-shot", 5.0)})
     save(dataclasses.replace(results, systems=[*results.systems, alone]), tmp_path)
@@ -522,9 +532,9 @@ def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(
 
 def test_goals_are_judged_by_the_means_of_the_seeds_and_not_where_there_are_no_scores(tmp_path: Path) -> None:
     table = Reference.load("attention_bridge_english_centric_with_copies")
-    paper = table.model_copy(update={"scores": {"en-de": 30.0, "de-en": 20.0, "de-fr": 4.0}})
+    paper = table.model_copy(update={"scores": {"en-de": 30.0, "de-en": 20.0, "de-fr": 4.0, "fr-de": 12.5}})
     runs = [
-        {"en-de": ("supervised", first), "de-en": ("supervised", 21.0), "de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 12.0)}
+        {"en-de": ("supervised", first), "de-en": ("supervised", 20.998), "de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 12.0)}
         for first in (29.0, 33.0)
     ]
     one, bare = dataclasses.replace(system("mine", *runs), reference=paper), system("bare", {"en-de": ("supervised", 9.0)})
@@ -539,7 +549,8 @@ def test_goals_are_judged_by_the_means_of_the_seeds_and_not_where_there_are_no_s
         ("supervised", {"above_paper": 1.0}, "+1.00", True),
         ("supervised", {"above_paper": 1.01}, "+1.00", False),
         ("supervised", {"each_above_paper": True}, "2 of 2", True),
-        ("zero-shot", {"each_above_paper": True}, "1 of 1", True),
+        ("zero-shot", {"each_above_paper": True}, "1 of 2", False),
+        ("de-en", {"at_least": 21.0}, "21.00", True),
         ("zero-shot", {"behind_pivot": 4.0}, "-3.50", True),
         ("zero-shot", {"behind_pivot": 3.0}, "-3.50", False),
         ("en-de", {"at_least": 31.5}, "31.00", False),
@@ -557,6 +568,8 @@ def test_goals_are_judged_by_the_means_of_the_seeds_and_not_where_there_are_no_s
     page, numbers = ((tmp_path / name).read_text(encoding="utf-8") for name in ("result.md", "result.json"))
     assert "| mine, zero-shot: at most 3 behind two hops | -3.50 | no |" in page
     assert "| left out, en-de: at least 1 | – | – |" in page
+    assert "| mine, supervised | 26.00 | 25.00 | +1.00 | 2 |" in page and "| mine, zero-shot | 11.00 | 8.25 | +2.75 | 2 |" in page
+    assert "| de-fr | 10.00 ± 0.00† | 13.50 ± 0.71‡ | -3.50 |" in page
     assert json.loads(numbers)["goals"][0] == {"goal": "mine, supervised: at least 26", "found": "26.00", "reached": True}
 
 
@@ -566,6 +579,47 @@ def test_the_spread_of_seeds_is_that_of_their_means() -> None:
     )
     assert two.spread("de-fr", Measure("bleu")).shown() == "11.00 ± 1.41"
     assert two.kinds(Measure("bleu")) == {"zero-shot": Spread(18.0, pytest.approx(18**0.5), 2)}
+    assert two.kinds(Measure("bleu"))["zero-shot"].values == (15.0, 21.0)
+
+
+def test_parameters_are_those_of_one_seed_and_of_every_part_of_it() -> None:
+    run = TrainedRun("mine", "polyglot train mine", parameters=7)
+    two = system("two", {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})
+    assert dataclasses.replace(two, runs=[run, run]).parameters == 7
+    assert dataclasses.replace(two, runs=[run] * 4).parameters == 14, "two models for each seed"
+
+
+def test_a_direction_that_one_seed_lacks_is_said_to_have_no_score(tmp_path: Path) -> None:
+    two = system("two", {"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)}, {"de-fr": ("zero-shot", 12.0)})
+    pair = LanguagePair("fr", "de")
+    missing = dataclasses.replace(two.matrices[1], cells={**two.matrices[1].cells, pair: Cell(pair, "zero-shot", reason="no text")})
+    save(Results("Missing", "", "systems", [dataclasses.replace(two, matrices=[two.matrices[0], missing])]), tmp_path)
+    page = (tmp_path / "result.md").read_text(encoding="utf-8")
+    assert "## Without a score" in page and "no text" in page and "In brackets the same of the references; of the first seed of each." in page
+
+
+def test_bars_are_of_zero_shot_pairs_where_there_are_some_one_series_for_each_system() -> None:
+    one = system("one", {"de-fr": ("zero-shot", 10.0), "en-de": ("supervised", 30.0)})
+    other = system("other", {"de-fr": ("supervised", 20.0), "en-de": ("supervised", 31.0)})
+    groups, bars = bars_of(Results("Bars", "", "systems", [one, other]))
+    assert groups == ["de-fr"] and [(each.name, each.heights[0].mean) for each in bars] == [("one", 10.0), ("other", 20.0)]
+    groups, bars = bars_of(Results("Bars", "", "systems", [other]))
+    assert groups == ["de-fr", "en-de"] and [height.mean for height in bars[0].heights] == [20.0, 31.0]
+
+
+def test_words_of_a_setting_are_filled_in_once_and_whole() -> None:
+    words = {"SEED": "3", "RUNS": "my/SOURCE/runs", "SOURCE": "en", "TARGET": "de"}
+    assert filled("initialize={'*': RUNS/softmax-seedSEED}", words) == "initialize={'*': my/SOURCE/runs/softmax-seed3}"
+    assert filled("schedule.pairs=[SOURCE-TARGET]", words) == "schedule.pairs=[en-de]"
+    assert filled("data.folder=/data/RESOURCES", words) == "data.folder=/data/RESOURCES"
+
+
+def test_runs_of_one_name_have_folders_of_their_own(folder, monkeypatch, capsys) -> None:
+    assert Program(monkeypatch, capsys)("train", "mine.yaml").status == 0
+    Path("other").mkdir()
+    shutil.copytree("runs/mine", "other/mine")
+    experiment = Experiment.model_validate({"title": "Taken", "systems": {"a": {"run": ["runs/mine", "other/mine"]}, "b": {"run": "runs/mine"}}})
+    assert [member.name for member in members_of(experiment, folder)] == ["a-mine-1", "a-mine-2", "b-mine"]
 
 
 def test_names_of_systems_and_runs_stay_text_on_the_page(tmp_path: Path) -> None:

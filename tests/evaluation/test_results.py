@@ -44,6 +44,13 @@ def test_every_table_and_every_experiment_of_a_paper_is_on_it():
             assert all(Experiment.load(name).systems[system].reference == each["reference"] for system in systems)
 
 
+def test_a_system_with_a_reference_stands_in_the_table_of_that_reference():
+    for name in shipped.names("evaluation/experiments"):
+        for system, settings in Experiment.load(name).systems.items():
+            tables = [each for each in EVERY if settings.reference and each.get("reference") == settings.reference]
+            assert all(system in each["systems"].get(name, ()) for each in tables), (name, system)
+
+
 def test_every_result_and_every_page_has_its_line():
     stems = {f"{name}.{size}" for name in shipped.names("evaluation/experiments") for size in Experiment.load(name).sizes}
     listed = set(TABLES["others"]) | {"README.md"}

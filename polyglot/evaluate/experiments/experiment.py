@@ -38,9 +38,9 @@ def carry_out(
     Called again it continues: complete runs are not trained again, and directions that were scored are not translated again.
     Everything is checked before anything is trained; raises ConfigError, DataError and the errors of training and evaluation.
     """
-    name = experiment.size_named(size)
-    about = experiment.sizes[name].about if name else ""
-    experiment = experiment.at(name or None)
+    size = experiment.size_named(size)
+    about = experiment.sizes[size].about if size else ""
+    experiment = experiment.at(size or None)
     members = checked(experiment, folder)
     missing = [member for member in members if not member.is_complete]
     counted = iter(range(1, len(missing) + 1))
@@ -54,13 +54,13 @@ def carry_out(
     runs: dict[str, list[TrainedRun]] = {}
     for member in members:
         tell(f"evaluating {member.name}")
-        matrix, run = matrix_of(member, experiment, folder, progress)
+        matrix, run = matrix_of(member, experiment, folder=folder, progress=progress)
         found.setdefault(member.system, {}).setdefault(member.seed, []).append(matrix)
         runs.setdefault(member.system, []).append(run)
     analyses = {}
     for member in members if experiment.embeddings else ():
         tell(f"measuring the sentence embeddings of {member.name}")
-        analyses[member.system if len(runs[member.system]) == 1 else member.name] = analysis_of(member, experiment, folder)
+        analyses[member.system if len(runs[member.system]) == 1 else member.name] = analysis_of(member, experiment, folder=folder)
     first = {member.system: member for member in reversed(members)}
     systems = [
         SystemResult(
@@ -81,7 +81,7 @@ def carry_out(
         systems,
         analyses,
         expected=experiment.expected,
-        size=name,
+        size=size,
         about=about,
         goals=experiment.goals,
     )
@@ -103,7 +103,7 @@ def protocol_of(member: Member, experiment: Experiment) -> Protocol:
     return experiment.protocol.model_copy(update={"pivot": None}) if separate else experiment.protocol
 
 
-def matrix_of(member: Member, experiment: Experiment, folder: Path, progress: Progress) -> tuple[Matrix, TrainedRun]:
+def matrix_of(member: Member, experiment: Experiment, *, folder: Path, progress: Progress) -> tuple[Matrix, TrainedRun]:
     """The matrix of one run, from the folder of the experiment or anew, and what is to be said of the run."""
     run = Run.open(member.path)
     place = folder / "evaluation" / member.name
@@ -131,7 +131,7 @@ def flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, s
             yield f"{above}{key}", json.dumps(value, ensure_ascii=False)
 
 
-def analysis_of(member: Member, experiment: Experiment, folder: Path) -> Analysis:
+def analysis_of(member: Member, experiment: Experiment, *, folder: Path) -> Analysis:
     """The embeddings of one run, measured anew."""
     run = Run.open(member.path)
     found = analyse(run, Translator.load(run, checkpoint=experiment.checkpoint), experiment.embeddings)

@@ -10,6 +10,8 @@ from polyglot.evaluate.experiments.results import Results, Spread, SystemResult
 from polyglot.evaluate.heat_map import DOTS, INK, LINE, PAPER
 from polyglot.evaluate.matrix import cell_name
 
+GROUP = 0.84  # of the distance between two groups, so that one sees where the next begins
+BAR = 0.94  # of its place, so that two bars of like colours are two
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6a51a3", "#5c6370")  # Okabe and Ito, and two more
 
 
@@ -26,8 +28,13 @@ class Series:
 
 def figure_png(results: Results) -> bytes:
     """The bytes of a PNG file."""
-    groups, bars = _left_out(results) if results.figure == "left_out" else _systems(results)
+    groups, bars = bars_of(results)
     return _drawn(groups, bars, title=results.title, unit=results.measure.title)
+
+
+def bars_of(results: Results) -> tuple[list[str], list[Series]]:
+    """What is drawn: the names of the groups, and the series that have a bar in each."""
+    return _left_out(results) if results.figure == "left_out" else _systems(results)
 
 
 def _systems(results: Results) -> tuple[list[str], list[Series]]:
@@ -59,11 +66,13 @@ def _left_out(results: Results) -> tuple[list[str], list[Series]]:
 
 
 def _drawn(groups: list[str], bars: Sequence[Series], *, title: str, unit: str) -> bytes:
+    """Bars group by group, each with its number above it and, over several runs, its deviation."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(6.0, 1.6 + 0.3 * len(groups) * (len(bars) + 1)), 4.2), dpi=DOTS, facecolor=PAPER, layout="constrained")
+    inches = max(6.0, 1.6 + 0.3 * len(groups) * (len(bars) + 1))  # 0.3 hold a number of four characters, 1.6 the margins
+    figure = Figure(figsize=(inches, 4.2), dpi=DOTS, facecolor=PAPER, layout="constrained")
     axes = figure.add_subplot()
-    width = 0.84 / max(1, len(bars))
+    width = GROUP / max(1, len(bars))
     for number, series in enumerate(bars):
         look = {
             "color": COLOURS[series.colour % len(COLOURS)],
@@ -71,8 +80,8 @@ def _drawn(groups: list[str], bars: Sequence[Series], *, title: str, unit: str) 
             "edgecolor": PAPER,
             "linewidth": 0,
         }
-        places = [group - 0.42 + width * (number + 0.5) for group in range(len(groups))]
-        axes.bar(places, [one.mean if one else 0.0 for one in series.heights], width * 0.94, label=series.name, **look)
+        places = [group - GROUP / 2 + width * (number + 0.5) for group in range(len(groups))]
+        axes.bar(places, [one.mean if one else 0.0 for one in series.heights], width * BAR, label=series.name, **look)
         for place, one in zip(places, series.heights):
             if one and one.deviation is not None:
                 axes.errorbar(place, one.mean, one.deviation, color=INK, capsize=2.5, linewidth=1)

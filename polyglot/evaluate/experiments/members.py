@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,12 +66,14 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
     there."""
     problems = []
     for name, system in experiment.systems.items():
-        for path in system.run:
+        last = [Path(path).resolve().name for path in system.run]
+        for number, (path, own) in enumerate(zip(system.run, last), start=1):
             try:
                 Run.open(path)
             except PolyglotError as error:
                 problems.append(f"systems.{name}.run: {error}")
-            yield Member(name, f"{slug(name)}-{Path(path).resolve().name}", Path(path), path)
+            own = own if last.count(own) == 1 else f"{own}-{number}"  # what is evaluated has a folder for each
+            yield Member(name, f"{slug(name)}-{own}", Path(path), path)
         for seed in (system.seeds or experiment.seeds) if not system.run else ():
             for pair in map(LanguagePair.parse, system.separately) if system.separately else (None,):
                 path = folder / "runs" / "-".join([slug(name), *([str(pair)] if pair else []), f"seed{seed}"])
@@ -87,10 +90,8 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
 
 
 def filled(setting: str, words: Mapping[str, str]) -> str:
-    """With what each word stands for in its place."""
-    for word, value in words.items():
-        setting = setting.replace(word, value)
-    return setting
+    """With what each word stands for in its place: `seedSEED`, but not the SOURCE of RESOURCES, nor in what was put in."""
+    return re.sub(rf"(?<![A-Z])({'|'.join(words)})(?![A-Z])", lambda found: words[found[0]], setting)
 
 
 def check_test(member: Member, protocol: Protocol) -> None:

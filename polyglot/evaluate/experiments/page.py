@@ -44,9 +44,10 @@ def _blocks(results: Results) -> Iterator[str]:
     yield _means(results)
     yield "## Every direction"
     yield _directions(results)
-    notes = ["A number over several seeds is mean ± standard deviation"] if any(len(system.matrices) > 1 for system in systems) else []
+    several = any(len(system.matrices) > 1 for system in systems)
+    notes = ["A number over several seeds is mean ± standard deviation"] if several else []
     if results.note:
-        notes.append(as_it_is(results.note) + ("; of the first seed of each" if notes else ""))
+        notes.append(as_it_is(results.note) + ("; of the first seed of each" if several else ""))
     yield "\n".join(f"- {note}." for note in [*notes, *_origins(results)])
     if intervals := _intervals(results):
         yield "## 95 % confidence intervals"
@@ -69,13 +70,13 @@ def _blocks(results: Results) -> Iterator[str]:
         yield _claims(results)
     yield "## Under every condition"
     rows = (
-        [_of(system, kind), *(_shown(system, each, kind) for each in results.measures)]
+        [_of(system, kind), *(_shown(system, kind, measure=each) for each in results.measures)]
         for system in systems
         for kind in system.kinds(results.measure)
     )
     yield table(["", *(measure.title for measure in results.measures)], rows)
     yield "## What is wrong with the outputs"
-    yield "In brackets the same of the references."
+    yield "In brackets the same of the references" + ("; of the first seed of each." if several else ".")
     rows = (
         [_of(system, kind), *shares.values()] for system in systems for kind, shares in shares_of_kinds(system.matrices[0]).items()
     )
@@ -83,8 +84,7 @@ def _blocks(results: Results) -> Iterator[str]:
     if results.embeddings:
         yield "## Sentence embeddings"
         yield comparison(results.embeddings)
-    empty = {cell.name: cell.reason for system in systems for cell in system.matrices[0].all_cells if cell.reason}
-    if empty:
+    if empty := {name: reason for system in systems for name, reason in system.empty.items()}:
         yield "## Without a score"
         yield listed(empty)
     yield "## How it was made"
@@ -115,9 +115,9 @@ def _means(results: Results) -> str:
     kinds = [kind for kind in SIGNS if any(kind in system.kinds(results.measure) for system in results.systems)]
     rows = []
     for system in results.systems:
-        rows.append([_name(system), *(_shown(system, results.measure, kind) for kind in kinds)])
+        rows.append([_name(system), *(_shown(system, kind, measure=results.measure) for kind in kinds)])
         if system.reference:
-            theirs = system.paper_kinds(results.measure)
+            theirs = system.beside_reference(results.measure)
             counts = {kind: sum(cell.kind == kind for cell in system.directions.values()) for kind in kinds}
             of = {
                 kind: "" if count == counts[kind] else f" ({count} of {counts[kind]} directions)" for kind, (_, _, count) in theirs.items()
@@ -126,7 +126,7 @@ def _means(results: Results) -> str:
     return table(["system", *(SIGNS[kind].format(kind) for kind in kinds)], rows)
 
 
-def _shown(system: SystemResult, measure: Measure, kind: str) -> str:
+def _shown(system: SystemResult, kind: str, *, measure: Measure) -> str:
     found = system.kinds(measure)
     return found[kind].shown() if kind in found else "–"
 
@@ -143,7 +143,7 @@ def _directions(results: Results) -> str:
             score = f"{system.spread(name, results.measure).shown()}{_mark(results.p(name, system))}" if cell else ""
             row.append(SIGNS[cell.kind].format(score) if cell else "–")
             if system.reference:
-                theirs = system.paper(name)
+                theirs = system.reference_score(name)
                 row.append("" if theirs is None else f"{theirs:.2f}")
         rows.append(row)
     return table(head, rows)
@@ -186,7 +186,7 @@ def _beside(results: Results) -> str:
     rows = [
         [_of(system, kind), f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}", count]
         for system in results.systems
-        for kind, (theirs, ours, count) in system.paper_kinds(results.measure).items()
+        for kind, (theirs, ours, count) in system.beside_reference(results.measure).items()
     ]
     return table(["", "ours", "the paper's", "difference", "directions that both have"], rows)
 

@@ -27,10 +27,12 @@ class Spread:
     deviation: float | None
     """the standard deviation of the sample; None of a single run"""
     count: int
+    values: Sequence[float] = field(default=(), compare=False)
+    """of each run; none in results that were written without them"""
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        return cls(mean(values), stdev(values) if len(values) > 1 else None, len(values))
+        return cls(mean(values), stdev(values) if len(values) > 1 else None, len(values), tuple(values))
 
     def shown(self, digits: int = 2) -> str:
         """`31.4 ± 0.2`."""
@@ -134,18 +136,23 @@ class SystemResult:
                 )
         return found
 
-    def paper(self, direction: str) -> float | None:
+    @property
+    def empty(self) -> dict[str, str]:
+        """The directions that lack a score in any run, and why."""
+        return {cell.name: cell.reason for matrix in self.matrices for cell in matrix.all_cells if cell.reason}
+
+    def reference_score(self, direction: str) -> float | None:
         """What the paper's table has for a direction in one hop."""
         return self.reference.scores.get(direction) if self.reference else None
 
-    def paper_kinds(self, measure: Measure) -> dict[str, tuple[float, float, int]]:
+    def beside_reference(self, measure: Measure) -> dict[str, tuple[float, float, int]]:
         """Of each kind the paper's mean, ours and their number, over the directions that both have."""
         found = {}
         for kind in SIGNS:
-            both = [name for name, cell in self.directions.items() if cell.kind == kind and self.paper(name) is not None]
+            both = [name for name, cell in self.directions.items() if cell.kind == kind and self.reference_score(name) is not None]
             if both:
                 ours = mean(self.spread(name, measure).mean for name in both)
-                found[kind] = mean(self.paper(name) for name in both), ours, len(both)
+                found[kind] = mean(self.reference_score(name) for name in both), ours, len(both)
         return found
 
 
@@ -179,7 +186,7 @@ class Results:
 
     @property
     def directions(self) -> dict[str, Cell]:
-        """Of any system, in the order of the languages, one hop before two."""
+        """Of any system, in the order of the first that has each, one hop before two."""
         found: dict[str, Cell] = {}
         for system in self.systems:
             found |= {name: cell for name, cell in system.directions.items() if name not in found}
@@ -258,7 +265,7 @@ class Results:
 
     @cached_property
     def outcomes(self) -> list[Outcome]:
-        """Of each goal, over the means of the seeds."""
+        """Of each goal, over the means of the seeds; judged as it is shown, so that 41.00 is at least 41."""
         by_name = {system.name: system for system in self.systems}
         return [self._outcome(goal, by_name.get(goal.system)) for goal in self.goals]
 
@@ -271,16 +278,16 @@ class Results:
             pivots = system.matrices[0].pivots
             others = {str(pair): score(pivots[pair].name) for pair in self.hops[system.name] if str(pair) in ours}
         else:
-            others = {name: paper for name in ours if (paper := system.paper(name)) is not None}
+            others = {name: paper for name in ours if (paper := system.reference_score(name)) is not None}
         if not (ours if goal.at_least is not None else others):
             return Outcome(goal.in_words)
         if goal.at_least is not None:
-            value = mean(ours.values())
+            value = round(mean(ours.values()), 2)
             return Outcome(goal.in_words, f"{value:.2f}", value >= goal.at_least)
         if goal.each_above_paper:
             above = sum(ours[name] > other for name, other in others.items())
             return Outcome(goal.in_words, f"{above} of {len(others)}", above == len(others))
-        difference = mean(ours[name] - other for name, other in others.items())
+        difference = round(mean(ours[name] - other for name, other in others.items()), 2)
         least = goal.above_paper if goal.behind_pivot is None else -goal.behind_pivot
         return Outcome(goal.in_words, f"{difference:+.2f}", difference >= least)
 
@@ -317,10 +324,12 @@ class Results:
                         name: {
                             "kind": cell.kind,
                             "intervals": {
-                                name: [score.mean, score.interval] for name, score in cell.scores.items() if score.interval is not None
+                                measure: [score.mean, score.interval]
+                                for measure, score in cell.scores.items()
+                                if score.interval is not None
                             },
                             "scores": {str(each): asdict(system.spread(name, each)) for each in self.measures if str(each) in cell.scores},
-                            "paper": system.paper(name),
+                            "paper": system.reference_score(name),
                             "p": self.p(name, system),
                             "outputs": cell.outputs and asdict(cell.outputs),
                         }
@@ -328,7 +337,7 @@ class Results:
                     },
                     "hops": {str(pair): p for pair, p in self.hops[system.name].items()},
                     "signatures": system.matrices[0].to_dict()["signatures"],
-                    "empty": {cell.name: cell.reason for cell in system.matrices[0].all_cells if cell.reason},
+                    "empty": system.empty,
                     "versions": dict(system.matrices[0].versions),
                     "machine": system.matrices[0].machine,
                 }

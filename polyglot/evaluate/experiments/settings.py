@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from polyglot import shipped
 from polyglot.config import check_settings
@@ -17,6 +17,16 @@ from polyglot.task import LanguagePair
 from polyglot.yaml_file import read_yaml
 
 
+def _each_once(those: list[Any]) -> list[Any]:
+    """Raises ValueError for what would count twice."""
+    if twice := [one for one in dict.fromkeys(those) if those.count(one) > 1]:
+        raise ValueError(f"{', '.join(map(str, twice))} named twice; each counts once")
+    return those
+
+
+Seeds = Annotated[list[int], Field(min_length=1), AfterValidator(_each_once)]
+
+
 class SystemConfig(ComponentConfig):
     """One of the things that are compared."""
 
@@ -25,12 +35,12 @@ class SystemConfig(ComponentConfig):
     set: list[str] = []
     """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the folder
     of the experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
-    separately: list[str] = []
+    separately: Annotated[list[str], AfterValidator(_each_once)] = []
     """Pairs that have a model each, such as the twelve of a table of bilingual models; their directions together are the system's.
     `SOURCE` and `TARGET` in `set` stand for the languages of the pair: `languages=[SOURCE, TARGET]`."""
-    seeds: list[int] | None = Field(None, min_length=1)
+    seeds: Seeds | None = None
     """Seeds; by default those of the experiment."""
-    run: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = []
+    run: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value), AfterValidator(_each_once)] = []
     """Run directories that exist, to be taken as they are, in the place of a configuration; several are several seeds."""
     reference: str | None = None
     """A table of `evaluation/references/` to be shown beside it: of the same test text, under the first condition."""
@@ -130,7 +140,7 @@ class SizeConfig(ComponentConfig):
     """Of systems that have a model for each pair, the pairs that are carried out; by default all."""
     systems: dict[str, list[str]] = {}
     """Settings of single systems, above their own."""
-    seeds: list[int] | None = Field(None, min_length=1)
+    seeds: Seeds | None = None
     """Seeds, in the place of the experiment's."""
 
 
@@ -153,7 +163,7 @@ class Experiment(ComponentConfig):
     """`best`, `last`, a step or `average:N`, of every run."""
     config: str | None = None
     """The configuration of every system that names none."""
-    seeds: list[int] = Field([1], min_length=1)
+    seeds: Seeds = [1]
     """Each system is trained once for each of them."""
     systems: dict[str, SystemConfig] = Field(min_length=1)
     """By the name that the page has for them; differences are from the first, or from the one that `beside` names."""
@@ -247,34 +257,34 @@ class Experiment(ComponentConfig):
                 found[direction] = round(score - self.systems[base].paper[direction], 2), base
         return found
 
-    def size_named(self, name: str | None) -> str:
+    def size_named(self, size: str | None) -> str:
         """That size, or the first, or `""` where there are none. Raises ConfigError for one that there is not."""
-        if name is None:
+        if size is None:
             return next(iter(self.sizes), "")
         if not self.sizes:
-            raise ConfigError(f"size: found {name!r}, but this experiment has no `sizes`; it is as large as it is")
-        if name not in self.sizes:
-            raise ConfigError(f"size: {unknown_name('size', name, self.sizes)}")
-        return name
+            raise ConfigError(f"size: found {size!r}, but this experiment has no `sizes`; it is as large as it is")
+        if size not in self.sizes:
+            raise ConfigError(f"size: {unknown_name('size', size, self.sizes)}")
+        return size
 
-    def at(self, name: str | None = None) -> Experiment:
+    def at(self, size: str | None = None) -> Experiment:
         """What it is at one size: every system with its own settings, and no sizes. Raises ConfigError for an unknown one."""
-        chosen = self.size_named(name)
-        size = self.sizes[chosen] if chosen else SizeConfig()
+        name = self.size_named(size)
+        chosen = self.sizes[name] if name else SizeConfig()
         systems = {
-            name: system
+            each: system
             if system.run
             else system.model_copy(
                 update={
-                    "config": system.config or size.config or self.config,
-                    "set": [*size.set, *system.set, *size.systems.get(name, [])],
-                    "separately": [pair for pair in system.separately if not size.separately or pair in size.separately],
+                    "config": system.config or chosen.config or self.config,
+                    "set": [*chosen.set, *system.set, *chosen.systems.get(each, [])],
+                    "separately": [pair for pair in system.separately if not chosen.separately or pair in chosen.separately],
                 }
             )
-            for name, system in self.systems.items()
-            if name in (size.only or self.systems)
+            for each, system in self.systems.items()
+            if each in (chosen.only or self.systems)
         }
-        return self.model_copy(update={"sizes": {}, "seeds": size.seeds or self.seeds, "systems": systems})
+        return self.model_copy(update={"sizes": {}, "seeds": chosen.seeds or self.seeds, "systems": systems})
 
 
 def slug(name: str) -> str:
