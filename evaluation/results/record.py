@@ -23,9 +23,9 @@ from polyglot.errors import DataError
 from polyglot.evaluate.comparison import LEVEL
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.experiments.results import Spread
-from polyglot.evaluate.pages import table
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.views import SIGNS
+from polyglot.markdown import table
 from polyglot.task import LanguagePair
 from polyglot.yaml_file import read_yaml
 
@@ -186,30 +186,43 @@ def _means(result: Result) -> str:
     """Of each system and each kind of direction, and how large the system is."""
     kinds = [kind for kind in SIGNS if any(result.mean_of(system, kind) != "–" for system in result.values["systems"])]
     rows = (
-        [name, f"{system['parameters']:,}", *(result.mean_of(name, kind) for kind in kinds)]
+        [name, f"{system['parameters']:,}" if "parameters" in system else "–", *(result.mean_of(name, kind) for kind in kinds)]
         for name, system in result.values["systems"].items()
     )
     return table([result.title, "parameters", *kinds], rows)
 
 
-def take_over(folder: Path) -> Path:
-    """A result of `polyglot experiment` into this folder; its page here.
+def result_of(folder: Path) -> Result:
+    """What a folder that `polyglot experiment` wrote is the result of.
 
     Raises `DataError` where the folder is none of an experiment's, or what was written by hand into its page would be lost.
     """
-    if not (folder / "result.json").is_file():
-        raise DataError(f"{folder}: no result.json; name a folder that `polyglot experiment` has written, such as experiments/phrasebook")
-    size = json.loads((folder / "result.json").read_text(encoding="utf-8"))["size"]
+    if missing := [name for name in ("result.json", "result.md", "result.png") if not (folder / name).is_file()]:
+        such = "name a folder that `polyglot experiment` has written, such as experiments/phrasebook"
+        raise DataError(f"{folder}: no {', '.join(missing)}; {such}")
+    try:
+        size = json.loads((folder / "result.json").read_text(encoding="utf-8"))["size"]
+    except (ValueError, KeyError, TypeError):
+        raise DataError(f"{folder / 'result.json'}: does not say which size it is of; call `polyglot experiment` again") from None
     result = Result((folder.parent if size else folder).resolve().name, size)
     if result.name not in {path.stem for path in (HERE.parent / "experiments").glob("*.yaml")}:
         raise DataError(f"{folder}: {result.name!r} is none of evaluation/experiments; name a folder such as experiments/phrasebook")
+    if size not in (sizes := Experiment.load(str(HERE.parent / "experiments" / f"{result.name}.yaml")).sizes or [""]):
+        raise DataError(f"{folder}: found the size {size!r}; {result.name} has {', '.join(sizes) or 'none'}")
+    target = HERE / f"{result.stem}.md"
+    if target.is_file() and BY_HAND not in target.read_text(encoding="utf-8"):
+        raise DataError(f"{target}: no line {BY_HAND!r}, above which stands what is to stay; write it where the old result begins")
+    return result
+
+
+def take_over(folder: Path) -> Path:
+    """A result of `polyglot experiment` into this folder; its page here. Raises what `result_of` does, before anything is written."""
+    result = result_of(folder)
     came_out = (folder / "result.md").read_text(encoding="utf-8").replace("](result.png)", f"](../../docs/pictures/{result.stem}.png)")
     heading, _, rest = came_out.partition("\n\n")
     target, by_hand = HERE / f"{result.stem}.md", f"{heading}\n\n"
     if target.is_file():
-        by_hand, mark, _ = target.read_text(encoding="utf-8").partition(BY_HAND)
-        if not mark:
-            raise DataError(f"{target}: no line {BY_HAND!r}, above which stands what is to stay; write it where the old result begins")
+        by_hand = target.read_text(encoding="utf-8").partition(BY_HAND)[0]
     shutil.copyfile(folder / "result.json", HERE / f"{result.stem}.json")
     shutil.copyfile(folder / "result.png", PICTURES / f"{result.stem}.png")
     target.write_text(f"{by_hand}{BY_HAND}\n\n{rest}", encoding="utf-8")
@@ -220,7 +233,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="where `polyglot experiment` wrote")
     try:
-        for folder in parser.parse_args().folders:
+        folders = parser.parse_args().folders
+        for folder in folders:  # all of them, before anything is written
+            result_of(folder)
+        for folder in folders:
             print(take_over(folder))
     except DataError as error:
         parser.exit(2, f"error: {error}\n")

@@ -118,7 +118,7 @@ def test_from_the_file_to_the_page_and_on_after_an_interruption(folder, monkeypa
     save(carry_out(experiment, folder / "out", train=third), folder / "out")
     assert third.calls == [] and (folder / "out" / "result.md").read_text(encoding="utf-8") == page
 
-    with pytest.raises(ConfigError, match="with-copies-seed1: was begun with other settings than the experiment has now"):
+    with pytest.raises(ConfigError, match=r"now \(schedule.copies true there, false here"):
         changed = experiment.model_copy(update={"systems": {"with copies": experiment.systems["without copies"]}})
         carry_out(changed, folder / "out", train=third)
 
@@ -215,13 +215,29 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
         ("systems: {a: {config: mine.yaml, run: runs/x}}", "systems.a: either `config` or `run`"),
         ("systems: {a: {run: runs/x}}", "systems.a.run: runs/x: no run directory"),
         ("systems: {a: {run: runs/x, seeds: [1]}}", "systems.a: `set`, `seeds` and `separately` are for a `config`; a `run` is taken as it is"),
+        ("systems: {a: {run: []}}", "systems.a.run: names nothing; name one, or leave it out"),
+        ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {only: []}}", "sizes.cpu.only: names nothing"),
+        ("systems: {a: {config: mine.yaml}}\nsizes: {../cpu: {}}", "sizes: '../cpu' will be the name of a folder; use letters"),
+        ("systems: {a: {config: mine.yaml, set: [seed=7]}}", "systems.a.set: seed=7: the experiment itself says seed of every run; leave it out"),
+        ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {systems: {a: [run=x]}}}", "run=x: the experiment itself says run of every run"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {paper: {en-de: 3}}}", "systems.b.paper: en-de: no score of 'a' to put it beside"),
+        ("systems: {a: {config: mine.yaml, paper: {en-it: 3}}}", "systems.a.paper: en-it: 'a' has no language it"),
+        ("systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: de-it, at_least: 1}]", "goals.0.scores: de-it: 'a' has no language it"),
+        ("systems: {a: {config: mine.yaml, separately: [en-de]}}", "systems.a.separately: en-de: it trains "),
+        (
+            "systems: {a: {config: mine.yaml, set: ['initialize={\"*\": RUNS/b-seedSEED}']}}",
+            "runs/b-seed1, which is not there and is trained by no system before it",
+        ),
+        ("systems: {a: {config: mine.yaml, set: ['initialize={\"*\": RUNS/a-seed1}']}}", "runs/a-seed1, which is not there and is trained by no system before it"),
+        ("systems: {a: {config: mine.yaml, set: [data.folder=nowhere, 'data.train=[{type: text, path: \"train.{language}\"}]']}}", "nowhere"),
         ("systems: {a: {run: [runs/x, runs/x]}}", "systems.a.run: runs/x named twice; each counts once"),
         ("systems: {a: {config: mine.yaml, separately: [en-de, de-en, en-de]}}", "systems.a.separately: en-de named twice"),
         ("systems: {a: {config: mine.yaml, seeds: [3, 3]}}", "systems.a.seeds: 3 named twice"),
         ("systems: {a: {config: mine.yaml}}\nseeds: [1, 1]", "seeds: 1 named twice"),
         ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {seeds: [1, 1]}}", "sizes.cpu.seeds: 1 named twice"),
         ("systems: {a: {config: mine.yaml, set: [model.encodr=1]}}", "model.encodr: no key named 'encodr'"),
-        ("systems: {a b: {config: mine.yaml}, a-b: {config: mine.yaml}}", "makes no folder name of its own"),
+        ("systems: {a b: {config: mine.yaml}, a-b: {config: mine.yaml}}", "'a b' and 'a-b' are the same folder, a-b; use other letters"),
+        ("systems: {'!': {config: mine.yaml}}", "'!' makes no folder name; use letters or digits"),
         ("systems: {a: {config: mine.yaml, reference: nobody}}", "no reference named 'nobody'"),
         ("systems: {a: {config: mine.yaml}}\nprotocol: quik", "no evaluation protocol named 'quik'"),
         ("systems: {a: {config: mine.yaml}}\nprotocol: {test_sets: {one: [phrasebook]}}", "an experiment has one test set"),
@@ -264,6 +280,13 @@ def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: 
         carry_out(Experiment.load("wrong.yaml"), folder / "out", train=lambda *given: pytest.fail("trained"))
     assert sentence in str(caught.value)
     assert sentence in " ".join(Program(monkeypatch, capsys).refuses("experiment", "wrong.yaml", "--dry-run").split())
+
+
+def test_a_folder_that_is_something_else_is_refused(folder, monkeypatch, capsys) -> None:
+    program = Program(monkeypatch, capsys)
+    assert "--folder: mine.yaml is a file" in program.refuses("experiment", "experiment.yaml", "--folder", "mine.yaml", "--dry-run")
+    assert program("train", "mine.yaml").status == 0
+    assert "--folder: runs/mine is a run" in program.refuses("experiment", "experiment.yaml", "--folder", "runs/mine", "--dry-run")
 
 
 SIZED = [(name, size) for name in shipped.names("evaluation/experiments") for size in Experiment.load(name).sizes or [None]]
@@ -495,7 +518,7 @@ def test_a_papers_difference_is_from_the_nearest_system_that_it_has() -> None:
             "systems": {
                 "first": {"paper": {"de-en": 20.0, "en-de": 15.0}},
                 "control": {},
-                "mine": {"beside": "control", "paper": {"de-en": 21.5, "fr-en": 3.0}},
+                "mine": {"beside": "control", "paper": {"de-en": 21.5}},
                 "more": {"beside": "mine", "paper": {"de-en": 21.0, "en-de": 16.0}},
             },
         }
@@ -569,6 +592,7 @@ def test_goals_are_judged_by_the_means_of_the_seeds_and_not_where_there_are_no_s
     assert "| mine, zero-shot: at most 3 behind two hops | -3.50 | no |" in page
     assert "| left out, en-de: at least 1 | – | – |" in page
     assert "| mine, supervised | 26.00 | 25.00 | +1.00 | 2 |" in page and "| mine, zero-shot | 11.00 | 8.25 | +2.75 | 2 |" in page
+    assert "| mine | 26.00 ± 1.41 (2 directions) |" in page and "| bare | 9.00 (1 direction) |" in page
     assert "| de-fr | 10.00 ± 0.00† | 13.50 ± 0.71‡ | -3.50 |" in page
     assert json.loads(numbers)["goals"][0] == {"goal": "mine, supervised: at least 26", "found": "26.00", "reached": True}
 

@@ -118,7 +118,7 @@ def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_st
     monkeypatch.setitem(taken.__globals__, "PICTURES", tmp_path / "pictures")
     for folder in ("evaluation/results", "evaluation/experiments", "pictures", "out/mine/cpu"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "evaluation" / "experiments" / "mine.yaml").touch()
+    (tmp_path / "evaluation" / "experiments" / "mine.yaml").write_text("{title: Mine, config: x, systems: {one: {}}, sizes: {cpu: {}}}")
     out = tmp_path / "out" / "mine" / "cpu"
     (out / "result.json").write_text(json.dumps({"size": "cpu"}))
     (out / "result.png").write_bytes(b"picture")
@@ -133,6 +133,16 @@ def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_st
     with pytest.raises(DataError, match="no line '<!-- as it came out -->'"):
         taken(out)
     assert page.read_text() == "# Mine\n\nwritten by hand, without the line\n"
+    page.unlink()
+    for written, sentence in (('{"size": "big"}', "found the size 'big'; mine has cpu"), ("{}", "does not say which size it is of"), ("{", "size")):
+        (out / "result.json").write_text(written)
+        with pytest.raises(DataError, match=sentence):
+            taken(out)
+    out.joinpath("result.png").unlink()
+    with pytest.raises(DataError, match="no result.png"):
+        taken(out)
+    assert not page.exists()
+    out.joinpath("result.png").touch()
     out.rename(tmp_path / "other")
     (tmp_path / "other" / "result.json").write_text(json.dumps({"size": ""}))
     with pytest.raises(DataError, match="'other' is none of evaluation/experiments"):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from polyglot.errors import ConfigError
 from polyglot.evaluate.embeddings.analysis import Analysis, analyse
 from polyglot.evaluate.embeddings.page import save as save_analysis
 from polyglot.evaluate.evaluation import Progress, evaluate
-from polyglot.evaluate.experiments.members import Member, check_test, last_line, members_of
+from polyglot.evaluate.experiments.members import Member, check_starts, check_test, check_training_text, flat, last_line, members_of
 from polyglot.evaluate.experiments.results import Results, SystemResult, TrainedRun
 from polyglot.evaluate.experiments.settings import Experiment
 from polyglot.evaluate.experiments.training import Train, train_all
@@ -21,6 +19,7 @@ from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.inference import Translator
 from polyglot.run import Run
+from polyglot.task import LanguagePair
 
 
 def carry_out(
@@ -88,13 +87,38 @@ def carry_out(
 
 
 def checked(experiment: Experiment, folder: Path) -> list[Member]:
-    """Every run, after a look at its configuration, directions, pivot and test text. Raises ConfigError and DataError."""
+    """Every run, after a look at its configuration, directions, pivot and text, and at the place of it all.
+
+    Raises ConfigError and DataError.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"--folder: {folder} is a file; name a folder, or one that is yet to be made")
+    if (folder / "config.yaml").is_file():
+        raise ConfigError(f"--folder: {folder} is a run; name a folder of the experiment's own")
     members = list(members_of(experiment, folder))
     if experiment.protocol.test_sets:
         raise ConfigError("protocol.test_sets: an experiment has one test set; name it in `test`")
+    check_starts(members)
     for member in members:
         check_test(member, protocol_of(member, experiment))
+        if not member.is_complete:
+            check_training_text(member.config)
+    _check_directions(experiment, members)
     return members
+
+
+def _check_directions(experiment: Experiment, members: Sequence[Member]) -> None:
+    """Raises ConfigError for a goal, or a paper's score, of a language that its system has not."""
+    languages: dict[str, set[str]] = {}
+    for member in members:
+        languages.setdefault(member.system, set()).update((member.config or Run.open(member.path).config).languages)
+    said = [(f"goals.{number}.scores", goal.system, goal.scores) for number, goal in enumerate(experiment.goals)]
+    said += [(f"systems.{name}.paper", name, pair) for name, system in experiment.systems.items() for pair in system.paper]
+    for place, name, direction in said:
+        if name in languages and direction not in ("supervised", "zero-shot"):
+            pair = LanguagePair.parse(direction)
+            if unknown := {pair.source, pair.target} - languages[name]:
+                raise ConfigError(f"{place}: {direction}: {name!r} has no language {', '.join(sorted(unknown))}")
 
 
 def protocol_of(member: Member, experiment: Experiment) -> Protocol:
@@ -120,15 +144,6 @@ def matrix_of(member: Member, experiment: Experiment, *, folder: Path, progress:
         day=datetime.fromtimestamp(said["time"], UTC).date().isoformat() if "time" in said else None,
     )
     return matrix, trained
-
-
-def flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, str]]:
-    """Every key with its place, `model.encoder.size`, and its value as JSON."""
-    for key, value in values.items():
-        if isinstance(value, dict) and value:
-            yield from flat(value, above=f"{above}{key}.")
-        else:
-            yield f"{above}{key}", json.dumps(value, ensure_ascii=False)
 
 
 def analysis_of(member: Member, experiment: Experiment, *, folder: Path) -> Analysis:

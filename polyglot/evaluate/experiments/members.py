@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from polyglot.config import Config, load_config
 from polyglot.data.corpora import Corpora
-from polyglot.errors import ConfigError, PolyglotError
+from polyglot.errors import ConfigError, DataError, PolyglotError, few
 from polyglot.evaluate.experiments.settings import Experiment, slug
 from polyglot.evaluate.protocol import Protocol
 from polyglot.inference import Directions
@@ -44,16 +45,19 @@ class Member:
 
     @property
     def is_begun(self) -> bool:
-        return (self.path / "config.yaml").is_file()
+        return _is_run(self.path)
 
     @property
     def is_complete(self) -> bool:
         """Whether there is nothing to train. Raises ConfigError for a run that was begun with other settings."""
         if self.config is None:
             return True
-        if self.is_begun and Run.open(self.path).config != self.config:
+        if self.is_begun and (begun := Run.open(self.path).config) != self.config:
+            there, here = (dict(flat(config.model_dump(mode="json"))) for config in (begun, self.config))
+            changed = (key for key in there | here if there.get(key) != here.get(key))
+            differs = few((f"{key} {there.get(key, 'missing')} there, {here.get(key, 'missing')} here" for key in changed), shown=3)
             now = "was begun with other settings than the experiment has now"
-            raise ConfigError(f"{self.path}: {now}; remove it, or name another --folder")
+            raise ConfigError(f"{self.path}: {now} ({differs}); remove it, or name another --folder")
         return self.is_begun and (self.path / COMPLETE).is_file()
 
     def complete(self) -> None:
@@ -84,6 +88,10 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
                 except PolyglotError as error:
                     problems.append(f"systems.{name}: {error}")
                     continue
+                trained = [each for each in config.pairs if not each.is_copy]
+                if pair and trained != [pair]:
+                    own = "say in `set` what is of the pair alone, such as schedule.pairs=[SOURCE-TARGET]"
+                    problems.append(f"systems.{name}.separately: {pair}: it trains {few(trained)}; {own}")
                 yield Member(name, path.name, path, seed, config, [system.config, *settings])
     if problems:
         raise ConfigError(problems, where="experiment")
@@ -92,6 +100,40 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
 def filled(setting: str, words: Mapping[str, str]) -> str:
     """With what each word stands for in its place: `seedSEED`, but not the SOURCE of RESOURCES, nor in what was put in."""
     return re.sub(rf"(?<![A-Z])({'|'.join(words)})(?![A-Z])", lambda found: words[found[0]], setting)
+
+
+def flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, str]]:
+    """Every key with its place, `model.encoder.size`, and its value as JSON."""
+    for key, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, above=f"{above}{key}.")
+        else:
+            yield f"{above}{key}", json.dumps(value, ensure_ascii=False)
+
+
+def check_starts(members: Sequence[Member]) -> None:
+    """Raises ConfigError for runs that start from one that neither is there nor will be trained before them."""
+    waiting, own = list(members), {member.path for member in members}
+    there = {path for member in members for path in member.starts_from - own if _is_run(path)}
+    while ready := [member for member in waiting if member.starts_from <= there]:
+        there |= {member.path for member in ready}
+        waiting = [member for member in waiting if member not in ready]
+    problems = []
+    for member in waiting:
+        missing = few(sorted(member.starts_from - there))
+        problems.append(f"{member.name}: starts from {missing}, which is not there and is trained by no system before it")
+    if problems:
+        raise ConfigError(problems, where="experiment")
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "config.yaml").is_file()
+
+
+def check_training_text(config: Config) -> None:
+    """Raises DataError with all that is missing of it, as far as it shows without reading much."""
+    if problems := Corpora(config.data.train, folder=Path(config.data.folder), languages=config.languages).check():
+        raise DataError("\n".join(problems))
 
 
 def check_test(member: Member, protocol: Protocol) -> None:

@@ -113,12 +113,14 @@ def _of(system: SystemResult, kind: str) -> str:
 
 def _means(results: Results) -> str:
     kinds = [kind for kind in SIGNS if any(kind in system.kinds(results.measure) for system in results.systems)]
+    every = [{kind: sum(cell.kind == kind for cell in system.directions.values()) for kind in kinds} for system in results.systems]
+    alike = {kind for kind in kinds if len({counts[kind] for counts in every if counts[kind]}) == 1}
     rows = []
-    for system in results.systems:
-        rows.append([_name(system), *(_shown(system, kind, measure=results.measure) for kind in kinds)])
+    for system, counts in zip(results.systems, every):
+        over = {kind: f" ({counts[kind]} direction{'s' * (counts[kind] > 1)})" for kind in kinds if counts[kind] and kind not in alike}
+        rows.append([_name(system), *(f"{_shown(system, kind, measure=results.measure)}{over.get(kind, '')}" for kind in kinds)])
         if system.reference:
             theirs = system.beside_reference(results.measure)
-            counts = {kind: sum(cell.kind == kind for cell in system.directions.values()) for kind in kinds}
             of = {
                 kind: "" if count == counts[kind] else f" ({count} of {counts[kind]} directions)" for kind, (_, _, count) in theirs.items()
             }

@@ -24,7 +24,24 @@ def _each_once(those: list[Any]) -> list[Any]:
     return those
 
 
+def _some(those: list[Any]) -> list[Any]:
+    """Raises ValueError for a list that is there and names nothing, which is not what the default does."""
+    if not those:
+        raise ValueError("names nothing; name one, or leave it out")
+    return those
+
+
+def _own_alone(settings: list[str]) -> list[str]:
+    """Raises ValueError for what the experiment sets itself."""
+    for setting in settings:
+        if (key := setting.partition("=")[0]) in ("run", "seed"):
+            raise ValueError(f"{setting}: the experiment itself says {key} of every run; leave it out")
+    return settings
+
+
 Seeds = Annotated[list[int], Field(min_length=1), AfterValidator(_each_once)]
+Some = Annotated[list[str], AfterValidator(_some)]
+Overrides = Annotated[list[str], AfterValidator(_own_alone)]
 
 
 class SystemConfig(ComponentConfig):
@@ -32,7 +49,7 @@ class SystemConfig(ComponentConfig):
 
     config: str | None = None
     """A configuration, as `polyglot train` takes it, by default that of the size or of the experiment; it is trained once for each seed."""
-    set: list[str] = []
+    set: Overrides = []
     """Settings that differ, as on the command line: `schedule.base=english_centric`. `SEED` stands for the seed, and `RUNS` for the folder
     of the experiment's runs, so that one system can start from another: `initialize={"*": RUNS/softmax-seedSEED}`."""
     separately: Annotated[list[str], AfterValidator(_each_once)] = []
@@ -40,7 +57,7 @@ class SystemConfig(ComponentConfig):
     `SOURCE` and `TARGET` in `set` stand for the languages of the pair: `languages=[SOURCE, TARGET]`."""
     seeds: Seeds | None = None
     """Seeds; by default those of the experiment."""
-    run: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value), AfterValidator(_each_once)] = []
+    run: Annotated[Some, BeforeValidator(lambda value: [value] if isinstance(value, str) else value), AfterValidator(_each_once)] = []
     """Run directories that exist, to be taken as they are, in the place of a configuration; several are several seeds."""
     reference: str | None = None
     """A table of `evaluation/references/` to be shown beside it: of the same test text, under the first condition."""
@@ -132,13 +149,13 @@ class SizeConfig(ComponentConfig):
     """What it takes, in a sentence for the page."""
     config: str | None = None
     """The configuration of every system that names none, in the place of the experiment's."""
-    set: list[str] = []
+    set: Overrides = []
     """Settings of every system, below its own."""
-    only: list[str] = []
+    only: Some = []
     """The systems that are carried out; by default all."""
-    separately: list[str] = []
+    separately: Some = []
     """Of systems that have a model for each pair, the pairs that are carried out; by default all."""
-    systems: dict[str, list[str]] = {}
+    systems: dict[str, Overrides] = {}
     """Settings of single systems, above their own."""
     seeds: Seeds | None = None
     """Seeds, in the place of the experiment's."""
@@ -185,11 +202,21 @@ class Experiment(ComponentConfig):
     @field_validator("systems")
     @classmethod
     def _names_are_different_folders(cls, systems: dict[str, SystemConfig]) -> dict[str, SystemConfig]:
-        slugs = list(map(slug, systems))
-        for name, folder in zip(systems, slugs):
-            if not folder or slugs.count(folder) > 1:
-                raise ValueError(f"{name!r} makes no folder name of its own; use other letters or digits")
+        folders: dict[str, str] = {}
+        for name in systems:
+            if not slug(name):
+                raise ValueError(f"{name!r} makes no folder name; use letters or digits")
+            if (other := folders.setdefault(slug(name), name)) != name:
+                raise ValueError(f"{other!r} and {name!r} are the same folder, {slug(name)}; use other letters or digits for one of them")
         return systems
+
+    @field_validator("sizes")
+    @classmethod
+    def _sizes_are_folders(cls, sizes: dict[str, SizeConfig]) -> dict[str, SizeConfig]:
+        for name in sizes:
+            if not re.fullmatch(r"\w[\w.-]*", name):
+                raise ValueError(f"{name!r} will be the name of a folder; use letters, digits, underscores, hyphens and dots")
+        return sizes
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Experiment:
@@ -212,6 +239,10 @@ class Experiment(ComponentConfig):
                 if other in chain:
                     raise ValueError(f"systems.{name}.beside: comes back to {other!r}; of two systems one is compared with the other")
                 chain.append(other)
+        for name in self.systems:
+            found = self.papers_differences(name)
+            if lacking := [pair for pair in self.systems[name].paper if self.base_of(name) and pair not in found]:
+                raise ValueError(f"systems.{name}.paper: {', '.join(lacking)}: no score of {self.base_of(name)!r} to put it beside")
         for name, size in self.sizes.items():
             for system in size.systems:
                 if system not in self.systems or self.systems[system].run:
