@@ -89,7 +89,7 @@ def _blocks(results: Results) -> Iterator[str]:
         yield listed(empty)
     yield "## How it was made"
     if differs := results.differences():
-        yield "What differs between the configurations, besides place and seed; `–` where a system has no such key."
+        yield "What differs between the configurations of the first run of each, besides place and seed; `–` where a system has no such key."
         rows = ([code(key), *(code(value) if value else "–" for value in values)] for key, values in differs.items())
         yield table(["key", *map(_name, systems)], rows)
     for system in systems:
