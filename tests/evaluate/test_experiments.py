@@ -279,6 +279,7 @@ def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: 
     with pytest.raises((ConfigError, DataError)) as caught:
         carry_out(Experiment.load("wrong.yaml"), folder / "out", train=lambda *given: pytest.fail("trained"))
     assert sentence in str(caught.value)
+    assert isinstance(caught.value, DataError) or str(caught.value).startswith("wrong.yaml: ")
     assert sentence in " ".join(Program(monkeypatch, capsys).refuses("experiment", "wrong.yaml", "--dry-run").split())
 
 
@@ -323,7 +324,7 @@ def test_the_text_of_every_shipped_experiment_is_there(
         config = member.config
         if config.data.train[0].type != "phrasebook" and not any(Path(config.data.folder).glob("train.*")):
             pytest.skip(f"the text of {config.data.folder} is not here")
-        check_test(member, protocol_of(member, experiment))
+        check_test(member, protocol_of(member, experiment), where=name)
         for given in (config.data.train, config.data.valid):
             Corpora(given, folder=Path(config.data.folder), languages=config.languages).check_any(config.pairs)
 

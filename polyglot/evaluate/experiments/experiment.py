@@ -97,10 +97,10 @@ def checked(experiment: Experiment, folder: Path) -> list[Member]:
         raise ConfigError(f"--folder: {folder} is a run; name a folder of the experiment's own")
     members = list(members_of(experiment, folder))
     if experiment.protocol.test_sets:
-        raise ConfigError("protocol.test_sets: an experiment has one test set; name it in `test`")
-    check_starts(members)
+        raise ConfigError(f"{experiment.named}: protocol.test_sets: an experiment has one test set; name it in `test`")
+    check_starts(members, where=experiment.named)
     for member in members:
-        check_test(member, protocol_of(member, experiment))
+        check_test(member, protocol_of(member, experiment), where=experiment.named)
         if not member.is_complete:
             check_training_text(member.config)
     _check_directions(experiment, members)
@@ -118,7 +118,7 @@ def _check_directions(experiment: Experiment, members: Sequence[Member]) -> None
         if name in languages and direction not in ("supervised", "zero-shot"):
             pair = LanguagePair.parse(direction)
             if unknown := {pair.source, pair.target} - languages[name]:
-                raise ConfigError(f"{place}: {direction}: {name!r} has no language {', '.join(sorted(unknown))}")
+                raise ConfigError(f"{experiment.named}: {place}: {direction}: {name!r} has no language {', '.join(sorted(unknown))}")
 
 
 def protocol_of(member: Member, experiment: Experiment) -> Protocol:

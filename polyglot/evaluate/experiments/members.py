@@ -94,7 +94,7 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
                     problems.append(f"systems.{name}.separately: {pair}: it trains {few(trained)}; {own}")
                 yield Member(name, path.name, path, seed, config, [system.config, *settings])
     if problems:
-        raise ConfigError(problems, where="experiment")
+        raise ConfigError(problems, where=experiment.named)
 
 
 def filled(setting: str, words: Mapping[str, str]) -> str:
@@ -111,7 +111,7 @@ def flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, s
             yield f"{above}{key}", json.dumps(value, ensure_ascii=False)
 
 
-def check_starts(members: Sequence[Member]) -> None:
+def check_starts(members: Sequence[Member], *, where: str) -> None:
     """Raises ConfigError for runs that start from one that neither is there nor will be trained before them."""
     waiting, own = list(members), {member.path for member in members}
     there = {path for member in members for path in member.starts_from - own if _is_run(path)}
@@ -123,7 +123,7 @@ def check_starts(members: Sequence[Member]) -> None:
         missing = few(sorted(member.starts_from - there))
         problems.append(f"{member.name}: starts from {missing}, which is not there and is trained by no system before it")
     if problems:
-        raise ConfigError(problems, where="experiment")
+        raise ConfigError(problems, where=where)
 
 
 def _is_run(path: Path) -> bool:
@@ -136,7 +136,7 @@ def check_training_text(config: Config) -> None:
         raise DataError("\n".join(problems))
 
 
-def check_test(member: Member, protocol: Protocol) -> None:
+def check_test(member: Member, protocol: Protocol, *, where: str) -> None:
     """Raises ConfigError for a direction that the run will not have the components for, and DataError where there is no test text."""
     config = member.config or Run.open(member.path).config
     directions = Directions.of(config.pairs)
@@ -144,11 +144,11 @@ def check_test(member: Member, protocol: Protocol) -> None:
         pairs = protocol.pairs_of(directions, config.languages, config.pairs)
         protocol.check_pivot(directions)
     except ConfigError as error:
-        raise ConfigError(f"{member.name}: protocol.{error}") from None
+        raise ConfigError(f"{where}: {member.name}: protocol.{error}") from None
     if corpora := protocol.test or config.data.test:
         Corpora(corpora, folder=Path(config.data.folder), languages=config.languages).check_any(pairs)
     else:
-        raise ConfigError(f"{member.name}: data.test names no corpus; name one there, or `test` in the protocol")
+        raise ConfigError(f"{where}: {member.name}: data.test names no corpus; name one there, or `test` in the protocol")
 
 
 def last_line(path: Path) -> dict[str, float] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from polyglot import shipped
 from polyglot.config import check_settings
@@ -37,6 +37,14 @@ def _own_alone(settings: list[str]) -> list[str]:
         if (key := setting.partition("=")[0]) in ("run", "seed"):
             raise ValueError(f"{setting}: the experiment itself says {key} of every run; leave it out")
     return settings
+
+
+def _protocol(named: Any) -> Any:
+    """A name's keys. Raises ValueError for a name, or a file, that cannot be used."""
+    try:
+        return Protocol.load(named) if isinstance(named, str) else named
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
 
 
 Seeds = Annotated[list[int], Field(min_length=1), AfterValidator(_each_once)]
@@ -170,9 +178,7 @@ class Experiment(ComponentConfig):
     """What is asked, in a sentence or two below it."""
     expected: str = ""
     """What is expected to come out, and why, said before it is run."""
-    protocol: Annotated[Protocol, BeforeValidator(lambda value: Protocol.load(value) if isinstance(value, str) else value)] = Field(
-        "default", validate_default=True
-    )
+    protocol: Annotated[Protocol, BeforeValidator(_protocol)] = Field("default", validate_default=True)
     """How every run is evaluated: the name of a protocol, or its keys."""
     embeddings: AnalysisSettings | None = None
     """Measures the sentence embeddings of every run as well, by the keys of an analysis; `{}` takes its defaults."""
@@ -191,6 +197,7 @@ class Experiment(ComponentConfig):
     figure: Literal["systems", "left_out"] = "systems"
     """What `result.png` draws: bars of every system; or for each direction that some system was trained without, its zero-shot score there
     beside mean and standard deviation of the systems that saw it (Vázquez et al. 2018, leaving one pair out)."""
+    _named: str = PrivateAttr("experiment")  # one that is made in Python has no file
 
     @field_validator("checkpoint")
     @classmethod
@@ -267,7 +274,14 @@ class Experiment(ComponentConfig):
     @classmethod
     def load(cls, name: str) -> Experiment:
         """From a file or a shipped name. Raises ConfigError with every problem."""
-        return check_settings(cls, read_yaml(shipped.find("evaluation/experiments", name)), where=name)
+        experiment = check_settings(cls, read_yaml(shipped.find("evaluation/experiments", name)), where=name)
+        experiment._named = name
+        return experiment
+
+    @property
+    def named(self) -> str:
+        """What it was loaded by, for messages."""
+        return self._named
 
     def base_of(self, system: str) -> str | None:
         """The system that one is compared with; None for the first, unless it says otherwise."""
@@ -293,9 +307,9 @@ class Experiment(ComponentConfig):
         if size is None:
             return next(iter(self.sizes), "")
         if not self.sizes:
-            raise ConfigError(f"size: found {size!r}, but this experiment has no `sizes`; it is as large as it is")
+            raise ConfigError(f"{self.named}: size: found {size!r}, but this experiment has no `sizes`; it is as large as it is")
         if size not in self.sizes:
-            raise ConfigError(f"size: {unknown_name('size', size, self.sizes)}")
+            raise ConfigError(f"{self.named}: size: {unknown_name('size', size, self.sizes)}")
         return size
 
     def at(self, size: str | None = None) -> Experiment:
