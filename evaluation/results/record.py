@@ -91,6 +91,10 @@ class Result:
         found = self.values["systems"][system]["kinds"][self.values["measure"]].get(kind)
         return shown(found, zero_shot=kind == "zero-shot") if found else "–"
 
+    def directions(self, system: str, kind: str) -> set[str]:
+        """Those that a mean is of."""
+        return {direction for direction, cell in self.values["systems"][system]["directions"].items() if cell["kind"] == kind}
+
 
 def shown(spread: Mapping[str, Any], *, zero_shot: bool = False) -> str:
     return f"{Spread(**spread).shown()}{'†' if zero_shot else ''}"
@@ -143,10 +147,10 @@ def _beside_the_reference(reference: Reference, systems: Mapping[str, Sequence[s
     heads = (f"{each.title}: {system}" if len(systems[each.name]) > 1 else each.title for each, system in columns)
     rows = []
     for kind in ("supervised", "zero-shot"):
-        theirs = [score for pair, score in reference.scores.items() if reference.kind_of(LanguagePair.parse(pair)) == kind]
+        theirs = {pair: score for pair, score in reference.scores.items() if reference.kind_of(LanguagePair.parse(pair)) == kind}
         if theirs:
-            ours = (each.mean_of(system, kind) for each, system in columns)
-            rows.append([f"**mean, {kind}**", shown(asdict(Spread.of([mean(theirs)])), zero_shot=kind == "zero-shot"), *ours])
+            ours = (each.mean_of(system, kind) if each.directions(system, kind) == {*theirs} else "–" for each, system in columns)
+            rows.append([f"**mean, {kind}**", shown(asdict(Spread.of([mean(theirs.values())])), zero_shot=kind == "zero-shot"), *ours])
     for pair, score in reference.scores.items():
         unseen = reference.kind_of(LanguagePair.parse(pair)) == "zero-shot"
         ours = (each.score(system, pair) for each, system in columns)

@@ -99,17 +99,21 @@ def test_a_size_that_leaves_a_system_out_has_no_line_in_its_table(script, tmp_pa
 
 
 def test_systems_of_one_result_are_columns_beside_each_other(script):
-    def scored(value):
+    """A mean of other directions than the paper's would say nothing beside it."""
+    reference = Reference.load("attention_bridge_bilingual")
+
+    def scored(value, directions):
         spread = {"mean": value, "deviation": None, "count": 1}
-        return {"directions": {"en-de": {"kind": "supervised", "scores": {"bleu": spread}}}, "kinds": {"bleu": {"supervised": spread}}}
+        cell = {"kind": "supervised", "scores": {"bleu": spread}}
+        return {"directions": dict.fromkeys(directions, cell), "kinds": {"bleu": {"supervised": spread}}}
 
     result = script["Result"]("mine", "cpu")
-    result.__dict__["values"] = {"measure": "bleu", "systems": {"one": scored(30.0), "two": scored(40.0)}}
-    reference = Reference.load("attention_bridge_bilingual")
+    systems = {"one": scored(30.0, reference.scores), "two": scored(40.0, ["en-de"])}
+    result.__dict__["values"] = {"measure": "bleu", "systems": systems}
     lines = script["_beside_the_reference"](reference, {"mine": ["one", "two", "left out"]}, run=[result]).splitlines()
     assert lines[0] == "|  | the paper | mine, cpu: one | mine, cpu: two |"
-    assert lines[2] == "| **mean, supervised** | 35.93 | 30.00 | 40.00 |"
-    assert "| en-de | 36.78 | 30.00 | 40.00 |" in lines and "| en-cs | 28.00 | – | – |" in lines
+    assert lines[2] == "| **mean, supervised** | 35.93 | 30.00 | – |"
+    assert "| en-de | 36.78 | 30.00 | 40.00 |" in lines and "| en-cs | 28.00 | 30.00 | – |" in lines
 
 
 def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_stays(script, tmp_path, monkeypatch):
