@@ -283,6 +283,12 @@ def test_mistakes_are_sentences_before_anything_is_trained(text: str, sentence: 
     assert sentence in " ".join(Program(monkeypatch, capsys).refuses("experiment", "wrong.yaml", "--dry-run").split())
 
 
+def test_what_is_wrong_with_the_configuration_of_several_runs_is_said_once(folder: Path) -> None:
+    (folder / "wrong.yaml").write_text("{title: Wrong, config: gone.yaml, seeds: [1, 2], systems: {a: {}, b: {set: [model.bridge=none]}}}")
+    with pytest.raises(ConfigError, match="(?s)^wrong.yaml: 1 problem\n  systems.a, b: gone.yaml: neither a file nor shipped"):
+        list(members_of(Experiment.load("wrong.yaml").at(), folder))
+
+
 def test_a_folder_that_is_something_else_is_refused(folder, monkeypatch, capsys) -> None:
     program = Program(monkeypatch, capsys)
     assert "--folder: mine.yaml is a file" in program.refuses("experiment", "experiment.yaml", "--folder", "mine.yaml", "--dry-run")

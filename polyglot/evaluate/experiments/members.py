@@ -68,7 +68,8 @@ class Member:
 def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
     """Every run of an experiment at one size. Raises ConfigError with every problem of their configurations, and for a run that is not
     there."""
-    problems = []
+    problems: list[str] = []
+    of_systems: dict[str, dict[str, None]] = {}  # what is wrong with a configuration that several start from is said once
     for name, system in experiment.systems.items():
         last = [Path(path).resolve().name for path in system.run]
         for number, (path, own) in enumerate(zip(system.run, last), start=1):
@@ -86,13 +87,14 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
                 try:
                     config = load_config(system.config, settings)
                 except PolyglotError as error:
-                    problems.append(f"systems.{name}: {error}")
+                    of_systems.setdefault(str(error), {})[name] = None
                     continue
                 trained = [each for each in config.pairs if not each.is_copy]
                 if pair and trained != [pair]:
                     own = "say in `set` what is of the pair alone, such as schedule.pairs=[SOURCE-TARGET]"
                     problems.append(f"systems.{name}.separately: {pair}: it trains {few(trained)}; {own}")
                 yield Member(name, path.name, path, seed, config, [system.config, *settings])
+    problems += (f"systems.{few(names)}: {problem}" for problem, names in of_systems.items())
     if problems:
         raise ConfigError(problems, where=experiment.named)
 
