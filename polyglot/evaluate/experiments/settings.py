@@ -16,6 +16,8 @@ from polyglot.registry import ComponentConfig
 from polyglot.task import LanguagePair
 from polyglot.yaml_file import read_yaml
 
+LONGEST_NAME = 200  # bytes; file systems have 255 for the name of a folder
+
 
 def _each_once(those: list[Any]) -> list[Any]:
     """Raises ValueError for what would count twice."""
@@ -213,6 +215,8 @@ class Experiment(ComponentConfig):
         for name in systems:
             if not slug(name):
                 raise ValueError(f"{name!r} makes no folder name; use letters or digits")
+            if (size := len(slug(name).encode())) > LONGEST_NAME:
+                raise ValueError(f"{name!r} makes a folder name of {size} bytes; use at most {LONGEST_NAME}, as seeds and pairs come after it")
             if (other := folders.setdefault(slug(name), name)) != name:
                 raise ValueError(f"{other!r} and {name!r} are the same folder, {slug(name)}; use other letters or digits for one of them")
         return systems
