@@ -69,7 +69,7 @@ def offered(monkeypatch, capsys):
         ("translate runs/other --checkpoint ", ["best", "last"]),
         ("evaluate runs/one --checkpoint 1", ["1000"]),
         ("evaluate runs/one --protocol q", ["quick"]),
-        ("experiment multi30k_e", ["multi30k_english_centric"]),
+        ("experiment multi30k_eng", ["multi30k_english_centric"]),
         ("translate runs/one --device c", ["cpu", "cuda"]),
         ("show with_c", ["with_copies"]),
         ("show schedules/with_c", ["schedules/with_copies"]),
