@@ -83,6 +83,7 @@ def evaluate(
     if lost := translator.symbols_without_rule - before:
         logger.info(f"{counted(lost, 'symbol')} had no rule in the source; another of its type that was left stands there, or nothing")
     used = {language for pair in pairs for language in (pair.source, pair.target)}
+    made_with = work.made_with(wanted)
     return Matrix(
         languages=[language for language in run.config.languages if language in used],
         cells=by_pair(cell for cell in cells if cell.via is None),
@@ -93,8 +94,8 @@ def evaluate(
         protocol=protocol,
         test=[in_words(corpus) for corpus in corpora],
         test_set=test_set,
-        versions={"polyglot": VERSION, "torch": torch.__version__, "sacrebleu": sacrebleu.__version__, "python": platform.python_version()},
-        machine=machine(translator.device),
+        versions={"polyglot": VERSION, "torch": made_with["torch"], "sacrebleu": sacrebleu.__version__, "python": made_with["python"]},
+        machine=made_with["machine"],
         reference=reference,
         hypotheses=work.hypotheses,
         texts=work.texts,
@@ -129,6 +130,8 @@ class _Work:
         self.hypotheses: dict[str, list[str]] = {}
         self.texts: dict[str, list[str]] = {}
         self._held_out: dict[LanguagePair, tuple[list[str], list[str]]] = {}
+        self._here = {"machine": machine(translator.device), "torch": torch.__version__, "python": platform.python_version()}
+        self._elsewhere: dict[Route, Mapping[str, str]] = {}
         self._cells: dict[Route, Cell] = {}
         self._sources: dict[str, Source] = {}
         self._translated: dict[Direction, tuple[list[str], float]] = {}
@@ -153,6 +156,11 @@ class _Work:
                 self._finish(route, lines, seconds + self._translated[first[route]][1])
         return [self._cells[route] for route in wanted]
 
+    def made_with(self, routes: Sequence[Route]) -> dict[str, str]:
+        """Machine and versions that translated these, which need not be those of here: each that differs."""
+        made_with = [self._elsewhere.get(route, self._here) for route in routes if self._cells[route].scores] or [self._here]
+        return {name: "; ".join(dict.fromkeys(each[name] for each in made_with)) for name in self._here}
+
     def _begin(self, wanted: Sequence[Route]) -> list[Route]:
         """Take what the folder has of the same, remove the rest of an interrupted evaluation, and write the texts; what is missing."""
         kept: dict[Route, Kept | None] = {}
@@ -167,6 +175,7 @@ class _Work:
         for (pair, via), found in kept.items():
             if found:
                 self._done, self._all = self._done + len(found.lines), self._all + len(found.lines)
+                self._elsewhere[pair, via] = found.made_with
                 self._finish((pair, via), found.lines, found.seconds, known=found.cell)
                 if via is None:
                     self._translated[self._hop(pair.source, self._lines(pair)[0], pair.target)] = found.lines, found.seconds
@@ -225,7 +234,8 @@ class _Work:
             source_text=text_name(pair.source, sources),
             reference_text=text_name(pair.target, references),
         )
-        self.store.put_cell(name, keys=self._keys(pair, via), lines=lines, cell=cell_to_dict(cell))
+        made_with = self._elsewhere.get(route, self._here)
+        self.store.put_cell(name, keys=self._keys(pair, via), made_with=made_with, lines=lines, cell=cell_to_dict(cell))
 
     def _scores(self, pair: LanguagePair, lines: list[str], sources: list[str], references: list[str]) -> dict[str, Score]:
         scores = {

@@ -38,6 +38,8 @@ class Kept:
     """None where it was scored in another way"""
     finished: bool
     """of the matrix that is there, and not of an evaluation that was interrupted"""
+    made_with: Mapping[str, str]
+    """machine and versions that translated it"""
 
 
 class Store:
@@ -95,10 +97,12 @@ class Store:
         if self.folder is not None:
             _put_lines(self.unfinished / "hypotheses" / f"{name}.txt", lines)
 
-    def put_cell(self, name: str, *, keys: Mapping[str, str], lines: Sequence[str], cell: Mapping[str, Any]) -> None:
+    def put_cell(
+        self, name: str, *, keys: Mapping[str, str], made_with: Mapping[str, str], lines: Sequence[str], cell: Mapping[str, Any]
+    ) -> None:
         """What is known of a direction, beside hashes of all that it was made of; the hypotheses are there before."""
         if self.folder is not None:
-            values = {**keys, "hypotheses": digest(list(lines)), "cell": cell}
+            values = {**keys, "hypotheses": digest(list(lines)), "made_with": dict(made_with), "cell": cell}
             replace_file(self.unfinished / "cells" / f"{name}.json", json.dumps(values, indent=1, ensure_ascii=False))
 
     def recall(self, name: str, keys: Mapping[str, str]) -> Kept | None:
@@ -123,7 +127,7 @@ def _recall(folder: Path, name: str, keys: Mapping[str, str], *, finished: bool)
         if known["translated"] != keys["translated"] or known["hypotheses"] != digest(lines):
             return None
         cell = known["cell"] if known["scored"] == keys["scored"] else None
-        return Kept(lines, known["cell"]["seconds"], cell, finished)
+        return Kept(lines, known["cell"]["seconds"], cell, finished, known["made_with"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

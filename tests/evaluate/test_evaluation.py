@@ -250,6 +250,21 @@ def test_another_metric_scores_but_does_not_translate(run: Run, asked: list[str]
     assert [cell.seconds for cell in after.all_cells] == [cell.seconds for cell in before.all_cells]
 
 
+def test_what_was_translated_elsewhere_keeps_the_machine_and_the_versions_it_was_translated_with(
+    run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, _ = evaluated(run, tmp_path / "out", asked)
+    monkeypatch.setattr("polyglot.evaluate.evaluation.machine", lambda device: "another machine")
+    monkeypatch.setattr("torch.__version__", "99.0")
+    after, translated = evaluated(run, tmp_path / "out", asked, metrics=["ter"])
+    assert (translated, after.machine, after.versions) == ([], before.machine, before.versions)
+    (tmp_path / "out" / "cells" / "de-fr.json").unlink()
+    mixed, translated = evaluated(run, tmp_path / "out", asked)
+    assert (translated, mixed.machine) == (["de-fr"], f"{before.machine}; another machine")
+    assert mixed.versions == before.versions | {"torch": f"{before.versions['torch']}; 99.0"}
+    assert evaluated(run, tmp_path / "new", asked)[0].machine == "another machine"
+
+
 @pytest.mark.parametrize("change", ["parameters", "search", "sentences", "hypotheses", "damage", "unknown parameters"])
 def test_what_depends_on_something_else_is_translated_again(change: str, run: Run, asked: list[str], tmp_path: Path) -> None:
     evaluated(run, tmp_path / "out", asked, sha256=None if change == "unknown parameters" else "a")
