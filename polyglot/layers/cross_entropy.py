@@ -5,16 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from polyglot.layers.linear import product, product_type
+from polyglot.layers.linear import even_rows, product, product_type
 
 SLICE_BYTES = {"cpu": 32 * 2**20, "cuda": 512 * 2**20}  # cpu: a usual batch in one slice, so that products are large; both bound the memory
+CACHED_BYTES = {"cpu": 2**20}  # float32 scores that a core's own cache holds while they are read again and again; elsewhere a whole slice
 
 
 class ProjectedCrossEntropy(torch.autograd.Function):
     """Σ over tokens of the label-smoothed −log softmax(W h + b)[y], with its gradients computed slice by slice on the way.
 
     Scores (N, V) are the largest tensor of a step by far: written once and read many times, they would cost more than the
-    matrix products. Each slice of rows is projected, turned into its own gradient in place, and used at once.
+    matrix products. Each slice of rows is projected, turned into its own gradient in place, some rows at a time, and used at once.
     """
 
     @staticmethod
@@ -31,37 +32,31 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         mixed = states.dtype != weight.dtype
         grad_weight = (torch.zeros_like if mixed or not len(states) else torch.empty_like)(weight) if needed else None
         grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed else None
-        projection = weight.to(states.dtype)
-        rows = max(1, SLICE_BYTES.get(states.device.type, SLICE_BYTES["cuda"]) // (4 * len(weight)))
-        precise = None if states.dtype == torch.float32 else states.new_empty(min(rows, len(states)), len(weight), dtype=torch.float32)
+        projection, shift = weight.to(states.dtype), bias.to(states.dtype)
+        most = max(1, SLICE_BYTES.get(states.device.type, SLICE_BYTES["cuda"]) // (4 * len(weight)))
+        rows = -(-len(states) // max(1, -(-len(states) // most))) or most  # slices of one size
+        few = max(1, CACHED_BYTES[states.device.type] // (4 * len(weight))) if states.device.type in CACHED_BYTES else rows
+        precise = None if states.dtype == torch.float32 else states.new_empty(min(few, rows), len(weight), dtype=torch.float32)
         for start in range(0, len(states), rows):
-            part, wanted = states[start : start + rows], targets[start : start + rows]
-            share = None if shares is None else shares[start : start + rows]
-            made = product(part, projection, bias.to(states.dtype))  # of float32 these are the scores, else they are copied there and back
-            scores = made if precise is None else precise[: len(part)].copy_(made)
-            largest, chosen = scores.amax(dim=1), scores.gather(1, wanted)
-            mean = scores.mean(dim=1) if smoothing else 0.0
-            gradient = torch.softmax(scores, dim=1, out=scores)
-            # log Σ exp, from the softmax already made: its largest entry is at least 1/V, so this logarithm is safe.
-            normaliser = largest - gradient.amax(dim=1).log()
-            if share is None:
-                total += (normaliser - (1 - smoothing) * chosen.squeeze(1) - smoothing * mean).sum()
-            else:
-                mass = share.sum(dim=1)
-                total += (mass * normaliser - (share * chosen).sum(dim=1)).sum()
+            end = min(start + rows, len(states))
+            part = even_rows(states[start:end], states.dtype)
+            made = product(part, projection, shift)  # of float32 these are the scores, else they are copied there and back
+            for first in range(start, end, few):
+                last = min(first + few, end)
+                some = made[first - start : last - start]
+                scores = some if precise is None else precise[: len(some)].copy_(some)
+                total += _turned(scores, targets[first:last], None if shares is None else shares[first:last], smoothing, needed)
+                if needed:
+                    grad_bias += scores.sum(dim=0)
+                    if precise is not None:
+                        some.copy_(scores)
             if needed:
-                if smoothing:
-                    gradient.sub_(smoothing / len(weight))
-                if share is not None:
-                    gradient.mul_(mass.unsqueeze(1))
-                gradient.scatter_add_(1, wanted, gradient.new_full(wanted.shape, smoothing - 1) if share is None else -share)
-                grad_bias += gradient.sum(dim=0)
-                gradient = made.copy_(gradient)
-                grad_states[start : start + rows] = product(gradient, projection.t())
+                made[end - start :] = 0
+                grad_states[start:end] = product(made, projection.t())[: end - start]
                 if mixed:
-                    grad_weight += gradient.t() @ part
+                    grad_weight += made.t() @ part
                 else:
-                    grad_weight.addmm_(gradient.t(), part, beta=float(start > 0))  # 0 for the first slice: what was there does not count
+                    grad_weight.addmm_(made.t(), part, beta=float(start > 0))  # 0 for the first slice: what was there does not count
         if needed:
             ctx.save_for_backward(grad_states, grad_weight, grad_bias.to(bias.dtype))
         return total
@@ -71,6 +66,27 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         grad_states, grad_weight, grad_bias = ctx.saved_tensors
         # In place: each is used once (there is no second way back), and a copy of (V, D) would be another pass through memory.
         return grad_states.mul_(grad_total), grad_weight.mul_(grad_total), grad_bias.mul_(grad_total), None, None, None, None
+
+
+def _turned(scores: Tensor, targets: Tensor, shares: Tensor | None, smoothing: float, needed: bool) -> Tensor:
+    """Their loss; scores (N, V) in float32 become their own gradient in place."""
+    largest, chosen = scores.amax(dim=1), scores.gather(1, targets)
+    mean = scores.mean(dim=1) if smoothing else 0.0
+    gradient = torch.softmax(scores, dim=1, out=scores)
+    # log Σ exp, from the softmax already made: its largest entry is at least 1/V, so this logarithm is safe.
+    normaliser = largest - gradient.amax(dim=1).log()
+    if shares is None:
+        loss = (normaliser - (1 - smoothing) * chosen.squeeze(1) - smoothing * mean).sum()
+    else:
+        mass = shares.sum(dim=1)
+        loss = (mass * normaliser - (shares * chosen).sum(dim=1)).sum()
+    if needed:
+        if smoothing:
+            gradient.sub_(smoothing / scores.shape[1])
+        if shares is not None:
+            gradient.mul_(mass.unsqueeze(1))
+        gradient.scatter_add_(1, targets, gradient.new_full(targets.shape, smoothing - 1) if shares is None else -shares)
+    return loss
 
 
 def _typed(states: Tensor) -> Tensor:

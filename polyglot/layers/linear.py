@@ -1,7 +1,9 @@
-"""Matrix products over rows of states, by oneDNN where that is fastest: float32 on a CPU.
+"""Matrix products over rows of states, by oneDNN where that is fastest: float32 on a CPU, and bfloat16 in numbers of rows that come again.
 
-For such products PyTorch calls the BLAS it was built with. Its oneDNN kernels are faster, the fewer the rows the more, and most of
-all with the matrix laid out in advance; `evaluation/benchmarks/speed.py --only products` shows by how much on a machine.
+For products of float32 PyTorch calls the BLAS it was built with. oneDNN's kernels are faster, the fewer the rows the more, and most of
+all with the matrix laid out in advance; `evaluation/benchmarks/speed.py --only products` shows by how much on a machine. Those of
+bfloat16 PyTorch has oneDNN make, but with the bias in a pass of its own, and with a kernel that is compiled for each number of rows that
+comes by; that takes many times as long as the product, and no two batches have as many words.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ KERNELS = ("_linear_pointwise", "_reorder_linear_weight")  # what torch.compile 
 ONEDNN = torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, kernel) for kernel in KERNELS)
 ROWS = 256
 """Rows that a matrix is laid out for: a hint that has to be given; other numbers are multiplied as fast."""
+BFLOAT16 = ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+FEW_ROWS = 256
+"""Up to so many are multiplied as they are: few rows are those of a step, as many as at the step before."""
 LINE = 16
 """float32 numbers in a line of the cache"""
 Activation = Literal["none", "relu", "gelu"]
@@ -32,7 +37,13 @@ class Linear(nn.Linear):
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x -> W x + b, differentiable once. inputs (..., I), weight (O, I), bias (O) -> (..., O)"""
-    if not _fits(inputs, weight) or torch.is_autocast_enabled("cpu"):
+    kind = product_type(inputs)
+    if kind != inputs.dtype or torch.is_autocast_enabled(inputs.device.type):
+        if not _needs_even(inputs, kind):
+            return functional.linear(inputs, weight, bias)
+        with torch.autocast("cpu", enabled=False):
+            return _Linear.apply(inputs, weight.to(kind), None if bias is None else bias.to(kind))
+    if not _fits(inputs, weight) and not _needs_even(inputs, kind):
         return functional.linear(inputs, weight, bias)
     return _Linear.apply(inputs, weight, bias)
 
@@ -43,9 +54,23 @@ def product_type(tensor: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
 
+def even_rows(rows: Tensor, kind: torch.dtype) -> Tensor:
+    """rows (N, I) in that type; where oneDNN would compile a kernel for N, with zeros up to one of four numbers between two powers of two.
+
+    -> (N', I), N' ≤ 1.25 N
+    """
+    if not _needs_even(rows, kind):
+        return rows.to(kind)
+    step = 1 << ((len(rows) - 1).bit_length() - 3)
+    padded = rows.new_empty(-(-len(rows) // step) * step, rows.shape[1], dtype=kind)
+    padded[: len(rows)] = rows
+    padded[len(rows) :] = 0
+    return padded
+
+
 def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None) -> Tensor:
     """The same for tensors of one type, outside of autograd and autocast; `plus` (..., O) is added."""
-    if _fits(inputs, weight):
+    if _fits(inputs, weight) or (_needs_even(inputs, weight.dtype) and inputs.dtype == weight.dtype):
         return _multiply(inputs, weight, bias, plus=plus)
     outputs = functional.linear(inputs, weight, bias)
     return outputs if plus is None else outputs + plus
@@ -105,6 +130,11 @@ def _fits(inputs: Tensor, weight: Tensor) -> bool:
     return ONEDNN and inputs.device.type == "cpu" and inputs.dtype == weight.dtype == torch.float32 and inputs.numel() > 0
 
 
+def _needs_even(inputs: Tensor, kind: torch.dtype) -> bool:
+    """Whether a kernel would be compiled for just this number of rows. inputs (..., I)"""
+    return BFLOAT16 and inputs.device.type == "cpu" and kind == torch.bfloat16 and inputs.numel() > FEW_ROWS * inputs.shape[-1]
+
+
 def _laid_out(weight: Tensor) -> Tensor:
     return torch.ops.mkldnn._reorder_linear_weight(_transposed(weight.t()) if weight.t().is_contiguous() else weight.contiguous(), ROWS)
 
@@ -131,8 +161,11 @@ def _multiply(
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:  # noqa: ANN001
-        ctx.save_for_backward(inputs, weight)
-        return _multiply(inputs, weight, bias)
+        """inputs (..., I) may be of another type than weight and bias, which the products are made in."""
+        rows = even_rows(inputs.reshape(-1, inputs.shape[-1]), weight.dtype)
+        ctx.save_for_backward(rows, weight)
+        ctx.shape, ctx.dtype = inputs.shape, inputs.dtype
+        return _multiply(rows, weight, bias)[: inputs.shape[:-1].numel()].view(*inputs.shape[:-1], len(weight))
 
     @staticmethod
     @once_differentiable
@@ -140,8 +173,9 @@ class _Linear(torch.autograd.Function):
         inputs, weight = ctx.saved_tensors
         for_inputs, for_weight, for_bias = ctx.needs_input_grad
         rows = gradient.reshape(-1, gradient.shape[-1])
+        even = even_rows(rows, weight.dtype)
         return (
-            product(gradient, weight.t()) if for_inputs else None,
-            rows.t() @ inputs.reshape(-1, inputs.shape[-1]) if for_weight else None,  # a sum over many rows: here the BLAS is faster
+            product(even, weight.t())[: len(rows)].view(ctx.shape).to(ctx.dtype) if for_inputs else None,
+            even.t() @ inputs if for_weight else None,  # a sum over many rows: here the BLAS is faster
             rows.sum(dim=0) if for_bias else None,
         )

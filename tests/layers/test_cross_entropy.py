@@ -14,8 +14,10 @@ from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("slice_bytes", [1, 4 * 50 * 3, 2**23])
-def test_loss_and_gradients_equal_the_plain_ones(monkeypatch, smoothing, slice_bytes):
+@pytest.mark.parametrize("cached_bytes", [1, 4 * 50 * 2, 2**20])
+def test_loss_and_gradients_equal_the_plain_ones(monkeypatch, smoothing, slice_bytes, cached_bytes):
     monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", slice_bytes)
+    monkeypatch.setitem(cross_entropy.CACHED_BYTES, "cpu", cached_bytes)
     torch.manual_seed(0)
     parts = [torch.randn(11, 8), torch.randn(50, 8), torch.randn(50)]
     targets = torch.randint(0, 50, (11,))
@@ -41,7 +43,7 @@ def tokens(count: int) -> tuple[list[torch.Tensor], torch.Tensor]:
     return [torch.randn(count, 8), torch.randn(50, 8), torch.randn(50)], torch.randint(0, 50, (count,))
 
 
-@pytest.mark.parametrize("slice_bytes", [4 * 50 * 3, 2**23])
+@pytest.mark.parametrize("slice_bytes", [4 * 50 * 3, 4 * 50 * 700, 2**23])
 @pytest.mark.parametrize("bag", [False, True])
 def test_autocast_makes_the_products_in_its_type_and_sums_slices_in_the_weights(monkeypatch, slice_bytes, bag):
     """A thousand slices: summed in bf16, most of them would change nothing."""

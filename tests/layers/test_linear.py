@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from polyglot.layers import linear as room
-from polyglot.layers.linear import LaidOut, linear, product
+from polyglot.layers.linear import FEW_ROWS, LaidOut, even_rows, linear, product
 from tests.models import close
 
 SHAPES = [(4,), (1, 4), (7, 4), (2, 3, 4), (0, 4), (3, 0)]
@@ -76,6 +76,38 @@ def test_float32_on_a_cpu_goes_through_onednn_where_there_is_one(onednn):
         called.clear()
         way(inputs, weight, bias)
         assert len(called) == wanted
+
+
+@pytest.mark.parametrize("shape", [(700, 8), (31, 17, 8), (FEW_ROWS, 8), (3, 8)])
+@pytest.mark.parametrize("biased", [True, False])
+def test_bfloat16_on_a_cpu_is_multiplied_as_autocast_does_it_in_rows_that_come_again(shape, biased, monkeypatch, onednn):
+    monkeypatch.setattr(room, "BFLOAT16", room.BFLOAT16 and onednn[0])
+
+    def made(function):
+        inputs, weight, bias = operands(*shape)
+        given = [inputs, weight, bias] if biased else [inputs, weight]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            outputs = function(*given)
+        outputs.backward(torch.linspace(-1, 1, outputs.numel()).view(outputs.shape).bfloat16())
+        return [outputs, *(each.grad for each in given)]
+
+    for one, other in zip(made(linear), made(functional.linear), strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape
+        assert torch.allclose(one.float(), other.float(), rtol=0.02, atol=0.02 * other.abs().max().item())
+    rows = {len(given[0]) for given in onednn[1]}
+    many = torch.Size(shape[:-1]).numel() > FEW_ROWS
+    assert rows <= {768, 640} and bool(rows) == (room.BFLOAT16 and many)
+
+
+def test_numbers_of_rows_are_few_and_not_much_larger(monkeypatch):
+    monkeypatch.setattr(room, "BFLOAT16", True)
+    numbers = range(1, 4097)
+    padded = [even_rows(torch.ones(number, 1), torch.bfloat16) for number in numbers]
+    assert all(number <= len(rows) <= 1.25 * number and rows.sum() == number for number, rows in zip(numbers, padded))
+    assert len({len(rows) for rows in padded[FEW_ROWS:]}) == 4 * 4  # four octaves
+    assert all(rows.dtype == torch.bfloat16 for rows in padded)
+    for kind in (torch.float32, torch.float16):
+        assert len(even_rows(torch.ones(700, 1), kind)) == 700
 
 
 @pytest.mark.filterwarnings("ignore")
