@@ -38,12 +38,12 @@ class Linear(nn.Linear):
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x -> W x + b, differentiable once. inputs (..., I), weight (O, I), bias (O) -> (..., O)"""
     kind = product_type(inputs)
-    if kind != inputs.dtype or torch.is_autocast_enabled(inputs.device.type):
-        if not _needs_even(inputs, kind):
-            return functional.linear(inputs, weight, bias)
+    if _needs_even(inputs, kind) and (weight.dtype == kind or torch.is_autocast_enabled("cpu")):
         with torch.autocast("cpu", enabled=False):
-            return _Linear.apply(inputs, weight.to(kind), None if bias is None else bias.to(kind))
-    if not _fits(inputs, weight) and not _needs_even(inputs, kind):
+            rows = inputs.reshape(-1, inputs.shape[-1])
+            outputs = _Linear.apply(even_rows(rows, kind), weight.to(kind), None if bias is None else bias.to(kind))
+            return outputs[: len(rows)].view(*inputs.shape[:-1], len(weight))
+    if not _fits(inputs, weight) or torch.is_autocast_enabled("cpu"):
         return functional.linear(inputs, weight, bias)
     return _Linear.apply(inputs, weight, bias)
 
@@ -62,10 +62,7 @@ def even_rows(rows: Tensor, kind: torch.dtype) -> Tensor:
     if not _needs_even(rows, kind):
         return rows.to(kind)
     step = 1 << ((len(rows) - 1).bit_length() - 3)
-    padded = rows.new_empty(-(-len(rows) // step) * step, rows.shape[1], dtype=kind)
-    padded[: len(rows)] = rows
-    padded[len(rows) :] = 0
-    return padded
+    return functional.pad(rows.to(kind), (0, 0, 0, -len(rows) % step))
 
 
 def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None) -> Tensor:
@@ -161,11 +158,8 @@ def _multiply(
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:  # noqa: ANN001
-        """inputs (..., I) may be of another type than weight and bias, which the products are made in."""
-        rows = even_rows(inputs.reshape(-1, inputs.shape[-1]), weight.dtype)
-        ctx.save_for_backward(rows, weight)
-        ctx.shape, ctx.dtype = inputs.shape, inputs.dtype
-        return _multiply(rows, weight, bias)[: inputs.shape[:-1].numel()].view(*inputs.shape[:-1], len(weight))
+        ctx.save_for_backward(inputs, weight)
+        return _multiply(inputs, weight, bias)
 
     @staticmethod
     @once_differentiable
@@ -173,9 +167,8 @@ class _Linear(torch.autograd.Function):
         inputs, weight = ctx.saved_tensors
         for_inputs, for_weight, for_bias = ctx.needs_input_grad
         rows = gradient.reshape(-1, gradient.shape[-1])
-        even = even_rows(rows, weight.dtype)
         return (
-            product(even, weight.t())[: len(rows)].view(ctx.shape).to(ctx.dtype) if for_inputs else None,
-            even.t() @ inputs if for_weight else None,  # a sum over many rows: here the BLAS is faster
+            product(gradient, weight.t()) if for_inputs else None,
+            rows.t() @ inputs.reshape(-1, inputs.shape[-1]) if for_weight else None,  # a sum over many rows: here the BLAS is faster
             rows.sum(dim=0) if for_bias else None,
         )

@@ -99,6 +99,22 @@ def test_bfloat16_on_a_cpu_is_multiplied_as_autocast_does_it_in_rows_that_come_a
     assert rows <= {768, 640} and bool(rows) == (room.BFLOAT16 and many)
 
 
+def test_what_comes_out_can_be_changed_in_place():
+    def gradient(function):
+        inputs, weight, bias = operands(700, 8)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            function(linear(inputs, weight, bias)).square().sum().backward()
+        return inputs.grad
+
+    assert torch.equal(gradient(torch.relu_), gradient(torch.relu))
+
+
+def test_types_that_do_not_fit_are_refused_as_ever():
+    inputs, weight, _ = operands(700, 8)
+    with pytest.raises(RuntimeError, match="dtype"):
+        linear(inputs.bfloat16(), weight)
+
+
 def test_numbers_of_rows_are_few_and_not_much_larger(monkeypatch):
     monkeypatch.setattr(room, "BFLOAT16", True)
     numbers = range(1, 4097)
