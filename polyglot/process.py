@@ -33,7 +33,7 @@ def remember_few_shapes() -> None:
     """Bound what PyTorch and oneDNN keep of products on a CPU: what they prepared for the last shapes, no more than 128 each unless the
     user's environment says otherwise. Before PyTorch is loaded.
 
-    By default they keep 1024, and since batches are never alike training fills both, with hundreds of megabytes; training and search
+    By default they keep 1024, and as batches are seldom alike training fills much of both, with hundreds of megabytes; training and search
     were not seen to take longer with 128.
     """
     for name in SHAPE_CACHES:

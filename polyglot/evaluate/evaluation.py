@@ -21,7 +21,7 @@ from polyglot.evaluate.matrix import Cell, Matrix, by_pair, cell_from_dict, cell
 from polyglot.evaluate.outputs import look_at
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.evaluate.scores import Score, Scorer
-from polyglot.evaluate.store import Kept, Store, digest, text_name
+from polyglot.evaluate.store import MADE_WITH, Kept, Store, digest, text_name
 from polyglot.evaluate.together import Direction, Source, translate_together
 from polyglot.inference import Translator
 from polyglot.registry import ComponentConfig
@@ -130,11 +130,12 @@ class _Work:
         self.hypotheses: dict[str, list[str]] = {}
         self.texts: dict[str, list[str]] = {}
         self._held_out: dict[LanguagePair, tuple[list[str], list[str]]] = {}
-        self._here = {"machine": machine(translator.device), "torch": torch.__version__, "python": platform.python_version()}
-        self._elsewhere: dict[Route, Mapping[str, str]] = {}
+        here = machine(translator.device), torch.__version__, platform.python_version()
+        self._here = dict(zip(MADE_WITH, here, strict=True))
+        self._made_with: dict[Route, Mapping[str, str]] = {}
         self._cells: dict[Route, Cell] = {}
         self._sources: dict[str, Source] = {}
-        self._translated: dict[Direction, tuple[list[str], float]] = {}
+        self._translated: dict[Direction, tuple[list[str], float, Mapping[str, str]]] = {}
         self._done = self._all = 0
 
     def _scorer(self, measure: Measure, target: str) -> Scorer:
@@ -152,14 +153,13 @@ class _Work:
         second = {(pair, via): self._hop(via, self._translated[first[pair, via]][0], pair.target) for pair, via in missing if via}
         for ready in self._together(second.values()):
             for route in (route for route, hop in second.items() if hop == ready):
-                lines, seconds = self._translated[ready]
-                self._finish(route, lines, seconds + self._translated[first[route]][1])
+                (_, before, first_with), (lines, seconds, made_with) = self._translated[first[route]], self._translated[ready]
+                self._finish(route, lines, before + seconds, _all_of([first_with, made_with]))
         return [self._cells[route] for route in wanted]
 
     def made_with(self, routes: Sequence[Route]) -> dict[str, str]:
         """Machine and versions that translated these, which need not be those of here: each that differs."""
-        made_with = [self._elsewhere.get(route, self._here) for route in routes if self._cells[route].scores] or [self._here]
-        return {name: "; ".join(dict.fromkeys(each[name] for each in made_with)) for name in self._here}
+        return _all_of([self._made_with[route] for route in routes if self._cells[route].scores] or [self._here])
 
     def _begin(self, wanted: Sequence[Route]) -> list[Route]:
         """Take what the folder has of the same, remove the rest of an interrupted evaluation, and write the texts; what is missing."""
@@ -175,10 +175,10 @@ class _Work:
         for (pair, via), found in kept.items():
             if found:
                 self._done, self._all = self._done + len(found.lines), self._all + len(found.lines)
-                self._elsewhere[pair, via] = found.made_with
-                self._finish((pair, via), found.lines, found.seconds, known=found.cell)
+                made = found.lines, found.seconds, found.made_with
+                self._finish((pair, via), *made, known=found.cell)
                 if via is None:
-                    self._translated[self._hop(pair.source, self._lines(pair)[0], pair.target)] = found.lines, found.seconds
+                    self._translated[self._hop(pair.source, self._lines(pair)[0], pair.target)] = made
         return [route for route, found in kept.items() if not found]
 
     def _lines(self, pair: LanguagePair) -> tuple[list[str], list[str]]:
@@ -202,7 +202,7 @@ class _Work:
         yield from [hop for hop in hops if hop in self._translated]
         missing = [hop for hop in hops if hop not in self._translated]
         for hop, lines, seconds in translate_together(self.translator, self._sources, missing, config=self.search, advance=self._advance):
-            self._translated[hop] = lines, seconds
+            self._translated[hop] = lines, seconds, self._here
             yield hop
 
     def _advance(self, target: str, sentences: int) -> None:
@@ -212,11 +212,13 @@ class _Work:
     def _kind(self, pair: LanguagePair, via: str | None) -> str:
         return "pivot" if via else kind_of(pair, self.run.config.pairs)
 
-    def _finish(self, route: Route, lines: list[str], seconds: float, *, known: Mapping[str, Any] | None = None) -> None:
+    def _finish(
+        self, route: Route, lines: list[str], seconds: float, made_with: Mapping[str, str], *, known: Mapping[str, Any] | None = None
+    ) -> None:
         """Score a direction, unless its scores are known, and write it to the folder."""
         (pair, via), (sources, references) = route, self._lines(route[0])
         name = cell_name(pair, via)
-        self.hypotheses[name] = lines
+        self.hypotheses[name], self._made_with[route] = lines, made_with
         if known:
             self._cells[route] = cell_from_dict(known)
             return
@@ -234,7 +236,6 @@ class _Work:
             source_text=text_name(pair.source, sources),
             reference_text=text_name(pair.target, references),
         )
-        made_with = self._elsewhere.get(route, self._here)
         self.store.put_cell(name, keys=self._keys(pair, via), made_with=made_with, lines=lines, cell=cell_to_dict(cell))
 
     def _scores(self, pair: LanguagePair, lines: list[str], sources: list[str], references: list[str]) -> dict[str, Score]:
@@ -257,6 +258,11 @@ class _Work:
         translated, protocol = digest(made_of), self.protocol
         how: list[Any] = [sacrebleu.__version__, list(map(str, protocol.measures)), protocol.tokenizer, protocol.comet, protocol.resamples]
         return {"translated": translated, "scored": digest([translated, how, references, self.run.config.languages])}
+
+
+def _all_of(made_with: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Each machine and version that differs, once."""
+    return {name: "; ".join(dict.fromkeys(one for each in made_with for one in each[name].split("; "))) for name in MADE_WITH}
 
 
 def in_words(corpus: ComponentConfig) -> str:

@@ -15,6 +15,8 @@ from polyglot.synced import replace_file, sync_folder
 
 LAST = "matrix.json"
 """Where this file of a matrix is, all of it is."""
+MADE_WITH = ("machine", "torch", "python")
+"""What is remembered of who translated a direction."""
 
 
 def text_name(language: str, lines: Sequence[str]) -> str:
@@ -127,7 +129,8 @@ def _recall(folder: Path, name: str, keys: Mapping[str, str], *, finished: bool)
         if known["translated"] != keys["translated"] or known["hypotheses"] != digest(lines):
             return None
         cell = known["cell"] if known["scored"] == keys["scored"] else None
-        return Kept(lines, known["cell"]["seconds"], cell, finished, known["made_with"])
+        made_with = {name: str(known["made_with"][name]) for name in MADE_WITH}
+        return Kept(lines, known["cell"]["seconds"], cell, finished, made_with)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -34,7 +34,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed else None
         projection, shift = weight.to(states.dtype), bias.to(states.dtype)
         most = max(1, SLICE_BYTES.get(states.device.type, SLICE_BYTES["cuda"]) // (4 * len(weight)))
-        rows = -(-len(states) // max(1, -(-len(states) // most))) or most  # slices of one size
+        rows = -(-len(states) // max(1, -(-len(states) // most))) or most  # slices of nearly one size
         few = max(1, CACHED_BYTES[states.device.type] // (4 * len(weight))) if states.device.type in CACHED_BYTES else rows
         precise = None if states.dtype == torch.float32 else states.new_empty(min(few, rows), len(weight), dtype=torch.float32)
         for start in range(0, len(states), rows):
@@ -51,7 +51,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
                     if precise is not None:
                         some.copy_(scores)
             if needed:
-                made[end - start :] = 0
+                made[end - start :] = 0  # the rows that fill up have scores too, the bias: an infinite one would spoil the products
                 grad_states[start:end] = product(made, projection.t())[: end - start]
                 if mixed:
                     grad_weight += made.t() @ part
@@ -69,7 +69,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
 
 
 def _turned(scores: Tensor, targets: Tensor, shares: Tensor | None, smoothing: float, needed: bool) -> Tensor:
-    """Their loss; scores (N, V) in float32 become their own gradient in place."""
+    """The loss of N rows; their scores (N, V) in float32 become its gradient in place."""
     largest, chosen = scores.amax(dim=1), scores.gather(1, targets)
     mean = scores.mean(dim=1) if smoothing else 0.0
     gradient = torch.softmax(scores, dim=1, out=scores)

@@ -3,7 +3,7 @@
 For products of float32 PyTorch calls the BLAS it was built with. oneDNN's kernels are faster, the fewer the rows the more, and most of
 all with the matrix laid out in advance; `evaluation/benchmarks/speed.py --only products` shows by how much on a machine. Those of
 bfloat16 PyTorch has oneDNN make, but with the bias in a pass of its own, and with a kernel that is compiled for each number of rows that
-comes by; that takes many times as long as the product, and no two batches have as many words.
+comes by; that takes longer than the product of a narrow layer, and no two batches have as many words.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-KERNELS = ("_linear_pointwise", "_reorder_linear_weight")  # what torch.compile uses; PyTorch has had them since 2.0
+KERNELS = ("_linear_pointwise", "_reorder_linear_weight", "_is_mkldnn_bf16_supported")  # what torch.compile uses
 ONEDNN = torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, kernel) for kernel in KERNELS)
 ROWS = 256
 """Rows that a matrix is laid out for: a hint that has to be given; other numbers are multiplied as fast."""
 BFLOAT16 = ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 FEW_ROWS = 256
 """Up to so many are multiplied as they are: few rows are those of a step, as many as at the step before."""
+CASTED = (torch.float32, torch.bfloat16, torch.float16)
+"""Types that autocast changes; it leaves float64 and whole numbers as they are."""
 LINE = 16
 """float32 numbers in a line of the cache"""
 Activation = Literal["none", "relu", "gelu"]
@@ -38,20 +40,21 @@ class Linear(nn.Linear):
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x -> W x + b, differentiable once. inputs (..., I), weight (O, I), bias (O) -> (..., O)"""
     kind = product_type(inputs)
-    if _needs_even(inputs, kind) and (weight.dtype == kind or torch.is_autocast_enabled("cpu")):
-        with torch.autocast("cpu", enabled=False):
-            rows = inputs.reshape(-1, inputs.shape[-1])
-            outputs = _Linear.apply(even_rows(rows, kind), weight.to(kind), None if bias is None else bias.to(kind))
-            return outputs[: len(rows)].view(*inputs.shape[:-1], len(weight))
+    if _needs_even(inputs, kind) and all(each is None or product_type(each) == kind for each in (weight, bias)):
+        rows = inputs.reshape(-1, inputs.shape[-1])
+        outputs = _Linear.apply(even_rows(rows, kind), weight.to(kind), None if bias is None else bias.to(kind))
+        return outputs[: len(rows)].view(*inputs.shape[:-1], len(weight))
     if not _fits(inputs, weight) or torch.is_autocast_enabled("cpu"):
         return functional.linear(inputs, weight, bias)
     return _Linear.apply(inputs, weight, bias)
 
 
 def product_type(tensor: Tensor) -> torch.dtype:
-    """The type that products with a tensor are made in: autocast's where it is on, else the tensor's own."""
+    """The type that products with a tensor are made in: autocast's where it is on and casts tensors of this type, else the tensor's own."""
     device = tensor.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
+    if tensor.dtype not in CASTED or not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
+        return tensor.dtype
+    return torch.get_autocast_dtype(device)
 
 
 def even_rows(rows: Tensor, kind: torch.dtype) -> Tensor:
@@ -67,7 +70,8 @@ def even_rows(rows: Tensor, kind: torch.dtype) -> Tensor:
 
 def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None) -> Tensor:
     """The same for tensors of one type, outside of autograd and autocast; `plus` (..., O) is added."""
-    if _fits(inputs, weight) or (_needs_even(inputs, weight.dtype) and inputs.dtype == weight.dtype):
+    of_one_type = all(each is None or each.dtype == weight.dtype for each in (inputs, bias, plus))
+    if _fits(inputs, weight) or (of_one_type and _needs_even(inputs, weight.dtype)):
         return _multiply(inputs, weight, bias, plus=plus)
     outputs = functional.linear(inputs, weight, bias)
     return outputs if plus is None else outputs + plus

@@ -265,6 +265,23 @@ def test_what_was_translated_elsewhere_keeps_the_machine_and_the_versions_it_was
     assert evaluated(run, tmp_path / "new", asked)[0].machine == "another machine"
 
 
+def test_a_pivot_says_who_translated_each_of_its_hops(run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = evaluated(run, tmp_path / "out", asked, pivot="en")[0].machine
+    monkeypatch.setattr("polyglot.evaluate.evaluation.machine", lambda device: "another machine")
+    cell = tmp_path / "out" / "cells" / "de-en-fr.json"
+    cell.unlink()
+    evaluated(run, tmp_path / "out", asked, pivot="en")
+    assert json.loads(cell.read_text())["made_with"]["machine"] == f"{here}; another machine"
+
+
+@pytest.mark.parametrize("made_with", [{}, "a machine", {"machine": "a"}])
+def test_a_direction_that_does_not_say_who_translated_it_is_translated_again(made_with, run: Run, asked: list[str], tmp_path: Path) -> None:
+    evaluated(run, tmp_path / "out", asked)
+    cell = tmp_path / "out" / "cells" / "de-fr.json"
+    cell.write_text(json.dumps(json.loads(cell.read_text()) | {"made_with": made_with}))
+    assert evaluated(run, tmp_path / "out", asked)[1] == ["de-fr"]
+
+
 @pytest.mark.parametrize("change", ["parameters", "search", "sentences", "hypotheses", "damage", "unknown parameters"])
 def test_what_depends_on_something_else_is_translated_again(change: str, run: Run, asked: list[str], tmp_path: Path) -> None:
     evaluated(run, tmp_path / "out", asked, sha256=None if change == "unknown parameters" else "a")

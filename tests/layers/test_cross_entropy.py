@@ -116,3 +116,12 @@ def test_no_more_than_a_slice_of_the_scores_is_ever_held(monkeypatch):
     with Sizes():
         projected_bag_cross_entropy(states, weight, torch.zeros(500), torch.randint(0, 500, (50, 6)), torch.ones(50, 6)).backward()
     assert largest[0] == 500 * 10
+
+
+def test_a_word_that_is_ruled_out_spoils_no_gradient_of_rows_that_are_filled_up():
+    parts, targets = tokens(300)
+    parts[2][3] = -torch.inf
+    parts = [part.requires_grad_() for part in parts]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        projected_cross_entropy(*parts, torch.where(targets == 3, 4, targets)).backward()
+    assert all(part.grad.isfinite().all() for part in parts)

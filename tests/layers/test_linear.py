@@ -21,6 +21,7 @@ def onednn(request, monkeypatch):
     called = []
     multiply = room._multiply
     monkeypatch.setattr(room, "ONEDNN", request.param and room.ONEDNN)
+    monkeypatch.setattr(room, "BFLOAT16", request.param and room.BFLOAT16)
     monkeypatch.setattr(room, "_multiply", lambda *given, **named: called.append(given) or multiply(*given, **named))
     return request.param, called
 
@@ -80,9 +81,7 @@ def test_float32_on_a_cpu_goes_through_onednn_where_there_is_one(onednn):
 
 @pytest.mark.parametrize("shape", [(700, 8), (31, 17, 8), (FEW_ROWS, 8), (3, 8)])
 @pytest.mark.parametrize("biased", [True, False])
-def test_bfloat16_on_a_cpu_is_multiplied_as_autocast_does_it_in_rows_that_come_again(shape, biased, monkeypatch, onednn):
-    monkeypatch.setattr(room, "BFLOAT16", room.BFLOAT16 and onednn[0])
-
+def test_bfloat16_on_a_cpu_is_multiplied_as_autocast_does_it_in_rows_that_come_again(shape, biased, onednn):
     def made(function):
         inputs, weight, bias = operands(*shape)
         given = [inputs, weight, bias] if biased else [inputs, weight]
@@ -94,9 +93,9 @@ def test_bfloat16_on_a_cpu_is_multiplied_as_autocast_does_it_in_rows_that_come_a
     for one, other in zip(made(linear), made(functional.linear), strict=True):
         assert one.dtype == other.dtype and one.shape == other.shape
         assert torch.allclose(one.float(), other.float(), rtol=0.02, atol=0.02 * other.abs().max().item())
-    rows = {len(given[0]) for given in onednn[1]}
     many = torch.Size(shape[:-1]).numel() > FEW_ROWS
-    assert rows <= {768, 640} and bool(rows) == (room.BFLOAT16 and many)
+    even = {700: 768, 31 * 17: 640}.get(torch.Size(shape[:-1]).numel())
+    assert [len(given[0]) for given in onednn[1]] == [even] * (2 if room.BFLOAT16 and many else 0)  # there and back
 
 
 def test_what_comes_out_can_be_changed_in_place():
@@ -109,17 +108,38 @@ def test_what_comes_out_can_be_changed_in_place():
     assert torch.equal(gradient(torch.relu_), gradient(torch.relu))
 
 
-def test_types_that_do_not_fit_are_refused_as_ever():
-    inputs, weight, _ = operands(700, 8)
-    with pytest.raises(RuntimeError, match="dtype"):
-        linear(inputs.bfloat16(), weight)
+@pytest.mark.parametrize("rows", [FEW_ROWS, 700])
+def test_types_that_do_not_fit_are_refused_as_ever(rows):
+    inputs, weight, bias = operands(rows, 8)
+    for given in ((inputs.bfloat16(), weight, None), (inputs.bfloat16(), weight.bfloat16(), bias)):
+        with pytest.raises(RuntimeError, match="dtype"):
+            linear(*given)
+
+
+@pytest.mark.parametrize("rows", [FEW_ROWS, 700])
+def test_autocast_leaves_double_precision_as_it_is(rows):
+    given = operands(rows, 8, dtype=torch.float64)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert linear(*given).dtype == functional.linear(*given).dtype
+
+
+def test_sums_in_bfloat16():
+    inputs, weight, bias = (each.detach().bfloat16() for each in operands(700, 8))
+    expected = functional.linear(inputs, weight, bias)
+    assert torch.allclose(product(inputs, weight, bias, plus=expected), expected * 2, rtol=0.02, atol=0.05)
+    assert product(inputs, weight, bias, plus=expected.float()).dtype == torch.float32
+
+
+def test_shapes_alone():
+    inputs, weight, bias = (each.detach().to("meta") for each in operands(700, 8))
+    assert linear(inputs, weight, bias).shape == (700, 5)
 
 
 def test_numbers_of_rows_are_few_and_not_much_larger(monkeypatch):
     monkeypatch.setattr(room, "BFLOAT16", True)
     numbers = range(1, 4097)
     padded = [even_rows(torch.ones(number, 1), torch.bfloat16) for number in numbers]
-    assert all(number <= len(rows) <= 1.25 * number and rows.sum() == number for number, rows in zip(numbers, padded))
+    assert all(number <= len(rows) <= 1.25 * number and rows[:number].all() and not rows[number:].any() for number, rows in zip(numbers, padded))
     assert len({len(rows) for rows in padded[FEW_ROWS:]}) == 4 * 4  # four octaves
     assert all(rows.dtype == torch.bfloat16 for rows in padded)
     for kind in (torch.float32, torch.float16):
