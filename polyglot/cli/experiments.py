@@ -94,7 +94,10 @@ def _show_plan(experiment: Experiment, folder: Path) -> None:
         state = "complete" if member.is_complete else shlex.join(["polyglot", "train", *member.arguments])
         screen.print(f"{member.name}: {state if member.config else 'as it is'}", highlight=False, markup=False, soft_wrap=True)
     table = Table("system", "runs", "complete", "updates, at most", "parameters of one, at most", title=experiment.title)
-    for system in experiment.systems:
+    for system, settings in experiment.systems.items():
+        if settings.ensemble:
+            table.add_row(system, f"{sum(member.system in settings.ensemble for member in members):,} together", "–", "0", "–")
+            continue
         own = [member for member in members if member.system == system]
         configs = [member.config for member in own if member.config]
         sizes = {language: config.vocabulary.of(language).size for config in configs[:1] for language in config.languages}

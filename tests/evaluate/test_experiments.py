@@ -35,6 +35,7 @@ from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.scores import Score
 from polyglot.inference import Translator
 from polyglot.task import LanguagePair, match_pairs
+from polyglot.together import EnsembleTranslator
 from polyglot.training.matching import TOLERANCE, parameters
 from polyglot.yaml_file import write_yaml
 from tests.command_line import CONFIG, PHRASEBOOK, SMALL, Program, write_text
@@ -170,6 +171,36 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
     assert "taken as it is: mine" in page and "Sentence embeddings" not in page
 
 
+def test_an_ensemble_is_all_runs_of_a_system_together(folder, monkeypatch, capsys) -> None:
+    protocol = {"pairs": ["en-de", "de-fr"], "search": {"beam": 2}, "metrics": ["bleu", "chrf"], "resamples": 10}
+    file = {"title": "Together", "config": "mine.yaml", "seeds": [1, 2], "protocol": protocol, "checkpoint": "last",
+            "goals": [{"system": "both", "scores": "en-de", "at_least": 0}],
+            "systems": {"one": {}, "both": {"ensemble": "one"}, "all": {"ensemble": ["one", "another"]}, "another": {"seeds": [3]}}}  # fmt: skip
+    (folder / "together.yaml").write_text(write_yaml(file))
+    program = Program(monkeypatch, capsys)
+    plan = program("experiment", "together.yaml", "--dry-run").output
+    assert "2 together" in plan and "3 together" in plan
+    experiment, train = Experiment.load("together.yaml"), Training(program)
+    results = carry_out(experiment, folder / "out", train=train)
+    assert len(train.calls) == 3, "an ensemble trains nothing"
+    one, both, everything, another = results.systems
+    runs = [folder / "out" / "runs" / f"one-seed{seed}" for seed in (1, 2)]
+    together = EnsembleTranslator.load(runs, checkpoints=["last"])
+    source = (folder / "train.en").read_text(encoding="utf-8").splitlines()
+    assert both.matrices[0].hypotheses["en-de"] == together.translate(source, source="en", target="de", beam=2)
+    assert (one.parameters * 2, len(both.matrices), len(one.matrices)) == (both.parameters, 1, 2)
+    assert everything.parameters == one.parameters * 2 + another.parameters
+    assert results.outcomes[0].reached and results.outcomes[0].found == both.spread("en-de", results.measure).shown()
+    save(results, folder / "out")
+    page = (folder / "out" / "result.md").read_text(encoding="utf-8")
+    assert "together: one-seed1 one-seed2\n" in page and "together: one-seed1 one-seed2 another-seed3\n" in page
+    assert "`evaluation/both-ensemble/matrix.md` has all of it" in page
+    monkeypatch.setattr(Translator, "write", lambda *given, **other: pytest.fail("translated again"))
+    monkeypatch.setattr(EnsembleTranslator, "write", lambda *given, **other: pytest.fail("translated again"))
+    save(carry_out(experiment, folder / "out", train=train), folder / "out")
+    assert (folder / "out" / "result.md").read_text(encoding="utf-8") == page
+
+
 def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch, capsys) -> None:
     program = Program(monkeypatch, capsys)
     assert program("train", "mine.yaml").status == 0
@@ -188,7 +219,7 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("systems: {a: {}}", "systems.a: either `config` or `run`"),
+        ("systems: {a: {}}", "systems.a: either `config`, `run` or `ensemble`"),
         ("systems: {a: {config: mine.yaml, beside: b}}", "systems.a.beside: no system named 'b'. Known: a"),
         ("config: mine.yaml\nsystems: {a: {beside: b}, b: {}}", "systems.a.beside: comes back to 'a'"),
         ("config: mine.yaml\nsystems: {a: {}, b: {beside: c}, c: {beside: b}}", "systems.b.beside: comes back to 'b'"),
@@ -211,10 +242,34 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
             "config: mine.yaml\nsystems: {a: {}, b: {}, c: {beside: b}}\nsizes: {cpu: {only: [a, c]}}",
             "sizes.cpu.only: 'c' is shown beside 'b', which it leaves out; name both or neither",
         ),
-        ("systems: {a: {}}\nsizes: {cpu: {config: mine.yaml}, full: {}}", "systems.a: either `config` or `run`"),
-        ("systems: {a: {config: mine.yaml, run: runs/x}}", "systems.a: either `config` or `run`"),
+        ("systems: {a: {}}\nsizes: {cpu: {config: mine.yaml}, full: {}}", "systems.a: either `config`, `run` or `ensemble`"),
+        ("systems: {a: {config: mine.yaml, run: runs/x}}", "systems.a: either `config`, `run` or `ensemble`"),
         ("systems: {a: {run: runs/x}}", "systems.a.run: runs/x: no run directory"),
-        ("systems: {a: {run: runs/x, seeds: [1]}}", "systems.a: `set`, `seeds` and `separately` are for a `config`; a `run` is taken as it is"),
+        ("systems: {a: {run: runs/x, seeds: [1]}}", "systems.a: `set`, `seeds` and `separately` are for a `config`; a `run` or"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: c}}", "systems.b.ensemble: no system of whole models named 'c'. Known: a"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: b}}", "systems.b.ensemble: no system of whole models named 'b'. Known: a"),
+        ("config: mine.yaml\nsystems: {a: {separately: [en-de]}, b: {ensemble: a}}", "systems.b.ensemble: no system of whole models named 'a'"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: a, config: mine.yaml}}", "systems.b: either `config`, `run` or `ensemble`"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: a, seeds: [2]}}", "systems.b: `set`, `seeds` and `separately` are for a `config`"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: [a, a]}}", "systems.b.ensemble: a named twice"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: a}}", "systems.b.ensemble: a-seed1 alone; name another system or seed"),
+        (
+            "config: mine.yaml\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}\ngoals: [{system: b, scores: de-it, at_least: 1}]",
+            "goals.0.scores: de-it: 'b' has no language it",
+        ),
+        (
+            "config: mine.yaml\nsystems: {a: {}, c: {set: ['schedule={base: bilingual, pairs: [en-de]}', 'validation.bleu_pairs=[]', "
+            "validation.best_by=loss]}, b: {ensemble: [a, c]}}",
+            "systems.b.ensemble: a-seed1 and c-seed1 are trained on other pairs",
+        ),
+        (
+            "config: mine.yaml\nsystems: {a: {}, c: {}, b: {ensemble: [a, c]}}\nsizes: {cpu: {only: [a, b]}}",
+            "sizes.cpu.only: 'b' is made of 'c', left out; name all or none",
+        ),
+        (
+            "config: mine.yaml\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}\nsizes: {cpu: {systems: {b: []}}}",
+            "sizes.cpu.systems: no system to be trained named 'b'. Known: a",
+        ),
         ("systems: {a: {run: []}}", "systems.a.run: names nothing; name one, or leave it out"),
         ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {only: []}}", "sizes.cpu.only: names nothing"),
         ("systems: {a: {config: mine.yaml}}\nsizes: {../cpu: {}}", "sizes: '../cpu' will be the name of a folder; use letters"),
@@ -331,7 +386,7 @@ def test_the_text_of_every_shipped_experiment_is_there(
         config = member.config
         if config.data.train[0].type != "phrasebook" and not any(Path(config.data.folder).glob("train.*")):
             pytest.skip(f"the text of {config.data.folder} is not here")
-        check_test(member, protocol_of(member, experiment), where=name)
+        check_test(member, protocol_of(member.system, experiment), where=name)
         for given in (config.data.train, config.data.valid):
             Corpora(given, folder=Path(config.data.folder), languages=config.languages).check_any(config.pairs)
 

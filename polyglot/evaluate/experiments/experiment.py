@@ -11,7 +11,17 @@ from polyglot.errors import ConfigError
 from polyglot.evaluate.embeddings.analysis import Analysis, analyse
 from polyglot.evaluate.embeddings.page import save as save_analysis
 from polyglot.evaluate.evaluation import Progress, evaluate
-from polyglot.evaluate.experiments.members import Member, check_starts, check_test, check_training_text, flat, last_line, members_of
+from polyglot.evaluate.experiments.members import (
+    Evaluated,
+    Member,
+    check_starts,
+    check_test,
+    check_training_text,
+    evaluated,
+    flat,
+    last_line,
+    members_of,
+)
 from polyglot.evaluate.experiments.results import Results, SystemResult, TrainedRun
 from polyglot.evaluate.experiments.settings import Experiment
 from polyglot.evaluate.experiments.training import Train, train_all
@@ -20,6 +30,7 @@ from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.inference import Translator
 from polyglot.run import Run
 from polyglot.task import LanguagePair
+from polyglot.together import EnsembleTranslator
 
 
 def carry_out(
@@ -51,23 +62,24 @@ def carry_out(
     train_all(missing, say_and_train, parallel=parallel)
     found: dict[str, dict[int | str, list[Matrix]]] = {}
     runs: dict[str, list[TrainedRun]] = {}
-    for member in members:
-        tell(f"evaluating {member.name}")
-        matrix, run = matrix_of(member, experiment, folder=folder, progress=progress)
-        found.setdefault(member.system, {}).setdefault(member.seed, []).append(matrix)
-        runs.setdefault(member.system, []).append(run)
+    first: dict[str, Member] = {}
+    for each in evaluated(experiment, members):
+        tell(f"evaluating {each.name}")
+        matrix, run = matrix_of(each, experiment, folder=folder, progress=progress)
+        found.setdefault(each.system, {}).setdefault(each.seed, []).append(matrix)
+        runs.setdefault(each.system, []).append(run)
+        first.setdefault(each.system, each.members[0])
     analyses = {}
     for member in members if experiment.embeddings else ():
         tell(f"measuring the sentence embeddings of {member.name}")
         analyses[member.system if len(runs[member.system]) == 1 else member.name] = analysis_of(member, experiment, folder=folder)
-    first = {member.system: member for member in reversed(members)}
     systems = [
         SystemResult(
             name,
             [Matrix.joined(parts) for parts in found[name].values()],
             reference=Reference.load(system.reference) if system.reference else None,
             runs=runs[name],
-            settings=dict(flat(Run.open(first[name].path).config.model_dump(mode="json", exclude={"run", "seed"}))),
+            settings=dict(flat(first[name].settings.model_dump(mode="json", exclude={"run", "seed"}))),
             beside=experiment.base_of(name),
             elsewhere=experiment.papers_differences(name),
         )
@@ -98,9 +110,10 @@ def checked(experiment: Experiment, folder: Path) -> list[Member]:
     members = list(members_of(experiment, folder))
     if experiment.protocol.test_sets:
         raise ConfigError(f"{experiment.named}: protocol.test_sets: an experiment has one test set; name it in `test`")
+    evaluated(experiment, members)
     check_starts(members, where=experiment.named)
     for member in members:
-        check_test(member, protocol_of(member, experiment), where=experiment.named)
+        check_test(member, protocol_of(member.system, experiment), where=experiment.named)
         if not member.is_complete:
             check_training_text(member.config)
     _check_directions(experiment, members)
@@ -110,8 +123,8 @@ def checked(experiment: Experiment, folder: Path) -> list[Member]:
 def _check_directions(experiment: Experiment, members: Sequence[Member]) -> None:
     """Raises ConfigError for a goal, or a paper's score, of a language that its system has not."""
     languages: dict[str, set[str]] = {}
-    for member in members:
-        languages.setdefault(member.system, set()).update((member.config or Run.open(member.path).config).languages)
+    for each in evaluated(experiment, members):
+        languages.setdefault(each.system, set()).update(*(member.settings.languages for member in each.members))
     said = [(f"goals.{number}.scores", goal.system, goal.scores) for number, goal in enumerate(experiment.goals)]
     said += [(f"systems.{name}.paper", name, pair) for name, system in experiment.systems.items() for pair in system.paper]
     for place, name, direction in said:
@@ -121,25 +134,36 @@ def _check_directions(experiment: Experiment, members: Sequence[Member]) -> None
                 raise ConfigError(f"{experiment.named}: {place}: {direction}: {name!r} has no language {', '.join(sorted(unknown))}")
 
 
-def protocol_of(member: Member, experiment: Experiment) -> Protocol:
+def protocol_of(system: str, experiment: Experiment) -> Protocol:
     """The experiment's; a model of a single pair cannot translate in two hops."""
-    separate = bool(experiment.systems[member.system].separately)
+    separate = bool(experiment.systems[system].separately)
     return experiment.protocol.model_copy(update={"pivot": None}) if separate else experiment.protocol
 
 
-def matrix_of(member: Member, experiment: Experiment, *, folder: Path, progress: Progress) -> tuple[Matrix, TrainedRun]:
-    """The matrix of one run, from the folder of the experiment or anew, and what is to be said of the run."""
-    run = Run.open(member.path)
-    place = folder / "evaluation" / member.name
-    translator = Translator.load(run, checkpoint=experiment.checkpoint)
-    matrix = evaluate(run, translator, protocol_of(member, experiment), folder=place, progress=progress)
+def matrix_of(each: Evaluated, experiment: Experiment, *, folder: Path, progress: Progress) -> tuple[Matrix, TrainedRun]:
+    """The matrix of one run or of several together, from the folder of the experiment or anew, and what is to be said of them."""
+    runs = [Run.open(member.path) for member in each.members]
+    place = folder / "evaluation" / each.name
+    single = len(runs) == 1
+    translator = (
+        Translator.load(runs[0], checkpoint=experiment.checkpoint)
+        if single
+        else EnsembleTranslator.load(runs, checkpoints=[experiment.checkpoint])
+    )
+    matrix = evaluate(runs[0], translator, protocol_of(each.system, experiment), folder=place, progress=progress)
     matrix.save(place)
+    models = [translator] if single else translator.members
+    parameters = sum(parameter.numel() for one in models for parameter in one.model.parameters())
+    if not single:
+        names = " ".join(run.path.name for run in runs)
+        return matrix, TrainedRun(each.name, f"together: {names}", matrix.checkpoint, parameters=parameters)
+    (member,) = each.members
     said = last_line(member.path) or {}
     trained = TrainedRun(
-        member.name,
+        each.name,
         shlex.join(["polyglot", "train", *member.arguments]) if member.arguments else f"taken as it is: {member.path.name}",
         matrix.checkpoint,
-        parameters=sum(parameter.numel() for parameter in translator.model.parameters()),
+        parameters=parameters,
         seconds=said.get("seconds"),
         day=datetime.fromtimestamp(said["time"], UTC).date().isoformat() if "time" in said else None,
     )

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, field_
 
 from polyglot import shipped
 from polyglot.config import check_settings
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.errors import ConfigError, few, unknown_name
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.evaluate.protocol import Protocol, references
 from polyglot.registry import ComponentConfig
@@ -31,6 +31,11 @@ def _some(those: list[Any]) -> list[Any]:
     if not those:
         raise ValueError("names nothing; name one, or leave it out")
     return those
+
+
+def _listed(value: Any) -> Any:
+    """One name as a list of it."""
+    return [value] if isinstance(value, str) else value
 
 
 def _own_alone(settings: list[str]) -> list[str]:
@@ -67,8 +72,11 @@ class SystemConfig(ComponentConfig):
     `SOURCE` and `TARGET` in `set` stand for the languages of the pair: `languages=[SOURCE, TARGET]`."""
     seeds: Seeds | None = None
     """Seeds; by default those of the experiment."""
-    run: Annotated[Some, BeforeValidator(lambda value: [value] if isinstance(value, str) else value), AfterValidator(_each_once)] = []
+    run: Annotated[Some, BeforeValidator(_listed), AfterValidator(_each_once)] = []
     """Run directories that exist, to be taken as they are, in the place of a configuration; several are several seeds."""
+    ensemble: Annotated[Some, BeforeValidator(_listed), AfterValidator(_each_once)] = []
+    """A system, or several, whose runs of all seeds write each translation together, in the place of a configuration; they have been
+    trained on the same pairs."""
     reference: str | None = None
     """A table of `evaluation/references/` to be shown beside it: of the same test text, under the first condition."""
     paper: dict[str, float] = {}
@@ -96,11 +104,16 @@ class SystemConfig(ComponentConfig):
 
     @model_validator(mode="after")
     def _either(self) -> SystemConfig:
-        if self.config and self.run:
-            raise ValueError("either `config` or `run` says where its parameters come from")
-        if self.run and (self.set or self.seeds or self.separately):
-            raise ValueError("`set`, `seeds` and `separately` are for a `config`; a `run` is taken as it is")
+        if sum(map(bool, (self.config, self.run, self.ensemble))) > 1:
+            raise ValueError("either `config`, `run` or `ensemble` says where its parameters come from")
+        if self.is_there and (self.set or self.seeds or self.separately):
+            raise ValueError("`set`, `seeds` and `separately` are for a `config`; a `run` or an `ensemble` is taken as it is")
         return self
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is nothing of its own to train."""
+        return bool(self.run or self.ensemble)
 
 
 class Goal(ComponentConfig):
@@ -233,8 +246,12 @@ class Experiment(ComponentConfig):
     def _parts_fit(self) -> Experiment:
         configs = [self.config] if not self.sizes else [size.config or self.config for size in self.sizes.values()]
         for name, system in self.systems.items():
-            if not system.run and not system.config and None in configs:
-                raise ValueError(f"systems.{name}: either `config` or `run` says where its parameters come from")
+            if not system.is_there and not system.config and None in configs:
+                raise ValueError(f"systems.{name}: either `config`, `run` or `ensemble` says where its parameters come from")
+            for other in system.ensemble:
+                single = [each for each, settings in self.systems.items() if not settings.ensemble and not settings.separately]
+                if other not in single:
+                    raise ValueError(f"systems.{name}.ensemble: {unknown_name('system of whole models', other, single)}")
             if system.beside is not None and system.beside not in self.systems:
                 raise ValueError(f"systems.{name}.beside: {unknown_name('system', system.beside, self.systems)}")
         for number, goal in enumerate(self.goals):
@@ -256,8 +273,8 @@ class Experiment(ComponentConfig):
                 raise ValueError(f"systems.{name}.paper: {', '.join(lacking)}: no score of {self.base_of(name)!r} to put it beside")
         for name, size in self.sizes.items():
             for system in size.systems:
-                if system not in self.systems or self.systems[system].run:
-                    trained = [each for each, settings in self.systems.items() if not settings.run]
+                if system not in self.systems or self.systems[system].is_there:
+                    trained = [each for each, settings in self.systems.items() if not settings.is_there]
                     raise ValueError(f"sizes.{name}.systems: {unknown_name('system to be trained', system, trained)}")
             if size.only and (first := next(iter(self.systems))) not in size.only:
                 raise ValueError(f"sizes.{name}.only: leaves out {first!r}, the first, which the others are compared with; name it, too")
@@ -266,6 +283,8 @@ class Experiment(ComponentConfig):
                     raise ValueError(f"sizes.{name}.only: {unknown_name('system', system, self.systems)}")
                 if (other := self.systems[system].beside) and other not in size.only:
                     raise ValueError(f"sizes.{name}.only: {system!r} is shown beside {other!r}, which it leaves out; name both or neither")
+                if missing := [other for other in self.systems[system].ensemble if other not in size.only]:
+                    raise ValueError(f"sizes.{name}.only: {system!r} is made of {few(map(repr, missing))}, left out; name all or none")
             alone = {pair for system in self.systems.values() for pair in system.separately}
             for pair in size.separately:
                 if pair not in alone:
@@ -322,7 +341,7 @@ class Experiment(ComponentConfig):
         chosen = self.sizes[name] if name else SizeConfig()
         systems = {
             each: system
-            if system.run
+            if system.is_there
             else system.model_copy(
                 update={
                     "config": system.config or chosen.config or self.config,
