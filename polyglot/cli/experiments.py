@@ -87,6 +87,7 @@ def experiment(
 def _show_plan(experiment: Experiment, folder: Path) -> None:
     """What would be trained, run by run and in sum; parameters as with vocabularies that become as large as they may."""
     from polyglot.evaluate.experiments.experiment import checked
+    from polyglot.evaluate.experiments.writers import writers_of
     from polyglot.training.matching import parameters
 
     members = checked(experiment, folder)
@@ -94,9 +95,10 @@ def _show_plan(experiment: Experiment, folder: Path) -> None:
         state = "complete" if member.is_complete else shlex.join(["polyglot", "train", *member.arguments])
         screen.print(f"{member.name}: {state if member.config else 'as it is'}", highlight=False, markup=False, soft_wrap=True)
     table = Table("system", "runs", "complete", "updates, at most", "parameters of one, at most", title=experiment.title)
-    for system, settings in experiment.systems.items():
-        if settings.ensemble:
-            table.add_row(system, f"{sum(member.system in settings.ensemble for member in members):,} together", "–", "0", "–")
+    together = {each.system: len(each.members) for each in writers_of(experiment, members) if each.together}
+    for system in experiment.systems:
+        if system in together:
+            table.add_row(system, f"{together[system]:,} together", "–", "0", "–")
             continue
         own = [member for member in members if member.system == system]
         configs = [member.config for member in own if member.config]

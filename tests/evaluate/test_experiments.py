@@ -30,6 +30,7 @@ from polyglot.evaluate.experiments.page import save
 from polyglot.evaluate.experiments.results import Results, Spread, SystemResult, TrainedRun
 from polyglot.evaluate.experiments.settings import Goal
 from polyglot.evaluate.experiments.training import train_all
+from polyglot.evaluate.experiments.writers import check_writers, writers_of
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.scores import Score
@@ -171,34 +172,60 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
     assert "taken as it is: mine" in page and "Sentence embeddings" not in page
 
 
-def test_an_ensemble_is_all_runs_of_a_system_together(folder, monkeypatch, capsys) -> None:
-    protocol = {"pairs": ["en-de", "de-fr"], "search": {"beam": 2}, "metrics": ["bleu", "chrf"], "resamples": 10}
-    file = {"title": "Together", "config": "mine.yaml", "seeds": [1, 2], "protocol": protocol, "checkpoint": "last",
-            "goals": [{"system": "both", "scores": "en-de", "at_least": 0}],
-            "systems": {"one": {}, "both": {"ensemble": "one"}, "all": {"ensemble": ["one", "another"]}, "another": {"seeds": [3]}}}  # fmt: skip
-    (folder / "together.yaml").write_text(write_yaml(file))
+def test_an_ensemble_is_all_runs_of_its_systems_together(folder, monkeypatch, capsys) -> None:
     program = Program(monkeypatch, capsys)
+    assert program("train", "mine.yaml", "seed=3", "model.encoder.size=12").status == 0
+    protocol = {"pairs": ["en-de", "de-fr"], "search": {"beam": 2}, "metrics": ["bleu", "chrf"], "resamples": 10, "pivot": "en"}
+    goals = [{"system": "both", "scores": "en-de", "at_least": 0}, {"system": "both", "scores": "zero-shot", "behind_pivot": 100}]
+    file = {"title": "Together", "seeds": [1, 2], "protocol": protocol, "checkpoint": "2", "goals": goals, "embeddings": {
+                "representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2},
+            "systems": {"all": {"ensemble": ["one", "there"]}, "one": {"config": "mine.yaml"}, "both": {"ensemble": "one"},
+                        "there": {"run": "runs/mine"}}}  # fmt: skip
+    (folder / "together.yaml").write_text(write_yaml(file))
     plan = program("experiment", "together.yaml", "--dry-run").output
     assert "2 together" in plan and "3 together" in plan
     experiment, train = Experiment.load("together.yaml"), Training(program)
     results = carry_out(experiment, folder / "out", train=train)
-    assert len(train.calls) == 3, "an ensemble trains nothing"
-    one, both, everything, another = results.systems
+    assert len(train.calls) == 2, "an ensemble trains nothing"
+    everything, one, both, there = results.systems
     runs = [folder / "out" / "runs" / f"one-seed{seed}" for seed in (1, 2)]
-    together = EnsembleTranslator.load(runs, checkpoints=["last"])
     source = (folder / "train.en").read_text(encoding="utf-8").splitlines()
-    assert both.matrices[0].hypotheses["en-de"] == together.translate(source, source="en", target="de", beam=2)
-    assert (one.parameters * 2, len(both.matrices), len(one.matrices)) == (both.parameters, 1, 2)
-    assert everything.parameters == one.parameters * 2 + another.parameters
-    assert results.outcomes[0].reached and results.outcomes[0].found == both.spread("en-de", results.measure).shown()
+    for system, own in ((both, runs), (everything, [*runs, folder / "runs" / "mine"])):
+        together = EnsembleTranslator.load(own, checkpoints=[2])
+        assert system.matrices[0].hypotheses["en-de"] == together.translate(source, source="en", target="de", beam=2)
+        assert [member["steps"] for member in system.runs[0].checkpoint["members"]] == [[2]] * len(own)
+    assert (len(both.matrices), len(one.matrices)) == (1, 2)
+    assert both.parameters == one.parameters * 2 and one.parameters < there.parameters == everything.parameters - both.parameters
+    assert [outcome.reached for outcome in results.outcomes] == [True, True]
+    assert results.embeddings.keys() == {"one-seed1", "one-seed2", "there"}
+    assert everything.settings["model.encoder.size"] == "8, 12" and both.settings["model.encoder.size"] == "8"
     save(results, folder / "out")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
-    assert "together: one-seed1 one-seed2\n" in page and "together: one-seed1 one-seed2 another-seed3\n" in page
-    assert "`evaluation/both-ensemble/matrix.md` has all of it" in page
-    monkeypatch.setattr(Translator, "write", lambda *given, **other: pytest.fail("translated again"))
-    monkeypatch.setattr(EnsembleTranslator, "write", lambda *given, **other: pytest.fail("translated again"))
+    assert "together: one-seed1 one-seed2\n" in page and "together: one-seed1 one-seed2 there-mine\n" in page
+    assert "- one-seed1: 2 checkpoint, step 2; one-seed2: 2 checkpoint, step 2; `evaluation/both-ensemble/matrix.md` has all of it" in page
+    for kind in (Translator, EnsembleTranslator):
+        monkeypatch.setattr(kind, "write", lambda *given, **other: pytest.fail("translated again"))
     save(carry_out(experiment, folder / "out", train=train), folder / "out")
     assert (folder / "out" / "result.md").read_text(encoding="utf-8") == page
+
+
+def test_copies_make_no_other_pairs_of_an_ensemble(folder) -> None:
+    (folder / "copies.yaml").write_text(
+        "{title: Copies, config: mine.yaml, systems: {a: {}, b: {set: [schedule=english_centric]}, c: {ensemble: [a, b]}}}"
+    )
+    experiment = Experiment.load("copies.yaml").at()
+    members = list(members_of(experiment, folder))
+    assert len({frozenset(member.config.pairs) for member in members}) == 2
+    check_writers(writers_of(experiment, members), where="copies.yaml")
+
+
+def test_vocabularies_that_a_seed_draws_are_found_to_differ_before_anything_is_evaluated(folder, monkeypatch, capsys) -> None:
+    (folder / "drawn.yaml").write_text(
+        "{title: Drawn, config: mine.yaml, seeds: [1, 2], systems: {a: {set: [vocabulary.sentences=3]}, b: {ensemble: a}}}"
+    )
+    with pytest.raises(ConfigError, match="drawn.yaml: .*\n  systems.b.ensemble: its runs have different vocabularies of en, and cannot write it"):
+        carry_out(Experiment.load("drawn.yaml"), folder / "out", train=Training(Program(monkeypatch, capsys)))
+    assert not (folder / "out" / "evaluation").exists()
 
 
 def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch, capsys) -> None:
@@ -219,7 +246,7 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("systems: {a: {}}", "systems.a: either `config`, `run` or `ensemble`"),
+        ("systems: {a: {}}", "systems.a: one of `config`, `run` and `ensemble`"),
         ("systems: {a: {config: mine.yaml, beside: b}}", "systems.a.beside: no system named 'b'. Known: a"),
         ("config: mine.yaml\nsystems: {a: {beside: b}, b: {}}", "systems.a.beside: comes back to 'a'"),
         ("config: mine.yaml\nsystems: {a: {}, b: {beside: c}, c: {beside: b}}", "systems.b.beside: comes back to 'b'"),
@@ -242,17 +269,17 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
             "config: mine.yaml\nsystems: {a: {}, b: {}, c: {beside: b}}\nsizes: {cpu: {only: [a, c]}}",
             "sizes.cpu.only: 'c' is shown beside 'b', which it leaves out; name both or neither",
         ),
-        ("systems: {a: {}}\nsizes: {cpu: {config: mine.yaml}, full: {}}", "systems.a: either `config`, `run` or `ensemble`"),
-        ("systems: {a: {config: mine.yaml, run: runs/x}}", "systems.a: either `config`, `run` or `ensemble`"),
+        ("systems: {a: {}}\nsizes: {cpu: {config: mine.yaml}, full: {}}", "systems.a: one of `config`, `run` and `ensemble`"),
+        ("systems: {a: {config: mine.yaml, run: runs/x}}", "systems.a: one of `config`, `run` and `ensemble`"),
         ("systems: {a: {run: runs/x}}", "systems.a.run: runs/x: no run directory"),
         ("systems: {a: {run: runs/x, seeds: [1]}}", "systems.a: `set`, `seeds` and `separately` are for a `config`; a `run` or"),
-        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: c}}", "systems.b.ensemble: no system of whole models named 'c'. Known: a"),
-        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: b}}", "systems.b.ensemble: no system of whole models named 'b'. Known: a"),
-        ("config: mine.yaml\nsystems: {a: {separately: [en-de]}, b: {ensemble: a}}", "systems.b.ensemble: no system of whole models named 'a'"),
-        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: a, config: mine.yaml}}", "systems.b: either `config`, `run` or `ensemble`"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: c}}", "systems.b.ensemble: no system named 'c'. Known: a, b"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: b}}", "systems.b.ensemble: 'b' is an ensemble itself; name the systems"),
+        ("config: mine.yaml\nsystems: {a: {separately: [en-de]}, b: {ensemble: a}}", "systems.b.ensemble: 'a' has a model for each pair (`separately`); name a system"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: a, config: mine.yaml}}", "systems.b: one of `config`, `run` and `ensemble`"),
         ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: a, seeds: [2]}}", "systems.b: `set`, `seeds` and `separately` are for a `config`"),
         ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: [a, a]}}", "systems.b.ensemble: a named twice"),
-        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: a}}", "systems.b.ensemble: a-seed1 alone; name another system or seed"),
+        ("config: mine.yaml\nsystems: {a: {}, b: {ensemble: a}}", "systems.b.ensemble: has one run alone, a-seed1; name another seed or system"),
         (
             "config: mine.yaml\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}\ngoals: [{system: b, scores: de-it, at_least: 1}]",
             "goals.0.scores: de-it: 'b' has no language it",
@@ -260,7 +287,15 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
         (
             "config: mine.yaml\nsystems: {a: {}, c: {set: ['schedule={base: bilingual, pairs: [en-de]}', 'validation.bleu_pairs=[]', "
             "validation.best_by=loss]}, b: {ensemble: [a, c]}}",
-            "systems.b.ensemble: a-seed1 and c-seed1 are trained on other pairs",
+            "systems.b.ensemble: a-seed1 and c-seed1 are trained on different pairs (de-en, en-fr, fr-en)",
+        ),
+        (
+            "config: mine.yaml\nsystems: {a: {}, c: {set: [vocabulary.languages.de.size=50]}, b: {ensemble: [a, c]}}",
+            "systems.b.ensemble: its runs have different vocabularies of de, and cannot write it together; give them the same settings",
+        ),
+        (
+            "config: mine.yaml\nfigure: left_out\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}",
+            "systems.b.ensemble: `figure: left_out` compares models that saw a direction with those that did not",
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, c: {}, b: {ensemble: [a, c]}}\nsizes: {cpu: {only: [a, b]}}",

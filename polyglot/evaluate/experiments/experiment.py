@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,20 +11,11 @@ from polyglot.errors import ConfigError
 from polyglot.evaluate.embeddings.analysis import Analysis, analyse
 from polyglot.evaluate.embeddings.page import save as save_analysis
 from polyglot.evaluate.evaluation import Progress, evaluate
-from polyglot.evaluate.experiments.members import (
-    Evaluated,
-    Member,
-    check_starts,
-    check_test,
-    check_training_text,
-    evaluated,
-    flat,
-    last_line,
-    members_of,
-)
+from polyglot.evaluate.experiments.members import Member, check_starts, check_test, check_training_text, last_line, members_of
 from polyglot.evaluate.experiments.results import Results, SystemResult, TrainedRun
 from polyglot.evaluate.experiments.settings import Experiment
 from polyglot.evaluate.experiments.training import Train, train_all
+from polyglot.evaluate.experiments.writers import Writers, check_writers, writers_of
 from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.inference import Translator
@@ -62,13 +53,15 @@ def carry_out(
     train_all(missing, say_and_train, parallel=parallel)
     found: dict[str, dict[int | str, list[Matrix]]] = {}
     runs: dict[str, list[TrainedRun]] = {}
-    first: dict[str, Member] = {}
-    for each in evaluated(experiment, members):
+    first: dict[str, Writers] = {}
+    writers = writers_of(experiment, members)
+    check_writers(writers, where=experiment.named)
+    for each in writers:
         tell(f"evaluating {each.name}")
         matrix, run = matrix_of(each, experiment, folder=folder, progress=progress)
         found.setdefault(each.system, {}).setdefault(each.seed, []).append(matrix)
         runs.setdefault(each.system, []).append(run)
-        first.setdefault(each.system, each.members[0])
+        first.setdefault(each.system, each)
     analyses = {}
     for member in members if experiment.embeddings else ():
         tell(f"measuring the sentence embeddings of {member.name}")
@@ -79,7 +72,7 @@ def carry_out(
             [Matrix.joined(parts) for parts in found[name].values()],
             reference=Reference.load(system.reference) if system.reference else None,
             runs=runs[name],
-            settings=dict(flat(first[name].settings.model_dump(mode="json", exclude={"run", "seed"}))),
+            settings=first[name].settings,
             beside=experiment.base_of(name),
             elsewhere=experiment.papers_differences(name),
         )
@@ -110,20 +103,21 @@ def checked(experiment: Experiment, folder: Path) -> list[Member]:
     members = list(members_of(experiment, folder))
     if experiment.protocol.test_sets:
         raise ConfigError(f"{experiment.named}: protocol.test_sets: an experiment has one test set; name it in `test`")
-    evaluated(experiment, members)
+    writers = writers_of(experiment, members)
+    check_writers(writers, where=experiment.named)
     check_starts(members, where=experiment.named)
     for member in members:
         check_test(member, protocol_of(member.system, experiment), where=experiment.named)
         if not member.is_complete:
             check_training_text(member.config)
-    _check_directions(experiment, members)
+    _check_directions(experiment, writers)
     return members
 
 
-def _check_directions(experiment: Experiment, members: Sequence[Member]) -> None:
+def _check_directions(experiment: Experiment, writers: Sequence[Writers]) -> None:
     """Raises ConfigError for a goal, or a paper's score, of a language that its system has not."""
     languages: dict[str, set[str]] = {}
-    for each in evaluated(experiment, members):
+    for each in writers:
         languages.setdefault(each.system, set()).update(*(member.settings.languages for member in each.members))
     said = [(f"goals.{number}.scores", goal.system, goal.scores) for number, goal in enumerate(experiment.goals)]
     said += [(f"systems.{name}.paper", name, pair) for name, system in experiment.systems.items() for pair in system.paper]
@@ -140,34 +134,21 @@ def protocol_of(system: str, experiment: Experiment) -> Protocol:
     return experiment.protocol.model_copy(update={"pivot": None}) if separate else experiment.protocol
 
 
-def matrix_of(each: Evaluated, experiment: Experiment, *, folder: Path, progress: Progress) -> tuple[Matrix, TrainedRun]:
+def matrix_of(writers: Writers, experiment: Experiment, *, folder: Path, progress: Progress) -> tuple[Matrix, TrainedRun]:
     """The matrix of one run or of several together, from the folder of the experiment or anew, and what is to be said of them."""
-    runs = [Run.open(member.path) for member in each.members]
-    place = folder / "evaluation" / each.name
-    single = len(runs) == 1
-    translator = (
-        Translator.load(runs[0], checkpoint=experiment.checkpoint)
-        if single
-        else EnsembleTranslator.load(runs, checkpoints=[experiment.checkpoint])
-    )
-    matrix = evaluate(runs[0], translator, protocol_of(each.system, experiment), folder=place, progress=progress)
+    runs = [Run.open(member.path) for member in writers.members]
+    models = [Translator.load(run, checkpoint=experiment.checkpoint) for run in runs]
+    translator = EnsembleTranslator(models) if writers.together else models[0]
+    place = folder / "evaluation" / writers.name
+    matrix = evaluate(runs[0], translator, protocol_of(writers.system, experiment), folder=place, progress=progress)
     matrix.save(place)
-    models = [translator] if single else translator.members
-    parameters = sum(parameter.numel() for one in models for parameter in one.model.parameters())
-    if not single:
-        names = " ".join(run.path.name for run in runs)
-        return matrix, TrainedRun(each.name, f"together: {names}", matrix.checkpoint, parameters=parameters)
-    (member,) = each.members
-    said = last_line(member.path) or {}
-    trained = TrainedRun(
-        each.name,
-        shlex.join(["polyglot", "train", *member.arguments]) if member.arguments else f"taken as it is: {member.path.name}",
-        matrix.checkpoint,
-        parameters=parameters,
-        seconds=said.get("seconds"),
-        day=datetime.fromtimestamp(said["time"], UTC).date().isoformat() if "time" in said else None,
-    )
-    return matrix, trained
+    parameters = sum(parameter.numel() for model in models for parameter in model.model.parameters())
+    made = TrainedRun(writers.name, writers.command, matrix.checkpoint, parameters=parameters)
+    said = None if writers.together else last_line(runs[0].path)
+    if said is None:
+        return matrix, made
+    day = datetime.fromtimestamp(said["time"], UTC).date().isoformat() if "time" in said else None
+    return matrix, replace(made, seconds=said.get("seconds"), day=day)
 
 
 def analysis_of(member: Member, experiment: Experiment, *, folder: Path) -> Analysis:

@@ -70,37 +70,6 @@ class Member:
         replace_file(self.path / COMPLETE, "{}\n")
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """What a matrix, or a part of one, is made with: a run, or several that write each translation together."""
-
-    system: str
-    name: str
-    """of its folders"""
-    seed: int | str
-    """which of the system's matrices it belongs to"""
-    members: Sequence[Member]
-
-
-def evaluated(experiment: Experiment, members: Sequence[Member]) -> list[Evaluated]:
-    """Every run by itself, and then those that are together. Raises ConfigError for an ensemble of one, or of other pairs."""
-    found, problems = [Evaluated(member.system, member.name, member.seed, [member]) for member in members], []
-    for name, system in experiment.systems.items():
-        if not system.ensemble:
-            continue
-        together = [member for member in members if member.system in system.ensemble]
-        pairs = {member.name: set(member.settings.pairs) for member in together}
-        first, *others = pairs
-        if not others:
-            problems.append(f"systems.{name}.ensemble: {first} alone; name another system or seed, or leave it out of this size")
-        if other := next((each for each in others if pairs[each] != pairs[first]), None):
-            problems.append(f"systems.{name}.ensemble: {first} and {other} are trained on other pairs; name runs with the same ones")
-        found.append(Evaluated(name, f"{slug(name)}-ensemble", name, together))
-    if problems:
-        raise ConfigError(problems, where=experiment.named)
-    return found
-
-
 def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
     """Every run of an experiment at one size. Raises ConfigError with every problem of their configurations, and for a run that is not
     there."""
@@ -115,7 +84,7 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
                 problems.append(f"systems.{name}.run: {error}")
             own = own if last.count(own) == 1 else f"{own}-{number}"  # what is evaluated has a folder for each
             yield Member(name, f"{slug(name)}-{own}", Path(path), path)
-        for seed in (system.seeds or experiment.seeds) if not system.is_there else ():
+        for seed in (system.seeds or experiment.seeds) if not system.trains_nothing else ():
             for pair in map(LanguagePair.parse, system.separately) if system.separately else (None,):
                 path = folder / "runs" / "-".join([slug(name), *([str(pair)] if pair else []), f"seed{seed}"])
                 words = {"SEED": str(seed), "RUNS": str(path.parent)} | ({"SOURCE": pair.source, "TARGET": pair.target} if pair else {})

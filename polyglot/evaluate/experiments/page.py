@@ -224,11 +224,11 @@ def _origins(results: Results) -> Iterator[str]:
 def _made(system: SystemResult) -> str:
     lines = []
     for run in system.runs:
-        steps = ", ".join(map(str, run.checkpoint.get("steps", ())))
         spent = "" if run.seconds is None else f", {run.seconds:,.0f} s of training"
         when = "" if run.day is None else f", until {run.day}"
-        lines.append(
-            f"- {as_it_is(str(run.checkpoint.get('run')))}: {run.checkpoint.get('checkpoint')} checkpoint, step {steps}{spent}{when}; "
-            f"{code(f'evaluation/{run.name}/matrix.md')} has all of it"
-        )
+        read = [
+            f"{as_it_is(str(one.get('run')))}: {one.get('checkpoint')} checkpoint, step {', '.join(map(str, one.get('steps', ())))}"
+            for one in run.checkpoint.get("members", [run.checkpoint])
+        ]
+        lines.append(f"- {'; '.join(read)}{spent}{when}; {code(f'evaluation/{run.name}/matrix.md')} has all of it")
     return "\n".join([f"- {system.parameters:,} parameters", *lines, settings(system.matrices[0])])

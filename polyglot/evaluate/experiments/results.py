@@ -46,7 +46,7 @@ class TrainedRun:
     name: str
     """of its folders"""
     command: str
-    """that trained it"""
+    """that trained it, or in words which runs it is"""
     checkpoint: Mapping[str, Any] = field(default_factory=dict)
     """which it was evaluated at"""
     parameters: int = 0
@@ -100,7 +100,7 @@ class SystemResult:
     runs: Sequence[TrainedRun]
     """one for each matrix, or for each part of one"""
     settings: Mapping[str, str]
-    """the configuration of the first run, key by key"""
+    """the configuration of the first run, or of all runs of an ensemble, key by key"""
     beside: str | None = None
     """the system that it is compared with; None for the first"""
     elsewhere: Mapping[str, tuple[float, str]] = field(default_factory=dict)

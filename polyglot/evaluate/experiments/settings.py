@@ -75,8 +75,8 @@ class SystemConfig(ComponentConfig):
     run: Annotated[Some, BeforeValidator(_listed), AfterValidator(_each_once)] = []
     """Run directories that exist, to be taken as they are, in the place of a configuration; several are several seeds."""
     ensemble: Annotated[Some, BeforeValidator(_listed), AfterValidator(_each_once)] = []
-    """A system, or several, whose runs of all seeds write each translation together, in the place of a configuration; they have been
-    trained on the same pairs."""
+    """A system, or several, whose runs of all seeds write each translation together, in the place of a configuration: at least two runs,
+    trained on the same pairs, whose vocabularies are the same."""
     reference: str | None = None
     """A table of `evaluation/references/` to be shown beside it: of the same test text, under the first condition."""
     paper: dict[str, float] = {}
@@ -87,7 +87,7 @@ class SystemConfig(ComponentConfig):
 
     @field_validator("reference")
     @classmethod
-    def _reference_is_there(cls, reference: str | None) -> str | None:
+    def _reference_trains_nothing(cls, reference: str | None) -> str | None:
         if reference is not None and reference not in references():
             raise ValueError(unknown_name("reference", reference, references()))
         return reference
@@ -105,14 +105,14 @@ class SystemConfig(ComponentConfig):
     @model_validator(mode="after")
     def _either(self) -> SystemConfig:
         if sum(map(bool, (self.config, self.run, self.ensemble))) > 1:
-            raise ValueError("either `config`, `run` or `ensemble` says where its parameters come from")
-        if self.is_there and (self.set or self.seeds or self.separately):
+            raise ValueError("one of `config`, `run` and `ensemble` says where its parameters come from")
+        if self.trains_nothing and (self.set or self.seeds or self.separately):
             raise ValueError("`set`, `seeds` and `separately` are for a `config`; a `run` or an `ensemble` is taken as it is")
         return self
 
     @property
-    def is_there(self) -> bool:
-        """Whether there is nothing of its own to train."""
+    def trains_nothing(self) -> bool:
+        """Whether it is made of runs that are there, or that others train."""
         return bool(self.run or self.ensemble)
 
 
@@ -246,12 +246,10 @@ class Experiment(ComponentConfig):
     def _parts_fit(self) -> Experiment:
         configs = [self.config] if not self.sizes else [size.config or self.config for size in self.sizes.values()]
         for name, system in self.systems.items():
-            if not system.is_there and not system.config and None in configs:
-                raise ValueError(f"systems.{name}: either `config`, `run` or `ensemble` says where its parameters come from")
+            if not system.trains_nothing and not system.config and None in configs:
+                raise ValueError(f"systems.{name}: one of `config`, `run` and `ensemble` says where its parameters come from")
             for other in system.ensemble:
-                single = [each for each, settings in self.systems.items() if not settings.ensemble and not settings.separately]
-                if other not in single:
-                    raise ValueError(f"systems.{name}.ensemble: {unknown_name('system of whole models', other, single)}")
+                self._check_in_an_ensemble(other, f"systems.{name}.ensemble")
             if system.beside is not None and system.beside not in self.systems:
                 raise ValueError(f"systems.{name}.beside: {unknown_name('system', system.beside, self.systems)}")
         for number, goal in enumerate(self.goals):
@@ -273,8 +271,8 @@ class Experiment(ComponentConfig):
                 raise ValueError(f"systems.{name}.paper: {', '.join(lacking)}: no score of {self.base_of(name)!r} to put it beside")
         for name, size in self.sizes.items():
             for system in size.systems:
-                if system not in self.systems or self.systems[system].is_there:
-                    trained = [each for each, settings in self.systems.items() if not settings.is_there]
+                if system not in self.systems or self.systems[system].trains_nothing:
+                    trained = [each for each, settings in self.systems.items() if not settings.trains_nothing]
                     raise ValueError(f"sizes.{name}.systems: {unknown_name('system to be trained', system, trained)}")
             if size.only and (first := next(iter(self.systems))) not in size.only:
                 raise ValueError(f"sizes.{name}.only: leaves out {first!r}, the first, which the others are compared with; name it, too")
@@ -293,6 +291,17 @@ class Experiment(ComponentConfig):
                 if size.separately and given.separately and not {*size.separately} & {*given.separately}:
                     raise ValueError(f"sizes.{name}.separately: leaves nothing of {system!r}, which has {', '.join(given.separately)}")
         return self
+
+    def _check_in_an_ensemble(self, name: str, place: str) -> None:
+        """Raises ValueError for a system that has no models of its own, or none that translates all of its directions."""
+        if name not in self.systems:
+            raise ValueError(f"{place}: {unknown_name('system', name, self.systems)}")
+        if self.systems[name].ensemble:
+            raise ValueError(f"{place}: {name!r} is an ensemble itself; name the systems whose runs it is made of")
+        if self.systems[name].separately:
+            raise ValueError(f"{place}: {name!r} has a model for each pair (`separately`); name a system whose models have all of them")
+        if self.figure == "left_out":
+            raise ValueError(f"{place}: `figure: left_out` compares models that saw a direction with those that did not, not several together")
 
     @classmethod
     def load(cls, name: str) -> Experiment:
@@ -341,7 +350,7 @@ class Experiment(ComponentConfig):
         chosen = self.sizes[name] if name else SizeConfig()
         systems = {
             each: system
-            if system.is_there
+            if system.trains_nothing
             else system.model_copy(
                 update={
                     "config": system.config or chosen.config or self.config,
