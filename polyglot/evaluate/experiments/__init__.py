@@ -2,6 +2,7 @@
 
 - `settings`: the YAML file, and its sizes
 - `members`: the runs that it consists of; `training`: those that are missing, several at once
+- `writers`: who writes the translations, one run or several together
 - `experiment`: from the file to the results; interrupted, it goes on where it was
 - `results`: what was found, system by system, over seeds
 - `page`: `result.md`; `figure`: `result.png`
