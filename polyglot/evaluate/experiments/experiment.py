@@ -55,7 +55,7 @@ def carry_out(
     runs: dict[str, list[TrainedRun]] = {}
     first: dict[str, Writers] = {}
     writers = writers_of(experiment, members)
-    check_writers(writers, where=experiment.named)
+    check_writers(writers, where=experiment.named)  # once more, now that every run has its vocabularies
     for each in writers:
         tell(f"evaluating {each.name}")
         matrix, run = matrix_of(each, experiment, folder=folder, progress=progress)

@@ -80,7 +80,7 @@ def _why_not(members: Sequence[Member]) -> Iterator[str]:
     for language in first.settings.languages:
         begun = [_vocabulary(member, language) for member in members if member.is_begun]
         to_come = [_what_makes_it(member, language) for member in members if not member.is_begun and not member.starts_from]
-        if any(known and known[0] != one for known in (list(filter(None, begun)), to_come) for one in known):
+        if any(one != known[0] for known in (list(filter(None, begun)), to_come) for one in known):
             yield (
                 f"its runs have different vocabularies of {language}, and cannot write it together; give them the same settings and text, or have "
                 "them start from one run with `initialize`. Where text has more lines than `vocabulary.sentences`, the seed draws them: 0 takes all"
