@@ -88,7 +88,7 @@ def evaluate(
             logger.info(f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each measure, hypotheses/, text/")
     if len(runs) > 1 and not ensemble:
         for each in matrices.values():
-            screen.print(compare(each).table())
+            screen.print(compare({name: [matrix] for name, matrix in each.items()}).table())
     logger.info(f"next: polyglot report {runs[0]}")
 
 
@@ -116,8 +116,8 @@ def compare(
     if test not in TESTS:
         raise ConfigError(f"--test: {unknown_name('test', test, TESTS)}")
     folder = Path(protocol).with_suffix("") if protocol.endswith(".yaml") else protocol
-    matrices = {name: Matrix.load(Run.open(run).evaluation / folder) for name, run in zip(distinct_names(runs), runs)}
-    known = [str(each) for each in next(iter(matrices.values())).measures]
+    matrices = {name: [Matrix.load(Run.open(run).evaluation / folder)] for name, run in zip(distinct_names(runs), runs)}
+    known = [str(each) for each in next(iter(matrices.values()))[0].measures]
     if measure is not None and measure not in known:
         raise ConfigError(f"--measure: {unknown_name('measure', measure, known)}")
     screen.print(compare_matrices(matrices, measure=Measure.parse(measure) if measure else None, test=test).table())

@@ -1,14 +1,18 @@
-"""Runs beside each other: differences from the first one, and which of them are significant by sacreBLEU's paired tests."""
+"""Systems beside each other, of one run or several: differences from the first, and which are significant by sacreBLEU's paired tests."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy
+from numpy.typing import NDArray
+from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.significance import PairedTest
 
 from polyglot.errors import DataError
@@ -30,9 +34,10 @@ Test = Literal["bootstrap", "randomisation"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One direction of one run."""
+    """One direction of one system."""
 
     value: float
+    """the mean of its runs"""
     p: float | None = None
     """of its difference from the baseline; None for the baseline itself, and without a test"""
 
@@ -46,21 +51,21 @@ class Entry:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every direction that all of some runs have."""
+    """Every direction that all of some systems have."""
 
     measure: Measure
     test: str
     signature: str
     """of the test, as sacreBLEU writes it; empty where no direction could be tested"""
     names: Sequence[str]
-    """the runs; the first is the baseline"""
+    """the systems; the first is the baseline"""
     rows: Mapping[str, Mapping[str, Entry]]
-    """by direction, then by run"""
+    """by direction, then by system"""
     kinds: Mapping[str, Sequence[str]]
-    """of each direction, in each run: what is zero-shot in one may be supervised in another"""
+    """of each direction, in each system: what is zero-shot in one may be supervised in another"""
 
     def means(self) -> dict[str, dict[str, float]]:
-        """By kind, then by run: over the directions that are of this kind in each run."""
+        """By kind, then by system: over the directions that are of this kind in each."""
         result: dict[str, dict[str, float]] = {}
         for kind in SIGNS:
             for place, name in enumerate(self.names):
@@ -105,37 +110,75 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     return [name(own) for own in parts]
 
 
-def compare(matrices: Mapping[str, Matrix], *, measure: Measure | None = None, test: Test = "bootstrap", samples: int = 0) -> Comparison:
-    """The first run is the baseline. A direction is tested where all runs translated the same text.
+class _OverRuns:
+    """A metric of several runs of one system: the mean of their scores. Of sacreBLEU's metrics it has what its paired tests call.
 
-    samples: resamples of the bootstrap or trials of the randomisation; 0 for sacreBLEU's 1000 and 10000.
-    Raises DataError when no direction was scored by all.
+    A hypothesis is a tuple, the translations of one sentence by each run, which so stay together in every resample.
     """
-    names, (first, *_) = list(matrices), matrices.values()
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self.get_signature = metric.get_signature
+
+    def _extract_corpus_statistics(self, hypotheses: Sequence[tuple[str, ...]], references: Sequence[Sequence[str]]) -> NDArray[Any]:
+        """(sentences, runs × statistics)"""
+        of_runs = [numpy.asarray(self.metric._extract_corpus_statistics(lines, references)) for lines in zip(*hypotheses)]
+        self._width = of_runs[0].shape[1]
+        return numpy.concatenate(of_runs, axis=1)
+
+    def _aggregate_and_compute(self, statistics: NDArray[Any]) -> Score:
+        return self._compute_score_from_stats(statistics.sum(axis=0))
+
+    def _compute_score_from_stats(self, statistics: NDArray[Any]) -> Score:
+        """statistics (runs × statistics), summed over sentences"""
+        scores = [self.metric._compute_score_from_stats(own) for own in statistics.reshape(-1, self._width)]
+        return Score(scores[0].name, mean(score.score for score in scores))
+
+
+def compare(
+    systems: Mapping[str, Sequence[Matrix]], *, measure: Measure | None = None, test: Test = "bootstrap", samples: int = 0
+) -> Comparison:
+    """The first system is the baseline; of several runs, as of several seeds, the mean counts. Sentences are resampled, runs are not.
+
+    A direction is tested where all runs of all systems translated the same text.
+    samples: resamples of the bootstrap or trials of the randomisation; 0 for sacreBLEU's 1000 and 10000.
+    Raises DataError when no direction was scored by all, and for a randomisation, which swaps runs, of systems that have not as many.
+    """
+    names, first = list(systems), next(iter(systems.values()))[0]
     measure = measure or first.measures[0]
-    cells = {name: {cell.name: cell for cell in matrix.all_cells if str(measure) in cell.scores} for name, matrix in matrices.items()}
-    shared = [direction for direction in cells[names[0]] if all(direction in cells[name] for name in names)]
+    if test == "randomisation" and len({len(runs) for runs in systems.values()}) > 1:
+        numbers = ", ".join(f"{name} has {len(runs)}" for name, runs in systems.items())
+        raise DataError(f"randomisation swaps the runs of two systems, which must be as many: {numbers}; the bootstrap takes any number")
+    cells = {
+        name: [{cell.name: cell for cell in matrix.all_cells if str(measure) in cell.scores} for matrix in runs]
+        for name, runs in systems.items()
+    }
+    shared = [direction for direction in cells[names[0]][0] if all(direction in own for own in chain(*cells.values()))]
     if not shared:
         raise DataError(f"{', '.join(names)}: no direction has {measure.title} in all of them; evaluate them with one protocol")
     rows, signature = {}, ""
     for direction in shared:
-        same = [cells[name][direction] for name in names]
-        rows[direction] = {name: Entry(cell.scores[str(measure)].value) for name, cell in zip(names, same)}
-        if len(names) > 1 and measure.metric != "comet" and _same_text(same):
-            systems = {name: matrix.hypotheses[direction] for name, matrix in matrices.items()}
-            ps, signature = _test(measure, same[0], systems, first, test, samples)
+        same = {name: [own[direction] for own in runs] for name, runs in cells.items()}
+        rows[direction] = {name: Entry(mean(cell.scores[str(measure)].value for cell in own)) for name, own in same.items()}
+        if len(names) > 1 and measure.metric != "comet" and _same_text(list(chain(*same.values()))):
+            hypotheses = {name: [matrix.hypotheses[direction] for matrix in runs] for name, runs in systems.items()}
+            ps, signature = _test(measure, same[names[0]][0], hypotheses, first, test, samples)
             rows[direction] |= {name: Entry(rows[direction][name].value, p) for name, p in zip(names[1:], ps)}
-    kinds = {direction: [cells[name][direction].kind for name in names] for direction in shared}
+    kinds = {direction: [cells[name][0][direction].kind for name in names] for direction in shared}
     return Comparison(measure, test, signature, names, rows, kinds)
 
 
-def compare_hops(matrix: Matrix, *, measure: Measure, test: Test = "bootstrap", samples: int = 0) -> dict[LanguagePair, float]:
-    """p of the difference between one hop and two, of each pair that has a score for both; nothing for COMET, which has no test."""
+def compare_hops(runs: Sequence[Matrix], *, measure: Measure, test: Test = "bootstrap", samples: int = 0) -> dict[LanguagePair, float]:
+    """p of the difference between one hop and two in the mean of a system's runs, of each pair that has a score for both in all of them.
+
+    Nothing for COMET, which has no test.
+    """
     found = {}
-    for pair, cell in matrix.pivots.items():
-        if measure.metric != "comet" and str(measure) in cell.scores and pair in matrix.cells:
-            systems = {each.name: matrix.hypotheses[each.name] for each in (matrix.cells[pair], cell)}
-            (found[pair],), _ = _test(measure, cell, systems, matrix, test, samples)
+    for pair, cell in runs[0].pivots.items():
+        both = all(pair in run.cells and pair in run.pivots and str(measure) in run.pivots[pair].scores for run in runs)
+        if measure.metric != "comet" and both:
+            hypotheses = {each.name: [run.hypotheses[each.name] for run in runs] for each in (runs[0].cells[pair], cell)}
+            (found[pair],), _ = _test(measure, cell, hypotheses, runs[0], test, samples)
     return found
 
 
@@ -144,13 +187,16 @@ def _same_text(cells: Sequence[Cell]) -> bool:
 
 
 def _test(
-    measure: Measure, cell: Cell, hypotheses: Mapping[str, Sequence[str]], matrix: Matrix, test: Test, samples: int
+    measure: Measure, cell: Cell, hypotheses: Mapping[str, Sequence[Sequence[str]]], matrix: Matrix, test: Test, samples: int
 ) -> tuple[list[float], str]:
-    """p of every system but the first against that, and the signature of the test; cell and matrix say what the references are."""
+    """p of every system but the first against that, and the signature of the test; cell and matrix say what the references are.
+
+    hypotheses: of every run of each system
+    """
     scorer = Scorer(measure, target=cell.pair.target, tokenizer=matrix.protocol.tokenizer)
-    systems = [(name, scorer.prepare(lines)) for name, lines in hypotheses.items()]
+    systems = [(name, list(zip(*map(scorer.prepare, runs), strict=True))) for name, runs in hypotheses.items()]
     references = scorer.prepare(matrix.texts[cell.reference_text])
-    signatures, results = PairedTest(systems, {measure.metric: scorer.metric}, [references], TESTS[test], n_samples=samples)()
+    signatures, results = PairedTest(systems, {measure.metric: _OverRuns(scorer.metric)}, [references], TESTS[test], n_samples=samples)()
     (title, signature), = signatures.items()
     # sacreBLEU's bootstrap finds the smallest p of all for a system beside itself, since no difference of 0 exceeds 0.
     same = [lines == systems[0][1] for _, lines in systems[1:]]

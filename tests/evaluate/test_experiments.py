@@ -704,6 +704,15 @@ def test_the_spread_of_seeds_is_that_of_their_means() -> None:
     assert two.kinds(Measure("bleu"))["zero-shot"].values == (15.0, 21.0)
 
 
+def test_the_page_says_that_it_is_means_over_seeds_that_are_tested(tmp_path: Path) -> None:
+    scores = {"de-fr": ("zero-shot", 10.0)}
+    for runs, said in ((1, False), (2, True)):
+        systems = [system("first", *[scores] * runs), system("mine", scores, beside="first")]
+        save(Results("Tested", "", "systems", systems), tmp_path)
+        page = (tmp_path / "result.md").read_text(encoding="utf-8")
+        assert "differs from first with p < 0.05" in page and ("of means over the seeds" in page) == said
+
+
 def test_parameters_are_those_of_one_seed_and_of_every_part_of_it() -> None:
     run = TrainedRun("mine", "polyglot train mine", parameters=7)
     two = system("two", {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})

@@ -70,7 +70,7 @@ class Claim:
     """the system that the paper's difference is from: the same, or where the paper lacks that one, what that is compared with"""
     ours: float
     p: float | None
-    """of ours, in the first run of each; None without a test"""
+    """of ours; None without a test"""
 
     @property
     def holds(self) -> bool | None:
@@ -194,12 +194,12 @@ class Results:
 
     @cached_property
     def tests(self) -> dict[str, Comparison]:
-        """The first run of each system against that of the one which it stands beside, where both have a direction."""
+        """Each system, in the mean of its runs, against the one which it stands beside, where both have a direction."""
         by_name, found = {system.name: system for system in self.systems}, {}
         for system in self.systems:
             base = by_name.get(system.beside)
             if base and base.directions.keys() & system.directions.keys():
-                found[system.name] = compare({one.name: one.matrices[0] for one in (base, system)}, measure=self.measure)
+                found[system.name] = compare({one.name: one.matrices for one in (base, system)}, measure=self.measure)
         return found
 
     @property
@@ -231,12 +231,12 @@ class Results:
 
     @cached_property
     def hops(self) -> dict[str, dict[LanguagePair, float | None]]:
-        """Of each system the pairs that have a score in one hop and in two, with p of their difference where the first run was tested."""
+        """Of each system the pairs that have a score in one hop and in two, with p of their difference where it was tested."""
         found = {}
         for system in self.systems:
-            first = system.matrices[0]
-            both = [pair for pair, cell in first.pivots.items() if {str(pair), cell.name} <= system.directions.keys()]
-            tested = compare_hops(first, measure=self.measure)
+            pivots = system.matrices[0].pivots
+            both = [pair for pair, cell in pivots.items() if {str(pair), cell.name} <= system.directions.keys()]
+            tested = compare_hops(system.matrices, measure=self.measure)
             found[system.name] = {pair: tested.get(pair) for pair in both}
         return found
 
