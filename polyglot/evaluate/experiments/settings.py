@@ -295,7 +295,8 @@ class Experiment(ComponentConfig):
     def _check_in_an_ensemble(self, name: str, place: str) -> None:
         """Raises ValueError for a system that has no models of its own, or none that translates all of its directions."""
         if name not in self.systems:
-            raise ValueError(f"{place}: {unknown_name('system', name, self.systems)}")
+            possible = [other for other, system in self.systems.items() if not system.ensemble and not system.separately]
+            raise ValueError(f"{place}: {unknown_name('system', name, possible)}")
         if self.systems[name].ensemble:
             raise ValueError(f"{place}: {name!r} is an ensemble itself; name the systems whose runs it is made of")
         if self.systems[name].separately:
