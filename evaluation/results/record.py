@@ -42,7 +42,7 @@ HEAD = """\
 of an experiment is copied by hand, and what an analysis printed stands on the page that is named below it. What is not run yet has a command
 that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long that takes: hours of a CPU at `cpu`, one GPU at `full`, which
 was never at hand, so that nothing of that size has been run. Diagrams of models are left out. BLEU; † zero-shot, never trained; over several
-seeds mean ± standard deviation; \\* differs from the system it stands beside with p < 0.05 (paired bootstrap; the page says of which seeds)."""
+seeds mean ± standard deviation; \\* differs from the system it stands beside with p < 0.05 (paired bootstrap, of means over the seeds, or of the first seed of each, as the page says)."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@
 - `evaluation`: all directions of a run with one load of the model; `together`: translated in common batches
 - `matrix`: what that gives, written to the run directory and read again; `store`: its folder, and what is used again
 - `views`: the matrix as tables in the terminal; `pages`: as Markdown and CSV; `heat_map`: as a picture
-- `comparison`: runs beside each other, and what is significant; `experiments`: several runs that answer one question
+- `comparison`: systems beside each other, of one run or several, and what is significant; `experiments`: several runs that answer one question
 - `validation`: held-out text during training
 - `heldout`: the text itself, for validation and matrix alike
 """

@@ -142,13 +142,16 @@ def compare(
 
     A direction is tested where all runs of all systems translated the same text.
     samples: resamples of the bootstrap or trials of the randomisation; 0 for sacreBLEU's 1000 and 10000.
-    Raises DataError when no direction was scored by all, and for a randomisation, which swaps runs, of systems that have not as many.
+    Raises DataError when no direction was scored by all, and for a randomisation, which swaps the nth run of one with the nth
+    of the other, of systems that do not have as many.
     """
     names, first = list(systems), next(iter(systems.values()))[0]
     measure = measure or first.measures[0]
     if test == "randomisation" and len({len(runs) for runs in systems.values()}) > 1:
         numbers = ", ".join(f"{name} has {len(runs)}" for name, runs in systems.items())
-        raise DataError(f"randomisation swaps the runs of two systems, which must be as many: {numbers}; the bootstrap takes any number")
+        raise DataError(
+            f"randomisation swaps the runs of two systems, so that each must have as many: {numbers}; the bootstrap takes any number"
+        )
     cells = {
         name: [{cell.name: cell for cell in matrix.all_cells if str(measure) in cell.scores} for matrix in runs]
         for name, runs in systems.items()
@@ -169,14 +172,14 @@ def compare(
 
 
 def compare_hops(runs: Sequence[Matrix], *, measure: Measure, test: Test = "bootstrap", samples: int = 0) -> dict[LanguagePair, float]:
-    """p of the difference between one hop and two in the mean of a system's runs, of each pair that has a score for both in all of them.
+    """p of the difference between one hop and two in the mean of a system's runs, of each pair that all have scores of in both ways.
 
-    Nothing for COMET, which has no test.
+    Nothing for text that is not the same in all, and for COMET, which has no test.
     """
     found = {}
     for pair, cell in runs[0].pivots.items():
-        both = all(pair in run.cells and pair in run.pivots and str(measure) in run.pivots[pair].scores for run in runs)
-        if measure.metric != "comet" and both:
+        both = [each for run in runs for each in (run.cells.get(pair), run.pivots.get(pair)) if each and str(measure) in each.scores]
+        if measure.metric != "comet" and len(both) == 2 * len(runs) and _same_text(both):
             hypotheses = {each.name: [run.hypotheses[each.name] for run in runs] for each in (runs[0].cells[pair], cell)}
             (found[pair],), _ = _test(measure, cell, hypotheses, runs[0], test, samples)
     return found
@@ -198,7 +201,7 @@ def _test(
     references = scorer.prepare(matrix.texts[cell.reference_text])
     signatures, results = PairedTest(systems, {measure.metric: _OverRuns(scorer.metric)}, [references], TESTS[test], n_samples=samples)()
     (title, signature), = signatures.items()
-    # sacreBLEU's bootstrap finds the smallest p of all for a system beside itself, since no difference of 0 exceeds 0.
-    same = [lines == systems[0][1] for _, lines in systems[1:]]
-    ps = [1.0 if equal else float(result.p_value) for equal, result in zip(same, results[title][1:])]
+    base, *others = results[title]
+    # sacreBLEU finds the smallest p of all for a system beside itself, since no difference of 0 exceeds 0.
+    ps = [1.0 if result.score == base.score else float(result.p_value) for result in others]
     return ps, f"{title}|{signature}"

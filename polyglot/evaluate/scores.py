@@ -19,7 +19,8 @@ class _Chrf(CHRF):
 
     def _compute_f_score(self, statistics: Sequence[int] | numpy.ndarray) -> float:
         found = super()._compute_f_score(statistics)
-        return statistics.dtype.type(found) if isinstance(statistics, numpy.ndarray) else found
+        resampled = isinstance(statistics, numpy.ndarray) and statistics.dtype.kind == "f"  # counts are whole numbers, their score is not
+        return statistics.dtype.type(found) if resampled else found
 
 
 METRICS: dict[str, Callable[..., Metric]] = {

@@ -14,7 +14,9 @@ import numpy
 import pytest
 from by_hand import matrix
 from rich.console import Console
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.base import Metric
+from sacrebleu.significance import PairedTest
 
 from polyglot.errors import DataError
 from polyglot.evaluate.comparison import compare, compare_hops, distinct_names
@@ -82,6 +84,25 @@ def test_the_mean_of_runs_that_are_alike_is_tested_as_one_of_them(test: str, met
     assert p(1) == p(3) and 0.02 < p(1) < 1
 
 
+@pytest.mark.parametrize(("test", "short"), [("bootstrap", "bs"), ("randomisation", "ar")])
+@pytest.mark.parametrize(
+    ("metric", "theirs"), [("chrf", CHRF()), ("chrf++", CHRF(word_order=2)), ("ter", TER(case_sensitive=True))], ids=["chrf", "chrf++", "ter"]
+)
+def test_other_metrics_are_tested_as_sacrebleu_tests_them(metric: str, theirs: Metric, test: str, short: str) -> None:
+    """By its class, as its command line cannot write what it finds for them."""
+    _, expected = PairedTest([("bad", BAD), ("near", NEAR)], {metric: theirs}, [REFERENCES], short, n_samples=100)()
+    systems = {"bad": [_measured(with_outputs(BAD, 1.0), metric)], "near": [_measured(with_outputs(NEAR, 2.0), metric)]}
+    _, (_, result) = expected.values()
+    assert compare(systems, measure=Measure(metric), test=test, samples=100).rows["de-en"]["near"].p == result.p_value
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+def test_means_that_are_equal_do_not_differ(test: str) -> None:
+    bad, some = with_outputs(BAD, 1.0), with_outputs(SOME, 2.0)
+    found = compare({"one": [bad, some], "other": [some, bad]}, test=test, samples=100)
+    assert found.rows["de-en"]["other"].p == 1.0
+
+
 def test_the_bootstrap_of_several_runs_is_that_of_their_mean_scores() -> None:
     """Computed once more from resampled lines, which sacreBLEU then scores as whole texts."""
     first, second = [BAD, NEAR, SOME], [NEAR, MIXED]
@@ -101,7 +122,7 @@ def test_the_bootstrap_of_several_runs_is_that_of_their_mean_scores() -> None:
 
 def test_randomisation_is_of_as_many_runs() -> None:
     one, other = with_outputs(BAD, 1.0), with_outputs(SOME, 2.0)
-    with pytest.raises(DataError, match="must be as many: bad has 1, some has 2; the bootstrap"):
+    with pytest.raises(DataError, match="each must have as many: bad has 1, some has 2; the bootstrap"):
         compare({"bad": [one], "some": [other, other]}, test="randomisation", samples=10)
 
 
@@ -121,6 +142,9 @@ def test_one_hop_is_tested_against_two() -> None:
     assert compare_hops([both] * 2, measure=Measure("bleu")) == compare_hops([both], measure=Measure("bleu"))
     assert compare_hops([both], measure=Measure("comet")) == {} == compare_hops([one], measure=Measure("bleu"))
     assert compare_hops([both, one], measure=Measure("bleu")) == {}, "one of the runs has no second hop"
+    unscored = dataclasses.replace(both, cells={pair: dataclasses.replace(one.cells[pair], scores={})})
+    elsewhere = dataclasses.replace(both, pivots={pair: dataclasses.replace(hops, reference_text="en.other")})
+    assert compare_hops([unscored], measure=Measure("bleu")) == {} == compare_hops([elsewhere], measure=Measure("bleu"))
 
 
 def test_what_is_significant_is_marked() -> None:

@@ -704,6 +704,22 @@ def test_the_spread_of_seeds_is_that_of_their_means() -> None:
     assert two.kinds(Measure("bleu"))["zero-shot"].values == (15.0, 21.0)
 
 
+def test_every_seed_counts_in_what_is_tested() -> None:
+    pair = LanguagePair("de", "fr")
+
+    def seeds(*lines: str) -> list[Matrix]:
+        scores = {"bleu": Score(1.0, "s")}
+        direct, hops = (Cell(pair, kind, scores, sentences=1, via=via) for kind, via in (("zero-shot", None), ("pivot", "en")))
+        one = dataclasses.replace(matrix(), cells={pair: direct}, pivots={pair: hops}, texts={"": ["a b c d e"]})
+        return [dataclasses.replace(one, hypotheses={"de-fr": [line], "de-en-fr": ["a b c d e"]}) for line in lines]
+
+    first = dataclasses.replace(system("first", {}), matrices=seeds("a b c d e", "a b c d e"))
+    mine = dataclasses.replace(system("mine", {}, beside="first"), matrices=seeds("a b c d e", "a b c d"))
+    results = Results("Tested", "", "systems", [first, mine])
+    assert results.p("de-fr", mine) < 1, "the first seeds are alike, the second ones differ"
+    assert results.hops["first"] == {pair: 1.0} and results.hops["mine"][pair] < 1
+
+
 def test_the_page_says_that_it_is_means_over_seeds_that_are_tested(tmp_path: Path) -> None:
     scores = {"de-fr": ("zero-shot", 10.0)}
     for runs, said in ((1, False), (2, True)):

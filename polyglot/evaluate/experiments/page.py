@@ -47,7 +47,7 @@ def _blocks(results: Results) -> Iterator[str]:
     several = any(len(system.matrices) > 1 for system in systems)
     notes = ["A number over several seeds is mean ± standard deviation"] if several else []
     if results.note:
-        notes.append(as_it_is(results.note) + ("; of means over the seeds, where sentences are resampled and seeds are not" if several else ""))
+        notes.append(as_it_is(results.note))
     yield "\n".join(f"- {note}." for note in [*notes, *_origins(results)])
     if intervals := _intervals(results):
         yield "## 95 % confidence intervals"

@@ -224,10 +224,12 @@ class Results:
         tested = [each for each in self.comparisons if each.signature]
         if not tested:
             return ""
+        several = any(len(system.matrices) > 1 for system in self.systems)
+        seeds = "; of means over the seeds, where sentences are resampled and seeds are not" if several else ""
         if len(tested) == 1:
-            return tested[0].note
+            return f"{tested[0].note}{seeds}"
         pairs = (f"{', '.join(each.names[1:])} from {each.names[0]}" for each in tested)
-        return f"* differs with p < {LEVEL} ({tested[0].tested}): {'; '.join(pairs)}"
+        return f"* differs with p < {LEVEL} ({tested[0].tested}): {'; '.join(pairs)}{seeds}"
 
     @cached_property
     def hops(self) -> dict[str, dict[LanguagePair, float | None]]:
