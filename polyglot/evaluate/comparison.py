@@ -63,6 +63,8 @@ class Comparison:
     """by direction, then by system"""
     kinds: Mapping[str, Sequence[str]]
     """of each direction, in each system: what is zero-shot in one may be supervised in another"""
+    several: bool = False
+    """whether it is means over several runs, as of several seeds, that are compared"""
 
     def means(self) -> dict[str, dict[str, float]]:
         """By kind, then by system: over the directions that are of this kind in each."""
@@ -80,9 +82,14 @@ class Comparison:
         return f"paired {'bootstrap' if self.test == 'bootstrap' else 'approximate randomisation'}, {self.signature}"
 
     @property
+    def over(self) -> str:
+        """What the mark is of, where systems have several runs; else empty."""
+        return "; of means over the seeds, where sentences are resampled and seeds are not" if self.several else ""
+
+    @property
     def note(self) -> str:
         """What the mark means."""
-        return f"* differs from {self.names[0]} with p < {LEVEL} ({self.tested})" if self.signature else "no test"
+        return f"* differs from {self.names[0]} with p < {LEVEL} ({self.tested}){self.over}" if self.signature else "no test"
 
     def table(self) -> Table:
         """For rich: a row for each direction, the kinds' means below."""
@@ -93,7 +100,7 @@ class Comparison:
         rows.add_section()
         for kind, means in self.means().items():
             rows.add_row(SIGNS[kind].format(kind), *(f"{means[name]:.1f}" if name in means else "–" for name in self.names))
-        return page(f"{self.measure.title} of {len(self.names)} runs", rows, self.note)
+        return page(f"{self.measure.title} of {len(self.names)} {'systems' if self.several else 'runs'}", rows, self.note)
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:
@@ -168,7 +175,7 @@ def compare(
             ps, signature = _test(measure, same[names[0]][0], hypotheses, first, test, samples)
             rows[direction] |= {name: Entry(rows[direction][name].value, p) for name, p in zip(names[1:], ps)}
     kinds = {direction: [cells[name][0][direction].kind for name in names] for direction in shared}
-    return Comparison(measure, test, signature, names, rows, kinds)
+    return Comparison(measure, test, signature, names, rows, kinds, several=any(len(runs) > 1 for runs in systems.values()))
 
 
 def compare_hops(runs: Sequence[Matrix], *, measure: Measure, test: Test = "bootstrap", samples: int = 0) -> dict[LanguagePair, float]:

@@ -120,6 +120,16 @@ def test_the_bootstrap_of_several_runs_is_that_of_their_mean_scores() -> None:
     assert compared["first"].value == 2.0 and compared["second"].value == 1.5
 
 
+def test_what_is_of_several_runs_is_said_to_be_means_of_systems() -> None:
+    one = with_outputs(BAD, 1.0)
+    for runs, said in (([one], "of 2 runs"), ([one, one], "of 2 systems")):
+        found = compare({"bad": [one], "same": runs}, samples=10)
+        assert ("of means over the seeds" in found.note) == (len(runs) > 1)
+        screen = Console(file=io.StringIO(), width=200)
+        screen.print(found.table())
+        assert f"BLEU {said}" in screen.file.getvalue()
+
+
 def test_randomisation_is_of_as_many_runs() -> None:
     one, other = with_outputs(BAD, 1.0), with_outputs(SOME, 2.0)
     with pytest.raises(DataError, match="each must have as many: bad has 1, some has 2; the bootstrap"):

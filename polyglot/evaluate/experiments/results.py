@@ -215,7 +215,8 @@ class Results:
             kinds = {name: [tests[0].kinds[name][0], *(test.kinds[name][1] for test in tests)] for name in shared}
             signature = next((test.signature for test in tests if test.signature), "")
             names = [base, *(test.names[1] for test in tests)]
-            found.append(replace(tests[0], signature=signature, names=names, rows=rows, kinds=kinds))
+            several = any(test.several for test in tests)
+            found.append(replace(tests[0], signature=signature, names=names, rows=rows, kinds=kinds, several=several))
         return found
 
     @property
@@ -224,12 +225,10 @@ class Results:
         tested = [each for each in self.comparisons if each.signature]
         if not tested:
             return ""
-        several = any(len(system.matrices) > 1 for system in self.systems)
-        seeds = "; of means over the seeds, where sentences are resampled and seeds are not" if several else ""
         if len(tested) == 1:
-            return f"{tested[0].note}{seeds}"
+            return tested[0].note
         pairs = (f"{', '.join(each.names[1:])} from {each.names[0]}" for each in tested)
-        return f"* differs with p < {LEVEL} ({tested[0].tested}): {'; '.join(pairs)}{seeds}"
+        return f"* differs with p < {LEVEL} ({tested[0].tested}): {'; '.join(pairs)}{max(each.over for each in tested)}"
 
     @cached_property
     def hops(self) -> dict[str, dict[LanguagePair, float | None]]:
