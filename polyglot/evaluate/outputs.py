@@ -18,7 +18,8 @@ class Outputs:
     """Shares of the sentences of one direction, from 0 to 1; next to each what is expected: the same of the references."""
 
     off_target: float | None
-    """in another language of the run than the target, of outputs that are not empty; None where the identifier does not know one of them"""
+    """in another language of the run than the target, of outputs that are not empty; None where the identifier does not know the target,
+    or no other language of the run; two variants of one language, such as zh_Hans and zh_Hant, are one to it"""
     off_target_references: float | None
     """the identifier's own error: the same share of the references, which are all in the target language"""
     copies: float
@@ -32,7 +33,7 @@ class Outputs:
     length_ratio: float
     """characters of all outputs by characters of all references"""
     found: dict[str, int] = field(default_factory=dict)
-    """how many outputs are in each language, as the identifier says"""
+    """how many outputs are in each language, by the identifier's codes"""
 
 
 def look_at(
@@ -41,17 +42,18 @@ def look_at(
     """languages: what the identifier may choose from, the languages of the run."""
     of, copy, characters = len(hypotheses), source == target, not has_spaces(target)
     own, theirs = languages_of(hypotheses, languages), languages_of(references, languages)
-    known = target in known_languages(languages) and len(known_languages(languages)) > 1
+    codes = known_languages(languages)
+    code = codes.get(target) if len({*codes.values()}) > 1 else None
     return Outputs(
-        off_target=_share_other(own, target) if known else None,
-        off_target_references=_share_other(theirs, target) if known else None,
+        off_target=_share_other(own, code) if code else None,
+        off_target_references=_share_other(theirs, code) if code else None,
         copies=0.0 if copy else sum(map(_same, hypotheses, sources)) / of,
         copies_references=0.0 if copy else sum(map(_same, references, sources)) / of,
         empty=sum(not hypothesis.strip() and bool(line.strip()) for hypothesis, line in zip(hypotheses, sources)) / of,
         loops=sum(is_loop(line, characters=characters) for line in hypotheses) / of,
         loops_references=sum(is_loop(line, characters=characters) for line in references) / of,
         length_ratio=sum(map(len, hypotheses)) / max(1, sum(map(len, references))),
-        found=dict(Counter(language for language in own if language).most_common()),
+        found=dict(Counter(one for one in own if one).most_common()),
     )
 
 
@@ -93,15 +95,14 @@ def known_languages(languages: Sequence[str]) -> dict[str, str]:
 
 
 def languages_of(lines: Sequence[str], languages: Sequence[str]) -> list[str | None]:
-    """The likeliest of the languages for each line; None for an empty one, and for all where fewer than two are known."""
-    known = known_languages(languages)
-    if len(known) < 2:
+    """The likeliest code of the languages for each line; None for an empty one, and for all where fewer than two are known."""
+    codes = list(dict.fromkeys(known_languages(languages).values()))
+    if len(codes) < 2:
         return [None] * len(lines)
-    _identifier().set_languages(list(known.values()))
-    names = {code: language for language, code in known.items()}
-    return [names[_identifier().classify(line)[0]] if line.strip() else None for line in lines]
+    _identifier().set_languages(codes)
+    return [_identifier().classify(line)[0] if line.strip() else None for line in lines]
 
 
-def _share_other(found: Sequence[str | None], target: str) -> float:
-    named = [language for language in found if language]
-    return sum(language != target for language in named) / len(named) if named else 0.0
+def _share_other(found: Sequence[str | None], code: str) -> float:
+    named = [one for one in found if one]
+    return sum(one != code for one in named) / len(named) if named else 0.0
