@@ -21,6 +21,7 @@ from typing import Any
 
 from polyglot.errors import DataError
 from polyglot.evaluate.comparison import LEVEL
+from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.experiments.results import Spread
 from polyglot.evaluate.protocol import Reference
@@ -38,11 +39,12 @@ NOT_YET = "not run yet"
 HEAD = """\
 # Every table of the papers, and ours
 
-`python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder; no score
-of an experiment is copied by hand, and what an analysis printed stands on the page that is named below it. What is not run yet has a command
+`python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder. What an analysis
+printed, or several models wrote together, is copied from the page that is named below it; no other number of ours is. What is not run yet has a command
 that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long that takes: hours of a CPU at `cpu`, one GPU at `full`, which
-was never at hand, so that nothing of that size has been run. Diagrams of models are left out. BLEU; † zero-shot, never trained; over several
-seeds mean ± standard deviation; \\* differs from the system it stands beside with p < 0.05 (paired bootstrap, of means over the seeds, or of the first seed of each, as the page says)."""
+was never at hand, so that nothing of that size has been run. Diagrams of models are left out. Signatures stand below the commands; † zero-shot, never
+trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside with p < 0.05 by sacreBLEU's paired bootstrap, which is lenient: of a
+clear difference it counts one tail, so that 0.025 is some 0.05 of a two-sided test, and one test in twenty finds a difference where there is none."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,18 @@ class Result:
         taken = any(command.startswith("taken as it is") for system in systems for command in system["commands"])
         page = f"[{self.stem}.md]({self.stem}.md)" + (", of runs that had been trained before" if taken else "")
         return [f"`{self.command}`", page, days[-1] if days else "not recorded", "; ".join(machines)]
+
+    @property
+    def scored(self) -> str:
+        """What its numbers are, with every signature of them."""
+        signatures = dict.fromkeys(one for system in self.values["systems"].values() for one in system["signatures"][self.values["measure"]])
+        return f"{Measure.parse(self.values['measure']).title}: {', '.join(f'`{signature}`' for signature in signatures)}"
+
+    @property
+    def mark(self) -> str:
+        """What the mark of a difference is of, where it is not of the means that it stands at."""
+        several = any(len(system["checkpoints"]) > 1 for system in self.values["systems"].values())
+        return " (\\* of the first seed of each)" if several and "means over the seeds" not in (self.values["test"] or "") else ""
 
     def score(self, system: str, direction: str) -> str:
         of_system = self.values["systems"].get(system)  # a size may leave systems out
@@ -129,9 +143,11 @@ def _table(given: Mapping[str, Any]) -> Iterator[str]:
         if any(system.paper for system in experiment.systems.values()):
             yield _beside_the_differences(experiment, run)
         else:
-            yield from map(_means, run)
+            yield from (_left_out(each) if each.values.get("left_out") else _means(each) for each in run)
     if results:
-        yield table(["command", "result", "trained until", "machine"], (each.row for each in results))
+        yield table(["command", "result", "trained until", "evaluated on"], (each.row for each in results))
+        if scored := dict.fromkeys(each.scored for each in results if each.values):
+            yield f"{'; '.join(scored)}."
     if "numbers" in given:
         yield table(given["numbers"]["head"], given["numbers"]["rows"])
     if "commands" in given:
@@ -173,7 +189,7 @@ def _beside_the_differences(experiment: Experiment, run: Sequence[Result]) -> st
                 theirs += f" ({difference:+.2f})" if base == beside else f" ({difference:+.2f} from {base})"
             if any(score != "–" for score in (theirs, *scores)):
                 rows.append([name, direction, beside, theirs, *scores])
-    head = ["system", "direction", "beside", "the paper, on its own text", *(each.title for each in run)]
+    head = ["system", "direction", "beside", "the paper, on its own text", *(f"{each.title}{each.mark}" for each in run)]
     return table(head, rows)
 
 
@@ -194,6 +210,18 @@ def _means(result: Result) -> str:
         for name, system in result.values["systems"].items()
     )
     return table([result.title, "parameters", *kinds], rows)
+
+
+def _left_out(result: Result) -> str:
+    """Each direction where a system was trained without it, beside the systems that were trained on it; below it the means."""
+    left_out = {direction: (each["zero-shot"], Spread(**each["supervised"])) for direction, each in result.values["left_out"].items()}
+    rows = [
+        [direction, f"{unseen:.2f}†", seen.shown(), f"{unseen - seen.mean:+.2f}"]
+        for direction, (unseen, seen) in left_out.items()
+    ]
+    unseen, seen = (mean(values) for values in zip(*((one, other.mean) for one, other in left_out.values())))
+    rows.append([f"**mean of {len(rows)}**", f"{unseen:.2f}†", f"{seen:.2f}", f"{unseen - seen:+.2f}"])
+    return table([f"{result.title}", "the model that was trained without it", "the models that were trained on it", "difference"], rows)
 
 
 def result_of(folder: Path) -> Result:

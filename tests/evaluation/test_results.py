@@ -62,13 +62,20 @@ def test_a_page_that_a_table_leads_to_is_there():
 
 
 def test_numbers_of_ours_stand_on_the_page_that_a_table_leads_to():
-    """As they are there: what an analysis printed is written down once, and by nobody else."""
-    number = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+    """As they are there: those of a cell in one table or paragraph, and those of each of its parts in one line of it."""
     for each in (one for one in EVERY if "numbers" in one and "ours" in one):
-        there = set(number.findall((RESULTS / each["ours"]).read_text(encoding="utf-8")))
+        blocks = (RESULTS / each["ours"]).read_text(encoding="utf-8").split("\n\n")
         for row in each["numbers"]["rows"]:
-            ours = [cell for head, cell in zip(each["numbers"]["head"], row) if "ours" in f"{head} {row[0]}"]
-            assert set(number.findall(" ".join(ours))) <= there, (each["table"], row)
+            for cell in (cell for head, cell in zip(each["numbers"]["head"], row) if "ours" in f"{head} {row[0]}"):
+                parts = list(map(_numbers, re.split(r"\), | → ", cell)))
+                assert any(
+                    _numbers(cell) <= _numbers(block) and all(any(part <= _numbers(line) for line in block.splitlines()) for part in parts)
+                    for block in blocks
+                ), (each["table"], cell)
+
+
+def _numbers(text):
+    return set(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text))
 
 
 @pytest.mark.parametrize("command", [command for each in EVERY for command in each.get("commands", ())])
@@ -167,3 +174,22 @@ def test_the_page_of_experiments_counts_as_they_do():
         configs = [member.config for member in members_of(Experiment.load(name).at("full"), Path("x"))]
         (tasks,) = {config.schedule.tasks_per_update for config in configs}
         assert f"| `{name}` | {len(configs)} | {sum(config.training.steps for config in configs):,} | {tasks} |" in page
+
+
+def test_what_was_left_out_stands_beside_the_models_that_saw_it(script):
+    result = script["Result"]("mine", "cpu")
+    seen = {"mean": 24.0, "deviation": 1.0, "count": 2}
+    left_out = {"en-de": {"zero-shot": 22.0, "supervised": seen}, "de-en": {"zero-shot": 21.0, "supervised": seen}}
+    result.__dict__["values"] = {"left_out": left_out}
+    lines = script["_left_out"](result).splitlines()
+    assert lines[2:] == ["| en-de | 22.00† | 24.00 ± 1.00 | -2.00 |", "| de-en | 21.00† | 24.00 ± 1.00 | -3.00 |", "| **mean of 2** | 21.50† | 24.00 | -2.50 |"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "test", "said"),
+    [(2, "* differs from one", True), (2, "* differs from one; of means over the seeds", False), (1, "* differs from one", False), (1, None, False)],
+)
+def test_a_mark_of_first_seeds_beside_means_says_so(script, runs, test, said):
+    result = script["Result"]("mine", "cpu")
+    result.__dict__["values"] = {"test": test, "systems": {"one": {"checkpoints": [{}] * runs}}}
+    assert ("of the first seed of each" in result.mark) == said
