@@ -1127,6 +1127,15 @@ def test_compare_reads_what_is_there(folder, polyglot):
     )
     assert "no measure named 'ter'" in polyglot.refuses("compare", "runs/mine", "runs/twin", "--measure", "ter")
     assert "no test named 'boot'" in polyglot.refuses("compare", "runs/mine", "--test", "boot")
+    assert "runs/../runs/mine: named twice" in polyglot.refuses("compare", "runs/mine", "runs/../runs/mine")
+
+
+def test_compare_takes_the_protocol_that_evaluate_took(folder, polyglot):
+    Path("protocols").mkdir()
+    Path("protocols/news.v1.yaml").write_text("metrics: [ter]\npairs: [en-de]\nresamples: 0\n")
+    assert polyglot("evaluate", "runs/mine", "--protocol", "protocols/news.v1.yaml").status == 0
+    for protocol in ("protocols/news.v1.yaml", str(folder / "protocols/news.v1.yaml"), "news.v1"):
+        assert "TER of 1 run" in polyglot("compare", "runs/mine", "--protocol", protocol).output
 
 
 def test_an_experiment_trains_in_processes_of_their_own_and_goes_on(folder, polyglot, monkeypatch):

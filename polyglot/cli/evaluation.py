@@ -51,7 +51,7 @@ def evaluate(
     """
     from polyglot.evaluate.comparison import compare, distinct_names
     from polyglot.evaluate.evaluation import evaluate as evaluate_run
-    from polyglot.evaluate.protocol import Protocol
+    from polyglot.evaluate.protocol import Protocol, folder_of
     from polyglot.evaluate.views import tables
     from polyglot.inference import Translator
     from polyglot.run import Run
@@ -65,7 +65,7 @@ def evaluate(
     opened_runs = list(map(Run.open, runs))
     name = "".join(
         [
-            Path(protocol).stem,
+            folder_of(protocol),
             *(f"+{run.path.resolve().name}" for run in opened_runs[1:] if ensemble),
             *(f"+{key}-{value}" for key, value in chosen.items()),
         ]
@@ -104,19 +104,22 @@ def compare(
         str, typer.Option(help="The protocol that they were evaluated under, and /NAME of a test set where it has several.")
     ] = "default",
     measure: Annotated[Optional[str], typer.Option(help="Such as bleu, chrf++ or bleu-paper. Default: the first of the protocol.")] = None,
-    test: Annotated[str, typer.Option(help="bootstrap or randomisation, each of sacreBLEU.")] = "bootstrap",
+    test: Annotated[
+        Optional[str], typer.Option(help="bootstrap or randomisation, each of sacreBLEU. Default: bootstrap.", show_default=False)
+    ] = None,
 ) -> None:
     """Put runs beside each other and mark what is significant, from matrices that are there."""
-    from polyglot.evaluate.comparison import TESTS, distinct_names
+    from polyglot.evaluate.comparison import DEFAULT, TESTS, distinct_names
     from polyglot.evaluate.comparison import compare as compare_matrices
     from polyglot.evaluate.conditions import Measure
     from polyglot.evaluate.matrix import Matrix
+    from polyglot.evaluate.protocol import folder_of
     from polyglot.run import Run
 
+    test = DEFAULT if test is None else test
     if test not in TESTS:
         raise ConfigError(f"--test: {unknown_name('test', test, TESTS)}")
-    folder = Path(protocol).with_suffix("") if protocol.endswith(".yaml") else protocol
-    matrices = {name: [Matrix.load(Run.open(run).evaluation / folder)] for name, run in zip(distinct_names(runs), runs)}
+    matrices = {name: [Matrix.load(Run.open(run).evaluation / folder_of(protocol))] for name, run in zip(distinct_names(runs), runs)}
     known = [str(each) for each in next(iter(matrices.values()))[0].measures]
     if measure is not None and measure not in known:
         raise ConfigError(f"--measure: {unknown_name('measure', measure, known)}")

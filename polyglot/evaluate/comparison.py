@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.significance import PairedTest
 
-from polyglot.errors import DataError
+from polyglot.errors import ConfigError, DataError, counted
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.scores import Scorer
 from polyglot.evaluate.views import SIGNS, page, plain_table
-from polyglot.task import LanguagePair
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 LEVEL = 0.05  # of p below which a difference is marked
 TESTS = {"bootstrap": "bs", "randomisation": "ar"}
 """Paired bootstrap (Koehn 2004) and paired approximate randomisation (Riezler and Maxwell 2005)."""
-
-Test = Literal["bootstrap", "randomisation"]
+DEFAULT = "bootstrap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +53,8 @@ class Comparison:
 
     measure: Measure
     test: str
-    signature: str
-    """of the test, as sacreBLEU writes it; empty where no direction could be tested"""
+    signatures: Mapping[str, Sequence[str]]
+    """of the test, as sacreBLEU writes it, with the targets that it was used for; none where no direction could be tested"""
     names: Sequence[str]
     """the systems; the first is the baseline"""
     rows: Mapping[str, Mapping[str, Entry]]
@@ -78,8 +76,11 @@ class Comparison:
 
     @property
     def tested(self) -> str:
-        """How: `paired bootstrap, ` and its signature."""
-        return f"paired {'bootstrap' if self.test == 'bootstrap' else 'approximate randomisation'}, {self.signature}"
+        """How: `paired bootstrap, ` and its signature, or each with its targets where tokenizers differ."""
+        signatures = list(self.signatures)
+        if len(signatures) > 1:
+            signatures = [f"{signature} into {', '.join(targets)}" for signature, targets in self.signatures.items()]
+        return f"paired {'bootstrap' if self.test == 'bootstrap' else 'approximate randomisation'}, {'; '.join(signatures)}"
 
     @property
     def over(self) -> str:
@@ -89,7 +90,7 @@ class Comparison:
     @property
     def note(self) -> str:
         """What the mark means."""
-        return f"* differs from {self.names[0]} with p < {LEVEL} ({self.tested}){self.over}" if self.signature else "no test"
+        return f"* differs from {self.names[0]} with p < {LEVEL} ({self.tested}){self.over}" if self.signatures else "no test"
 
     def table(self) -> Table:
         """For rich: a row for each direction, the kinds' means below."""
@@ -100,12 +101,19 @@ class Comparison:
         rows.add_section()
         for kind, means in self.means().items():
             rows.add_row(SIGNS[kind].format(kind), *(f"{means[name]:.1f}" if name in means else "–" for name in self.names))
-        return page(f"{self.measure.title} of {len(self.names)} {'systems' if self.several else 'runs'}", rows, self.note)
+        what = counted(len(self.names), "system" if self.several else "run")
+        return page(f"{self.measure.title} of {what}", rows, self.note)
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:
-    """Of each path the shortest end that no other one has: `phrasebook`, or `first/phrasebook` where there is a second one."""
+    """Of each path the shortest end that no other one has: `phrasebook`, or `first/phrasebook` where there is a second one.
+
+    Raises ConfigError for a path that is there twice.
+    """
     parts = [Path(os.path.abspath(path)).parts for path in paths]
+    for number, (path, own) in enumerate(zip(paths, parts)):
+        if own in parts[:number]:
+            raise ConfigError(f"{path}: named twice; name each run once")
 
     def name(own: tuple[str, ...]) -> str:
         others = [other for other in parts if other != own]
@@ -143,11 +151,12 @@ class _OverRuns:
 
 
 def compare(
-    systems: Mapping[str, Sequence[Matrix]], *, measure: Measure | None = None, test: Test = "bootstrap", samples: int = 0
+    systems: Mapping[str, Sequence[Matrix]], *, measure: Measure | None = None, test: str = DEFAULT, samples: int = 0
 ) -> Comparison:
     """The first system is the baseline; of several runs, as of several seeds, the mean counts. Sentences are resampled, runs are not.
 
     A direction is tested where all runs of all systems translated the same text.
+    test: one of TESTS
     samples: resamples of the bootstrap or trials of the randomisation; 0 for sacreBLEU's 1000 and 10000.
     Raises DataError when no direction was scored by all, and for a randomisation, which swaps the nth run of one with the nth
     of the other, of systems that do not have as many.
@@ -160,53 +169,55 @@ def compare(
             f"randomisation swaps the runs of two systems, so that each must have as many: {numbers}; the bootstrap takes any number"
         )
     cells = {
-        name: [{cell.name: cell for cell in matrix.all_cells if str(measure) in cell.scores} for matrix in runs]
+        name: [{cell.name: (matrix, cell) for cell in matrix.all_cells if str(measure) in cell.scores} for matrix in runs]
         for name, runs in systems.items()
     }
     shared = [direction for direction in cells[names[0]][0] if all(direction in own for own in chain(*cells.values()))]
     if not shared:
         raise DataError(f"{', '.join(names)}: no direction has {measure.title} in all of them; evaluate them with one protocol")
-    rows, signature = {}, ""
-    for direction in shared:
-        same = {name: [own[direction] for own in runs] for name, runs in cells.items()}
-        rows[direction] = {name: Entry(mean(cell.scores[str(measure)].value for cell in own)) for name, own in same.items()}
-        if len(names) > 1 and measure.metric != "comet" and _same_text(list(chain(*same.values()))):
-            hypotheses = {name: [matrix.hypotheses[direction] for matrix in runs] for name, runs in systems.items()}
-            ps, signature = _test(measure, same[names[0]][0], hypotheses, first, test, samples)
-            rows[direction] |= {name: Entry(rows[direction][name].value, p) for name, p in zip(names[1:], ps)}
-    kinds = {direction: [cells[name][0][direction].kind for name in names] for direction in shared}
-    return Comparison(measure, test, signature, names, rows, kinds, several=any(len(runs) > 1 for runs in systems.values()))
+    return _compared({one: {name: [own[one] for own in runs] for name, runs in cells.items()} for one in shared}, measure, test, samples)
 
 
-def compare_hops(runs: Sequence[Matrix], *, measure: Measure, test: Test = "bootstrap", samples: int = 0) -> dict[LanguagePair, float]:
-    """p of the difference between one hop and two in the mean of a system's runs, of each pair that all have scores of in both ways.
-
-    Nothing for text that is not the same in all, and for COMET, which has no test.
-    """
-    found = {}
-    for pair, cell in runs[0].pivots.items():
-        both = [each for run in runs for each in (run.cells.get(pair), run.pivots.get(pair)) if each and str(measure) in each.scores]
-        if measure.metric != "comet" and len(both) == 2 * len(runs) and _same_text(both):
-            hypotheses = {each.name: [run.hypotheses[each.name] for run in runs] for each in (runs[0].cells[pair], cell)}
-            (found[pair],), _ = _test(measure, cell, hypotheses, runs[0], test, samples)
-    return found
+def compare_hops(runs: Sequence[Matrix], *, measure: Measure, test: str = DEFAULT, samples: int = 0) -> Comparison:
+    """One hop against two in the mean of a system's runs, of each pair that all have scores of in both ways: `two hops`, `one hop`."""
+    directions = {}
+    for pair in runs[0].pivots:
+        ways = {"two hops": [run.pivots.get(pair) for run in runs], "one hop": [run.cells.get(pair) for run in runs]}
+        if all(cell and str(measure) in cell.scores for cell in chain(*ways.values())):
+            directions[str(pair)] = {way: list(zip(runs, cells)) for way, cells in ways.items()}
+    return _compared(directions, measure, test, samples)
 
 
-def _same_text(cells: Sequence[Cell]) -> bool:
-    return len({(cell.source_text, cell.reference_text) for cell in cells}) == 1
+def _compared(
+    directions: Mapping[str, Mapping[str, Sequence[tuple[Matrix, Cell]]]], measure: Measure, test: str, samples: int
+) -> Comparison:
+    """directions: of each the systems, and of each system where every run has it; a direction may be none."""
+    rows, kinds, signatures, several = {}, {}, {}, False
+    for direction, systems in directions.items():
+        cells = {name: [cell for _, cell in own] for name, own in systems.items()}
+        base, *others = systems
+        ps: list[float | None] = [None] * len(others)
+        if others and measure.metric != "comet" and len({(cell.source_text, cell.reference_text) for cell in chain(*cells.values())}) == 1:
+            ps, signature = _test(measure, systems, test, samples)
+            signatures.setdefault(signature, {})[cells[base][0].pair.target] = None
+        values = {name: mean(cell.scores[str(measure)].value for cell in own) for name, own in cells.items()}
+        rows[direction] = {name: Entry(values[name], p) for name, p in zip(systems, [None, *ps], strict=True)}
+        kinds[direction] = [own[0].kind for own in cells.values()]
+        several |= any(len(own) > 1 for own in cells.values())
+    targets = {signature: list(languages) for signature, languages in signatures.items()}
+    return Comparison(measure, test, targets, list(next(iter(directions.values()), {})), rows, kinds, several)
 
 
 def _test(
-    measure: Measure, cell: Cell, hypotheses: Mapping[str, Sequence[Sequence[str]]], matrix: Matrix, test: Test, samples: int
+    measure: Measure, systems: Mapping[str, Sequence[tuple[Matrix, Cell]]], test: str, samples: int
 ) -> tuple[list[float], str]:
-    """p of every system but the first against that, and the signature of the test; cell and matrix say what the references are.
-
-    hypotheses: of every run of each system
-    """
+    """p of every system but the first against that in one direction, and the signature of the test."""
+    matrix, cell = next(iter(systems.values()))[0]
     scorer = Scorer(measure, target=cell.pair.target, tokenizer=matrix.protocol.tokenizer)
-    systems = [(name, list(zip(*map(scorer.prepare, runs), strict=True))) for name, runs in hypotheses.items()]
+    lines = {name: [scorer.prepare(run.hypotheses[own.name]) for run, own in runs] for name, runs in systems.items()}
+    tuples = [(name, list(zip(*runs, strict=True))) for name, runs in lines.items()]
     references = scorer.prepare(matrix.texts[cell.reference_text])
-    signatures, results = PairedTest(systems, {measure.metric: _OverRuns(scorer.metric)}, [references], TESTS[test], n_samples=samples)()
+    signatures, results = PairedTest(tuples, {measure.metric: _OverRuns(scorer.metric)}, [references], TESTS[test], n_samples=samples)()
     (title, signature), = signatures.items()
     base, *others = results[title]
     # sacreBLEU finds the smallest p of all for a system beside itself, since no difference of 0 exceeds 0.

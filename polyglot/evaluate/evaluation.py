@@ -17,7 +17,7 @@ from polyglot.errors import ConfigError, counted, few
 from polyglot.evaluate.comet import Comet
 from polyglot.evaluate.conditions import CONDITIONS, Measure
 from polyglot.evaluate.heldout import HeldOut
-from polyglot.evaluate.matrix import Cell, Matrix, by_pair, cell_from_dict, cell_name, cell_to_dict
+from polyglot.evaluate.matrix import Cell, Matrix, all_of, by_pair, cell_from_dict, cell_name, cell_to_dict
 from polyglot.evaluate.outputs import look_at
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.evaluate.scores import Score, Scorer
@@ -154,12 +154,12 @@ class _Work:
         for ready in self._together(second.values()):
             for route in (route for route, hop in second.items() if hop == ready):
                 (_, before, first_with), (lines, seconds, made_with) = self._translated[first[route]], self._translated[ready]
-                self._finish(route, lines, before + seconds, _all_of([first_with, made_with]))
+                self._finish(route, lines, before + seconds, all_of([first_with, made_with]))
         return [self._cells[route] for route in wanted]
 
     def made_with(self, routes: Sequence[Route]) -> dict[str, str]:
         """Machine and versions that translated these, which need not be those of here: each that differs."""
-        return _all_of([self._made_with[route] for route in routes if self._cells[route].scores] or [self._here])
+        return all_of([self._made_with[route] for route in routes if self._cells[route].scores] or [self._here])
 
     def _begin(self, wanted: Sequence[Route]) -> list[Route]:
         """Take what the folder has of the same, remove the rest of an interrupted evaluation, and write the texts; what is missing."""
@@ -258,11 +258,6 @@ class _Work:
         translated, protocol = digest(made_of), self.protocol
         how: list[Any] = [sacrebleu.__version__, list(map(str, protocol.measures)), protocol.tokenizer, protocol.comet, protocol.resamples]
         return {"translated": translated, "scored": digest([translated, how, references, self.run.config.languages])}
-
-
-def _all_of(made_with: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Each machine and version that differs, once."""
-    return {name: "; ".join(dict.fromkeys(one for each in made_with for one in each[name].split("; "))) for name in MADE_WITH}
 
 
 def in_words(corpus: ComponentConfig) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyglot.evaluate.conditions import Measure
@@ -20,13 +19,8 @@ HEAD, FOOT, LEFT, RIGHT = 1.3, 0.9, 0.85, 0.35  # inches around a panel
 DOTS = 160  # per inch
 
 
-def heat_map(matrix: Matrix, measure: Measure | str, path: Path) -> None:
-    """The picture of one measure as a PNG file."""
-    path.write_bytes(heat_map_png(matrix, measure))
-
-
 def heat_map_png(matrix: Matrix, measure: Measure | str) -> bytes:
-    """The bytes of that file; the paper's table is a second panel in the same shades."""
+    """The picture of one measure, the bytes of a PNG file; the paper's table is a second panel in the same shades."""
     from matplotlib.figure import Figure
 
     grids = [grid for grid in (grid_of(matrix, measure), reference_grid(matrix, measure)) if grid is not None]

@@ -101,7 +101,10 @@ class Matrix:
 
     @classmethod
     def joined(cls, matrices: Sequence[Matrix]) -> Matrix:
-        """What several models translate, each its own directions, as if it were one's: all else is as the first has it."""
+        """What several models translate, each its own directions, as if it were one's.
+
+        Machine and versions are each that differs; all else is as the first has it.
+        """
         if len(matrices) == 1:
             return matrices[0]
         every = {
@@ -109,7 +112,15 @@ class Matrix:
             for name in ("cells", "pivots", "hypotheses", "texts")
         }
         languages, trained = ([one for matrix in matrices for one in getattr(matrix, name)] for name in ("languages", "trained"))
-        return replace(matrices[0], languages=list(dict.fromkeys(languages)), trained=list(dict.fromkeys(trained)), **every)
+        made_with = all_of([{"machine": matrix.machine, **matrix.versions} for matrix in matrices])
+        return replace(
+            matrices[0],
+            languages=list(dict.fromkeys(languages)),
+            trained=list(dict.fromkeys(trained)),
+            machine=made_with.pop("machine"),
+            versions=made_with,
+            **every,
+        )
 
     def save(self, folder: Path) -> None:
         """`matrix.json`, `.csv` and `.md`, hypotheses and texts, one line each, and last a picture for each measure.
@@ -196,3 +207,8 @@ def cell_from_dict(values: Mapping[str, Any]) -> Cell:
 
 def by_pair(cells: Iterable[Cell]) -> dict[LanguagePair, Cell]:
     return {cell.pair: cell for cell in cells}
+
+
+def all_of(made_with: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Each machine and version that differs, once."""
+    return {name: "; ".join(dict.fromkeys(one for each in made_with for one in each[name].split("; "))) for name in made_with[0]}

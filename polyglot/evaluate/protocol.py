@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from polyglot import shipped
 from polyglot.config import CorpusList, check_settings
@@ -21,6 +22,21 @@ from polyglot.yaml_file import read_yaml
 
 WORDS = {"all": ("supervised", "zero-shot"), "supervised": ("supervised",), "zero_shot": ("zero-shot",)}
 """What `pairs` says in a word: kinds of pairs that are no copies."""
+
+
+def folder_of(protocol: str) -> str:
+    """What the matrices under a protocol lie in, of a file by its name: `protocols/news.yaml` has `news`, `news` has `news`."""
+    return Path(protocol).stem if protocol.endswith(".yaml") else protocol
+
+
+def _reference(name: str) -> str:
+    """Raises ValueError for a table that is not there."""
+    if name not in references():
+        raise ValueError(unknown_name("reference", name, references()))
+    return name
+
+
+ReferenceName = Annotated[str, AfterValidator(_reference)]
 
 
 class Protocol(ComponentConfig):
@@ -52,7 +68,7 @@ class Protocol(ComponentConfig):
     """Bootstrap resamples for the confidence interval of each score; 0 for none."""
     sentences: int | None = Field(None, ge=1)
     """How many of each direction are translated, from the first on; null for all."""
-    reference: str | None = None
+    reference: ReferenceName | None = None
     """A table of `evaluation/references/` to be shown beside ours."""
 
     @field_validator("test_sets")
@@ -80,14 +96,6 @@ class Protocol(ComponentConfig):
             raise ValueError(unknown_name("tokenizer", tokenizer, TOKENIZERS))
         return tokenizer
 
-    @field_validator("reference")
-    @classmethod
-    def _reference_is_there(cls, reference: str | None) -> str | None:
-        known = references()
-        if reference is not None and reference not in known:
-            raise ValueError(unknown_name("reference", reference, known))
-        return reference
-
     @model_validator(mode="after")
     def _nothing_contradicts(self) -> Protocol:
         if self.test and self.test_sets:
@@ -112,6 +120,17 @@ class Protocol(ComponentConfig):
             for metric in self.metrics
             if metric != "comet" or condition == "cased"
         ] + [Measure("comet") for metric in self.metrics if metric == "comet" and "cased" not in self.conditions]
+
+    @property
+    def papers_measure(self) -> Measure | None:
+        """BLEU under the condition that is nearest to the one of papers; None where there is no BLEU."""
+        near = [Measure("bleu", condition) for condition in ("paper", "tokenised", "lowercased", "cased")]
+        return next((measure for measure in near if measure in self.measures), None)
+
+    @property
+    def measure(self) -> Measure:
+        """The one that is compared with papers, or the first one without BLEU."""
+        return self.papers_measure or self.measures[0]
 
     @property
     def corpora(self) -> dict[str, CorpusList]:

@@ -74,16 +74,10 @@ def _grid(matrix: Matrix, cells: Mapping[LanguagePair, Cell], measure: Measure |
     return Grid(measure.title, matrix.languages, kinds, values, measure.lower_is_better)
 
 
-def nearest_to_papers(measures: Sequence[Measure]) -> Measure | None:
-    """BLEU under the condition that is nearest to the one of papers; None where there is no BLEU."""
-    near = [Measure("bleu", condition) for condition in ("paper", "tokenised", "lowercased", "cased")]
-    return next((measure for measure in near if measure in measures), None)
-
-
 def reference_grid(matrix: Matrix, measure: Measure | str) -> Grid | None:
     """The paper's table in our order of languages, for the measure that it stands beside."""
     reference = matrix.reference
-    if reference is None or str(measure) != str(nearest_to_papers(matrix.measures)):
+    if reference is None or str(measure) != str(matrix.protocol.papers_measure):
         return None
     values = {LanguagePair.parse(pair): score for pair, score in reference.scores.items()}
     languages = [language for language in matrix.languages if language in reference.languages]

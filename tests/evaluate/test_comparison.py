@@ -18,8 +18,8 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
 
-from polyglot.errors import DataError
-from polyglot.evaluate.comparison import compare, compare_hops, distinct_names
+from polyglot.errors import ConfigError, DataError
+from polyglot.evaluate.comparison import Comparison, compare, compare_hops, distinct_names
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.scores import Score
@@ -148,13 +148,35 @@ def test_one_hop_is_tested_against_two() -> None:
     one, two = with_outputs(BAD, 10.0), with_outputs(SOME, 80.0)
     hops = dataclasses.replace(two.cells[pair], kind="pivot", via="fr")
     both = dataclasses.replace(one, pivots={pair: hops}, hypotheses={"de-en": BAD, "de-fr-en": SOME})
-    assert compare_hops([both], measure=Measure("bleu")) == {pair: compare({"bad": [one], "some": [two]}).rows["de-en"]["some"].p}
-    assert compare_hops([both] * 2, measure=Measure("bleu")) == compare_hops([both], measure=Measure("bleu"))
-    assert compare_hops([both], measure=Measure("comet")) == {} == compare_hops([one], measure=Measure("bleu"))
-    assert compare_hops([both, one], measure=Measure("bleu")) == {}, "one of the runs has no second hop"
+
+    def compared(*runs: Matrix, metric: str = "bleu") -> Comparison:
+        return compare_hops(runs, measure=Measure(metric))
+
+    found, expected = compared(both), compare({"bad": [one], "some": [two]})
+    ways = found.rows["de-en"]
+    assert (ways["one hop"].value, ways["two hops"].value, ways["one hop"].p) == (10.0, 80.0, expected.rows["de-en"]["some"].p)
+    assert found.tested == expected.tested and "bs:1000" in found.tested
+    assert compared(both, both).rows == found.rows
+    assert not compared(both, one).rows, "one of the runs has no second hop"
     unscored = dataclasses.replace(both, cells={pair: dataclasses.replace(one.cells[pair], scores={})})
-    elsewhere = dataclasses.replace(both, pivots={pair: dataclasses.replace(hops, reference_text="en.other")})
-    assert compare_hops([unscored], measure=Measure("bleu")) == {} == compare_hops([elsewhere], measure=Measure("bleu"))
+    assert not compared(unscored).rows and not compared(one).rows and not compared(both, metric="comet").rows
+    elsewhere = compared(dataclasses.replace(both, pivots={pair: dataclasses.replace(hops, reference_text="en.other")}))
+    assert elsewhere.rows["de-en"]["one hop"].p is None and not elsewhere.signatures
+    scored = [_measured(run, "comet") for run in (both, two)]
+    comet = dataclasses.replace(scored[0], pivots={pair: dataclasses.replace(scored[1].cells[pair], kind="pivot", via="fr")})
+    assert compared(comet, metric="comet").rows["de-en"]["one hop"].p is None, "COMET has no test"
+
+
+def test_each_tokenizer_of_a_test_is_named_with_its_targets() -> None:
+    def into(target: str) -> Matrix:
+        pair = LanguagePair("de", target)
+        one = with_outputs(BAD, 1.0)
+        return dataclasses.replace(one, cells={pair: dataclasses.replace(*one.cells.values(), pair=pair)}, hypotheses={str(pair): BAD})
+
+    both = Matrix.joined([into("en"), into("zh")])
+    tested = compare({"one": [both], "same": [both]}, samples=10)
+    assert [(sorted(targets), "tok:zh" in signature) for signature, targets in tested.signatures.items()] == [(["en"], False), (["zh"], True)]
+    assert "|version:" in tested.note and " into en; BLEU|" in tested.note and tested.note.endswith(" into zh)")
 
 
 def test_what_is_significant_is_marked() -> None:
@@ -171,7 +193,9 @@ def test_a_run_is_called_by_as_much_of_its_path_as_tells_it_apart(tmp_path: Path
     monkeypatch.chdir(tmp_path)
     paths = [Path("/long/way/first/run"), Path("/long/way/second/run"), Path("/long/way/other"), Path(".")]
     assert distinct_names(paths) == ["first/run", "second/run", "other", tmp_path.name]
-    assert distinct_names([Path("/run"), Path("/a/run"), Path("/a/b/../run")]) == ["/run", "a/run", "a/run"]
+    assert distinct_names([Path("/run"), Path("/a/run")]) == ["/run", "a/run"]
+    with pytest.raises(ConfigError, match="/a/b/../run: named twice; name each run once"):
+        distinct_names([Path("/a/run"), Path("/a/b/../run")])
 
 
 def test_a_long_name_is_wrapped_and_not_cut() -> None:

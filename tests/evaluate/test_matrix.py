@@ -17,7 +17,7 @@ from rich.console import Console
 from polyglot import synced
 from polyglot.errors import CheckpointError, DataError
 from polyglot.evaluate import pages, views
-from polyglot.evaluate.heat_map import _readable_on, contrast, heat_map
+from polyglot.evaluate.heat_map import _readable_on, contrast, heat_map_png
 from polyglot.evaluate.matrix import Matrix
 from polyglot.task import LanguagePair
 from tests.rendered import ODD, marks, texts
@@ -196,10 +196,9 @@ def test_runs_in_the_head_of_a_table_are_trusted_no_more() -> None:
 
 
 @pytest.mark.parametrize(("reference", "panels"), [(None, 1), (REFERENCE, 2)])
-def test_the_heat_map_is_a_picture_of_sensible_size(reference: str | None, panels: int, tmp_path: Path) -> None:
+def test_the_heat_map_is_a_picture_of_sensible_size(reference: str | None, panels: int) -> None:
     backend = matplotlib.get_backend()
-    heat_map(matrix(reference=reference, run="$odd_{$name"), "bleu", tmp_path / "bleu.png")
-    content = (tmp_path / "bleu.png").read_bytes()
+    content = heat_map_png(matrix(reference=reference, run="$odd_{$name"), "bleu")
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", content[16:24])
     assert 600 * panels < width < 1200 * panels and 600 < height < 1600
@@ -271,7 +270,7 @@ def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() ->
     [(["cased", "paper"], "bleu-paper"), (["cased", "lowercased", "tokenised"], "bleu-tokenised"), (["cased"], "bleu")],
 )
 def test_a_paper_stands_beside_the_nearest_condition(conditions: list[str], measure: str) -> None:
-    assert str(views.nearest_to_papers(matrix(conditions=conditions).measures)) == measure
+    assert str(matrix(conditions=conditions).protocol.papers_measure) == measure
 
 
 def test_of_errors_the_fewest_are_the_darkest() -> None:

@@ -11,11 +11,12 @@ from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.results import Claim, Results, SystemResult
-from polyglot.evaluate.matrix import cell_name
 from polyglot.evaluate.pages import settings, with_interval
 from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
 from polyglot.markdown import as_it_is, code, listed, table
 from polyglot.synced import replace_file
+
+YES = {True: "yes", False: "no", None: "–"}
 
 
 def save(results: Results, folder: Path) -> None:
@@ -38,7 +39,7 @@ def _blocks(results: Results) -> Iterator[str]:
     yield "![Scores of every system](result.png)"
     if results.outcomes:
         yield "## Goals"
-        rows = ([as_it_is(one.goal), one.found, {True: "yes", False: "no", None: "–"}[one.reached]] for one in results.outcomes)
+        rows = ([as_it_is(one.goal), one.found, YES[one.reached]] for one in results.outcomes)
         yield table(["goal", "found", "reached"], rows)
     yield "## Means"
     yield _means(results)
@@ -59,7 +60,8 @@ def _blocks(results: Results) -> Iterator[str]:
         yield table(["direction", "left out", "trained on it", "difference"], rows)
     if hops := list(_hops(results)):
         yield "## One hop and two"
-        yield "\\* the two differ with p < 0.05, by the same test."
+        if results.hops_note:
+            yield f"{as_it_is(results.hops_note)}."
         yield from hops
     if any(system.reference for system in systems):
         yield "## Beside the paper"
@@ -173,13 +175,11 @@ def _hops(results: Results) -> Iterator[str]:
     """A table of each system that has a pivot: its pairs in one hop and in two, and what the second hop is worth."""
     for system in results.systems:
         rows = []
-        for pair, p in results.hops[system.name].items():
-            via = system.matrices[0].pivots[pair].via
-            one, two = (system.spread(cell_name(pair, between), results.measure) for between in (None, via))
-            kind = system.directions[str(pair)].kind
-            rows.append(
-                [str(pair), SIGNS[kind].format(one.shown()), SIGNS["pivot"].format(two.shown()), f"{one.mean - two.mean:+.2f}{_mark(p)}"]
-            )
+        pivots = {str(pair): cell for pair, cell in system.matrices[0].pivots.items()}
+        for pair, ways in results.hops[system.name].rows.items():
+            one, two = (system.spread(direction, results.measure) for direction in (pair, pivots[pair].name))
+            kind, difference = system.directions[pair].kind, f"{one.mean - two.mean:+.2f}{_mark(ways['one hop'].p)}"
+            rows.append([pair, SIGNS[kind].format(one.shown()), SIGNS["pivot"].format(two.shown()), difference])
         if rows:
             yield table([_name(system), "direct", f"through {system.matrices[0].protocol.pivot}", "difference"], rows)
 
@@ -200,7 +200,7 @@ def _claims(results: Results) -> str:
             as_it_is(claim.beside),
             "–" if claim.paper is None else f"{claim.paper:+.2f}{_from(claim)}",
             f"{claim.ours:+.2f}{_mark(claim.p)}",
-            {True: "yes", False: "no", None: "–"}[claim.holds],
+            YES[claim.holds],
         ]
         for claim in results.claims
     )

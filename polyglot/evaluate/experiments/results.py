@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from statistics import mean, stdev
@@ -13,9 +13,9 @@ from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.experiments.settings import Goal
-from polyglot.evaluate.matrix import Cell, Matrix
+from polyglot.evaluate.matrix import Cell, Matrix, all_of
 from polyglot.evaluate.protocol import Reference
-from polyglot.evaluate.views import SIGNS, nearest_to_papers
+from polyglot.evaluate.views import SIGNS
 from polyglot.task import LanguagePair
 
 
@@ -182,7 +182,7 @@ class Results:
     @property
     def measure(self) -> Measure:
         """The one that is compared with the paper, or the first one without BLEU."""
-        return nearest_to_papers(self.measures) or self.measures[0]
+        return self.systems[0].matrices[0].protocol.measure
 
     @property
     def directions(self) -> dict[str, Cell]:
@@ -213,33 +213,37 @@ class Results:
             shared = [name for name in tests[0].rows if all(name in test.rows for test in tests)]
             rows = {name: {run: entry for test in tests for run, entry in test.rows[name].items()} for name in shared}
             kinds = {name: [tests[0].kinds[name][0], *(test.kinds[name][1] for test in tests)] for name in shared}
-            signature = next((test.signature for test in tests if test.signature), "")
             names = [base, *(test.names[1] for test in tests)]
             several = any(test.several for test in tests)
-            found.append(replace(tests[0], signature=signature, names=names, rows=rows, kinds=kinds, several=several))
+            signatures = _joined(test.signatures for test in tests)
+            found.append(replace(tests[0], signatures=signatures, names=names, rows=rows, kinds=kinds, several=several))
         return found
 
     @property
     def note(self) -> str:
         """What the mark of a difference means; empty where nothing was tested."""
-        tested = [each for each in self.comparisons if each.signature]
+        tested = [each for each in self.comparisons if each.signatures]
         if not tested:
             return ""
         if len(tested) == 1:
             return tested[0].note
         pairs = (f"{', '.join(each.names[1:])} from {each.names[0]}" for each in tested)
-        return f"* differs with p < {LEVEL} ({tested[0].tested}): {'; '.join(pairs)}{max(each.over for each in tested)}"
+        every = replace(tested[0], signatures=_joined(each.signatures for each in tested))
+        return f"* differs with p < {LEVEL} ({every.tested}): {'; '.join(pairs)}{max(each.over for each in tested)}"
 
     @cached_property
-    def hops(self) -> dict[str, dict[LanguagePair, float | None]]:
-        """Of each system the pairs that have a score in one hop and in two, with p of their difference where it was tested."""
-        found = {}
-        for system in self.systems:
-            pivots = system.matrices[0].pivots
-            both = [pair for pair, cell in pivots.items() if {str(pair), cell.name} <= system.directions.keys()]
-            tested = compare_hops(system.matrices, measure=self.measure)
-            found[system.name] = {pair: tested.get(pair) for pair in both}
-        return found
+    def hops(self) -> dict[str, Comparison]:
+        """Of each system the pairs that have a score in one hop and in two."""
+        return {system.name: compare_hops(system.matrices, measure=self.measure) for system in self.systems}
+
+    @property
+    def hops_note(self) -> str:
+        """What the mark of a difference between one hop and two means; empty where none was tested."""
+        tested = [each for each in self.hops.values() if each.signatures]
+        if not tested:
+            return ""
+        every = replace(tested[0], signatures=_joined(each.signatures for each in tested))
+        return f"* one hop differs from two with p < {LEVEL} ({every.tested}){max(each.over for each in tested)}"
 
     def differences(self) -> dict[str, list[str]]:
         """The keys that not all systems have the same value for, with the value of each; empty where one has no such key."""
@@ -276,8 +280,7 @@ class Results:
         score = lambda direction: system.spread(direction, self.measure).mean  # noqa: E731
         ours = {name: score(name) for name, cell in system.directions.items() if goal.scores in (name, cell.kind)}
         if goal.behind_pivot is not None:
-            pivots = system.matrices[0].pivots
-            others = {str(pair): score(pivots[pair].name) for pair in self.hops[system.name] if str(pair) in ours}
+            others = {pair: ways["two hops"].value for pair, ways in self.hops[system.name].rows.items() if pair in ours}
         else:
             others = {name: paper for name in ours if (paper := system.reference_score(name)) is not None}
         if not (ours if goal.at_least is not None else others):
@@ -286,7 +289,7 @@ class Results:
             value = round(mean(ours.values()), 2)
             return Outcome(goal.in_words, f"{value:.2f}", value >= goal.at_least)
         if goal.each_above_paper:
-            above = sum(ours[name] > other for name, other in others.items())
+            above = sum(round(ours[name], 2) > other for name, other in others.items())
             return Outcome(goal.in_words, f"{above} of {len(others)}", above == len(others))
         difference = round(mean(ours[name] - other for name, other in others.items()), 2)
         least = goal.above_paper if goal.behind_pivot is None else -goal.behind_pivot
@@ -312,6 +315,7 @@ class Results:
             "size": self.size,
             "measure": str(self.measure),
             "test": self.note or None,
+            "test_of_hops": self.hops_note or None,
             "systems": {
                 system.name: {
                     "parameters": system.parameters,
@@ -336,11 +340,11 @@ class Results:
                         }
                         for name, cell in system.directions.items()
                     },
-                    "hops": {str(pair): p for pair, p in self.hops[system.name].items()},
-                    "signatures": system.matrices[0].to_dict()["signatures"],
+                    "hops": {pair: ways["one hop"].p for pair, ways in self.hops[system.name].rows.items()},
+                    "signatures": {str(each): _joined(matrix.signatures(each) for matrix in system.matrices) for each in self.measures},
                     "empty": system.empty,
-                    "versions": dict(system.matrices[0].versions),
-                    "machine": system.matrices[0].machine,
+                    "versions": all_of([matrix.versions for matrix in system.matrices]),
+                    "machine": all_of([{"machine": matrix.machine} for matrix in system.matrices])["machine"],
                 }
                 for system in self.systems
             },
@@ -355,3 +359,12 @@ class Results:
                 for name, analysis in self.embeddings.items()
             },
         }
+
+
+def _joined(signatures: Iterable[Mapping[str, Sequence[str]]]) -> dict[str, list[str]]:
+    """Each signature once, with all the targets that it was used for."""
+    found: dict[str, dict[str, None]] = {}
+    for each in signatures:
+        for signature, targets in each.items():
+            found.setdefault(signature, {}).update(dict.fromkeys(targets))
+    return {signature: list(targets) for signature, targets in found.items()}

@@ -11,7 +11,7 @@ from polyglot import shipped
 from polyglot.config import check_settings
 from polyglot.errors import ConfigError, few, unknown_name
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
-from polyglot.evaluate.protocol import Protocol, references
+from polyglot.evaluate.protocol import Protocol, ReferenceName
 from polyglot.registry import ComponentConfig
 from polyglot.task import LanguagePair
 from polyglot.yaml_file import read_yaml
@@ -77,20 +77,13 @@ class SystemConfig(ComponentConfig):
     ensemble: Annotated[Some, BeforeValidator(_listed), AfterValidator(_each_once)] = []
     """A system, or several, whose runs of all seeds write each translation together, in the place of a configuration: at least two runs,
     trained on the same pairs, whose vocabularies are the same."""
-    reference: str | None = None
+    reference: ReferenceName | None = None
     """A table of `evaluation/references/` to be shown beside it: of the same test text, under the first condition."""
     paper: dict[str, float] = {}
     """A paper's scores of other text, by direction: what stands beside ours is the difference from the system `beside`, or where the paper
     lacks that one, from the one which that is compared with."""
     beside: str | None = None
     """The system that it is compared with: differences and their tests are from it; by default the first."""
-
-    @field_validator("reference")
-    @classmethod
-    def _reference_trains_nothing(cls, reference: str | None) -> str | None:
-        if reference is not None and reference not in references():
-            raise ValueError(unknown_name("reference", reference, references()))
-        return reference
 
     @field_validator("separately", "paper")
     @classmethod
@@ -252,6 +245,8 @@ class Experiment(ComponentConfig):
                 self._check_in_an_ensemble(other, f"systems.{name}.ensemble")
             if system.beside is not None and system.beside not in self.systems:
                 raise ValueError(f"systems.{name}.beside: {unknown_name('system', system.beside, self.systems)}")
+        if (led_by := self.protocol.measure).lower_is_better and (self.goals or any(system.paper for system in self.systems.values())):
+            raise ValueError(f"goals, paper: the page leads with {led_by.title}, where lower is better; add bleu to the protocol's `metrics`")
         for number, goal in enumerate(self.goals):
             if goal.system not in self.systems:
                 raise ValueError(f"goals.{number}.system: {unknown_name('system', goal.system, self.systems)}")
