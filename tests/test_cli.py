@@ -37,6 +37,7 @@ from polyglot.distributed import launch as launching
 from polyglot.errors import CheckpointError, TrainingError
 from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
+from polyglot.interruption import handled, status_of
 from polyglot.run import Run
 from polyglot.training import log as logging_of_training
 from polyglot.training import requirements
@@ -1189,11 +1190,26 @@ def test_an_end_that_is_sent_to_an_experiment_comes_to_every_run(tmp_path):
     processes = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) for _ in range(2)]
     trainings.processes.update(processes)
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), trainings.interruptible():
+    with pytest.raises(KeyboardInterrupt) as end, trainings.interruptible():
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
+    assert status_of(end.value) == 143
     assert [process.wait(timeout=10) for process in processes] == [-signal.SIGTERM] * 2
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_sounds_like_control_c_but_came_to_the_experiment_alone_reaches_every_run(tmp_path, monkeypatch):
+    """As a polite end, and later, as a terminal would have told the run as well."""
+    monkeypatch.setattr("polyglot.cli.experiments.HEARD", 0.1)
+    trainings = Trainings(tmp_path, 2, Progress(disable=True))
+    deaf = subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"])
+    trainings.processes.add(deaf)
+    with handled([signal.SIGINT], signal.default_int_handler):
+        with pytest.raises(KeyboardInterrupt), trainings.interruptible():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert deaf.wait(timeout=10) == -signal.SIGTERM
 
 
 def test_report_writes_one_page(folder, polyglot):

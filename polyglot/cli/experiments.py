@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LOOK = 1.0
 """Seconds between looks at the logs of runs that train beside each other."""
+HEARD = 2.0
+"""Seconds after which a run that Ctrl-C came to has ended or is at its last step."""
 
 
 @app.command(
@@ -67,17 +69,21 @@ def experiment(
         return
     name, state = TextColumn("{task.description}"), TextColumn("{task.fields[state]}")
     columns = name, BarColumn(), MofNCompleteColumn(), state, TimeRemainingColumn()
-    with Progress(*columns, console=aside, transient=True) as bar, Trainings(folder, parallel, bar).interruptible() as trainings:
-        row = bar.add_task("sentences", visible=False, state="")
-        results = carry_out(
-            settings,
-            folder,
-            size=size,
-            train=trainings.train,
-            parallel=parallel,
-            tell=lambda sentence: logger.info(sentence),
-            progress=lambda what, done, of: bar.update(row, completed=done, total=of, description=what, visible=done < of),
-        )
+    try:
+        with Progress(*columns, console=aside, transient=True) as bar, Trainings(folder, parallel, bar).interruptible() as trainings:
+            row = bar.add_task("sentences", visible=False, state="")
+            results = carry_out(
+                settings,
+                folder,
+                size=size,
+                train=trainings.train,
+                parallel=parallel,
+                tell=lambda sentence: logger.info(sentence),
+                progress=lambda what, done, of: bar.update(row, completed=done, total=of, description=what, visible=done < of),
+            )
+    except KeyboardInterrupt:
+        logger.info(f"{folder}: the same command continues")
+        raise
     save(results, folder)
     for comparison in results.comparisons:
         screen.print(comparison.table())
@@ -129,18 +135,32 @@ class Trainings:
 
     @contextmanager
     def interruptible(self) -> Iterator[Trainings]:
-        """An end that somebody else sends comes to every run that trains; Ctrl-C in a terminal does so by itself."""
+        """An end that somebody else sends comes to every run that trains; Ctrl-C in a terminal does so by itself.
+
+        What sounds like Ctrl-C may have been sent to this process alone: a run that goes on in spite of it hears of it as a polite end,
+        as a second Ctrl-C would not let it finish its step.
+        """
 
         polite = [number for number in heard() if number != signal.SIGINT]
+        interrupt = signal.getsignal(signal.SIGINT)
+
+        def send(number: int) -> None:
+            for process in list(self.processes):
+                process.send_signal(number)
 
         def pass_on(sent: int, frame: object) -> None:
             for number in polite:  # a terminal that is closed says so twice
                 signal.signal(number, signal.SIG_IGN)
-            for process in list(self.processes):
-                process.send_signal(sent)
-            raise KeyboardInterrupt
+            send(sent)
+            raise KeyboardInterrupt(sent)
 
-        with handled(polite, pass_on):
+        def wait_and_pass_on(sent: int, frame: object) -> None:
+            later = threading.Timer(HEARD, send, (signal.SIGTERM,))
+            later.daemon = True
+            later.start()
+            interrupt(sent, frame)
+
+        with handled(polite, pass_on), handled(heard([signal.SIGINT]), wait_and_pass_on):
             yield self
 
     def train(self, member: Member, arguments: Sequence[str]) -> None:
@@ -171,8 +191,9 @@ class Trainings:
                 raise
             finally:
                 self.processes.discard(process)
-        if status in {outcome for number in ENDS for outcome in (128 + number, -number)}:  # it was stopped, and has said so
-            raise KeyboardInterrupt
+        for number in ENDS:
+            if status in (128 + number, -number):  # it was stopped, and has said so
+                raise KeyboardInterrupt(number)
         if status != 0:
             raise TrainingError(f"polyglot train {shlex.join(arguments)}: ended with status {status}; what was wrong is said {where}")
 

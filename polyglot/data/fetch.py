@@ -72,6 +72,11 @@ def data_set(name: str) -> DataSet:
     return data_sets()[name]
 
 
+def how_to_fetch(folder: Path) -> str:
+    """For whoever finds nothing in a folder that is called as a data set is: `; polyglot fetch multi30k data/multi30k gets it`."""
+    return f"; `polyglot fetch {folder.name} {folder}` gets it" if folder.name in data_sets() else ""
+
+
 def fetch(name: str, folder: Path | str, *, progress: Progress | None = None, base_url: str | None = None) -> list[Path]:
     """Brings all files of a data set into a folder and returns their paths; `base_url` is a mirror with the same files.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import os
 import re
@@ -190,6 +191,27 @@ def test_every_shipped_experiment_can_be_begun_in_every_size(name: str, size: st
             assert set(match_pairs(config.validation.bleu_pairs, config.languages)) <= set(config.pairs), "zero-shot pairs have no say"
         sizes = {language: config.vocabulary.of(language).size for language in config.languages}
         assert member.seed != members[0].seed or 1e6 < parameters(config, config.model, sizes) < 1.5e8
+
+
+@pytest.mark.parametrize(("name", "size"), SIZED)
+def test_a_dry_run_of_every_shipped_experiment_finds_nothing_wrong(name: str, size: str | None, tmp_path: Path, monkeypatch, capsys) -> None:
+    """As a user calls it, with a line in the place of each text that it names."""
+    monkeypatch.chdir(tmp_path)
+    experiment = Experiment.load(name).at(size)
+    files = set()
+    for config in (member.config for member in members_of(experiment, tmp_path)):
+        data = config.data
+        for corpus in (one for one in [*data.train, *data.valid, *data.test, *experiment.protocol.test] if one.type == "text"):
+            named = [path for paths in (corpus.pairs or {}).values() for path in paths]
+            named = named or [corpus.path.replace("{language}", language) for language in config.languages]
+            files |= {Path(data.folder, path) for path in named}
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(b"a line\n") if path.suffix == ".gz" else b"a line\n")
+    planned = Program(monkeypatch, capsys)("experiment", name, *(["--size", size] if size else []), "--dry-run")
+    assert planned.status == 0, planned.errors
+    trained = sum(not system.trains_nothing for system in experiment.systems.values())
+    assert planned.output.count("polyglot train ") >= trained > 0 and not Path("experiments").exists()
 
 
 @pytest.mark.parametrize(("name", "size"), SIZED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Sequence
@@ -111,6 +112,24 @@ def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> 
     assert (folder / "out" / "result.png").read_bytes().startswith(b"\x89PNG")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
     assert "`schedule.exclude`" in page and "A number over several seeds is mean ± standard deviation." in page
+
+
+def test_a_run_that_has_lost_its_last_checkpoint_is_trained_on(folder, monkeypatch, capsys) -> None:
+    system = {"config": "phrasebook", "set": [*SMALL, *PHRASEBOOK, "training.steps=4", "training.checkpoint.every=2", "validation.every=2"]}
+    protocol = {"pairs": ["de-fr"], "metrics": ["bleu"], "search": {"beam": 1}, "resamples": 0}
+    experiment, program = Experiment.model_validate({"title": "Lost", "systems": {"mine": system}, "protocol": protocol}), Program(monkeypatch, capsys)
+    carry_out(experiment, folder / "out", train=Training(program))
+    [member] = members_of(experiment, folder / "out")
+    steps = sorted((member.path / "checkpoints").glob("step-*"))
+    assert member.is_complete and [step.name for step in steps] == ["step-00000002", "step-00000004"]
+    shutil.rmtree(steps[-1])
+    assert not member.is_complete
+    train = Training(program)
+    results = carry_out(experiment, folder / "out", train=train)
+    assert train.calls == [[str(member.path), "--resume"]] and steps[-1].is_dir() and member.is_complete
+    assert results.systems[0].runs[0].checkpoint["steps"] in ([2], [4])
+    shutil.rmtree(member.path / "checkpoints")
+    assert not member.is_complete
 
 
 def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, field_validator, model_validator
 
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
+from polyglot.data.fetch import how_to_fetch
 from polyglot.data.lines import file_problem, line_blocks
 from polyglot.errors import DataError, counted, few, noted
 from polyglot.registry import HomePath
@@ -113,7 +114,8 @@ class TextCorpus(Corpus):
 
     def problems(self) -> list[str]:
         if not self._own:
-            return self._alone or [f"{self.name}: nothing for any of {few(self.languages)}; looked in {self.folder.resolve()}"]
+            looked = f"{self.name}: nothing for any of {few(self.languages)}; looked in {self.folder.resolve()}"
+            return self._alone or [f"{looked}{how_to_fetch(self.folder)}"]
         files = dict.fromkeys(path for paths in self._own.values() for path in paths)
         return [*dict.fromkeys(self._alone), *(problem for path in files if (problem := file_problem(path)))]
 

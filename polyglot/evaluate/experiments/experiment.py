@@ -11,7 +11,7 @@ from polyglot.errors import ConfigError
 from polyglot.evaluate.embeddings.analysis import Analysis, analyse
 from polyglot.evaluate.embeddings.page import save as save_analysis
 from polyglot.evaluate.evaluation import Progress, evaluate
-from polyglot.evaluate.experiments.members import Member, check_starts, check_test, check_training_text, last_line, members_of
+from polyglot.evaluate.experiments.members import Member, check_starts, check_text, last_line, members_of
 from polyglot.evaluate.experiments.results import Results, SystemResult, TrainedRun
 from polyglot.evaluate.experiments.settings import Experiment
 from polyglot.evaluate.experiments.training import Train, train_all
@@ -106,10 +106,7 @@ def checked(experiment: Experiment, folder: Path) -> list[Member]:
     writers = writers_of(experiment, members)
     check_writers(writers, where=experiment.named)
     check_starts(members, where=experiment.named)
-    for member in members:
-        check_test(member, protocol_of(member.system, experiment), where=experiment.named)
-        if not member.is_complete:
-            check_training_text(member.config)
+    check_text(members, lambda system: protocol_of(system, experiment), named=experiment.named)
     _check_directions(experiment, writers)
     return members
 

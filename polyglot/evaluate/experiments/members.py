@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polyglot import shipped
+from polyglot.checkpoint import steps
 from polyglot.config import Config, load_config
 from polyglot.data.corpora import Corpora
 from polyglot.errors import ConfigError, DataError, PolyglotError, few
@@ -62,12 +64,13 @@ class Member:
             changed = (key for key in there | here if there.get(key) != here.get(key))
             differs = few((f"{key} {there.get(key, 'missing')} there, {here.get(key, 'missing')} here" for key in changed), shown=3)
             now = "was begun with other settings than the experiment has now"
-            raise ConfigError(f"{self.path}: {now} ({differs}); remove it, or name another --folder")
-        return self.is_begun and (self.path / COMPLETE).is_file()
+            keep = "put the old settings back, or name another --folder; `systems.NAME.run` takes a run as it is"
+            raise ConfigError(f"{self.path}: {now} ({differs}); {keep}")
+        return self.is_begun and _last_step(self.path) is not None and _last_step(self.path) == _completed_step(self.path)
 
     def complete(self) -> None:
         """To be called when it has been trained to its end."""
-        replace_file(self.path / COMPLETE, "{}\n")
+        replace_file(self.path / COMPLETE, json.dumps({"step": _last_step(self.path)}) + "\n")
 
 
 def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
@@ -135,6 +138,41 @@ def check_starts(members: Sequence[Member], *, where: str) -> None:
 
 def _is_run(path: Path) -> bool:
     return (path / "config.yaml").is_file()
+
+
+def _last_step(path: Path) -> int | None:
+    """Of the newest checkpoint of a run; None where there is none."""
+    return next(reversed(steps(Run.open(path).checkpoints)), None)
+
+
+def _completed_step(path: Path) -> int | None:
+    """Where a run ended, if it did: without that checkpoint, which somebody has removed, it is to be trained on."""
+    try:
+        return json.loads((path / COMPLETE).read_text(encoding="utf-8")).get("step", _last_step(path))  # older ones do not say it
+    except OSError:
+        return None
+
+
+def check_text(members: Sequence[Member], protocol_of: Callable[[str], Protocol], *, named: str) -> None:
+    """A look at the test text of every run, and at the training text of those that are to be trained.
+
+    protocol_of: of a system
+    named: the experiment, as it was loaded
+    Raises ConfigError for a direction that a run will not have the components for, and DataError with all text that is missing, as far
+    as it shows without reading much.
+    """
+    problems: dict[str, dict[str, None]] = {}
+    for member in members:
+        try:
+            check_test(member, protocol_of(member.system), where=named)
+            if not member.is_complete:
+                check_training_text(member.config)
+        except DataError as error:
+            for problem in str(error).splitlines():
+                problems.setdefault(problem, {})[member.name] = None
+    if problems:
+        shown = f"; `polyglot show {named}` says where its text is from" if named in shipped.names("evaluation/experiments") else ""
+        raise DataError("\n".join(f"{named}: {few(names, shown=2)}: {problem}{shown}" for problem, names in problems.items()))
 
 
 def check_training_text(config: Config) -> None:
