@@ -133,9 +133,11 @@ def _download(file: RemoteFile, url: str, path: Path, report: Progress) -> None:
             if attempt + 1 < ATTEMPTS:
                 time.sleep(PAUSE * 2**attempt)
     else:
+        here = _size(part)
+        kept = f"{here} of {file.size} bytes are in {part}" if here else "Nothing of it has come"
         raise DataError(
-            f"{url}: could not be downloaded in {ATTEMPTS} attempts, the last one ended with: {reason}. {_size(part)} of {file.size} bytes "
-            f"are in {part}. Check the connection and fetch again: it continues where it stopped"
+            f"{url}: could not be downloaded in {ATTEMPTS} attempts, the last one ended with: {reason}. {kept}. "
+            "Check the connection and fetch again: it continues where it stopped"
         ) from reason
     if difference := _difference(file, part):
         _discard(part)

@@ -41,6 +41,7 @@ from tests.conftest import ROOT
             "sizes.cpu.systems: no system to be trained named 'b'. Known: a",
         ),
         ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {only: [a, b]}}", "sizes.cpu.only: no system named 'b'. Known: a"),
+        ("systems: {a: {config: mine.yaml}}\nsizes: {cpu: {only: [b]}}", "sizes.cpu.only: no system named 'b'. Known: a"),
         (
             "systems: {a: {config: mine.yaml, separately: [en-de]}}\nsizes: {cpu: {separately: [de-en]}}",
             "sizes.cpu.separately: no pair with a model of its own named 'de-en'. Known: en-de",

@@ -269,11 +269,11 @@ class Experiment(ComponentConfig):
                 if system not in self.systems or self.systems[system].trains_nothing:
                     trained = [each for each, settings in self.systems.items() if not settings.trains_nothing]
                     raise ValueError(f"sizes.{name}.systems: {unknown_name('system to be trained', system, trained)}")
+            if unknown := [system for system in size.only if system not in self.systems]:
+                raise ValueError(f"sizes.{name}.only: {unknown_name('system', unknown[0], self.systems)}")
             if size.only and (first := next(iter(self.systems))) not in size.only:
                 raise ValueError(f"sizes.{name}.only: leaves out {first!r}, the first, which the others are compared with; name it, too")
             for system in size.only:
-                if system not in self.systems:
-                    raise ValueError(f"sizes.{name}.only: {unknown_name('system', system, self.systems)}")
                 if (other := self.systems[system].beside) and other not in size.only:
                     raise ValueError(f"sizes.{name}.only: {system!r} is shown beside {other!r}, which it leaves out; name both or neither")
                 if missing := [other for other in self.systems[system].ensemble if other not in size.only]:
