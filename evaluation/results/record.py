@@ -40,11 +40,11 @@ HEAD = """\
 # Every table of the papers, and ours
 
 `python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder. What an analysis
-printed, or several models wrote together, is copied from the page that is named below it; no other number of ours is. What is not run yet has a command
+printed, or several models wrote together, is copied from the page that is named below it, and so is how much text there is; no other number of ours is. What is not run yet has a command
 that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long that takes: hours of a CPU at `cpu`, one GPU at `full`, which
-was never at hand, so that nothing of that size has been run. Diagrams of models are left out. Signatures stand below the commands; † zero-shot, never
+was never at hand, so that nothing of that size has been run. Diagrams of models are left out. Signatures of experiments stand below their commands; † zero-shot, never
 trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside with p < 0.05 by sacreBLEU's paired bootstrap, which is lenient: of a
-clear difference it counts one tail, so that 0.025 is some 0.05 of a two-sided test, and one test in twenty finds a difference where there is none."""
+clear difference it counts one tail, so that 0.025 is some 0.05 of a two-sided test, and about one test in ten finds a difference where there is none."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,10 @@ class Result:
     @property
     def mark(self) -> str:
         """What the mark of a difference is of, where it is not of the means that it stands at."""
-        several = any(len(system["checkpoints"]) > 1 for system in self.values["systems"].values())
-        return " (\\* of the first seed of each)" if several and "means over the seeds" not in (self.values["test"] or "") else ""
+        spreads = (kinds.values() for system in self.values["systems"].values() for kinds in system["kinds"].values())
+        several = any(spread["count"] > 1 for kinds in spreads for spread in kinds)
+        of_means = "means over the seeds" in (test := self.values["test"] or "")
+        return " (\\* of the first seed of each)" if several and test and not of_means else ""
 
     def score(self, system: str, direction: str) -> str:
         of_system = self.values["systems"].get(system)  # a size may leave systems out
@@ -213,8 +215,9 @@ def _means(result: Result) -> str:
 
 
 def _left_out(result: Result) -> str:
-    """Each direction where a system was trained without it, beside the systems that were trained on it; below it the means."""
-    left_out = {direction: (each["zero-shot"], Spread(**each["supervised"])) for direction, each in result.values["left_out"].items()}
+    """Each direction where a system was trained without it, beside those that were trained on it, if any were; below it the means."""
+    both = {direction: each for direction, each in result.values["left_out"].items() if each["supervised"]}
+    left_out = {direction: (each["zero-shot"], Spread(**each["supervised"])) for direction, each in both.items()}
     rows = [
         [direction, f"{unseen:.2f}†", seen.shown(), f"{unseen - seen.mean:+.2f}"]
         for direction, (unseen, seen) in left_out.items()

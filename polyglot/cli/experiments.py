@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 LOOK = 1.0
 """Seconds between looks at the logs of runs that train beside each other."""
-HEARD = 2.0
-"""Seconds after which a run that Ctrl-C came to has ended or is at its last step."""
+HEARD = 10.0
+"""Seconds that a run which Ctrl-C came to has for what it puts away, before it hears of a polite end as well."""
 
 
 @app.command(
@@ -142,7 +142,7 @@ class Trainings:
         """
 
         polite = [number for number in heard() if number != signal.SIGINT]
-        interrupt = signal.getsignal(signal.SIGINT)
+        interrupt, hurried = signal.getsignal(signal.SIGINT), False
 
         def send(number: int) -> None:
             for process in list(self.processes):
@@ -155,8 +155,10 @@ class Trainings:
             raise KeyboardInterrupt(sent)
 
         def wait_and_pass_on(sent: int, frame: object) -> None:
-            later = threading.Timer(HEARD, send, (signal.SIGTERM,))
-            later.daemon = True
+            nonlocal hurried
+            later = threading.Timer(0 if hurried else HEARD, send, (signal.SIGTERM,))
+            later.daemon = not hurried  # nobody waits for a first one, but a second Ctrl-C may end this process before it is sent
+            hurried = True
             later.start()
             interrupt(sent, frame)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -74,7 +75,8 @@ def data_set(name: str) -> DataSet:
 
 def how_to_fetch(folder: Path) -> str:
     """For whoever finds nothing in a folder that is called as a data set is: `; polyglot fetch multi30k data/multi30k gets it`."""
-    return f"; `polyglot fetch {folder.name} {folder}` gets it" if folder.name in data_sets() else ""
+    lacking = folder.name in data_sets() and not any((folder / file.name).is_file() for file in data_sets()[folder.name].files)
+    return f"; `polyglot fetch {folder.name} {shlex.quote(str(folder))}` gets it" if lacking else ""
 
 
 def fetch(name: str, folder: Path | str, *, progress: Progress | None = None, base_url: str | None = None) -> list[Path]:
@@ -134,10 +136,10 @@ def _download(file: RemoteFile, url: str, path: Path, report: Progress) -> None:
                 time.sleep(PAUSE * 2**attempt)
     else:
         here = _size(part)
-        kept = f"{here} of {file.size} bytes are in {part}" if here else "Nothing of it has come"
+        kept, then = ("Nothing of it has come", "") if not here else (f"{here} of {file.size} bytes are in {part}", ": it continues where it stopped")
         raise DataError(
             f"{url}: could not be downloaded in {ATTEMPTS} attempts, the last one ended with: {reason}. {kept}. "
-            "Check the connection and fetch again: it continues where it stopped"
+            f"Check the connection and fetch again{then}"
         ) from reason
     if difference := _difference(file, part):
         _discard(part)

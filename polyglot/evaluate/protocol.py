@@ -26,7 +26,7 @@ WORDS = {"all": ("supervised", "zero-shot"), "supervised": ("supervised",), "zer
 
 def folder_of(protocol: str) -> str:
     """What the matrices under a protocol lie in, of a file by its name: `protocols/news.yaml` has `news`, `news` has `news`."""
-    return Path(protocol).stem if protocol.endswith(".yaml") else protocol
+    return Path(protocol).stem if Path(protocol).is_file() or protocol.endswith(".yaml") else protocol
 
 
 def _reference(name: str) -> str:

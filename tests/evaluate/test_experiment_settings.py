@@ -33,7 +33,7 @@ from tests.conftest import ROOT
         ("config: mine.yaml\nsystems: {a: {}, b: {beside: c}, c: {beside: b}}", "systems.b.beside: comes back to 'b'"),
         (
             "systems: {a: {config: mine.yaml}}\nprotocol: {metrics: [ter]}\ngoals: [{system: a, scores: en-de, at_least: 50}]",
-            "goals, paper: the page leads with TER, where lower is better; add bleu to the protocol's `metrics`",
+            "goals: the page leads with TER, where lower is better; name bleu in the protocol's `metrics`, or chrf first",
         ),
         ("systems: {a: {config: mine.yaml, separately: [ende]}}", "systems.a.separately: 'ende'"),
         (

@@ -179,7 +179,7 @@ def test_the_page_of_experiments_counts_as_they_do():
 def test_what_was_left_out_stands_beside_the_models_that_saw_it(script):
     result = script["Result"]("mine", "cpu")
     seen = {"mean": 24.0, "deviation": 1.0, "count": 2}
-    left_out = {"en-de": {"zero-shot": 22.0, "supervised": seen}, "de-en": {"zero-shot": 21.0, "supervised": seen}}
+    left_out = {"en-de": {"zero-shot": 22.0, "supervised": seen}, "de-en": {"zero-shot": 21.0, "supervised": seen}, "en-fr": {"zero-shot": 9.0, "supervised": None}}
     result.__dict__["values"] = {"left_out": left_out}
     lines = script["_left_out"](result).splitlines()
     assert lines[2:] == ["| en-de | 22.00† | 24.00 ± 1.00 | -2.00 |", "| de-en | 21.00† | 24.00 ± 1.00 | -3.00 |", "| **mean of 2** | 21.50† | 24.00 | -2.50 |"]
@@ -187,9 +187,9 @@ def test_what_was_left_out_stands_beside_the_models_that_saw_it(script):
 
 @pytest.mark.parametrize(
     ("runs", "test", "said"),
-    [(2, "* differs from one", True), (2, "* differs from one; of means over the seeds", False), (1, "* differs from one", False), (1, None, False)],
+    [(2, "* differs from one", True), (2, "* differs from one; of means over the seeds", False), (1, "* differs from one", False), (2, None, False)],
 )
 def test_a_mark_of_first_seeds_beside_means_says_so(script, runs, test, said):
     result = script["Result"]("mine", "cpu")
-    result.__dict__["values"] = {"test": test, "systems": {"one": {"checkpoints": [{}] * runs}}}
+    result.__dict__["values"] = {"test": test, "systems": {"one": {"kinds": {"bleu": {"supervised": {"count": runs}}}}}}
     assert ("of the first seed of each" in result.mark) == said

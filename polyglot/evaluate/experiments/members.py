@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,8 @@ class Member:
             now = "was begun with other settings than the experiment has now"
             keep = "put the old settings back, or name another --folder; `systems.NAME.run` takes a run as it is"
             raise ConfigError(f"{self.path}: {now} ({differs}); {keep}")
-        return self.is_begun and _last_step(self.path) is not None and _last_step(self.path) == _completed_step(self.path)
+        last = _last_step(self.path)
+        return last is not None and _completed_step(self.path, last=last) == last
 
     def complete(self) -> None:
         """To be called when it has been trained to its end."""
@@ -142,15 +144,21 @@ def _is_run(path: Path) -> bool:
 
 def _last_step(path: Path) -> int | None:
     """Of the newest checkpoint of a run; None where there is none."""
-    return next(reversed(steps(Run.open(path).checkpoints)), None)
+    return next(reversed(steps(path / "checkpoints")), None)
 
 
-def _completed_step(path: Path) -> int | None:
-    """Where a run ended, if it did: without that checkpoint, which somebody has removed, it is to be trained on."""
+def _completed_step(path: Path, *, last: int) -> int | None:
+    """Where a run ended, if it did: without that checkpoint, which somebody has removed, it is to be trained on.
+
+    last: its newest step, where it ended if nobody says otherwise
+    """
     try:
-        return json.loads((path / COMPLETE).read_text(encoding="utf-8")).get("step", _last_step(path))  # older ones do not say it
+        said = json.loads((path / COMPLETE).read_text(encoding="utf-8"))
     except OSError:
         return None
+    except ValueError:  # what older runs have there is empty, or was made so by hand
+        return last
+    return said.get("step", last) if isinstance(said, dict) else last
 
 
 def check_text(members: Sequence[Member], protocol_of: Callable[[str], Protocol], *, named: str) -> None:
@@ -163,13 +171,13 @@ def check_text(members: Sequence[Member], protocol_of: Callable[[str], Protocol]
     """
     problems: dict[str, dict[str, None]] = {}
     for member in members:
-        try:
-            check_test(member, protocol_of(member.system), where=named)
-            if not member.is_complete:
-                check_training_text(member.config)
-        except DataError as error:
-            for problem in str(error).splitlines():
-                problems.setdefault(problem, {})[member.name] = None
+        looks = [partial(check_test, member, protocol_of(member.system), where=named)]
+        for look in [*looks, *([] if member.is_complete else [partial(check_training_text, member.config)])]:
+            try:
+                look()
+            except DataError as error:
+                for problem in str(error).splitlines():
+                    problems.setdefault(problem, {})[member.name] = None
     if problems:
         shown = f"; `polyglot show {named}` says where its text is from" if named in shipped.names("evaluation/experiments") else ""
         raise DataError("\n".join(f"{named}: {few(names, shown=2)}: {problem}{shown}" for problem, names in problems.items()))

@@ -246,7 +246,8 @@ class Experiment(ComponentConfig):
             if system.beside is not None and system.beside not in self.systems:
                 raise ValueError(f"systems.{name}.beside: {unknown_name('system', system.beside, self.systems)}")
         if (led_by := self.protocol.measure).lower_is_better and (self.goals or any(system.paper for system in self.systems.values())):
-            raise ValueError(f"goals, paper: the page leads with {led_by.title}, where lower is better; add bleu to the protocol's `metrics`")
+            what = "goals" if self.goals else "systems, paper"
+            raise ValueError(f"{what}: the page leads with {led_by.title}, where lower is better; name bleu in the protocol's `metrics`, or chrf first")
         for number, goal in enumerate(self.goals):
             if goal.system not in self.systems:
                 raise ValueError(f"goals.{number}.system: {unknown_name('system', goal.system, self.systems)}")
