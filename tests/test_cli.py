@@ -1137,6 +1137,9 @@ def test_compare_takes_the_protocol_that_evaluate_took(folder, polyglot):
     assert polyglot("evaluate", "runs/mine", "--protocol", "protocols/news.v1.yaml").status == 0
     for protocol in ("protocols/news.v1.yaml", str(folder / "protocols/news.v1.yaml"), "news.v1"):
         assert "TER of 1 run" in polyglot("compare", "runs/mine", "--protocol", protocol).output
+    shutil.copy("protocols/news.v1.yaml", "protocols/other.yml")
+    assert polyglot("evaluate", "runs/mine", "--protocol", str(folder / "protocols/other.yml")).status == 0
+    assert Path("runs/mine/evaluation/other/matrix.json").is_file()
 
 
 def test_an_experiment_trains_in_processes_of_their_own_and_goes_on(folder, polyglot, monkeypatch):
@@ -1198,16 +1201,19 @@ def test_an_end_that_is_sent_to_an_experiment_comes_to_every_run(tmp_path):
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_what_sounds_like_control_c_but_came_to_the_experiment_alone_reaches_every_run(tmp_path, monkeypatch):
-    """As a polite end, and later, as a terminal would have told the run as well."""
-    monkeypatch.setattr("polyglot.cli.experiments.HEARD", 0.1)
+@pytest.mark.parametrize(("patience", "times"), [(0.1, 1), (60, 2)], ids=["once", "twice"])
+def test_what_sounds_like_control_c_but_came_to_the_experiment_alone_reaches_every_run(patience, times, tmp_path, monkeypatch):
+    """As a polite end, and later, as a terminal would have told the run as well; at once the second time."""
+    monkeypatch.setattr("polyglot.cli.experiments.HEARD", patience)
     trainings = Trainings(tmp_path, 2, Progress(disable=True))
     deaf = subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"])
     trainings.processes.add(deaf)
     with handled([signal.SIGINT], signal.default_int_handler):
-        with pytest.raises(KeyboardInterrupt), trainings.interruptible():
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(5)
+        with trainings.interruptible():
+            for _ in range(times):
+                with pytest.raises(KeyboardInterrupt):
+                    os.kill(os.getpid(), signal.SIGINT)
+                    time.sleep(5)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert deaf.wait(timeout=10) == -signal.SIGTERM
 

@@ -13,7 +13,7 @@ import pytest
 
 from polyglot.errors import ConfigError, TrainingError
 from polyglot.evaluate.experiments import Experiment, carry_out
-from polyglot.evaluate.experiments.members import Member, members_of
+from polyglot.evaluate.experiments.members import COMPLETE, Member, members_of
 from polyglot.evaluate.experiments.page import save
 from polyglot.evaluate.experiments.training import train_all
 from polyglot.evaluate.experiments.writers import check_writers, writers_of
@@ -128,6 +128,9 @@ def test_a_run_that_has_lost_its_last_checkpoint_is_trained_on(folder, monkeypat
     results = carry_out(experiment, folder / "out", train=train)
     assert train.calls == [[str(member.path), "--resume"]] and steps[-1].is_dir() and member.is_complete
     assert results.systems[0].runs[0].checkpoint["steps"] in ([2], [4])
+    for mark in (b"", b"garbage", b"[]", b"\xff", b"{}", b'{"step": 4}'):
+        (member.path / COMPLETE).write_bytes(mark)
+        assert member.is_complete, mark
     shutil.rmtree(member.path / "checkpoints")
     assert not member.is_complete
 
