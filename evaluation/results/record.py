@@ -44,7 +44,7 @@ printed, or several models wrote together, is copied from the page that is named
 that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long that takes: hours of a CPU at `cpu`, one GPU at `full`, which
 was never at hand, so that nothing of that size has been run. Diagrams of models are left out. Signatures of experiments stand below their commands; † zero-shot, never
 trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside with p < 0.05 by sacreBLEU's paired bootstrap, which is lenient: of a
-clear difference it counts one tail, so that 0.025 is some 0.05 of a two-sided test, and about one test in ten finds a difference where there is none."""
+clear difference it counts one tail, so that 0.025 is some 0.05 of a two-sided test."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def _left_out(result: Result) -> str:
     ]
     unseen, seen = (mean(values) for values in zip(*((one, other.mean) for one, other in left_out.values())))
     rows.append([f"**mean of {len(rows)}**", f"{unseen:.2f}†", f"{seen:.2f}", f"{unseen - seen:+.2f}"])
-    return table([f"{result.title}", "the model that was trained without it", "the models that were trained on it", "difference"], rows)
+    return table([result.title, "the model that was trained without it", "the models that were trained on it", "difference"], rows)
 
 
 def result_of(folder: Path) -> Result:
