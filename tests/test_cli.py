@@ -45,7 +45,7 @@ from polyglot.training.start import build_trainer
 from polyglot.training.trainer import Trainer
 from polyglot.version import VERSION
 from polyglot.yaml_file import parse_value
-from tests.command_line import CONFIG, TEXT, Program, Result, write_text
+from tests.builders.command_line import CONFIG, TEXT, Program, Result, write_text
 from tests.conftest import ROOT
 
 VERBS = (

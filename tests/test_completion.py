@@ -11,7 +11,7 @@ import pytest
 
 from polyglot import shipped
 from polyglot.yaml_file import write_yaml
-from tests.command_line import Program
+from tests.builders.command_line import Program
 from tests.conftest import ROOT
 
 

@@ -10,7 +10,7 @@ from polyglot.derive import export, with_language
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.inference import Translator
 from polyglot.run import Run
-from tests.runs import WORDS, sentences, tiny_run, train, trainer_of
+from tests.builders.runs import WORDS, sentences, tiny_run, train, trainer_of
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from polyglot.together import EnsembleTranslator
 from polyglot.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from tests.decoding.test_search import exhaustive, tables
-from tests.runs import sentences, tiny_run, train
+from tests.builders.runs import sentences, tiny_run, train
 
 TRAINING = {"steps": 40, "log_every": 20, "checkpoint": {"every": 20, "keep": 9}}
 PAIRS = {"type": "uniform", "pairs": ["de-en", "fr-en", "en-fr"]}
@@ -171,7 +171,7 @@ def test_what_cannot_write_together_is_said(runs):
 
 
 def test_from_the_command_line(runs, tmp_path, monkeypatch, capsys):
-    from tests.command_line import Program
+    from tests.builders.command_line import Program
 
     program = Program(monkeypatch, capsys)
     for language in ("de", "fr"):
@@ -204,7 +204,7 @@ def test_from_the_command_line(runs, tmp_path, monkeypatch, capsys):
 def test_an_ensemble_is_evaluated_beside_its_first_run(runs, tmp_path, monkeypatch, capsys):
     from polyglot.evaluate.matrix import Matrix
     from polyglot.task import LanguagePair
-    from tests.command_line import Program
+    from tests.builders.command_line import Program
 
     program = Program(monkeypatch, capsys)
     protocol = tmp_path / "few.yaml"

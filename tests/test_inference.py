@@ -17,7 +17,7 @@ from polyglot.decoding.search import SearchConfig
 from polyglot.errors import CheckpointError, ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.task import LanguagePair, Task
-from tests.runs import WORDS, sentences, tiny_run, train
+from tests.builders.runs import WORDS, sentences, tiny_run, train
 
 TRAINED = ["de-en", "en-de", "en-fr", "fr-fr"]
 EVERY = [f"{source}-{target}" for source in ("de", "en", "fr") for target in ("en", "de", "fr")]

@@ -16,7 +16,7 @@ import pytest
 import polyglot
 from polyglot.inference import Translator
 from polyglot.version import VERSION
-from tests.command_line import PHRASEBOOK
+from tests.builders.command_line import PHRASEBOOK
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from polyglot.errors import CheckpointError, ConfigError
 from polyglot.inference import Translator
 from polyglot.run import Run
 from polyglot.yaml_file import read_yaml, write_yaml
-from tests.runs import tiny_run, tiny_settings, train
+from tests.builders.runs import tiny_run, tiny_settings, train
 
 
 def test_it_has_its_configuration_with_every_default(tmp_path):

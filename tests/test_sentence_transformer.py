@@ -12,7 +12,7 @@ import torch
 import polyglot
 from polyglot.errors import ConfigError
 from tests.evaluate.tiny import TEXT, tiny_run
-from tests.runs import train
+from tests.builders.runs import train
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

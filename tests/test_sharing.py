@@ -11,8 +11,8 @@ from polyglot.inference import Translator
 from polyglot.model.model import TranslationModel
 from polyglot.sharing import SharingConfig
 from polyglot.task import LanguagePair
-from tests.models import VOCABULARY, random_batch, tiny_config
-from tests.runs import tiny_run, tiny_settings, train, trainer_of
+from tests.builders.models import VOCABULARY, random_batch, tiny_config
+from tests.builders.runs import tiny_run, tiny_settings, train, trainer_of
 
 PAIRS = [LanguagePair.parse(pair) for pair in ("de-en", "en-de", "en-fr", "fr-en")]
 

@@ -9,8 +9,8 @@ import torch
 from polyglot.config import load_config
 from polyglot.inference import Translator
 from polyglot.run import Run
-from tests.command_line import PHRASEBOOK, SMALL
-from tests.runs import train
+from tests.builders.command_line import PHRASEBOOK, SMALL
+from tests.builders.runs import train
 
 OPTIONS = [
     "model.options.encoder=[{type: context_gate}, {type: roles, roles: 4}, {type: latent_graph, head_size: 8}]",

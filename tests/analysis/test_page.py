@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyglot.analysis.page import Page, Table
-from tests.rendered import ODD, marks, texts
+from tests.builders.rendered import ODD, marks, texts
 
 
 def test_words_stay_text() -> None:

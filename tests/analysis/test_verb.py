@@ -11,7 +11,7 @@ from polyglot.analysis.page import file_name
 from polyglot.report.page import page as report_page
 from polyglot.report.files import Files
 from polyglot.run import Run
-from tests.command_line import Program
+from tests.builders.command_line import Program
 
 
 @pytest.fixture

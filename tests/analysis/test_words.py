@@ -14,8 +14,8 @@ from polyglot.inference import Translator
 from polyglot.model.memory import Memory
 from polyglot.run import Run
 from polyglot.task import LanguagePair
-from tests.command_line import Program
-from tests.runs import tiny_run, train
+from tests.builders.command_line import Program
+from tests.builders.runs import tiny_run, train
 
 
 @pytest.fixture(scope="module")

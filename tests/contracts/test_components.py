@@ -14,7 +14,16 @@ from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.model.memory import Memory
-from tests.models import VOCABULARY, alternatives, close, random_batch, there, tiny_component, tiny_config, tiny_model
+from tests.builders.models import (
+    VOCABULARY,
+    alternatives,
+    close,
+    random_batch,
+    there,
+    tiny_component,
+    tiny_config,
+    tiny_model,
+)
 
 SIZE, INPUT = 16, 12
 

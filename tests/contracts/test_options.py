@@ -12,7 +12,15 @@ from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.model.memory import Memory
 from polyglot.model.options import OPTIONS
-from tests.models import alternatives, close, random_batch, there, tiny_component, tiny_config, tiny_model
+from tests.builders.models import (
+    alternatives,
+    close,
+    random_batch,
+    there,
+    tiny_component,
+    tiny_config,
+    tiny_model,
+)
 
 SIZE, STATES = 12, 16
 PLACES = {name: OPTIONS.get(name).place for name in OPTIONS.names()}

@@ -11,7 +11,7 @@ from polyglot.batch import BOS, EOS
 from polyglot.decoding.continuations import largest, likeliest, without_gaps
 from polyglot.decoding.search import SearchConfig, search
 from polyglot.model.memory import Memory
-from tests.models import close, tiny_config, tiny_model
+from tests.builders.models import close, tiny_config, tiny_model
 
 WORDS = 6  # pad, bos, eos, unk and two more
 

@@ -18,8 +18,8 @@ from polyglot.inference import Translator
 from polyglot.layers.linear import RowsOfSentences
 from polyglot.model.decoders import DECODERS
 from polyglot.together import EnsembleTranslator
-from tests.models import VOCABULARY, close, random_batch, there, tiny_config, tiny_model
-from tests.runs import sentences, tiny_run, train
+from tests.builders.models import VOCABULARY, close, random_batch, there, tiny_config, tiny_model
+from tests.builders.runs import sentences, tiny_run, train
 
 KINDS = [there(name) for name in DECODERS.names()]
 
@@ -176,7 +176,7 @@ def test_a_run_with_all_words_translates_as_without_selection(run, select_for):
 
 
 def test_a_shortlist_serves_runs_without_prediction(tmp_path, monkeypatch, capsys):
-    from tests.command_line import Program
+    from tests.builders.command_line import Program
 
     run = tiny_run(tmp_path, training={"steps": 30})
     train(run)
@@ -215,7 +215,7 @@ def test_a_selection_nobody_can_make_is_said(run):
 
 @pytest.mark.parametrize("setting", [{"select_by": "shortlist"}, {"select_for": "batch"}])
 def test_how_to_select_without_how_many_is_refused(run, setting, monkeypatch, capsys):
-    from tests.command_line import Program
+    from tests.builders.command_line import Program
 
     [(name, value)] = setting.items()
     program, said = Program(monkeypatch, capsys), f"search.{name}: no words are selected; say among how many to search, as `select`"

@@ -18,7 +18,7 @@ from polyglot import checkpoint as checkpoints
 from polyglot.distributed.processes import Processes
 from polyglot.run import Run
 from polyglot.training.start import build_trainer
-from tests.runs import tiny_run, train, write_config
+from tests.builders.runs import tiny_run, train, write_config
 
 SECTIONS = {"training": {"steps": 4000, "log_every": 10, "checkpoint": {"every": 5}}, "parallel": {"verify": 1}}
 """About a hundred steps a second: there is time to kill somebody."""

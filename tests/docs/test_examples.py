@@ -24,7 +24,7 @@ from polyglot.task import LanguagePair
 from polyglot.training.shortlist import write_shortlist
 from polyglot.training.start import build_trainer
 from polyglot.yaml_file import parse_value, write_yaml
-from tests.command_line import PHRASEBOOK, SMALL, TEXT, Program, write_text
+from tests.builders.command_line import PHRASEBOOK, SMALL, TEXT, Program, write_text
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

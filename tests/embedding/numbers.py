@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from polyglot.embedding.encoder import SentenceEncoder
 from polyglot.model.model import TranslationModel
-from tests.models import VOCABULARY, tiny_config, tiny_model
+from tests.builders.models import VOCABULARY, tiny_config, tiny_model
 
 
 class NumberEncoder(SentenceEncoder):

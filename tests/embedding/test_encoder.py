@@ -18,7 +18,7 @@ from polyglot.model.bridges import BRIDGES
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
 from tests.embedding.numbers import number_encoder, number_sentences
-from tests.models import VOCABULARY, there
+from tests.builders.models import VOCABULARY, there
 
 K, D, E = 4, 16, 12  # of tests.models
 WAYS = [(layer, pooling) for layer in LAYERS for pooling in POOLINGS if pooling != "flat" or layer == "bridge"]

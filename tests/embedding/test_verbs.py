@@ -16,9 +16,9 @@ import numpy
 import pytest
 
 import polyglot as package
-from tests.command_line import TEXT, Program
+from tests.builders.command_line import TEXT, Program
 from tests.evaluate.tiny import tiny_run
-from tests.runs import train
+from tests.builders.runs import train
 
 LINES = ["Ein Hund schläft", "", "es regnet", "zwei Katzen sehen einen Vogel"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from polyglot.yaml_file import write_yaml
-from tests.command_line import CONFIG, PHRASEBOOK, SMALL, write_text
+from tests.builders.command_line import CONFIG, PHRASEBOOK, SMALL, write_text
 
 MINE = {
     "title": "With and without <copies>",

@@ -12,7 +12,7 @@ from statistics import mean
 
 import numpy
 import pytest
-from by_hand import matrix
+from tests.evaluate.by_hand import matrix
 from rich.console import Console
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tiny import TEXT, tiny_run, tiny_translator
+from tests.evaluate.tiny import TEXT, tiny_run, tiny_translator
 
 from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
 from polyglot.errors import CheckpointError, ConfigError, DataError

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from by_hand import matrix
+from tests.evaluate.by_hand import matrix
 
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.experiments import Experiment
@@ -20,7 +20,7 @@ from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.scores import Score
 from polyglot.task import LanguagePair
-from tests.rendered import ODD, marks, texts
+from tests.builders.rendered import ODD, marks, texts
 
 
 def system(name: str, *runs: dict[str, tuple[str, float]], **given: Any) -> SystemResult:

@@ -20,7 +20,7 @@ from polyglot.evaluate.experiments.experiment import protocol_of
 from polyglot.evaluate.experiments.members import check_test, filled, members_of
 from polyglot.task import LanguagePair, match_pairs
 from polyglot.training.matching import TOLERANCE, parameters
-from tests.command_line import Program
+from tests.builders.command_line import Program
 from tests.conftest import ROOT
 
 

@@ -20,7 +20,7 @@ from polyglot.evaluate.experiments.writers import check_writers, writers_of
 from polyglot.inference import Translator
 from polyglot.together import EnsembleTranslator
 from polyglot.yaml_file import write_yaml
-from tests.command_line import PHRASEBOOK, SMALL, Program
+from tests.builders.command_line import PHRASEBOOK, SMALL, Program
 
 
 class Training:

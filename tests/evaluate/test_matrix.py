@@ -11,7 +11,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
-from by_hand import BLEU_SIGNATURE, matrix
+from tests.evaluate.by_hand import BLEU_SIGNATURE, matrix
 from rich.console import Console
 
 from polyglot import synced
@@ -20,7 +20,7 @@ from polyglot.evaluate import pages, views
 from polyglot.evaluate.heat_map import _readable_on, contrast, heat_map_png
 from polyglot.evaluate.matrix import Matrix
 from polyglot.task import LanguagePair
-from tests.rendered import ODD, marks, texts
+from tests.builders.rendered import ODD, marks, texts
 
 REFERENCE = "attention_bridge_english_centric_with_copies"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 import pytest
-from tiny import TEXT, tiny_run, tiny_translator
+from tests.evaluate.tiny import TEXT, tiny_run, tiny_translator
 from torch import Tensor
 
 from polyglot import readings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny import TEXT, tiny_model, tiny_run
+from tests.evaluate.tiny import TEXT, tiny_model, tiny_run
 
 from polyglot.errors import DataError
 from polyglot.evaluate.conditions import Measure

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from polyglot.layers import linear as room
 from polyglot.layers.linear import FEW_ROWS, LaidOut, even_rows, linear, product
-from tests.models import close
+from tests.builders.models import close
 
 SHAPES = [(4,), (1, 4), (7, 4), (2, 3, 4), (0, 4), (3, 0)]
 

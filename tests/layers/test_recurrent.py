@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from polyglot.layers.recurrent import KINDS, Stepper, run, start_state
-from tests.models import close
+from tests.builders.models import close
 
 
 @pytest.mark.parametrize("word_size", [6, 4])  # with two more numbers that only the step brings

@@ -10,7 +10,7 @@ from polyglot.layers.positions import Positions, rotated
 from polyglot.layers.transformer import EPSILON, CrossAttentionLayer, SelfAttentionLayer, TransformerConfig
 from polyglot.model.decoders import DECODERS
 from polyglot.model.memory import Memory
-from tests.models import close
+from tests.builders.models import close
 
 SIZE, HEADS, HIDDEN = 16, 4, 24
 

@@ -9,7 +9,7 @@ from polyglot.config import load_config
 from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training.start import build_trainer
-from tests.command_line import TEXT
+from tests.builders.command_line import TEXT
 
 SMALL = [
     "languages=[en, de, fr]",

@@ -11,7 +11,7 @@ from polyglot.model.losses import BridgePenalty
 from polyglot.model.memory import Memory
 from polyglot.model.model import Output
 from polyglot.task import LanguagePair, Task
-from tests.models import close
+from tests.builders.models import close
 
 SIZE, HEADS = 16, 4
 

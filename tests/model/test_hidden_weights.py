@@ -8,7 +8,7 @@ from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.options import OPTIONS
-from tests.models import VOCABULARY, there, tiny_component, tiny_config, tiny_model
+from tests.builders.models import VOCABULARY, there, tiny_component, tiny_config, tiny_model
 
 OTHERS = ("queries", "body.positions.embedding", "energy.weight", "matrices")  # rows to begin with, positions, a vector, U of the roles
 MODELS = [

@@ -12,7 +12,7 @@ from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import AgreementLoss, Criterion, LossesConfig
 from polyglot.model.memory import Memory
 from polyglot.model.model import Output
-from tests.models import random_batch, tiny_config, tiny_model
+from tests.builders.models import random_batch, tiny_config, tiny_model
 
 LAMBDA = 0.7
 

@@ -12,7 +12,7 @@ from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
 from polyglot.model.model import ModelConfig
-from tests.models import close
+from tests.builders.models import close
 
 SIZE = 16
 BLOCKS = {"size": SIZE, "layers": 2, "heads": 4, "feed_forward": 24, "dropout": 0.0}

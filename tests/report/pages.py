@@ -12,7 +12,7 @@ from polyglot.evaluate.evaluation import evaluate
 from polyglot.evaluate.protocol import Protocol
 from polyglot.inference import Translator
 from polyglot.run import Run
-from tests.runs import WORDS, tiny_run, trainer_of
+from tests.builders.runs import WORDS, tiny_run, trainer_of
 
 NASTY = "<script>document.title='broken'</script> </script> & \"quoted\" {{ 7*7 }} <!-- -->"
 LOG = [

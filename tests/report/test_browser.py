@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pages import NASTY, nasty_run
+from tests.report.pages import NASTY, nasty_run
 
 from polyglot.report import write
 from tests.conftest import ROOT

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from markupsafe import Markup
-from pages import NASTY, nasty_run
+from tests.report.pages import NASTY, nasty_run
 
 from polyglot.errors import ConfigError
 from polyglot.report import write
@@ -20,7 +20,7 @@ from polyglot.report.files import Files
 from polyglot.report.page import page
 from polyglot.report.section import Section
 from polyglot.run import Run
-from tests.runs import tiny_run
+from tests.builders.runs import tiny_run
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from polyglot.config import check_config
 from polyglot.training.changes import Division, what_changed
 from polyglot.training.placement import place
 from polyglot.training.start import build_schedule
-from tests.runs import tiny_run, tiny_settings, train
+from tests.builders.runs import tiny_run, tiny_settings, train
 
 DIVISIONS = [
     Division(processes, tasks_per_update, tasks, placement)

@@ -24,7 +24,7 @@ from polyglot.interruption import ENDS, handled
 from polyglot.run import Run
 from polyglot.training.progress import Progress
 from polyglot.validation import Validation
-from tests.runs import tiny_run, train, trainer_of, write_config
+from tests.builders.runs import tiny_run, train, trainer_of, write_config
 
 
 def validating(*values, by="loss"):

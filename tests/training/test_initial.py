@@ -10,7 +10,7 @@ from polyglot.config import check_config
 from polyglot.errors import CheckpointError, ConfigError
 from polyglot.run import Run
 from polyglot.training.plan import plan
-from tests.runs import tiny_run, tiny_settings, train, trainer_of
+from tests.builders.runs import tiny_run, tiny_settings, train, trainer_of
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from polyglot.config import check_config
 from polyglot.errors import ConfigError
 from polyglot.training.matching import match, parameters
-from tests.runs import tiny_settings
+from tests.builders.runs import tiny_settings
 
 TRANSFORMER = {"type": "transformer", "size": 64, "heads": 8, "layers": 2, "feed_forward": 128}
 MODELS = {

@@ -10,7 +10,7 @@ import torch
 from polyglot.config import load_config
 from polyglot.training import memory
 from polyglot.training.plan import plan
-from tests.runs import tiny_run, trainer_of, write_config
+from tests.builders.runs import tiny_run, trainer_of, write_config
 
 SENTENCE = "training will need about"
 

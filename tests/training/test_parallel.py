@@ -23,8 +23,8 @@ from polyglot.schedule import SCHEDULES, tasks_of
 from polyglot.sharing import components_of
 from polyglot.task import LanguagePair
 from polyglot.training.placement import Placement, Replicated, place
-from tests import runs
-from tests.runs import tiny_settings
+from tests.builders import runs
+from tests.builders.runs import tiny_settings
 from tests.training.together import BY_NUMBER, CASES, STEPS, STOPPED, settings, write_parts
 
 ROOT = Path(__file__).parents[2]

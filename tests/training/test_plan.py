@@ -15,7 +15,15 @@ from polyglot.run import Run
 from polyglot.training import requirements, start
 from polyglot.training.memory import in_words
 from polyglot.training.plan import plan
-from tests.runs import LINES, WORDS, tiny_run, tiny_settings, trainer_of, write_config, write_corpus
+from tests.builders.runs import (
+    LINES,
+    WORDS,
+    tiny_run,
+    tiny_settings,
+    trainer_of,
+    write_config,
+    write_corpus,
+)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training import start
 from polyglot.validation import Validation
-from tests.runs import tiny_run, train, trainer_of
+from tests.builders.runs import tiny_run, train, trainer_of
 
 STEPS = 12
 SECTIONS = {

@@ -9,7 +9,7 @@ import torch
 
 from polyglot import checkpoint as checkpoints
 from polyglot.inference import Translator
-from tests.runs import tiny_run, train, trainer_of
+from tests.builders.runs import tiny_run, train, trainer_of
 
 STEPS = 6
 ONEHOT = {"type": "roles", "roles": 3, "assignment": "onehot", "temperature": {"decay": 0.9}}

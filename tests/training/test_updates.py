@@ -16,8 +16,8 @@ from polyglot.sharing import components_of
 from polyglot.training.gradients import clip, count_by_component, to_means
 from polyglot.training.start import build_model
 from polyglot.validation import Validation
-from tests.models import random_batch, tiny_config, tiny_model
-from tests.runs import tiny_run, train, trainer_of
+from tests.builders.models import random_batch, tiny_config, tiny_model
+from tests.builders.runs import tiny_run, train, trainer_of
 
 SHARE = {"token": lambda batch: int(batch.target_mask.sum()), "sentence": lambda batch: batch.source.shape[0]}
 """What a batch counts for in an update."""

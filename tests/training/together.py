@@ -26,7 +26,7 @@ from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training.start import build_trainer
 from polyglot.training.trainer import Trainer
-from tests.runs import WORDS, sentences, tiny_run, tiny_settings
+from tests.builders.runs import WORDS, sentences, tiny_run, tiny_settings
 
 STEPS = 20
 BASE = {

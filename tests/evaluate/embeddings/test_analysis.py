@@ -18,9 +18,9 @@ from polyglot.evaluate.embeddings.page import markdown, save, to_dict
 from polyglot.evaluate.embeddings.settings import REPRESENTATIONS, AnalysisSettings
 from polyglot.evaluate.views import table
 from polyglot.yaml_file import write_yaml
-from tests.command_line import Program
+from tests.builders.command_line import Program
 from tests.evaluate.tiny import TEXT, tiny_run, tiny_translator
-from tests.runs import train
+from tests.builders.runs import train
 
 PNG = b"\x89PNG"
 

@@ -11,10 +11,10 @@ from polyglot.evaluate.embeddings.analysis import Analysis, Correlations, ProbeR
 from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.embeddings.page import markdown
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
-from tests.command_line import Program
+from tests.builders.command_line import Program
 from tests.evaluate.tiny import tiny_run, tiny_translator
-from tests.rendered import ODD, marks, texts
-from tests.runs import train
+from tests.builders.rendered import ODD, marks, texts
+from tests.builders.runs import train
 
 
 def analysis(folder: Path, bridge: dict, **settings: object) -> Analysis:

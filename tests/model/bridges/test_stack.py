@@ -7,7 +7,7 @@ import torch
 
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.losses import Criterion, LossesConfig
-from tests.models import close, random_batch, tiny_config, tiny_model
+from tests.builders.models import close, random_batch, tiny_config, tiny_model
 
 SIZE = 8
 ATTENTION = {"type": "attention", "hidden_size": 6}

@@ -7,7 +7,7 @@ import torch
 
 from polyglot.model.memory import Memory
 from polyglot.model.options import ContextGate
-from tests.models import close
+from tests.builders.models import close
 
 
 def gate(*, memory_size, **settings):

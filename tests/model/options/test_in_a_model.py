@@ -12,8 +12,8 @@ from polyglot.model.options import OPTIONS
 from polyglot.sharing import SharingConfig
 from polyglot.task import LanguagePair, Task
 from polyglot.training.initial import freeze
-from tests.models import VOCABULARY, alternatives, tiny_component, tiny_config, tiny_model
-from tests.runs import tiny_settings
+from tests.builders.models import VOCABULARY, alternatives, tiny_component, tiny_config, tiny_model
+from tests.builders.runs import tiny_settings
 
 ROLES = {"type": "roles", "roles": 4, "context_size": 6}
 

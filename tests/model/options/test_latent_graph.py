@@ -7,7 +7,7 @@ import torch
 
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.options import LatentGraph
-from tests.models import close, random_batch, there, tiny_config, tiny_model
+from tests.builders.models import close, random_batch, there, tiny_config, tiny_model
 
 SIZE, STATES = 8, 6
 

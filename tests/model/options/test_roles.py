@@ -10,7 +10,7 @@ import torch
 from polyglot.layers.roles import combine
 from polyglot.model.memory import Memory
 from polyglot.model.options import Roles
-from tests.models import close
+from tests.builders.models import close
 
 ROLES, SIZE = 5, 8
 SIDES = {"source": None, "target": 16}

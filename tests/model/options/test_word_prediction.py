@@ -16,8 +16,8 @@ from polyglot.inference import Translator
 from polyglot.model.decoders import DECODERS
 from polyglot.model.losses import Criterion, InitialWordsLoss, LossesConfig, RemainingWordsLoss
 from polyglot.model.options import WordPrediction
-from tests.models import VOCABULARY, close, random_batch, there, tiny_config, tiny_model
-from tests.runs import sentences, tiny_run, tiny_settings, train
+from tests.builders.models import VOCABULARY, close, random_batch, there, tiny_config, tiny_model
+from tests.builders.runs import sentences, tiny_run, tiny_settings, train
 
 LENGTHS = ((5, 4), (1, 1), (9, 7))
 KINDS = [there(name) for name in DECODERS.names()]

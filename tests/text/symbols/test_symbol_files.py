@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.command_line import Program, write_text
+from tests.builders.command_line import Program, write_text
 
 TEXT = {
     "en": ["12,158 cats of Tom Miller", "", "a ⟨number1⟩ and ^^ marks", "the IMF"],

@@ -15,7 +15,7 @@ from polyglot.inference import Translator
 from polyglot.run import Run
 from polyglot.task import LanguagePair, Task
 from polyglot.text.symbols import Dictionary
-from tests.runs import tiny_run, train, write_corpus
+from tests.builders.runs import tiny_run, train, write_corpus
 
 PAIRS = {
     "de": ["der Hund von Tom Miller hat 12.158 Häuser", "das Haus 137Kg", "der FMI sieht 3 Katzen", "zwei Katzen hier"] * 5,

@@ -1,0 +1,1 @@
+"""Builders of tiny models, runs and command lines for tests."""
