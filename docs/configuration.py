@@ -25,11 +25,12 @@ from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import LOSSES
 from polyglot.model.options import OPTIONS
-from polyglot.optim import LEARNING_RATES, OPTIMIZERS
-from polyglot.registry import Registry
-from polyglot.schedule import SCHEDULES
+from polyglot.optim.lr_schedules import LEARNING_RATES
+from polyglot.optim.optimizers import OPTIMIZERS
+from polyglot.core.registry import Registry
+from polyglot.tasks.schedule import SCHEDULES
 from polyglot.text.normalisation import STEPS
-from polyglot.yaml_file import write_yaml
+from polyglot.core.yaml import write_yaml
 
 PAGE = Path(__file__).with_suffix(".md")
 

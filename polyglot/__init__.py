@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyglot.version import VERSION
+from polyglot.core.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ def main() -> None:
     if heard := signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # what runs in the background may not be meant
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     from polyglot.cli import main as program
-    from polyglot.interruption import interrupt_between_imports
+    from polyglot.core.signals import interrupt_between_imports
 
     if heard:
         interrupt_between_imports()

@@ -21,9 +21,9 @@ from torch import Tensor
 
 from polyglot.checkpoint_names import steps
 from polyglot.distributed.processes import Processes
-from polyglot.errors import CheckpointError, few
-from polyglot.synced import replace_file, sync_folder, write_synced
-from polyglot.version import VERSION
+from polyglot.core.errors import CheckpointError, few
+from polyglot.core.atomic_files import replace_file, sync_folder, write_synced
+from polyglot.core.version import VERSION
 
 MANIFEST, TRAINING, STATE, BEST = "manifest.json", "training.safetensors", "training.json", "best.json"
 

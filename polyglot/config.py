@@ -9,26 +9,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from polyglot import shipped
+from polyglot.core import presets
 from polyglot.contradictions import contradictions
 from polyglot.data.batching import BatchingConfig
 from polyglot.data.corpora import CORPORA
 from polyglot.data.filters import FilterConfig
 from polyglot.decoding.search import SearchConfig
 from polyglot.distributed.settings import ParallelConfig
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.model.losses import LossesConfig
 from polyglot.model.model import ModelConfig
-from polyglot.optim import LEARNING_RATES, OPTIMIZERS
+from polyglot.optim.lr_schedules import LEARNING_RATES
+from polyglot.optim.optimizers import OPTIMIZERS
 from polyglot.problems import Place, places, sentences
-from polyglot.registry import ComponentConfig, HomePath
-from polyglot.schedule import SCHEDULES, tasks_of
-from polyglot.sharing import Sharing, SharingConfig
-from polyglot.task import LanguagePair, Task
+from polyglot.core.registry import ComponentConfig, HomePath
+from polyglot.tasks.schedule import SCHEDULES, tasks_of
+from polyglot.tasks.sharing import Sharing, SharingConfig
+from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.normalisation import STEPS
 from polyglot.text.symbols import SymbolsConfig
 from polyglot.text.vocabulary import VocabularyConfig
-from polyglot.yaml_file import as_written, parse_value, read_yaml, write_yaml
+from polyglot.core.yaml import as_written, parse_value, read_yaml, write_yaml
 
 if TYPE_CHECKING:  # the union of all kinds is only known when they are registered
     CorpusList = list[ComponentConfig]
@@ -212,7 +213,7 @@ def load_config(name: str | Path, overrides: Sequence[str] = (), *, besides: Bes
     besides: what else is wrong with what is right in a configuration that is not.
     Raises ConfigError with every problem: place, what was found, what would be right.
     """
-    path = shipped.find("configs", str(name))
+    path = presets.find("configs", str(name))
     run = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
     return configure(read_yaml(path), overrides, run=run, where=str(name), besides=besides)
 
@@ -361,7 +362,7 @@ def _schedule(value: Any) -> Any:
     if not isinstance(value["base"], str):
         raise ConfigError(f"schedule.base: the name of a schedule is expected, found {as_written(value['base'])}")
     try:
-        base = read_yaml(shipped.find("schedules", value["base"]))
+        base = read_yaml(presets.find("schedules", value["base"]))
     except ConfigError as error:
         raise ConfigError(f"schedule: {error}") from None
     return {**base, **{key: own for key, own in value.items() if key != "base"}}

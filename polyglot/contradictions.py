@@ -7,9 +7,9 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from polyglot.errors import ConfigError, noted, unknown_name
+from polyglot.core.errors import ConfigError, noted, unknown_name
 from polyglot.model.options import OPTIONS
-from polyglot.task import LANGUAGE_CODE, LanguagePair, match_pairs
+from polyglot.tasks.pairs import LANGUAGE_CODE, LanguagePair, match_pairs
 from polyglot.text.vocabulary import VocabularyConfig
 
 if TYPE_CHECKING:

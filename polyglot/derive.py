@@ -9,9 +9,9 @@ from pathlib import Path
 
 from polyglot import checkpoint as checkpoints
 from polyglot.config import Config, configure
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.run import Run
-from polyglot.sharing import EVERYBODY, SharingConfig
+from polyglot.tasks.sharing import EVERYBODY, SharingConfig
 
 
 def export(run: Run, place: Path, *, checkpoint: str | int, components: Sequence[str] = ("*",)) -> tuple[Run, list[str]]:

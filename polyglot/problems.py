@@ -9,8 +9,8 @@ from typing import Annotated, Any, Union
 
 from pydantic import BaseModel, ValidationError
 
-from polyglot.errors import counted, unknown_name
-from polyglot.yaml_file import as_written
+from polyglot.core.errors import counted, unknown_name
+from polyglot.core.yaml import as_written
 
 Context = Mapping[str, Any]
 

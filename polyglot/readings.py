@@ -14,7 +14,7 @@ from polyglot.decoding.ensemble import Average, Ensemble, Memories
 from polyglot.decoding.search import Hypothesis, SearchConfig, search
 from polyglot.decoding.selection import Selected, likeliest, union
 from polyglot.decoding.threads import side_by_side
-from polyglot.errors import CheckpointError, ConfigError
+from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.model.language import LanguageDecoder
 from polyglot.model.memory import Memory
 

@@ -20,16 +20,16 @@ from pydantic import ValidationError
 from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
 from polyglot.config import Config, check_config, load_config
-from polyglot.errors import CheckpointError, ConfigError, few
+from polyglot.core.errors import CheckpointError, ConfigError, few
 from polyglot.model.model import ModelConfig, TranslationModel
-from polyglot.sharing import SharingConfig
-from polyglot.synced import replace_file
-from polyglot.task import LanguagePair
+from polyglot.tasks.sharing import SharingConfig
+from polyglot.core.atomic_files import replace_file
+from polyglot.tasks.pairs import LanguagePair
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.symbols import Dictionary, Symbolizer
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.text.word_list import WordList, load_vocabulary
-from polyglot.yaml_file import as_written, read_yaml
+from polyglot.core.yaml import as_written, read_yaml
 
 BUILT_FROM = ("languages", "text", "vocabulary", "model", "sharing")
 """The sections that vocabularies and components are made of, beside the pairs of the schedule."""

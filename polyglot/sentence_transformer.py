@@ -21,9 +21,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyglot.batch import pad
+from polyglot.tasks.batch import pad
 from polyglot.embedding.pooling import pool, rows_of
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.inference import Translator
 
 try:

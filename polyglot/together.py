@@ -12,11 +12,11 @@ import torch
 
 from polyglot.decoding.ensemble import Average
 from polyglot.decoding.search import SearchConfig
-from polyglot.errors import ConfigError, DataError, unknown_name
+from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.inference import Translator, check_direction
 from polyglot.readings import Readers, Reading, Translation, found, translated
 from polyglot.run import Run
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 
 Sentences = Iterable[str] | Mapping[str, Iterable[str]]
 """Of one language, or the same ones in several, by language."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import mean
 
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 
 
 @dataclass(frozen=True)

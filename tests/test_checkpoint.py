@@ -20,7 +20,7 @@ from torch import nn
 
 from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
-from polyglot.errors import CheckpointError
+from polyglot.core.errors import CheckpointError
 
 
 def components(seed=0):
@@ -439,7 +439,7 @@ OPENING = """
 import json, sys
 from pathlib import Path
 from polyglot import checkpoint
-from polyglot.errors import CheckpointError
+from polyglot.core.errors import CheckpointError
 for path in map(Path, sys.argv[1:]):
     for read in (lambda: checkpoint.Checkpoint.open(path), lambda: checkpoint.best_step(path)):
         try:

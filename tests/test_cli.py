@@ -27,24 +27,25 @@ from rich.console import Console
 from rich.progress import Progress
 
 from polyglot import checkpoint as checkpoints
-from polyglot import cli, shipped
+from polyglot import cli
+from polyglot.core import presets
 from polyglot.cli import program, translation
 from polyglot.cli.experiments import Trainings
 from polyglot.config import load_config
 from polyglot.data import fetch, streaming
 from polyglot.data.corpora import Corpora, collection, shards
 from polyglot.distributed import launch as launching
-from polyglot.errors import CheckpointError, TrainingError
+from polyglot.core.errors import CheckpointError, TrainingError
 from polyglot.evaluate.validation import Validator
 from polyglot.inference import Translator
-from polyglot.interruption import handled, status_of
+from polyglot.core.signals import handled, status_of
 from polyglot.run import Run
 from polyglot.training import log as logging_of_training
 from polyglot.training import requirements
 from polyglot.training.start import build_trainer
 from polyglot.training.trainer import Trainer
-from polyglot.version import VERSION
-from polyglot.yaml_file import parse_value
+from polyglot.core.version import VERSION
+from polyglot.core.yaml import parse_value
 from tests.builders.command_line import CONFIG, TEXT, Program, Result, write_text
 from tests.conftest import ROOT
 
@@ -153,7 +154,7 @@ def test_show_lists_what_is_shipped(polyglot):
     assert "references" not in output
 
 
-@pytest.mark.parametrize("name", [*shipped.names("configs"), "runs/mine", "mine.yaml"])
+@pytest.mark.parametrize("name", [*presets.names("configs"), "runs/mine", "mine.yaml"])
 def test_show_prints_a_configuration_that_is_the_same_when_read(name, folder, polyglot):
     result = polyglot("show", name)
     assert result.status == 0
@@ -162,12 +163,12 @@ def test_show_prints_a_configuration_that_is_the_same_when_read(name, folder, po
     assert shown == meant
 
 
-@pytest.mark.parametrize("room", [room for room in shipped.ROOMS if room != "configs"])
+@pytest.mark.parametrize("room", [room for room in presets.ROOMS if room != "configs"])
 def test_show_prints_what_is_shipped_as_it_is_written(room, folder, polyglot):
-    for name in shipped.names(room):
-        written = shipped.find(room, name).read_text(encoding="utf-8")
+    for name in presets.names(room):
+        written = presets.find(room, name).read_text(encoding="utf-8")
         assert polyglot("show", f"{room}/{name}").output == written
-        if name not in shipped.names("configs"):
+        if name not in presets.names("configs"):
             assert polyglot("show", name).output == written
 
 

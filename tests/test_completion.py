@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from polyglot import shipped
-from polyglot.yaml_file import write_yaml
+from polyglot.core import presets
+from polyglot.core.yaml import write_yaml
 from tests.builders.command_line import Program
 from tests.conftest import ROOT
 
@@ -82,7 +82,7 @@ def test_what_is_there_is_offered(line, found, folder, offered):
 
 
 def test_everything_that_is_shipped_is_offered_for_show(folder, offered):
-    everything = {name for room in shipped.ROOMS for name in shipped.names(room)}
+    everything = {name for room in presets.ROOMS for name in presets.names(room)}
     assert everything <= set(offered("show "))
 
 

@@ -13,11 +13,11 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from polyglot import shipped
+from polyglot.core import presets
 from polyglot.config import Config, load_config
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.model.model import ModelConfig
-from polyglot.yaml_file import parse_value, read_yaml
+from polyglot.core.yaml import parse_value, read_yaml
 
 MINIMAL = """\
 languages: [en, de, fr]
@@ -48,12 +48,12 @@ def problems(load):
 # What is shipped ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", shipped.names("configs"))
+@pytest.mark.parametrize("name", presets.names("configs"))
 class TestEveryShippedConfiguration:
     def test_loads_and_is_short(self, name):
         config = load_config(name)
         assert config.tasks
-        assert len(shipped.find("configs", name).read_text(encoding="utf-8").splitlines()) < 60
+        assert len(presets.find("configs", name).read_text(encoding="utf-8").splitlines()) < 60
 
     def test_is_the_same_when_written_and_read_again(self, name, tmp_path):
         config = load_config(name)
@@ -105,7 +105,7 @@ def test_every_setting_says_what_it_is():
 
 def test_every_setting_has_a_reader():
     """A key that nobody reads promises what nothing does."""
-    package = Path(shipped.__file__).parent
+    package = Path(presets.__file__).parent
     source = "\n".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
     fields = {name for kind in settings_of(Config, set()) for name in kind.model_fields}
     assert [name for name in sorted(fields) if not re.search(rf"\.{name}\b|\"{name}\"", source)] == []

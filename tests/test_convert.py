@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from polyglot.convert import convert
-from polyglot.errors import CheckpointError
+from polyglot.core.errors import CheckpointError
 from polyglot.inference import Translator
 from polyglot.layers.opennmt import available
 from polyglot.run import Run

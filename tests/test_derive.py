@@ -7,7 +7,7 @@ import torch
 
 from polyglot import checkpoint as checkpoints
 from polyglot.derive import export, with_language
-from polyglot.errors import CheckpointError, ConfigError
+from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.inference import Translator
 from polyglot.run import Run
 from tests.builders.runs import WORDS, sentences, tiny_run, train, trainer_of

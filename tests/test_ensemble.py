@@ -9,7 +9,7 @@ import polyglot
 from polyglot.decoding.ensemble import Ensemble, Memories
 from polyglot.decoding.search import SearchConfig, search
 from polyglot.together import EnsembleTranslator
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from tests.decoding.test_search import exhaustive, tables
 from tests.builders.runs import sentences, tiny_run, train
@@ -203,7 +203,7 @@ def test_from_the_command_line(runs, tmp_path, monkeypatch, capsys):
 
 def test_an_ensemble_is_evaluated_beside_its_first_run(runs, tmp_path, monkeypatch, capsys):
     from polyglot.evaluate.matrix import Matrix
-    from polyglot.task import LanguagePair
+    from polyglot.tasks.pairs import LanguagePair
     from tests.builders.command_line import Program
 
     program = Program(monkeypatch, capsys)

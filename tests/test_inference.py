@@ -12,11 +12,11 @@ import torch
 import polyglot
 from polyglot import checkpoint as checkpoints
 from polyglot import inference, readings
-from polyglot.batch import EOS, Batch
+from polyglot.tasks.batch import EOS, Batch
 from polyglot.decoding.search import SearchConfig
-from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.inference import Translator
-from polyglot.task import LanguagePair, Task
+from polyglot.tasks.pairs import LanguagePair, Task
 from tests.builders.runs import WORDS, sentences, tiny_run, train
 
 TRAINED = ["de-en", "en-de", "en-fr", "fr-fr"]

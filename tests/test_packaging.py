@@ -15,7 +15,7 @@ import pytest
 
 import polyglot
 from polyglot.inference import Translator
-from polyglot.version import VERSION
+from polyglot.core.version import VERSION
 from tests.builders.command_line import PHRASEBOOK
 from tests.conftest import ROOT
 

@@ -14,10 +14,10 @@ import pytest
 from pydantic import BaseModel, Field
 
 from polyglot.config import Config, check_config, check_settings
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.evaluate.protocol import Protocol
 from polyglot.problems import _alternatives
-from polyglot.yaml_file import as_written
+from polyglot.core.yaml import as_written
 
 GOOD = {"languages": ["en", "de", "fr"], "data": {"train": [{"type": "text", "path": "{language}"}]}, "training": {"steps": 10}}
 HOSTILE = [

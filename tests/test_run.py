@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 
 from polyglot import checkpoint as checkpoints
-from polyglot import synced
+from polyglot.core import atomic_files
 from polyglot.config import check_config
-from polyglot.errors import CheckpointError, ConfigError
+from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.inference import Translator
 from polyglot.run import Run
-from polyglot.yaml_file import read_yaml, write_yaml
+from polyglot.core.yaml import read_yaml, write_yaml
 from tests.builders.runs import tiny_run, tiny_settings, train
 
 
@@ -46,7 +46,7 @@ def test_a_full_disk_leaves_nothing_of_a_new_run(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as disk:
-        disk.setattr(synced, "write_synced", full)
+        disk.setattr(atomic_files, "write_synced", full)
         with pytest.raises(CheckpointError, match="config.yaml: cannot be written: No space left on device"):
             tiny_run(tmp_path)
     assert not (tmp_path / "run").exists()

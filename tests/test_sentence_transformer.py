@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import polyglot
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from tests.evaluate.tiny import TEXT, tiny_run
 from tests.builders.runs import train
 

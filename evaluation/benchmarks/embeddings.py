@@ -54,7 +54,7 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
 
     import polyglot
     from polyglot.data.lines import line_blocks
-    from polyglot.process import hand_over_soon, keep_freed_memory, remember_few_shapes
+    from polyglot.core.environment import hand_over_soon, keep_freed_memory, remember_few_shapes
 
     torch.set_num_threads(THREADS)
     keep_freed_memory()  # as the command does
@@ -107,7 +107,7 @@ def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer
     """Batches tokenised and padded before, one after the other or side by side; what comes out is thrown away."""
     import torch
 
-    from polyglot.batch import pad
+    from polyglot.tasks.batch import pad
     from polyglot.decoding.threads import side_by_side
     from polyglot.embedding.encoder import BATCH_SIZE, BATCH_SIZE_ON_CPU, PORTION, batches
     from polyglot.embedding.pooling import pool, rows_of

@@ -44,7 +44,7 @@ def measure(
     if options.peer:
         options.peer = options.peer.resolve()
         prepare_peer(options, name, peer)
-    from polyglot.process import collect_rarely, keep_freed_memory, remember_few_shapes
+    from polyglot.core.environment import collect_rarely, keep_freed_memory, remember_few_shapes
 
     remember_few_shapes()
     keep_freed_memory()  # what is measured in this process has what the command has: the loop of decoding, and the limit
@@ -80,7 +80,7 @@ def work_of_a_target_token(run: Path) -> float:
 
     A matrix is used once a position, forwards and twice backwards, two operations a parameter; embeddings are looked up.
     """
-    from polyglot.batch import Batch  # noqa: F401  the package is imported only where it is measured from inside
+    from polyglot.tasks.batch import Batch  # noqa: F401  the package is imported only where it is measured from inside
     from polyglot.config import load_config
     from polyglot.run import Run
     from polyglot.training.requirements import training_text

@@ -100,8 +100,8 @@ def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
     """A step of training of that model."""
     from polyglot.model.losses import Criterion, LossesConfig
     from polyglot.model.model import ModelConfig, TranslationModel
-    from polyglot.optim import OPTIMIZERS, by_kind
-    from polyglot.task import LanguagePair
+    from polyglot.optim.optimizers import OPTIMIZERS, by_kind
+    from polyglot.tasks.pairs import LanguagePair
     from polyglot.training.gradients import clip
 
     built = TranslationModel(
@@ -124,8 +124,8 @@ def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
 
 def random_batches(tokens: int | None, *, count: int) -> list[Any]:
     """Batches of similar lengths, whose logarithms are normal around 22 pieces; of 64 sentences, or of so many tokens."""
-    from polyglot.batch import Batch
-    from polyglot.task import LanguagePair, Task
+    from polyglot.tasks.batch import Batch
+    from polyglot.tasks.pairs import LanguagePair, Task
 
     random, found = numpy.random.default_rng(1), []
     for _ in range(count):

@@ -127,8 +127,8 @@ def estimate(options: argparse.Namespace) -> dict[str, float]:
 
     from polyglot.config import check_config
     from polyglot.model.model import TranslationModel
-    from polyglot.schedule import SCHEDULES
-    from polyglot.sharing import components_of
+    from polyglot.tasks.schedule import SCHEDULES
+    from polyglot.tasks.sharing import components_of
     from polyglot.training.placement import place
 
     layers = {"type": "transformer", "size": 512, "layers": 6, "heads": 8, "feed_forward": 2048}

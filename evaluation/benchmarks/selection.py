@@ -17,13 +17,13 @@ from collections.abc import Callable
 
 import torch
 
-from polyglot.batch import SPECIAL_TOKENS, pad
+from polyglot.tasks.batch import SPECIAL_TOKENS, pad
 from polyglot.decoding.search import SearchConfig, search
 from polyglot.decoding.selection import Selected, likeliest, union
 from polyglot.inference import Translator
 from polyglot.model.model import ModelConfig, TranslationModel
 from polyglot.run import Run
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 
 BAR = 0.5
 """Of the time of all words; the paper's is under a third (Weng et al. 2017, figure 5)."""

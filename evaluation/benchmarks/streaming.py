@@ -25,7 +25,7 @@ import numpy
 from measuring import machine
 from scaling import LARGE, measured
 
-from polyglot.process import SHAPE_CACHES, SHAPES
+from polyglot.core.environment import SHAPE_CACHES, SHAPES
 
 PART = 100_000
 BATCH = 1024
@@ -86,7 +86,7 @@ def read(options: argparse.Namespace, lines: int) -> dict[str, float]:
     from polyglot.data.corpora import CORPORA, Corpora
     from polyglot.data.filters import FilterConfig
     from polyglot.data.streaming import StreamedBatches, StreamedDataset
-    from polyglot.task import LanguagePair, Task
+    from polyglot.tasks.pairs import LanguagePair, Task
     from polyglot.text.normalisation import Normaliser
     from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 

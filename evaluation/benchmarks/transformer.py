@@ -227,7 +227,7 @@ def work(run: Path, text: Path, number: int, beam: int, like: str | None, barrie
     import torch
 
     import polyglot
-    from polyglot.process import keep_freed_memory, remember_few_shapes
+    from polyglot.core.environment import keep_freed_memory, remember_few_shapes
 
     keep_freed_memory()
     remember_few_shapes()

@@ -48,17 +48,17 @@ def main() -> None:
 
 def measured(options: argparse.Namespace) -> dict[str, Any]:
     """A few steps in this process."""
-    from polyglot.process import keep_freed_memory, remember_few_shapes
+    from polyglot.core.environment import keep_freed_memory, remember_few_shapes
 
     keep_freed_memory()
     remember_few_shapes()
     import numpy
 
-    from polyglot.batch import Batch
+    from polyglot.tasks.batch import Batch
     from polyglot.model.losses import Criterion, LossesConfig
     from polyglot.model.model import ModelConfig, TranslationModel
-    from polyglot.optim import OPTIMIZERS, by_kind
-    from polyglot.task import LanguagePair, Task
+    from polyglot.optim.optimizers import OPTIMIZERS, by_kind
+    from polyglot.tasks.pairs import LanguagePair, Task
 
     pair = LanguagePair("de", "en")
     gru = {"type": "gru", "size": options.size, "layers": 1}

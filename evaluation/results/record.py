@@ -19,16 +19,16 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 from polyglot.evaluate.comparison import LEVEL
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.experiments.results import Spread
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.views import SIGNS
-from polyglot.markdown import table
-from polyglot.task import LanguagePair
-from polyglot.yaml_file import read_yaml
+from polyglot.core.markdown import table
+from polyglot.tasks.pairs import LanguagePair
+from polyglot.core.yaml import read_yaml
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"

@@ -12,8 +12,8 @@ import torch
 from polyglot.analysis.page import Page, Table, file_name
 from polyglot.analysis.pictures import Panel, panels_png, plane_png
 from polyglot.analysis.text import MARK, as_read, shown
-from polyglot.batch import SPECIAL_TOKENS
-from polyglot.errors import ConfigError, DataError
+from polyglot.tasks.batch import SPECIAL_TOKENS
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.model.options import reaching
 from polyglot.text.vocabulary import Vocabulary

@@ -14,7 +14,7 @@ import torch
 from polyglot.analysis.page import Page, Table
 from polyglot.analysis.pictures import Panel, arcs_png, panels_png
 from polyglot.analysis.text import Sentence, as_read, batches, sentences, shown
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.model.options import reaching
 from polyglot.run import Run

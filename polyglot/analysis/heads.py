@@ -10,7 +10,7 @@ import torch
 from polyglot.analysis.page import Page, Table
 from polyglot.analysis.pictures import Panel, panels_png
 from polyglot.analysis.text import as_read, sentences, shown
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.run import Run
 

@@ -17,13 +17,13 @@ from polyglot.analysis.agreement import purity, v_measure, v_measures_by_chance
 from polyglot.analysis.page import Page, Table, file_name
 from polyglot.analysis.pictures import bars_png
 from polyglot.analysis.text import MARK, Sentence, batches, sentences, shown
-from polyglot.batch import BOS
-from polyglot.errors import ConfigError, DataError
+from polyglot.tasks.batch import BOS
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.model.memory import Memory
 from polyglot.model.options import reaching
 from polyglot.run import Run
-from polyglot.task import LanguagePair, kind_of
+from polyglot.tasks.pairs import LanguagePair, kind_of
 
 AROUND = 4  # pieces before and after one in an example
 TYPICAL = 8  # words of a role in the table

@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from polyglot.batch import pad
+from polyglot.tasks.batch import pad
 from polyglot.data.corpora import Corpora
 from polyglot.data.phrasebook import Token, splits
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.run import Run
 

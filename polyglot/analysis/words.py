@@ -18,15 +18,15 @@ from torch import Tensor
 from polyglot.analysis.copies import copied
 from polyglot.analysis.page import Page, Table
 from polyglot.analysis.pictures import Panel, curves_png, panels_png
-from polyglot.batch import SPECIAL_TOKENS
+from polyglot.tasks.batch import SPECIAL_TOKENS
 from polyglot.data.corpora import Corpora
 from polyglot.decoding.selection import likeliest
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.readings import Sentence
 from polyglot.model.memory import Memory
 from polyglot.run import Run
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 """Numbers of words that are looked at, as far as the vocabulary has them."""

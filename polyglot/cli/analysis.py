@@ -11,8 +11,8 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from polyglot.cli import completion
 from polyglot.cli.program import Checkpoint, Device, app, logger, screen, sentences_of
-from polyglot.console import aside
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.core.console import aside
+from polyglot.core.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
     from polyglot.analysis.page import Page
@@ -186,7 +186,7 @@ def _embeddings(
     from polyglot.evaluate.embeddings.settings import AnalysisSettings
     from polyglot.inference import Translator
     from polyglot.run import Run
-    from polyglot.synced import replace_file
+    from polyglot.core.atomic_files import replace_file
 
     if output and len(runs) < 2:
         raise ConfigError("analyse: --output is for the comparison of several runs, and there is one; its page is in its run directory")

@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 
-from polyglot import shipped
+from polyglot.core import presets
 from polyglot.checkpoint_names import steps
-from polyglot.errors import PolyglotError
-from polyglot.yaml_file import read_yaml
+from polyglot.core.errors import PolyglotError
+from polyglot.core.yaml import read_yaml
 
 Complete = Callable[[str], list[str]]
 
@@ -23,18 +23,18 @@ def runs(incomplete: str) -> list[str]:
 
 def configurations(incomplete: str) -> list[str]:
     """Shipped configurations, YAML files, and runs, which `--resume` continues."""
-    return _beginning(incomplete, [*shipped.names("configs"), *_files(incomplete, ".yaml", ".yml"), *_runs(incomplete)])
+    return _beginning(incomplete, [*presets.names("configs"), *_files(incomplete, ".yaml", ".yml"), *_runs(incomplete)])
 
 
 def shipped_in(room: str) -> Complete:
     """What is shipped in a room, and YAML files."""
-    return lambda incomplete: _beginning(incomplete, [*shipped.names(room), *_files(incomplete, ".yaml", ".yml")])
+    return lambda incomplete: _beginning(incomplete, [*presets.names(room), *_files(incomplete, ".yaml", ".yml")])
 
 
 def shown(incomplete: str) -> list[str]:
     """All that `show` takes."""
-    named = [f"{room}/{name}" for room in shipped.ROOMS for name in shipped.names(room)]
-    plain = [name for room in shipped.ROOMS for name in shipped.names(room)]
+    named = [f"{room}/{name}" for room in presets.ROOMS for name in presets.names(room)]
+    plain = [name for room in presets.ROOMS for name in presets.names(room)]
     return _beginning(incomplete, [*plain, *(named if "/" in incomplete else ()), *_files(incomplete, ".yaml", ".yml"), *_runs(incomplete)])
 
 

@@ -38,7 +38,7 @@ def embed(
     from polyglot.embedding.ahead import behind
     from polyglot.embedding.files import format_of, vector_file
     from polyglot.embedding.lines import portions_of, portions_of_columns
-    from polyglot.errors import ConfigError, DataError, counted
+    from polyglot.core.errors import ConfigError, DataError, counted
 
     if (language is None) == (language_column is None):
         raise ConfigError("embed: either --language for all sentences, or --language-column, is needed")
@@ -112,7 +112,7 @@ def _reader(run: Path, wanted: list[str] | None, *, checkpoint: str, device: str
     """What reads these languages, or all of the run's; a decoder comes along, since none is loaded without."""
     from polyglot.inference import Translator
     from polyglot.run import Run
-    from polyglot.task import LanguagePair
+    from polyglot.tasks.pairs import LanguagePair
 
     opened = Run.open(run)
     target = opened.config.pairs[0].target

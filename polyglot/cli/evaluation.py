@@ -10,8 +10,8 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from polyglot.cli import completion
 from polyglot.cli.program import Checkpoint, Device, RunPath, app, logger, screen, sentences_of
-from polyglot.console import aside
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.core.console import aside
+from polyglot.core.errors import ConfigError, unknown_name
 
 
 @app.command(

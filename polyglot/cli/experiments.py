@@ -20,9 +20,9 @@ from rich.table import Table
 
 from polyglot.cli import completion
 from polyglot.cli.program import app, logger, screen
-from polyglot.console import aside
-from polyglot.errors import TrainingError
-from polyglot.interruption import ENDS, handled, heard
+from polyglot.core.console import aside
+from polyglot.core.errors import TrainingError
+from polyglot.core.signals import ENDS, handled, heard
 
 if TYPE_CHECKING:
     from polyglot.evaluate.experiments import Experiment

@@ -10,8 +10,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from polyglot.cli import completion
 from polyglot.cli.program import app, logger, screen
-from polyglot.console import aside
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.core.console import aside
+from polyglot.core.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
     from polyglot.config import Config
@@ -45,23 +45,23 @@ def show(
     ] = None,
 ) -> None:
     """List what is shipped, or show some of it: a configuration with every default filled in, anything else as it is written."""
-    from polyglot import shipped
+    from polyglot.core import presets
 
     if name is None:
-        for room, kind in shipped.ROOMS.items():
-            screen.print(f"[bold]{kind}s[/] ({room}/): {', '.join(shipped.names(room))}", highlight=False, soft_wrap=True)
+        for room, kind in presets.ROOMS.items():
+            screen.print(f"[bold]{kind}s[/] ({room}/): {', '.join(presets.names(room))}", highlight=False, soft_wrap=True)
         return
-    rooms = shipped.rooms_of(name)
+    rooms = presets.rooms_of(name)
     if not rooms and not Path(name).exists():
-        known = {one for room in shipped.ROOMS for one in shipped.names(room)}
+        known = {one for room in presets.ROOMS for one in presets.names(room)}
         what = unknown_name("configuration, schedule, protocol or experiment", name, known)
         raise ConfigError(f"{name}: neither a file, nor a run, nor shipped with Polyglot: {what}")
     if rooms and rooms[0] != "configs":
-        print(shipped.find(rooms[0], name.removeprefix(f"{rooms[0]}/")).read_text(encoding="utf-8"), end="")
+        print(presets.find(rooms[0], name.removeprefix(f"{rooms[0]}/")).read_text(encoding="utf-8"), end="")
     else:
         print(_configuration(name).to_yaml(), end="")
     for room in rooms[1:]:
-        logger.info(f"{name} is the name of a shipped {shipped.ROOMS[room]}, too: polyglot show {room}/{name}")
+        logger.info(f"{name} is the name of a shipped {presets.ROOMS[room]}, too: polyglot show {room}/{name}")
 
 
 def _configuration(name: str) -> Config:

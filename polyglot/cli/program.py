@@ -16,17 +16,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from typer.core import TyperGroup
 
 from polyglot.cli import completion
-from polyglot.console import LogLines, aside
-from polyglot.errors import ConfigError, PolyglotError
-from polyglot.interruption import nothing_left_to_interrupt, status_of
-from polyglot.process import (
+from polyglot.core.console import LogLines, aside
+from polyglot.core.errors import ConfigError, PolyglotError
+from polyglot.core.signals import nothing_left_to_interrupt, status_of
+from polyglot.core.environment import (
     collect_rarely,
     hand_over_soon,
     keep_freed_memory,
     libraries_only_say_errors,
     remember_few_shapes,
 )
-from polyglot.version import VERSION
+from polyglot.core.version import VERSION
 
 
 class Verbs(TyperGroup):

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from polyglot.cli.program import app, lines_bar, lines_of, logger, screen
-from polyglot.errors import counted
+from polyglot.core.errors import counted
 
 
 @app.command(

@@ -10,8 +10,8 @@ import typer
 
 from polyglot.cli import completion
 from polyglot.cli.program import Overrides, app, logger, screen
-from polyglot.errors import ConfigError
-from polyglot.interruption import polite_end_interrupts
+from polyglot.core.errors import ConfigError
+from polyglot.core.signals import polite_end_interrupts
 
 if TYPE_CHECKING:
     from polyglot.config import Config

@@ -13,8 +13,8 @@ import typer
 
 from polyglot.cli import completion
 from polyglot.cli.program import Device, RunPath, app, is_out_of_memory, lines_bar, lines_of, logger
-from polyglot.console import aside
-from polyglot.errors import ConfigError, DataError, counted
+from polyglot.core.console import aside
+from polyglot.core.errors import ConfigError, DataError, counted
 
 
 @app.command(
@@ -122,7 +122,7 @@ def _translator(
     """One model's, or that of several together."""
     from polyglot.together import EnsembleTranslator
     from polyglot.inference import Translator
-    from polyglot.task import LanguagePair
+    from polyglot.tasks.pairs import LanguagePair
 
     if len(runs) == len(sources) == len(checkpoints) == 1:
         if average is not None:
@@ -162,7 +162,7 @@ def shortlist(
 ) -> None:
     """Count from a run's training text which target words go with which source words, for `--select-by shortlist`."""
     from polyglot.run import Run
-    from polyglot.task import LanguagePair
+    from polyglot.tasks.pairs import LanguagePair
     from polyglot.training.shortlist import write_shortlist
 
     path, count = write_shortlist(Run.open(run), LanguagePair.parse(direction), sentences=sentences, best=best)

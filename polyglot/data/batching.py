@@ -10,9 +10,9 @@ import numpy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from polyglot.batch import Batch
+from polyglot.tasks.batch import Batch
 from polyglot.data.dataset import TaskDataset
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 class BatchingConfig(ComponentConfig):

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow

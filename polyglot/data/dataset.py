@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy
 from numpy.typing import NDArray
 
-from polyglot.batch import Batch
+from polyglot.tasks.batch import Batch
 from polyglot.data.cache import cached, fingerprint
 from polyglot.data.corpora import Corpora, ParallelText
 from polyglot.data.filters import FilterConfig, keep, left_out
-from polyglot.errors import DataError
-from polyglot.task import Task
+from polyglot.core.errors import DataError
+from polyglot.tasks.pairs import Task
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 

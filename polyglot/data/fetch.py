@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 
 import yaml
 
-from polyglot.errors import DataError, unknown_name
+from polyglot.core.errors import DataError, unknown_name
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a file, the bytes that are here, and the bytes it will have."""

@@ -8,8 +8,8 @@ import numpy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from polyglot.errors import DataError
-from polyglot.registry import ComponentConfig
+from polyglot.core.errors import DataError
+from polyglot.core.registry import ComponentConfig
 
 
 class FilterConfig(ComponentConfig):

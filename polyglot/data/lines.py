@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from polyglot.errors import DataError, counted
+from polyglot.core.errors import DataError, counted
 
 BLOCK = 1 << 24  # bytes read at once; also about what one chunk of a table holds
 SMALL_BLOCK = 1 << 19  # the same where many files are open at once

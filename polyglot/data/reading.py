@@ -15,7 +15,7 @@ from typing import TypedDict
 import numpy
 
 from polyglot.data.corpora.shards import StreamedText
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 Piece = tuple[int, int, int, int]
 """A shard by its number, the row to go on from, and which of how many parts of its rows: those whose number leaves that rest."""

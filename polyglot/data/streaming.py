@@ -19,14 +19,14 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from polyglot.batch import Batch
+from polyglot.tasks.batch import Batch
 from polyglot.data.batching import BatchingConfig, epoch_batches
 from polyglot.data.cache import fingerprint
 from polyglot.data.corpora import Corpora, StreamedText
 from polyglot.data.filters import FilterConfig, judge, left_out, nothing_left
 from polyglot.data.reading import Reading
-from polyglot.errors import DataError
-from polyglot.task import Task
+from polyglot.core.errors import DataError
+from polyglot.tasks.pairs import Task
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 

@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from polyglot.data.lines import json_line, line_blocks
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 from polyglot.text.symbols import Dictionary, Statistics, Symbolizer, SymbolsConfig, without_rule
 from polyglot.text.symbols import desymbolize as put_back
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from polyglot.batch import EOS
+from polyglot.tasks.batch import EOS
 
 GROUP = 32
 """Scores that `largest` takes together."""

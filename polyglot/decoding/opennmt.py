@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from polyglot.batch import BOS, EOS
+from polyglot.tasks.batch import BOS, EOS
 from polyglot.decoding.continuations import likeliest, without_gaps
 from polyglot.model.memory import Memory
 

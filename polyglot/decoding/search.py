@@ -10,12 +10,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from polyglot.batch import BOS, EOS, PAD
+from polyglot.tasks.batch import BOS, EOS, PAD
 from polyglot.decoding.continuations import likeliest, without_gaps
 from polyglot.decoding.opennmt import opennmt_search
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.model.memory import Memory
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 class SearchConfig(ComponentConfig):

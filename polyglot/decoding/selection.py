@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from polyglot.batch import SPECIAL_TOKENS
+from polyglot.tasks.batch import SPECIAL_TOKENS
 from polyglot.decoding.search import Hypothesis, StepDecoder
 from polyglot.model.memory import Memory
 

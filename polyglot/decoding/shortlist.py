@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from torch import Tensor
 
-from polyglot.errors import CheckpointError
+from polyglot.core.errors import CheckpointError
 
 COMMON = 1e-3
 """Weight of how common a word is, beside what the source says: it only orders what no source word speaks for."""

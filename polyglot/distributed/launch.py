@@ -9,9 +9,9 @@ import subprocess
 import time
 from collections.abc import Sequence
 
-from polyglot.console import aside
-from polyglot.errors import ConfigError
-from polyglot.interruption import handled, heard
+from polyglot.core.console import aside
+from polyglot.core.errors import ConfigError
+from polyglot.core.signals import handled, heard
 
 GRACE = 12.0
 """Seconds that the others have for ending by themselves when one has failed and could tell them."""

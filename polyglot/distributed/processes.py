@@ -19,12 +19,12 @@ import torch.distributed
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
-from polyglot.console import aside
+from polyglot.core.console import aside
 from polyglot.distributed.launch import SETS, launched
 from polyglot.distributed.store import SHORT_PATIENCE, answer, first_to_say, store, waited
 from polyglot.distributed.watch import Watch
-from polyglot.errors import ConfigError, PolyglotError, TrainingError
-from polyglot.interruption import interrupted_at_once, status_of
+from polyglot.core.errors import ConfigError, PolyglotError, TrainingError
+from polyglot.core.signals import interrupted_at_once, status_of
 
 if TYPE_CHECKING:
     from accelerate import PartialState

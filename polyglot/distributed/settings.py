@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 class ParallelConfig(ComponentConfig):

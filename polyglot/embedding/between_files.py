@@ -15,7 +15,7 @@ from polyglot.embedding.encoder import SentenceEncoder
 from polyglot.embedding.files import vector_file
 from polyglot.embedding.lines import portions_of
 from polyglot.embedding.similarity import MARGINS, SEARCHES, Neighbours, Pair, mine, scored_neighbours
-from polyglot.errors import ConfigError, DataError, unknown_name
+from polyglot.core.errors import ConfigError, DataError, unknown_name
 
 Progress = Callable[[int, int], None]
 """Told of the lines that are embedded, and of all."""

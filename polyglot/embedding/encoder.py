@@ -9,13 +9,13 @@ import numpy
 import torch
 from torch import Tensor
 
-from polyglot.batch import pad
-from polyglot.console import aside
+from polyglot.tasks.batch import pad
+from polyglot.core.console import aside
 from polyglot.decoding.threads import side_by_side
 from polyglot.embedding.ahead import ahead
 from polyglot.embedding.pooling import cast, check, normalized, pool, rows_of, vector_size
 from polyglot.embedding.similarity import similarity, similarity_pairwise
-from polyglot.errors import ConfigError, DataError, unknown_name
+from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.model.model import TranslationModel
 
 PORTION = 1 << 11  # sentences sorted by length together: enough for batches without much padding, little memory

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy
 
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 
 
 class VectorFile(Protocol):

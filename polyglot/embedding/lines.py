@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from polyglot.embedding.encoder import Portion, in_portions
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 
 def portions_of(blocks: Iterable[list[str]], language: str) -> Iterator[Portion]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from polyglot.batch import UNK
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.tasks.batch import UNK
+from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.layers.masks import masked_mean
 from polyglot.model.memory import Memory
 from polyglot.model.model import TranslationModel

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from polyglot.embedding.pooling import normalized
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 
 Vectors = Tensor | numpy.ndarray | Sequence[Tensor] | Sequence[numpy.ndarray]
 

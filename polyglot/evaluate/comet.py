@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.evaluate.scores import Score
 
 ROWS = 16  # sentences scored together

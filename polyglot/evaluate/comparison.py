@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.significance import PairedTest
 
-from polyglot.errors import ConfigError, DataError, counted
+from polyglot.core.errors import ConfigError, DataError, counted
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.scores import Scorer

@@ -13,7 +13,7 @@ from typing import Any
 import sacrebleu
 import torch
 
-from polyglot.errors import ConfigError, counted, few
+from polyglot.core.errors import ConfigError, counted, few
 from polyglot.evaluate.comet import Comet
 from polyglot.evaluate.conditions import CONDITIONS, Measure
 from polyglot.evaluate.heldout import HeldOut
@@ -24,11 +24,11 @@ from polyglot.evaluate.scores import Score, Scorer
 from polyglot.evaluate.store import MADE_WITH, Kept, Store, digest, text_name
 from polyglot.evaluate.together import Direction, Source, translate_together
 from polyglot.inference import Translator
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 from polyglot.run import Run
-from polyglot.task import LanguagePair, kind_of
+from polyglot.tasks.pairs import LanguagePair, kind_of
 from polyglot.together import EnsembleTranslator
-from polyglot.version import VERSION
+from polyglot.core.version import VERSION
 
 logger = logging.getLogger("polyglot")
 

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 
 from polyglot.data.corpora import Corpora, ParallelText
-from polyglot.errors import ConfigError
-from polyglot.registry import ComponentConfig
+from polyglot.core.errors import ConfigError
+from polyglot.core.registry import ComponentConfig
 from polyglot.run import Run
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 
 
 class HeldOut:

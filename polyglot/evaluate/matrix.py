@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 from polyglot.evaluate import pages, views
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.heat_map import heat_map_png
@@ -16,8 +16,8 @@ from polyglot.evaluate.outputs import Outputs
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.evaluate.scores import Score
 from polyglot.evaluate.store import Store
-from polyglot.synced import replace_file
-from polyglot.task import LanguagePair
+from polyglot.core.atomic_files import replace_file
+from polyglot.tasks.pairs import LanguagePair
 
 FORMAT = 2  # of matrix.json: to be raised when an older program could not read it
 

@@ -24,8 +24,8 @@ from polyglot.evaluate.views import (
     shown_shares,
     signature_lines,
 )
-from polyglot.markdown import as_it_is, code, listed, table
-from polyglot.task import LanguagePair
+from polyglot.core.markdown import as_it_is, code, listed, table
+from polyglot.tasks.pairs import LanguagePair
 
 if TYPE_CHECKING:
     from polyglot.evaluate.matrix import Matrix

@@ -9,16 +9,16 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from polyglot import shipped
+from polyglot.core import presets
 from polyglot.config import CorpusList, check_settings
 from polyglot.decoding.search import SearchConfig
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.evaluate.conditions import CONDITIONS, TITLES, Measure
 from polyglot.evaluate.scores import TOKENIZERS
 from polyglot.inference import Directions, Translator
-from polyglot.registry import ComponentConfig
-from polyglot.task import LanguagePair, kind_of, match_pairs
-from polyglot.yaml_file import read_yaml
+from polyglot.core.registry import ComponentConfig
+from polyglot.tasks.pairs import LanguagePair, kind_of, match_pairs
+from polyglot.core.yaml import read_yaml
 
 WORDS = {"all": ("supervised", "zero-shot"), "supervised": ("supervised",), "zero_shot": ("zero-shot",)}
 """What `pairs` says in a word: kinds of pairs that are no copies."""
@@ -109,7 +109,7 @@ class Protocol(ComponentConfig):
     @classmethod
     def load(cls, name: str) -> Protocol:
         """A protocol from a file or a shipped name. Raises ConfigError with every problem."""
-        return check_settings(cls, read_yaml(shipped.find("evaluation", name)), where=name)
+        return check_settings(cls, read_yaml(presets.find("evaluation", name)), where=name)
 
     @property
     def measures(self) -> list[Measure]:
@@ -229,4 +229,4 @@ class Reference(ComponentConfig):
 
 def references() -> Mapping[str, Any]:
     """The tables of the papers by name."""
-    return {path.stem: path for path in sorted((shipped.folder("evaluation") / "references").glob("*.yaml"))}
+    return {path.stem: path for path in sorted((presets.folder("evaluation") / "references").glob("*.yaml"))}

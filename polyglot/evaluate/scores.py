@@ -10,7 +10,7 @@ import numpy
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.evaluate.conditions import CONDITIONS, Measure
 
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from polyglot.distributed.processes import Processes
 from polyglot.model.model import TranslationModel
 from polyglot.run import Run
-from polyglot.sharing import components_of
-from polyglot.task import LanguagePair
+from polyglot.tasks.sharing import components_of
+from polyglot.tasks.pairs import LanguagePair
 
 
 class SharedModel:

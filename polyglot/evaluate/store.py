@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyglot.errors import CheckpointError
-from polyglot.synced import replace_file, sync_folder
+from polyglot.core.errors import CheckpointError
+from polyglot.core.atomic_files import replace_file, sync_folder
 
 LAST = "matrix.json"
 """Where this file of a matrix is, all of it is."""

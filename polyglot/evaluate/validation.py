@@ -19,7 +19,7 @@ from polyglot.inference import Translator
 from polyglot.model.losses import TranslationLoss
 from polyglot.model.model import TranslationModel
 from polyglot.run import Run
-from polyglot.task import LanguagePair, Task, match_pairs
+from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
 from polyglot.validation import Validation
 
 logger = logging.getLogger("polyglot")

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from polyglot.errors import counted
+from polyglot.core.errors import counted
 from polyglot.evaluate.conditions import RETRIEVAL, TITLES, Measure
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions

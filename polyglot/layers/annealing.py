@@ -10,7 +10,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 PLACE = "annealed"
 """Part of the name of every such tensor in a component."""

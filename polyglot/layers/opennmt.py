@@ -12,9 +12,9 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.layers.transformer import heads_problem
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 ALONE = threading.Lock()
 """Held during a step of their decoders: these keep their state inside, and batches may be translated side by side."""

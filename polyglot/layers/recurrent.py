@@ -13,7 +13,7 @@ from polyglot.layers.dropout import StepDropout, dropout
 from polyglot.layers.gates import lstm_cell_, tanh
 from polyglot.layers.linear import LaidOut, linear
 from polyglot.layers.masks import flip_sentences
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 KINDS = {"lstm": nn.LSTM, "gru": nn.GRU}
 State = tuple[Tensor, ...]

@@ -16,7 +16,7 @@ from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
 from polyglot.layers.masks import fused_attention
 from polyglot.layers.positions import rotated
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 EPSILON = 1e-6
 """Keeps the division of a layer norm away from zero: that of Tensor2Tensor and OpenNMT-py."""

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from polyglot.batch import BOS, PAD
+from polyglot.tasks.batch import BOS, PAD
 from polyglot.layers.deferred import DeferredLinear
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear, RowsOfSentences
@@ -20,7 +20,7 @@ from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS, FinalStates
 from polyglot.model.memory import Memory
 from polyglot.model.options import Option, WordPrediction, build_options, placed
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 class EmbeddingConfig(ComponentConfig):

@@ -10,11 +10,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from polyglot.batch import EOS, Batch
+from polyglot.tasks.batch import EOS, Batch
 from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected_cross_entropy
 from polyglot.model.memory import Memory
 from polyglot.model.model import Output
-from polyglot.registry import ComponentConfig, Registry
+from polyglot.core.registry import ComponentConfig, Registry
 
 LOSSES: Registry[Loss] = Registry("loss")
 

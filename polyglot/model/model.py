@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from polyglot.batch import Batch
+from polyglot.tasks.batch import Batch
 from polyglot.layers.annealing import Annealed, is_annealed
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
@@ -18,9 +18,9 @@ from polyglot.model.encoders import ENCODERS
 from polyglot.model.language import EmbeddingConfig, LanguageDecoder, LanguageEncoder, Unfilled, embedding_table, initialize
 from polyglot.model.memory import Memory
 from polyglot.model.options import OPTIONS, Option
-from polyglot.registry import ComponentConfig, spelt_out
-from polyglot.sharing import SharingConfig
-from polyglot.task import LanguagePair
+from polyglot.core.registry import ComponentConfig, spelt_out
+from polyglot.tasks.sharing import SharingConfig
+from polyglot.tasks.pairs import LanguagePair
 
 
 class OptionsConfig(ComponentConfig):

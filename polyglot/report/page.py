@@ -14,8 +14,8 @@ from polyglot.report.files import Files
 from polyglot.report.section import Section, render
 from polyglot.report.sections import SECTIONS
 from polyglot.run import Run
-from polyglot.synced import replace_file
-from polyglot.version import VERSION
+from polyglot.core.atomic_files import replace_file
+from polyglot.core.version import VERSION
 
 
 def write(run: Run, *, sentences: Sequence[tuple[str, str]] = (), more: Sequence[Section] = ()) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
-from polyglot.registry import ComponentConfig, Registry
+from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.text.symbols import Symbolized, Symbolizer, desymbolize
 
 

@@ -14,10 +14,10 @@ from typing import Literal
 import sentencepiece
 from pydantic import Field
 
-from polyglot.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
-from polyglot.errors import CheckpointError, ConfigError, DataError
-from polyglot.registry import ComponentConfig
-from polyglot.synced import replace_file
+from polyglot.tasks.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
+from polyglot.core.errors import CheckpointError, ConfigError, DataError
+from polyglot.core.registry import ComponentConfig
+from polyglot.core.atomic_files import replace_file
 
 LONGEST_LINE = 1 << 16  # bytes; SentencePiece leaves longer lines out of its training, and its own default of 4192 is short
 WHOLE_TIMES = 1000  # as often a word counts that a vocabulary of words shall have: no word of its size is as rare in usual text

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from polyglot.batch import SPECIAL_TOKENS, UNK
-from polyglot.errors import CheckpointError
-from polyglot.synced import replace_file
+from polyglot.tasks.batch import SPECIAL_TOKENS, UNK
+from polyglot.core.errors import CheckpointError
+from polyglot.core.atomic_files import replace_file
 from polyglot.text.vocabulary import Vocabulary
 
 HEAD = b"polyglot word list\n"

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from polyglot.config import Config
-from polyglot.errors import few
+from polyglot.core.errors import few
 from polyglot.run import Run
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
-from polyglot.errors import CheckpointError
+from polyglot.core.errors import CheckpointError
 from polyglot.run import Run
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from polyglot.sharing import SharingConfig, components_of
-from polyglot.task import LanguagePair
+from polyglot.tasks.sharing import SharingConfig, components_of
+from polyglot.tasks.pairs import LanguagePair
 
 
 def count_by_component(batches: Iterable[tuple[LanguagePair, int]], components: Iterable[str], sharing: SharingConfig) -> dict[str, int]:

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from polyglot import checkpoint as checkpoints
 from polyglot.config import Config, InitialConfig
-from polyglot.errors import CheckpointError, ConfigError, noted
+from polyglot.core.errors import CheckpointError, ConfigError, noted
 from polyglot.layers.annealing import is_annealed
 from polyglot.model.model import TranslationModel
 from polyglot.model.options import is_beside
 from polyglot.run import Run
-from polyglot.sharing import components_of
-from polyglot.task import Task
+from polyglot.tasks.sharing import components_of
+from polyglot.tasks.pairs import Task
 from polyglot.text.vocabulary import Vocabulary
 
 

@@ -15,9 +15,9 @@ from typing import Any
 from accelerate import Accelerator
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from polyglot.console import aside
-from polyglot.errors import CheckpointError, ConfigError
-from polyglot.synced import replace_file
+from polyglot.core.console import aside
+from polyglot.core.errors import CheckpointError, ConfigError
+from polyglot.core.atomic_files import replace_file
 
 logger = logging.getLogger("polyglot")
 

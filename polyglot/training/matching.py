@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from polyglot.config import Config
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.model.model import ModelConfig, TranslationModel
 from polyglot.training.memory import count
 

@@ -15,7 +15,7 @@ from polyglot.data.batching import epoch_batches
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streaming import StreamedDataset
 from polyglot.model.model import TranslationModel
-from polyglot.sharing import components_of
+from polyglot.tasks.sharing import components_of
 
 MEBIBYTE = 2**20
 # MiB that a training occupies on a CPU besides what it is about: the largest resident size (`ru_maxrss` of the ended process) of

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.distributed import ProcessGroup, Work
 
 from polyglot.distributed.processes import Processes
-from polyglot.errors import TrainingError
-from polyglot.sharing import SharingConfig, components_of
+from polyglot.core.errors import TrainingError
+from polyglot.tasks.sharing import SharingConfig, components_of
 from polyglot.training.gradients import clip
 from polyglot.training.placement import Entry, Placement
 

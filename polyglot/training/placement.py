@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from polyglot.config import Config
-from polyglot.errors import ConfigError, few
-from polyglot.schedule import Schedule
-from polyglot.sharing import components_of
-from polyglot.task import LanguagePair, Task
+from polyglot.core.errors import ConfigError, few
+from polyglot.tasks.schedule import Schedule
+from polyglot.tasks.sharing import components_of
+from polyglot.tasks.pairs import LanguagePair, Task
 
 Entry = tuple[int, Task]
 """A process and the task that it has a batch of."""

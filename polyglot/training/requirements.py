@@ -12,9 +12,9 @@ from accelerate.utils import is_bf16_available
 
 from polyglot.config import Config
 from polyglot.data.corpora import Corpora
-from polyglot.errors import ConfigError, DataError, noted
-from polyglot.registry import ComponentConfig
-from polyglot.task import LanguagePair
+from polyglot.core.errors import ConfigError, DataError, noted
+from polyglot.core.registry import ComponentConfig
+from polyglot.tasks.pairs import LanguagePair
 from polyglot.training.initial import runs_of
 
 logger = logging.getLogger("polyglot")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from polyglot.decoding.shortlist import Shortlist
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.run import Run
-from polyglot.synced import replace_file
-from polyglot.task import LanguagePair, Task
+from polyglot.core.atomic_files import replace_file
+from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.training.requirements import training_text
 from polyglot.training.start import build_datasets
 

@@ -16,14 +16,15 @@ from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streaming import StreamedBatches, StreamedDataset
 from polyglot.distributed.processes import Processes
-from polyglot.errors import CheckpointError, ConfigError, few
+from polyglot.core.errors import CheckpointError, ConfigError, few
 from polyglot.model.losses import Criterion
 from polyglot.model.model import TranslationModel
-from polyglot.optim import LEARNING_RATES, OPTIMIZERS, by_kind
+from polyglot.optim.lr_schedules import LEARNING_RATES
+from polyglot.optim.optimizers import OPTIMIZERS, by_kind
 from polyglot.run import Run
-from polyglot.schedule import SCHEDULES, Schedule
-from polyglot.synced import replace_file
-from polyglot.task import LanguagePair, Task
+from polyglot.tasks.schedule import SCHEDULES, Schedule
+from polyglot.core.atomic_files import replace_file
+from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.symbols import Symbolizer
 from polyglot.text.vocabulary import Vocabulary

@@ -18,18 +18,18 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from polyglot import checkpoint as checkpoints
-from polyglot.batch import Batch
+from polyglot.tasks.batch import Batch
 from polyglot.checkpoint import Checkpoint
 from polyglot.data.batching import BatchStream
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
-from polyglot.errors import DataError, TrainingError
-from polyglot.interruption import handled, heard
+from polyglot.core.errors import DataError, TrainingError
+from polyglot.core.signals import handled, heard
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.model import TranslationModel
-from polyglot.optim import LearningRate
+from polyglot.optim.lr_schedules import LearningRate
 from polyglot.run import Run
-from polyglot.sharing import components_of
+from polyglot.tasks.sharing import components_of
 from polyglot.training.changes import Division, what_changed
 from polyglot.training.continuing import state_of
 from polyglot.training.gradients import count_by_component, to_means

@@ -11,7 +11,7 @@ import torch
 from polyglot.analysis.charts import _gate, _in_contexts, _nearest, chart, neighbours, piece_of, principal_axes
 from polyglot.analysis.heads import heads
 from polyglot.analysis.pictures import Panel, panels_png
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.model.options import ContextGate
 from tests.analysis.conftest import seen_in_encoding
 

@@ -10,14 +10,14 @@ import numpy
 import pytest
 import torch
 
-from polyglot.batch import Batch
+from polyglot.tasks.batch import Batch
 from polyglot.layers.opennmt import available
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.model import ModelConfig, TranslationModel
-from polyglot.registry import Registry
-from polyglot.task import LanguagePair, Task
+from polyglot.core.registry import Registry
+from polyglot.tasks.pairs import LanguagePair, Task
 
 VOCABULARY = 40
 TINY = {

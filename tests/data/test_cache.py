@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 
 from polyglot.data import cache
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 ROWS = 1000
 

@@ -22,8 +22,8 @@ from pydantic import ValidationError
 from polyglot.data import cache
 from polyglot.data import lines as reader
 from polyglot.data.corpora import CORPORA, Corpora
-from polyglot.errors import DataError
-from polyglot.task import LanguagePair
+from polyglot.core.errors import DataError
+from polyglot.tasks.pairs import LanguagePair
 
 DE = ["Ein Hund rennt.", "", "Zwei\x85Katzen\u2028schlafen\x0b.", " Leerzeichen \t bleiben ", "letzte"]
 EN = ["A dog runs.", "empty on the other side", "Two cats sleep.", "spaces stay", "last"]

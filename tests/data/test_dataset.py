@@ -6,14 +6,14 @@ from string import ascii_letters
 import numpy
 import pytest
 
-from polyglot.batch import BOS, EOS
+from polyglot.tasks.batch import BOS, EOS
 from polyglot.data import cache
 from polyglot.data import dataset as room
 from polyglot.data.corpora import CORPORA, Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.filters import FilterConfig
-from polyglot.errors import DataError
-from polyglot.task import LanguagePair, Task
+from polyglot.core.errors import DataError
+from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.normalisation import STEPS, Normaliser
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 

@@ -15,7 +15,7 @@ import pytest
 
 from polyglot.data import fetch as fetching
 from polyglot.data.fetch import DataSet, RemoteFile, data_set, fetch
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 CONTENT = {"one.gz": random.Random(1).randbytes(300_001), "two.gz": random.Random(2).randbytes(70_000)}
 

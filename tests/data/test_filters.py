@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyglot.data.filters import FilterConfig, keep
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1)
 

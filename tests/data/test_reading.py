@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from polyglot.data.corpora import Shard, StreamedText
 from polyglot.data.reading import Reading
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 SIZES = st.lists(st.integers(0, 12), min_size=1, max_size=7).filter(any)
 

@@ -17,8 +17,8 @@ from polyglot.data.batching import BatchingConfig
 from polyglot.data.corpora import CORPORA, Corpora
 from polyglot.data.filters import FilterConfig
 from polyglot.data.streaming import StreamedBatches, StreamedDataset
-from polyglot.errors import DataError
-from polyglot.task import LanguagePair, Task
+from polyglot.core.errors import DataError
+from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.normalisation import Normaliser
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from polyglot.batch import BOS, EOS
+from polyglot.tasks.batch import BOS, EOS
 from polyglot.decoding.continuations import largest, likeliest, without_gaps
 from polyglot.decoding.search import SearchConfig, search
 from polyglot.model.memory import Memory

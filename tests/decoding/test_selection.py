@@ -8,11 +8,11 @@ import numpy
 import pytest
 import torch
 
-from polyglot.batch import EOS, SPECIAL_TOKENS
+from polyglot.tasks.batch import EOS, SPECIAL_TOKENS
 from polyglot.decoding.search import SearchConfig, search
 from polyglot.decoding.selection import Selected, likeliest, union
 from polyglot.decoding.shortlist import Shortlist
-from polyglot.errors import CheckpointError, ConfigError
+from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.evaluate.protocol import Protocol
 from polyglot.inference import Translator
 from polyglot.layers.linear import RowsOfSentences

@@ -14,7 +14,7 @@ import pytest
 from polyglot.distributed import launch as launching
 from polyglot.distributed import processes, store, watch
 from polyglot.distributed.launch import launch, launched
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 
 FACTS = """
 import json, os, sys

@@ -16,7 +16,7 @@ from polyglot.distributed import store as stores
 from polyglot.distributed import watch as watching
 from polyglot.distributed.processes import Lost, Processes
 from polyglot.distributed.watch import Watch
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 
 
 class Store(dict):

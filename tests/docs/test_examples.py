@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from polyglot import cli, shipped
+from polyglot import cli
+from polyglot.core import presets
 from polyglot.config import Config, load_config
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.evaluate.experiments import Experiment
@@ -20,10 +21,10 @@ from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.validation import Validator
 from polyglot.model.encoders import ENCODERS
 from polyglot.run import Run
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 from polyglot.training.shortlist import write_shortlist
 from polyglot.training.start import build_trainer
-from polyglot.yaml_file import parse_value, write_yaml
+from polyglot.core.yaml import parse_value, write_yaml
 from tests.builders.command_line import PHRASEBOOK, SMALL, TEXT, Program, write_text
 from tests.conftest import ROOT
 
@@ -207,9 +208,9 @@ def test_a_command_is_one(given, inside):
     if verb == "train" and not found["resume"]:
         load_config(found["config"], found["overrides"] or ())
     if verb == "show" and found["name"]:
-        assert shipped.rooms_of(found["name"]) or (inside / found["name"]).is_dir()
+        assert presets.rooms_of(found["name"]) or (inside / found["name"]).is_dir()
     if verb == "experiment":
-        assert found["file"] in shipped.names("evaluation/experiments")
+        assert found["file"] in presets.names("evaluation/experiments")
     if verb == "evaluate":
         Protocol.load(found["protocol"])
 

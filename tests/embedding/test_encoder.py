@@ -13,7 +13,7 @@ import torch
 from polyglot.embedding import encoder as encoder_module
 from polyglot.embedding.encoder import FIRST, PORTION, Portion, batches, in_portions
 from polyglot.embedding.pooling import LAYERS, POOLINGS, cast, pool
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory

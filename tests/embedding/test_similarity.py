@@ -19,7 +19,7 @@ from polyglot.embedding.similarity import (
     similarity,
     similarity_pairwise,
 )
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 
 RANDOM = numpy.random.default_rng(0)
 ONE = RANDOM.normal(size=(30, 8)).astype("float32")

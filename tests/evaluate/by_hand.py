@@ -6,7 +6,7 @@ from polyglot.evaluate.matrix import Cell, Matrix, by_pair
 from polyglot.evaluate.outputs import Outputs
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.evaluate.scores import Score
-from polyglot.task import LanguagePair, kind_of
+from polyglot.tasks.pairs import LanguagePair, kind_of
 
 LANGUAGES = ["en", "de", "fr", "fi"]
 TRAINED = [LanguagePair.parse(pair) for pair in ("en-de", "de-en", "en-fr", "fr-en", "en-fi", "fi-en")]

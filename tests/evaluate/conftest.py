@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from polyglot.yaml_file import write_yaml
+from polyglot.core.yaml import write_yaml
 from tests.builders.command_line import CONFIG, PHRASEBOOK, SMALL, write_text
 
 MINE = {

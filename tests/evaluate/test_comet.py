@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.evaluate import comet
 
 

@@ -18,12 +18,12 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
 
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.evaluate.comparison import Comparison, compare, compare_hops, distinct_names
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.scores import Score
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 
 REFERENCES = [
     f"the {animal} sees a {colour} bird in the {place}"

@@ -11,7 +11,7 @@ import pytest
 from tests.evaluate.tiny import TEXT, tiny_run, tiny_translator
 
 from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
-from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.evaluate import evaluation
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.evaluation import evaluate, in_words
@@ -20,7 +20,7 @@ from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.scores import Scorer
 from polyglot.evaluate.together import translate_together
 from polyglot.run import Run
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 
 
 def protocol(**settings: object) -> Protocol:

@@ -19,7 +19,7 @@ from polyglot.evaluate.experiments.settings import Goal
 from polyglot.evaluate.matrix import Cell, Matrix
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.scores import Score
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 from tests.builders.rendered import ODD, marks, texts
 
 

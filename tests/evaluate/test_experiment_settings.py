@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from polyglot import shipped
+from polyglot.core import presets
 from polyglot.config import load_config
 from polyglot.data.corpora import Corpora
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.evaluate.experiments import Experiment, carry_out
 from polyglot.evaluate.experiments.experiment import protocol_of
 from polyglot.evaluate.experiments.members import check_test, filled, members_of
-from polyglot.task import LanguagePair, match_pairs
+from polyglot.tasks.pairs import LanguagePair, match_pairs
 from polyglot.training.matching import TOLERANCE, parameters
 from tests.builders.command_line import Program
 from tests.conftest import ROOT
@@ -173,7 +173,7 @@ def test_a_folder_that_is_something_else_is_refused(folder, monkeypatch, capsys)
     assert "--folder: runs/mine is a run" in program.refuses("experiment", "experiment.yaml", "--folder", "runs/mine", "--dry-run")
 
 
-SIZED = [(name, size) for name in shipped.names("evaluation/experiments") for size in Experiment.load(name).sizes or [None]]
+SIZED = [(name, size) for name in presets.names("evaluation/experiments") for size in Experiment.load(name).sizes or [None]]
 
 
 @pytest.mark.parametrize(("name", "size"), SIZED)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from polyglot.errors import ConfigError, TrainingError
+from polyglot.core.errors import ConfigError, TrainingError
 from polyglot.evaluate.experiments import Experiment, carry_out
 from polyglot.evaluate.experiments.members import COMPLETE, Member, members_of
 from polyglot.evaluate.experiments.page import save
@@ -19,7 +19,7 @@ from polyglot.evaluate.experiments.training import train_all
 from polyglot.evaluate.experiments.writers import check_writers, writers_of
 from polyglot.inference import Translator
 from polyglot.together import EnsembleTranslator
-from polyglot.yaml_file import write_yaml
+from polyglot.core.yaml import write_yaml
 from tests.builders.command_line import PHRASEBOOK, SMALL, Program
 
 

@@ -14,12 +14,12 @@ import pytest
 from tests.evaluate.by_hand import BLEU_SIGNATURE, matrix
 from rich.console import Console
 
-from polyglot import synced
-from polyglot.errors import CheckpointError, DataError
+from polyglot.core import atomic_files
+from polyglot.core.errors import CheckpointError, DataError
 from polyglot.evaluate import pages, views
 from polyglot.evaluate.heat_map import _readable_on, contrast, heat_map_png
 from polyglot.evaluate.matrix import Matrix
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 from tests.builders.rendered import ODD, marks, texts
 
 REFERENCE = "attention_bridge_english_centric_with_copies"
@@ -82,14 +82,14 @@ def test_what_an_earlier_matrix_left_is_replaced(tmp_path: Path) -> None:
 def test_a_matrix_that_cannot_be_written_leaves_the_earlier_one(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix().save(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    write = synced.write_synced
+    write = atomic_files.write_synced
 
     def full(path: Path, content: bytes) -> None:
         if file in path.name:
             raise OSError(28, "No space left on device")
         write(path, content)
 
-    monkeypatch.setattr(synced, "write_synced", full)
+    monkeypatch.setattr(atomic_files, "write_synced", full)
     with pytest.raises(CheckpointError, match=f"{file}: cannot be written: No space left on device"):
         matrix().save(tmp_path)
     assert {path: path.read_bytes() for path in before} == before

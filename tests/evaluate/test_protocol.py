@@ -7,14 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from polyglot import shipped
+from polyglot.core import presets
 from polyglot.decoding.search import SearchConfig
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.evaluate.protocol import Protocol, Reference, references
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 
 TRAINED = [LanguagePair.parse(pair) for pair in ("en-de", "de-en", "en-fr", "fr-en", "en-en")]
-SHIPPED = sorted(path.stem for path in shipped.folder("evaluation").glob("*.yaml"))
+SHIPPED = sorted(path.stem for path in presets.folder("evaluation").glob("*.yaml"))
 
 
 def translator(sources: str, targets: str) -> SimpleNamespace:

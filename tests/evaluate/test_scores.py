@@ -10,7 +10,7 @@ from urllib.error import URLError
 
 import pytest
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.evaluate.conditions import CONDITIONS, Measure
 from polyglot.evaluate.scores import METRICS, UNSPACED, Scorer, tokenizer_of
 

@@ -18,7 +18,7 @@ from polyglot.evaluate import together
 from polyglot.evaluate.together import Source, translate_together
 from polyglot.inference import Translator
 from polyglot.model.memory import Memory
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 from polyglot.together import EnsembleTranslator
 from polyglot.training.start import build_model
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.evaluate.tiny import TEXT, tiny_model, tiny_run
 
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.scores import Scorer
 from polyglot.evaluate.validation import Validator

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from polyglot.batch import Batch
+from polyglot.tasks.batch import Batch
 from polyglot.model.bridges import AttentionBridge
 from polyglot.model.losses import BridgePenalty
 from polyglot.model.memory import Memory
 from polyglot.model.model import Output
-from polyglot.task import LanguagePair, Task
+from polyglot.tasks.pairs import LanguagePair, Task
 from tests.builders.models import close
 
 SIZE, HEADS = 16, 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.layers import opennmt
 from polyglot.layers.opennmt import available
 from polyglot.model.decoders import DECODERS

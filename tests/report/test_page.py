@@ -14,7 +14,7 @@ import pytest
 from markupsafe import Markup
 from tests.report.pages import NASTY, nasty_run
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.report import write
 from polyglot.report.files import Files
 from polyglot.report.page import page

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from polyglot.task import LanguagePair, kind_of
+from polyglot.tasks.pairs import LanguagePair, kind_of
 
 FOLDER = Path(__file__).parents[2] / "evaluation" / "references"
 ATTENTION_BRIDGE = (

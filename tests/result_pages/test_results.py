@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 import typer
 
-from polyglot import cli, shipped
-from polyglot.errors import DataError
+from polyglot import cli
+from polyglot.core import presets
+from polyglot.core.errors import DataError
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.experiments.members import members_of
 from polyglot.evaluate.protocol import Reference, references
-from polyglot.yaml_file import read_yaml
+from polyglot.core.yaml import read_yaml
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "evaluation" / "results"
@@ -36,7 +37,7 @@ def test_the_page_is_what_the_results_say(script):
 def test_every_table_and_every_experiment_of_a_paper_is_on_it():
     assert {each["reference"] for each in EVERY if "reference" in each} == set(references())
     text = (RESULTS / "README.md").read_text(encoding="utf-8")
-    for name in shipped.names("evaluation/experiments"):
+    for name in presets.names("evaluation/experiments"):
         assert not Experiment.load(name).sizes or re.search(rf"`polyglot experiment {name}( --size \w+)?`", text), name
     for each in EVERY:
         assert {"systems", "experiment", "commands", "numbers", "not_here"} & each.keys(), each
@@ -45,14 +46,14 @@ def test_every_table_and_every_experiment_of_a_paper_is_on_it():
 
 
 def test_a_system_with_a_reference_stands_in_the_table_of_that_reference():
-    for name in shipped.names("evaluation/experiments"):
+    for name in presets.names("evaluation/experiments"):
         for system, settings in Experiment.load(name).systems.items():
             tables = [each for each in EVERY if settings.reference and each.get("reference") == settings.reference]
             assert all(system in each["systems"].get(name, ()) for each in tables), (name, system)
 
 
 def test_every_result_and_every_page_has_its_line():
-    stems = {f"{name}.{size}" for name in shipped.names("evaluation/experiments") for size in Experiment.load(name).sizes}
+    stems = {f"{name}.{size}" for name in presets.names("evaluation/experiments") for size in Experiment.load(name).sizes}
     listed = set(TABLES["others"]) | {"README.md"}
     assert {path.name for path in RESULTS.glob("*.md") if path.stem not in stems} == listed
 
@@ -170,7 +171,7 @@ def test_a_folder_without_a_result_is_the_users_mistake(script, tmp_path, monkey
 def test_the_page_of_experiments_counts_as_they_do():
     """Models, updates and tasks in an update, which its estimate of time goes on from."""
     page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
-    for name in (name for name in shipped.names("evaluation/experiments") if name.startswith("multi30k")):
+    for name in (name for name in presets.names("evaluation/experiments") if name.startswith("multi30k")):
         configs = [member.config for member in members_of(Experiment.load(name).at("full"), Path("x"))]
         (tasks,) = {config.schedule.tasks_per_update for config in configs}
         assert f"| `{name}` | {len(configs)} | {sum(config.training.steps for config in configs):,} | {tasks} |" in page

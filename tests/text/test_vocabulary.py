@@ -10,8 +10,8 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyglot.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
-from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.tasks.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
+from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 
 NOUNS = "Hund Katze Vogel Straße Brücke Fluss Mädchen Junge Stadt Garten".split()

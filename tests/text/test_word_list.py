@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from polyglot.batch import BOS, EOS, PAD, UNK
-from polyglot.errors import CheckpointError
+from polyglot.tasks.batch import BOS, EOS, PAD, UNK
+from polyglot.core.errors import CheckpointError
 from polyglot.text.word_list import WordList, load_vocabulary
 
 WORDS = ["▁ein", "▁ein▁", "ä", "\u2028", "<x>"]

@@ -18,9 +18,9 @@ import pytest
 import torch
 
 from polyglot import checkpoint as checkpoints
-from polyglot.errors import CheckpointError, TrainingError
+from polyglot.core.errors import CheckpointError, TrainingError
 from polyglot.inference import Translator
-from polyglot.interruption import ENDS, handled
+from polyglot.core.signals import ENDS, handled
 from polyglot.run import Run
 from polyglot.training.progress import Progress
 from polyglot.validation import Validation

@@ -7,7 +7,7 @@ import torch
 
 from polyglot import checkpoint as checkpoints
 from polyglot.config import check_config
-from polyglot.errors import CheckpointError, ConfigError
+from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.run import Run
 from polyglot.training.plan import plan
 from tests.builders.runs import tiny_run, tiny_settings, train, trainer_of

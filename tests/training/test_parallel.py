@@ -16,12 +16,12 @@ import torch
 from polyglot import checkpoint as checkpoints
 from polyglot.config import check_config
 from polyglot.data.streaming import StreamedBatches
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
-from polyglot.schedule import SCHEDULES, tasks_of
-from polyglot.sharing import components_of
-from polyglot.task import LanguagePair
+from polyglot.tasks.schedule import SCHEDULES, tasks_of
+from polyglot.tasks.sharing import components_of
+from polyglot.tasks.pairs import LanguagePair
 from polyglot.training.placement import Placement, Replicated, place
 from tests.builders import runs
 from tests.builders.runs import tiny_settings

@@ -9,7 +9,7 @@ import torch
 from rich.console import Console
 
 from polyglot.config import check_config, load_config
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training import requirements, start

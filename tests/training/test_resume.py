@@ -13,7 +13,7 @@ import torch
 from accelerate import Accelerator
 
 from polyglot import checkpoint as checkpoints
-from polyglot.errors import CheckpointError, ConfigError, DataError
+from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training import start

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from polyglot import checkpoint as checkpoints
-from polyglot.batch import Batch
+from polyglot.tasks.batch import Batch
 from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.run import Run
-from polyglot.sharing import components_of
+from polyglot.tasks.sharing import components_of
 from polyglot.training.gradients import clip, count_by_component, to_means
 from polyglot.training.start import build_model
 from polyglot.validation import Validation

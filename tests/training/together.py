@@ -21,7 +21,7 @@ from accelerate.state import AcceleratorState
 from polyglot import checkpoint as checkpoints
 from polyglot.config import check_config
 from polyglot.distributed.processes import Processes
-from polyglot.errors import TrainingError
+from polyglot.core.errors import TrainingError
 from polyglot.evaluate.validation import Validator
 from polyglot.run import Run
 from polyglot.training.start import build_trainer

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from polyglot.registry import ComponentConfig, Registry
-from polyglot.task import LanguagePair
+from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.tasks.pairs import LanguagePair
 
 from .shards import Shard, table_shard
 

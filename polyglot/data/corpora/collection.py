@@ -8,9 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyglot.errors import DataError, few
-from polyglot.registry import ComponentConfig
-from polyglot.task import LanguagePair
+from polyglot.core.errors import DataError, few
+from polyglot.core.registry import ComponentConfig
+from polyglot.tasks.pairs import LanguagePair
 
 from .base import CORPORA, Corpus
 from .shards import SAMPLE, Pair, StreamedText

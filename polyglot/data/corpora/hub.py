@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyglot.data.cache import cached, fingerprint
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 from .base import CORPORA, VERSION
 from .shards import ROWS, Pair, Shard
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
     from datasets import Dataset, IterableDataset
 
-    from polyglot.task import LanguagePair
+    from polyglot.tasks.pairs import LanguagePair
 
 
 PATIENCE = 5  # seconds for a first sign of the hub; the libraries below would try again for minutes

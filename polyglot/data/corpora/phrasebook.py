@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from polyglot.data.cache import cached, fingerprint
-from polyglot.errors import few
+from polyglot.core.errors import few
 
 from .base import CORPORA, VERSION, Corpus
 from .tables import TableCorpus, table_of

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyglot.data.lines import SMALL_BLOCK, about_lines, line_blocks
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -13,9 +13,9 @@ from pydantic import model_validator
 
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.lines import BLOCK, SMALL_BLOCK, about_lines, file_problem, json_line, json_rows, line_blocks, tsv_rows
-from polyglot.errors import DataError, few
-from polyglot.registry import HomePath
-from polyglot.task import LanguagePair
+from polyglot.core.errors import DataError, few
+from polyglot.core.registry import HomePath
+from polyglot.tasks.pairs import LanguagePair
 
 from .base import CORPORA, VERSION, Corpus
 from .shards import ROWS, Pair, Shard, matches

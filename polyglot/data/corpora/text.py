@@ -12,9 +12,9 @@ from pydantic import Field, field_validator, model_validator
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.fetch import how_to_fetch
 from polyglot.data.lines import file_problem, line_blocks
-from polyglot.errors import DataError, counted, few, noted
-from polyglot.registry import HomePath
-from polyglot.task import LanguagePair
+from polyglot.core.errors import DataError, counted, few, noted
+from polyglot.core.registry import HomePath
+from polyglot.tasks.pairs import LanguagePair
 
 from .base import CORPORA, VERSION, Corpus
 from .shards import Shard, matches, text_shard

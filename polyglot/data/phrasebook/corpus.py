@@ -14,7 +14,7 @@ from polyglot.data.phrasebook.grammar import Grammar
 from polyglot.data.phrasebook.meaning import Meaning
 from polyglot.data.phrasebook.sentence import Sentence
 from polyglot.data.phrasebook.spanish import Spanish
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 GRAMMARS: dict[str, Grammar] = {"cs": Czech(), "de": German(), "en": English(), "es": Spanish(), "fi": Finnish(), "fr": French()}
 LANGUAGES = tuple(GRAMMARS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polyglot.data.phrasebook.meaning import Meaning
 from polyglot.data.phrasebook.phrase import Word
-from polyglot.errors import DataError, unknown_name
+from polyglot.core.errors import DataError, unknown_name
 
 CLOSING = (".", ",", "?", "'s")
 OPENING = ("¿",)

@@ -13,7 +13,7 @@ import torch
 
 from polyglot.data.corpora import Corpora
 from polyglot.embedding.pooling import impossible
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.evaluate.embeddings.pictures import Heads, SentenceMap, heads, heads_png, map_png, sentence_map
 from polyglot.evaluate.embeddings.probes import Probe, accuracy, labelled_probe, length_probe, word_content_probe
 from polyglot.evaluate.embeddings.retrieval import RetrievalMatrix, retrieval
@@ -25,10 +25,10 @@ from polyglot.evaluate.matrix import Cell, by_pair
 from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.views import heading
 from polyglot.inference import Translator
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 from polyglot.run import Run
-from polyglot.task import LanguagePair, kind_of
-from polyglot.version import VERSION
+from polyglot.tasks.pairs import LanguagePair, kind_of
+from polyglot.core.version import VERSION
 
 Progress = Callable[[str, int, int], None]
 """Told what is looked at, how many representations are ready, and of how many."""

@@ -8,7 +8,7 @@ from polyglot.evaluate.conditions import RETRIEVAL
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.views import KEY, SIGNS
-from polyglot.markdown import as_it_is, table
+from polyglot.core.markdown import as_it_is, table
 
 Columns = Callable[[Analysis, str], dict[str, str]]
 """Of one run and representation: what stands in each column."""

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy
 
-from polyglot.errors import CheckpointError, counted
+from polyglot.core.errors import CheckpointError, counted
 from polyglot.evaluate.conditions import RETRIEVAL
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.heat_map import heat_map_png
 from polyglot.evaluate.pages import csv, grid_table, means_table
 from polyglot.evaluate.views import KEY, SIGNS, grid_of, heading, signature_lines
-from polyglot.markdown import as_it_is, code, listed, table
-from polyglot.synced import replace_file
+from polyglot.core.markdown import as_it_is, code, listed, table
+from polyglot.core.atomic_files import replace_file
 
 FORMAT = 2  # of analysis.json: to be raised when an older program could not read it
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy
 import torch
 
-from polyglot.batch import pad
+from polyglot.tasks.batch import pad
 from polyglot.embedding.encoder import batches
 from polyglot.evaluate.heat_map import DOTS, INK, LINE, PAPER
 from polyglot.inference import Translator

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from polyglot.data.lines import line_blocks
-from polyglot.errors import DataError, counted
+from polyglot.core.errors import DataError, counted
 
 LENGTHS = 6  # classes of sentence length, each with as many sentences, as far as ties allow
 WORDS = 50  # that word content asks for

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy
 
 from polyglot.data.lines import line_blocks
-from polyglot.errors import DataError, counted
+from polyglot.core.errors import DataError, counted
 from polyglot.evaluate.embeddings.settings import SimilarityTest
 
 

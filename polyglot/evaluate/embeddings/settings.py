@@ -9,9 +9,9 @@ from pydantic import Field, field_validator
 
 from polyglot.config import CorpusList, check_settings
 from polyglot.embedding.pooling import LAYERS, POOLINGS
-from polyglot.errors import unknown_name
-from polyglot.registry import ComponentConfig, HomePath
-from polyglot.yaml_file import read_yaml
+from polyglot.core.errors import unknown_name
+from polyglot.core.registry import ComponentConfig, HomePath
+from polyglot.core.yaml import read_yaml
 
 REPRESENTATIONS = ("bridge.flat", "bridge.mean", "bridge.max", "states.mean", "states.max", "words.mean")
 """Layer and pooling. The states are what the bridge reads, and the mean of word embeddings is the floor."""

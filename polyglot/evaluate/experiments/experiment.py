@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.evaluate.embeddings.analysis import Analysis, analyse
 from polyglot.evaluate.embeddings.page import save as save_analysis
 from polyglot.evaluate.evaluation import Progress, evaluate
@@ -20,7 +20,7 @@ from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.inference import Translator
 from polyglot.run import Run
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 from polyglot.together import EnsembleTranslator
 
 

@@ -10,17 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from polyglot import shipped
+from polyglot.core import presets
 from polyglot.checkpoint import steps
 from polyglot.config import Config, load_config
 from polyglot.data.corpora import Corpora
-from polyglot.errors import ConfigError, DataError, PolyglotError, few
+from polyglot.core.errors import ConfigError, DataError, PolyglotError, few
 from polyglot.evaluate.experiments.settings import Experiment, slug
 from polyglot.evaluate.protocol import Protocol
 from polyglot.inference import Directions
 from polyglot.run import Run
-from polyglot.synced import replace_file
-from polyglot.task import LanguagePair
+from polyglot.core.atomic_files import replace_file
+from polyglot.tasks.pairs import LanguagePair
 
 TAIL = 1 << 18  # bytes of a log that hold its last line about training
 COMPLETE = ".complete"  # in a run that was trained to its end, or stopped early by its own patience
@@ -179,7 +179,7 @@ def check_text(members: Sequence[Member], protocol_of: Callable[[str], Protocol]
                 for problem in str(error).splitlines():
                     problems.setdefault(problem, {})[member.name] = None
     if problems:
-        shown = f"; `polyglot show {named}` says where its text is from" if named in shipped.names("evaluation/experiments") else ""
+        shown = f"; `polyglot show {named}` says where its text is from" if named in presets.names("evaluation/experiments") else ""
         raise DataError("\n".join(f"{named}: {few(names, shown=2)}: {problem}{shown}" for problem, names in problems.items()))
 
 

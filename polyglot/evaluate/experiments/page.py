@@ -13,8 +13,8 @@ from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.results import Claim, Results, SystemResult
 from polyglot.evaluate.pages import settings, with_interval
 from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
-from polyglot.markdown import as_it_is, code, listed, table
-from polyglot.synced import replace_file
+from polyglot.core.markdown import as_it_is, code, listed, table
+from polyglot.core.atomic_files import replace_file
 
 YES = {True: "yes", False: "no", None: "–"}
 

@@ -16,7 +16,7 @@ from polyglot.evaluate.experiments.settings import Goal
 from polyglot.evaluate.matrix import Cell, Matrix, all_of
 from polyglot.evaluate.protocol import Reference
 from polyglot.evaluate.views import SIGNS
-from polyglot.task import LanguagePair
+from polyglot.tasks.pairs import LanguagePair
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
-from polyglot import shipped
+from polyglot.core import presets
 from polyglot.config import check_settings
-from polyglot.errors import ConfigError, few, unknown_name
+from polyglot.core.errors import ConfigError, few, unknown_name
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.evaluate.protocol import Protocol, ReferenceName
-from polyglot.registry import ComponentConfig
-from polyglot.task import LanguagePair
-from polyglot.yaml_file import read_yaml
+from polyglot.core.registry import ComponentConfig
+from polyglot.tasks.pairs import LanguagePair
+from polyglot.core.yaml import read_yaml
 
 LONGEST_NAME = 200  # bytes; file systems have 255 for the name of a folder
 
@@ -303,7 +303,7 @@ class Experiment(ComponentConfig):
     @classmethod
     def load(cls, name: str) -> Experiment:
         """From a file or a shipped name. Raises ConfigError with every problem."""
-        experiment = check_settings(cls, read_yaml(shipped.find("evaluation/experiments", name)), where=name)
+        experiment = check_settings(cls, read_yaml(presets.find("evaluation/experiments", name)), where=name)
         experiment._named = name
         return experiment
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.evaluate.experiments.members import Member
 
 Train = Callable[[Member, Sequence[str]], None]

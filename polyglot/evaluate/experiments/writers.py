@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polyglot.errors import ConfigError, few
+from polyglot.core.errors import ConfigError, few
 from polyglot.evaluate.experiments.members import Member, flat
 from polyglot.evaluate.experiments.settings import Experiment, slug
 from polyglot.run import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from polyglot.model.memory import Memory
-from polyglot.registry import ComponentConfig, Registry
+from polyglot.core.registry import ComponentConfig, Registry
 
 BRIDGES: Registry[Bridge] = Registry("bridge")
 

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from polyglot.model.memory import Memory
-from polyglot.registry import ComponentConfig, Registry
+from polyglot.core.registry import ComponentConfig, Registry
 
 DECODERS: Registry[Decoder] = Registry("decoder")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from polyglot.registry import ComponentConfig, Registry
+from polyglot.core.registry import ComponentConfig, Registry
 
 ENCODERS: Registry[Encoder] = Registry("encoder")
 

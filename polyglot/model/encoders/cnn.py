@@ -12,7 +12,7 @@ from polyglot.layers.dropout import Dropout
 from polyglot.layers.positions import Positions
 from polyglot.layers.resize import resize
 from polyglot.model.encoders.base import ENCODERS, Encoder
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 @ENCODERS.register("cnn")

@@ -10,7 +10,7 @@ from torch import Tensor
 from polyglot.layers.positions import Positions
 from polyglot.layers.resize import resize
 from polyglot.model.encoders.base import ENCODERS, Encoder
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 @ENCODERS.register("embedding")

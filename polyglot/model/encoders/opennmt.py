@@ -13,7 +13,7 @@ from polyglot.layers.positions import Positions
 from polyglot.layers.recurrent import RecurrentEncoderConfig
 from polyglot.layers.resize import resize
 from polyglot.model.encoders.base import ENCODERS, Encoder, FinalStates
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 @ENCODERS.register("onmt_rnn")

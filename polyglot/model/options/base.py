@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from torch import Tensor, nn
 
 from polyglot.model.memory import Memory
-from polyglot.registry import ComponentConfig, Registry
+from polyglot.core.registry import ComponentConfig, Registry
 
 OPTIONS: Registry[Option] = Registry("option")
 

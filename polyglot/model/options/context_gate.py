@@ -10,7 +10,7 @@ from polyglot.layers.linear import Linear
 from polyglot.layers.masks import masked_mean
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, EmbeddingOption
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 @OPTIONS.register("context_gate")

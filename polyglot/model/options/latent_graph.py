@@ -14,7 +14,7 @@ from polyglot.layers.linear import Linear
 from polyglot.layers.recurrent import BidirectionalLayer
 from polyglot.layers.relaxed import concrete
 from polyglot.model.options.base import OPTIONS, StatesOption
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 class Temperature(Decay):

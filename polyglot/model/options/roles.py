@@ -17,7 +17,7 @@ from polyglot.layers.relaxed import concrete
 from polyglot.layers.roles import combine
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, EmbeddingOption
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 class Temperature(Decay):

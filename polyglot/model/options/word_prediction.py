@@ -14,7 +14,7 @@ from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, DecoderOption
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 
 
 class WordsOfInitial(nn.Module):

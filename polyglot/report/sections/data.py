@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polyglot.data.corpora import Corpora
-from polyglot.errors import PolyglotError
+from polyglot.core.errors import PolyglotError
 from polyglot.report.files import Files
 from polyglot.report.section import Section, render
 from polyglot.text.vocabulary import UNK

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from polyglot.errors import CheckpointError
+from polyglot.core.errors import CheckpointError
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from polyglot.registry import ComponentConfig
+from polyglot.core.registry import ComponentConfig
 from polyglot.text.symbols.dictionary import Collection, Dictionary
 from polyglot.text.symbols.numbers import Number, numbers
 from polyglot.text.symbols.words import NOUNS_ARE_CAPITALISED, Phrase, Word, acronyms, begins, phrases, runs

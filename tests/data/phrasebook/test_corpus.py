@@ -9,7 +9,7 @@ import pytest
 from polyglot.data.phrasebook import LANGUAGES, Sentence, generate, splits
 from polyglot.data.phrasebook.lexicon import czech, english, finnish, french, german, spanish
 from polyglot.data.phrasebook.sentence import detokenize
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 
 LEXICONS = {"cs": czech, "de": german, "en": english, "es": spanish, "fi": finnish, "fr": french}
 CATEGORIES = {"NOUN", "VERB", "ADJ", "DET", "PRON", "ADP", "ADV", "NUM", "PROPN", "CCONJ", "SCONJ", "AUX", "PUNCT", "PART"}

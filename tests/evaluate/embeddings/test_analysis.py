@@ -10,14 +10,14 @@ import numpy
 import pytest
 import torch
 
-from polyglot.errors import ConfigError, DataError
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.evaluate.embeddings import pictures
 from polyglot.evaluate.embeddings.analysis import Vectors, analyse
 from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.embeddings.page import markdown, save, to_dict
 from polyglot.evaluate.embeddings.settings import REPRESENTATIONS, AnalysisSettings
 from polyglot.evaluate.views import table
-from polyglot.yaml_file import write_yaml
+from polyglot.core.yaml import write_yaml
 from tests.builders.command_line import Program
 from tests.evaluate.tiny import TEXT, tiny_run, tiny_translator
 from tests.builders.runs import train

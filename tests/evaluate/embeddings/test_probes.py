@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 from polyglot.evaluate.embeddings.probes import Probe, accuracy, labelled_probe, length_probe, word_content_probe
 
 RANDOM = numpy.random.default_rng(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from polyglot.errors import DataError
+from polyglot.core.errors import DataError
 from polyglot.evaluate.embeddings.semantic import pearson, read_scored_pairs, spearman
 from polyglot.evaluate.embeddings.settings import SimilarityTest
 

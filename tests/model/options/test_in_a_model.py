@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from polyglot.config import check_config
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.model.model import TranslationModel
 from polyglot.model.options import OPTIONS
-from polyglot.sharing import SharingConfig
-from polyglot.task import LanguagePair, Task
+from polyglot.tasks.sharing import SharingConfig
+from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.training.initial import freeze
 from tests.builders.models import VOCABULARY, alternatives, tiny_component, tiny_config, tiny_model
 from tests.builders.runs import tiny_settings

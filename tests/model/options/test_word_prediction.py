@@ -9,9 +9,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from polyglot.batch import EOS
+from polyglot.tasks.batch import EOS
 from polyglot.decoding.search import SearchConfig, search
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.inference import Translator
 from polyglot.model.decoders import DECODERS
 from polyglot.model.losses import Criterion, InitialWordsLoss, LossesConfig, RemainingWordsLoss

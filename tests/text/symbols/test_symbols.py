@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyglot.errors import CheckpointError
+from polyglot.core.errors import CheckpointError
 from polyglot.text.symbols import Dictionary, Statistics, Symbolizer, SymbolsConfig, desymbolize, without_rule
 from polyglot.text.symbols.numbers import numbers
 

@@ -8,12 +8,12 @@ from polyglot import readings
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.decoding.search import Hypothesis
-from polyglot.errors import CheckpointError
+from polyglot.core.errors import CheckpointError
 from polyglot.evaluate.evaluation import evaluate
 from polyglot.evaluate.protocol import Protocol
 from polyglot.inference import Translator
 from polyglot.run import Run
-from polyglot.task import LanguagePair, Task
+from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.symbols import Dictionary
 from tests.builders.runs import tiny_run, train, write_corpus
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.core.errors import ConfigError, unknown_name
 
 
 class ComponentConfig(BaseModel):

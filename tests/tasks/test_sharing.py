@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from polyglot.config import check_config
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 from polyglot.inference import Translator
 from polyglot.model.model import TranslationModel
-from polyglot.sharing import SharingConfig
-from polyglot.task import LanguagePair
+from polyglot.tasks.sharing import SharingConfig
+from polyglot.tasks.pairs import LanguagePair
 from tests.builders.models import VOCABULARY, random_batch, tiny_config
 from tests.builders.runs import tiny_run, tiny_settings, train, trainer_of
 

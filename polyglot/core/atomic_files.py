@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from polyglot.errors import CheckpointError
+from polyglot.core.errors import CheckpointError
 
 
 def replace_file(path: Path, content: str | bytes) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 
 LANGUAGE_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 

@@ -4,45 +4,45 @@ from __future__ import annotations
 
 import pytest
 
-from polyglot import shipped
-from polyglot.errors import ConfigError
-from polyglot.yaml_file import read_yaml
+from polyglot.core import presets
+from polyglot.core.errors import ConfigError
+from polyglot.core.yaml import read_yaml
 
 
-@pytest.mark.parametrize("room", shipped.ROOMS)
+@pytest.mark.parametrize("room", presets.ROOMS)
 def test_every_shipped_name_is_found_and_readable(room):
-    names = shipped.names(room)
+    names = presets.names(room)
     assert names and len(names) == len(set(names))
     for name in names:
-        assert read_yaml(shipped.find(room, name))
+        assert read_yaml(presets.find(room, name))
 
 
-@pytest.mark.parametrize("room", shipped.ROOMS)
+@pytest.mark.parametrize("room", presets.ROOMS)
 def test_no_shipped_file_is_missed(room):
-    folder = shipped.folder(room)
+    folder = presets.folder(room)
     others = {"references", "embeddings", "results"}  # tables of papers; what was recorded, and its settings, which stay in the clone
     others |= {"experiments"} - {folder.name}  # a room of its own
     files = [path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml") and not others & set(path.relative_to(folder).parts)]
-    assert len(files) == len(shipped.names(room))
+    assert len(files) == len(presets.names(room))
 
 
 def test_a_file_of_the_users_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "phrasebook").write_text("languages: [xx]\n")
-    assert read_yaml(shipped.find("configs", "phrasebook")) == {"languages": ["xx"]}
+    assert read_yaml(presets.find("configs", "phrasebook")) == {"languages": ["xx"]}
     (tmp_path / "phrasebook").unlink()
     (tmp_path / "phrasebook").mkdir()  # a folder of that name is no file
-    assert shipped.find("configs", "phrasebook").name == "phrasebook.yaml"
+    assert presets.find("configs", "phrasebook").name == "phrasebook.yaml"
 
 
-@pytest.mark.parametrize(("room", "kind"), shipped.ROOMS.items())
+@pytest.mark.parametrize(("room", "kind"), presets.ROOMS.items())
 def test_an_unknown_name_lists_near_and_known_ones(room, kind):
-    name = shipped.names(room)[0]
+    name = presets.names(room)[0]
     with pytest.raises(ConfigError) as error:
-        shipped.find(room, name[:-1] + "_")
+        presets.find(room, name[:-1] + "_")
     sentence = str(error.value)
     assert f"no {kind} named" in sentence and f"Did you mean {name!r}?" in sentence
-    assert all(known in sentence for known in shipped.names(room))
+    assert all(known in sentence for known in presets.names(room))
 
 
 def test_an_installed_package_has_them_inside(tmp_path, monkeypatch):
@@ -50,6 +50,6 @@ def test_an_installed_package_has_them_inside(tmp_path, monkeypatch):
     inside = tmp_path / "polyglot" / "shipped" / "configs"
     inside.mkdir(parents=True)
     (inside / "mine.yaml").write_text("languages: [de]\n")
-    monkeypatch.setattr(shipped, "__file__", str(tmp_path / "polyglot" / "shipped.py"))
-    assert shipped.names("configs") == ["mine"]
-    assert shipped.find("configs", "mine").is_file()
+    monkeypatch.setattr(presets, "__file__", str(tmp_path / "polyglot" / "shipped.py"))
+    assert presets.names("configs") == ["mine"]
+    assert presets.find("configs", "mine").is_file()

@@ -8,7 +8,8 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from polyglot.optim import LEARNING_RATES, OPTIMIZERS, by_kind
+from polyglot.optim.lr_schedules import LEARNING_RATES
+from polyglot.optim.optimizers import OPTIMIZERS, by_kind
 
 STEPS = 1000
 VARIANTS = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyglot.markdown import as_it_is, code, listed, table
+from polyglot.core.markdown import as_it_is, code, listed, table
 from tests.builders.rendered import ODD, marks, texts
 
 TEXTS = [ODD, "snake_case_name", "_begins and ends_", "text test_2016.{language}.gz", "a\\|b", "\\", "|", "# no heading", "> no quotation"]

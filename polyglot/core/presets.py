@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.core.errors import ConfigError, unknown_name
 
 ROOMS = {
     "configs": "configuration",
@@ -21,7 +21,7 @@ ROOMS = {
 def folder(room: str) -> Path:
     """Where the shipped files of a room are: such as `configs`."""
     assert room in ROOMS, room
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     inside = package / "shipped" / room
     return inside if inside.is_dir() else package.parent / room
 

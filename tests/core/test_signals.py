@@ -6,7 +6,14 @@ import signal
 
 import pytest
 
-from polyglot.interruption import ENDS, handled, heard, interrupted_at_once, polite_end_interrupts, status_of
+from polyglot.core.signals import (
+    ENDS,
+    handled,
+    heard,
+    interrupted_at_once,
+    polite_end_interrupts,
+    status_of,
+)
 
 
 def test_a_polite_end_is_an_interruption_with_a_status_of_its_own():

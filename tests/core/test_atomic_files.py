@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from polyglot import checkpoint as checkpoints
-from polyglot import synced
-from polyglot.errors import CheckpointError
-from polyglot.synced import replace_file
+from polyglot.core import atomic_files
+from polyglot.core.errors import CheckpointError
+from polyglot.core.atomic_files import replace_file
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 from polyglot.text.word_list import WordList
 
@@ -43,7 +43,7 @@ def half(path, content):
 
 
 @pytest.mark.parametrize("before", [None, b"one"])
-@pytest.mark.parametrize(("place", "name", "fails"), [(synced, "write_synced", half), (Path, "replace", full)])
+@pytest.mark.parametrize(("place", "name", "fails"), [(atomic_files, "write_synced", half), (Path, "replace", full)])
 def test_a_full_disk_leaves_what_was_there_and_nothing_else(place, name, fails, before, write, monkeypatch):
     act, path = write
     if before:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from polyglot.errors import ConfigError
+from polyglot.core.errors import ConfigError
 
 SHOWN = 60  # characters of a value in a message
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$")

@@ -9,7 +9,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from polyglot.task import Task
+from polyglot.tasks.pairs import Task
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3  # the same four in every vocabulary
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<unk>")

@@ -6,15 +6,16 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from polyglot.data.corpora import CORPORA
-from polyglot.errors import ConfigError, unknown_name
+from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import LOSSES
-from polyglot.optim import LEARNING_RATES, OPTIMIZERS
+from polyglot.optim.lr_schedules import LEARNING_RATES
+from polyglot.optim.optimizers import OPTIMIZERS
 from polyglot.problems import sentences
-from polyglot.registry import ComponentConfig, Registry
-from polyglot.schedule import SCHEDULES
+from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.tasks.schedule import SCHEDULES
 from polyglot.text.normalisation import STEPS
 
 REGISTRIES = [BRIDGES, CORPORA, DECODERS, ENCODERS, LEARNING_RATES, LOSSES, OPTIMIZERS, SCHEDULES, STEPS]

@@ -8,9 +8,9 @@ from typing import Annotated
 import numpy
 from pydantic import Field, model_validator
 
-from polyglot.errors import ConfigError, noted, unknown_name
-from polyglot.registry import ComponentConfig, Registry
-from polyglot.task import LanguagePair, Task, match_pairs
+from polyglot.core.errors import ConfigError, noted, unknown_name
+from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
 
 SCHEDULES: Registry[Schedule] = Registry("schedule")
 

@@ -7,7 +7,7 @@ import pty
 
 import pytest
 
-from polyglot.console import Aside, Lasting
+from polyglot.core.console import Aside, Lasting
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyglot.errors import ConfigError
-from polyglot.task import LanguagePair, Task, kind_of, match_pairs
+from polyglot.core.errors import ConfigError
+from polyglot.tasks.pairs import LanguagePair, Task, kind_of, match_pairs
 
 LANGUAGES = ["en", "de", "fr", "cs"]
 codes = st.builds(str.__add__, st.sampled_from(string.ascii_letters), st.text(string.ascii_letters + string.digits + "_", max_size=6))

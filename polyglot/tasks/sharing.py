@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from polyglot.errors import unknown_name
-from polyglot.registry import ComponentConfig
-from polyglot.task import LanguagePair
+from polyglot.core.errors import unknown_name
+from polyglot.core.registry import ComponentConfig
+from polyglot.tasks.pairs import LanguagePair
 
 EVERYBODY = "all"
 GROUP_NAME = re.compile(r"\w+")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from polyglot.process import SHAPE_CACHES, libraries_only_say_errors
+from polyglot.core.environment import SHAPE_CACHES, libraries_only_say_errors
 
 SAY = """
 from polyglot.process import collect_rarely, keep_freed_memory

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyglot import shipped
+from polyglot.core import presets
 from polyglot.config import load_config
-from polyglot.errors import ConfigError
-from polyglot.schedule import SCHEDULES, tasks_of
-from polyglot.task import LanguagePair, match_pairs
+from polyglot.core.errors import ConfigError
+from polyglot.tasks.schedule import SCHEDULES, tasks_of
+from polyglot.tasks.pairs import LanguagePair, match_pairs
 
 LANGUAGES = ["en", "de", "fr", "cs"]
 SIZES = {"de": 100, "fr": 400, "cs": 2500, "en": 900}
@@ -217,7 +217,7 @@ PROMISED = {
 
 
 def test_every_shipped_schedule_is_known_here():
-    assert set(shipped.names("schedules")) == set(PROMISED)
+    assert set(presets.names("schedules")) == set(PROMISED)
 
 
 @pytest.mark.parametrize("name", PROMISED)

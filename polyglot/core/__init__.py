@@ -1,0 +1,1 @@
+"""Foundations without a model: errors, registry, YAML, files, signals, console."""

@@ -1,0 +1,1 @@
+"""Language pairs, tasks, sharing groups, schedules and batches."""
