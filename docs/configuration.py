@@ -29,7 +29,7 @@ from polyglot.optim.lr_schedules import LEARNING_RATES
 from polyglot.optim.optimizers import OPTIMIZERS
 from polyglot.core.registry import Registry
 from polyglot.tasks.schedule import SCHEDULES
-from polyglot.text.normalisation import STEPS
+from polyglot.text.preprocessing import STEPS
 from polyglot.core.yaml import write_yaml
 
 PAGE = Path(__file__).with_suffix(".md")

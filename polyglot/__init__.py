@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from polyglot.decoding.ensemble import Average
+    from polyglot.decoding.ensemble_decoder import Average
     from polyglot.together import EnsembleTranslator
     from polyglot.inference import Translator
     from polyglot.run import Run

@@ -14,11 +14,11 @@ from polyglot.contradictions import contradictions
 from polyglot.data.batching import BatchingConfig
 from polyglot.data.corpora import CORPORA
 from polyglot.data.filters import FilterConfig
-from polyglot.decoding.search import SearchConfig
-from polyglot.distributed.settings import ParallelConfig
+from polyglot.decoding.base import SearchConfig
+from polyglot.distributed.config import ParallelConfig
 from polyglot.core.errors import ConfigError
 from polyglot.model.losses import LossesConfig
-from polyglot.model.model import ModelConfig
+from polyglot.model.translation_model import ModelConfig
 from polyglot.optim.lr_schedules import LEARNING_RATES
 from polyglot.optim.optimizers import OPTIMIZERS
 from polyglot.problems import Place, places, sentences
@@ -26,7 +26,7 @@ from polyglot.core.registry import ComponentConfig, HomePath
 from polyglot.tasks.schedule import SCHEDULES, tasks_of
 from polyglot.tasks.sharing import Sharing, SharingConfig
 from polyglot.tasks.pairs import LanguagePair, Task
-from polyglot.text.normalisation import STEPS
+from polyglot.text.preprocessing import STEPS
 from polyglot.text.symbols import SymbolsConfig
 from polyglot.text.vocabulary import VocabularyConfig
 from polyglot.core.yaml import as_written, parse_value, read_yaml, write_yaml

@@ -14,7 +14,7 @@ from torch import Tensor
 from polyglot import checkpoint as checkpoints
 from polyglot.config import Config, check_config
 from polyglot.core.errors import CheckpointError
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from polyglot.run import Run
 from polyglot.text.word_list import WordList
 

@@ -16,18 +16,18 @@ import torch
 from polyglot import checkpoint as checkpoints
 from polyglot.tasks.batch import Batch, pad
 from polyglot.config import check_settings
-from polyglot.data.lines import LONE_SURROGATE
-from polyglot.decoding.search import Hypothesis, SearchConfig
+from polyglot.data.text_files import LONE_SURROGATE
+from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.embedding.encoder import Portion, SentenceEncoder
 from polyglot.embedding.pooling import cast, check
 from polyglot.core.errors import CheckpointError, ConfigError, DataError, unknown_name
 from polyglot.layers.cross_entropy import projected_cross_entropy
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from polyglot.readings import ROWS, Readers, Reading, Sentence, Translation, by_length, found, translated
 from polyglot.run import Run
 from polyglot.tasks.pairs import LanguagePair, Task
-from polyglot.text.normalisation import Normaliser
+from polyglot.text.preprocessing import Normaliser
 from polyglot.text.symbols import without_rule
 from polyglot.text.vocabulary import Vocabulary
 

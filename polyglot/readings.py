@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy
 import torch
 
-from polyglot.decoding.ensemble import Average, Ensemble, Memories
-from polyglot.decoding.search import Hypothesis, SearchConfig, search
-from polyglot.decoding.selection import Selected, likeliest, union
+from polyglot.decoding.ensemble_decoder import Average, Ensemble, Memories
+from polyglot.decoding.base import Hypothesis, SearchConfig
+from polyglot.decoding.beam_search import search
+from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
 from polyglot.decoding.threads import side_by_side
 from polyglot.core.errors import CheckpointError, ConfigError
-from polyglot.model.language import LanguageDecoder
+from polyglot.model.language_modules import LanguageDecoder
 from polyglot.model.memory import Memory
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from polyglot import checkpoint as checkpoints
 from polyglot.checkpoint import Checkpoint
 from polyglot.config import Config, check_config, load_config
 from polyglot.core.errors import CheckpointError, ConfigError, few
-from polyglot.model.model import ModelConfig, TranslationModel
+from polyglot.model.translation_model import ModelConfig, TranslationModel
 from polyglot.tasks.sharing import SharingConfig
 from polyglot.core.atomic_files import replace_file
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.text.normalisation import Normaliser
+from polyglot.text.preprocessing import Normaliser
 from polyglot.text.symbols import Dictionary, Symbolizer
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.text.word_list import WordList, load_vocabulary

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from polyglot.decoding.ensemble import Average
-from polyglot.decoding.search import SearchConfig
+from polyglot.decoding.ensemble_decoder import Average
+from polyglot.decoding.base import SearchConfig
 from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.inference import Translator, check_direction
 from polyglot.readings import Readers, Reading, Translation, found, translated

@@ -32,7 +32,7 @@ from polyglot.core import presets
 from polyglot.cli import program, translation
 from polyglot.cli.experiments import Trainings
 from polyglot.config import load_config
-from polyglot.data import fetch, streaming
+from polyglot.data import download, streaming
 from polyglot.data.corpora import Corpora, collection, shards
 from polyglot.distributed import launch as launching
 from polyglot.core.errors import CheckpointError, TrainingError
@@ -880,7 +880,7 @@ def test_the_first_lines_are_printed_before_the_last_are_translated(given, folde
         return translate(self, lines, **settings)
 
     monkeypatch.setattr(Translator, "hypotheses", look)
-    monkeypatch.setattr("polyglot.data.lines.PORTION", 2)
+    monkeypatch.setattr("polyglot.data.text_files.PORTION", 2)
     printed.append(say().output)
     assert [part.splitlines() for part in printed] == [[], whole[:2], whole[2:4], whole[4:]]
 
@@ -914,7 +914,7 @@ def test_a_line_that_is_too_long_for_the_memory_is_named_after_all_before_it(err
 
 
 def test_a_file_with_a_damaged_end_is_refused_before_anything_is_printed(folder, polyglot, monkeypatch):
-    monkeypatch.setattr("polyglot.data.lines.BLOCK", 16)
+    monkeypatch.setattr("polyglot.data.text_files.BLOCK", 16)
     Path("some.txt").write_bytes(b"es regnet\n" * 5 + b"\xff\n")
     assert "some.txt, line 6: not UTF-8" in polyglot.refuses(*TRANSLATE, "some.txt")
 
@@ -1241,8 +1241,8 @@ def test_fetch_shows_the_licence_and_verifies(folder, polyglot, monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder / "server"))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         given = {"title": "Some text", "licence": "None at all", "citation": "Nobody", "base_url": f"http://127.0.0.1:{server.server_port}"}
-        known = fetch.DataSet(name="some", **given, files=(fetch.RemoteFile("train.xx.gz", **facts),))
-        monkeypatch.setattr(fetch, "data_sets", lambda: {"some": known})
+        known = download.DataSet(name="some", **given, files=(download.RemoteFile("train.xx.gz", **facts),))
+        monkeypatch.setattr(download, "data_sets", lambda: {"some": known})
         result = polyglot("fetch", "some", "there")
         assert result.status == 0 and Path("there/train.xx.gz").stat().st_size == 1000
         assert "licence: None at all" in result.errors and "1 files in there, checksums verified" in result.errors

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from polyglot.core import presets
 from polyglot.config import Config, load_config
 from polyglot.core.errors import ConfigError
-from polyglot.model.model import ModelConfig
+from polyglot.model.translation_model import ModelConfig
 from polyglot.core.yaml import parse_value, read_yaml
 
 MINIMAL = """\

@@ -6,12 +6,13 @@ import pytest
 import torch
 
 import polyglot
-from polyglot.decoding.ensemble import Ensemble, Memories
-from polyglot.decoding.search import SearchConfig, search
+from polyglot.decoding.ensemble_decoder import Ensemble, Memories
+from polyglot.decoding.base import SearchConfig
+from polyglot.decoding.beam_search import search
 from polyglot.together import EnsembleTranslator
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference import Translator
-from tests.decoding.test_search import exhaustive, tables
+from tests.decoding.test_beam_search import exhaustive, tables
 from tests.builders.runs import sentences, tiny_run, train
 
 TRAINING = {"steps": 40, "log_every": 20, "checkpoint": {"every": 20, "keep": 9}}

@@ -13,7 +13,7 @@ import polyglot
 from polyglot import checkpoint as checkpoints
 from polyglot import inference, readings
 from polyglot.tasks.batch import EOS, Batch
-from polyglot.decoding.search import SearchConfig
+from polyglot.decoding.base import SearchConfig
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.tasks.pairs import LanguagePair, Task

@@ -112,6 +112,6 @@ def test_the_wheel_itself(tmp_path):
     files = [path for path in (ROOT / "polyglot").rglob("*") if path.is_file() and not set(path.parts) & set(LEFT)]
     own = {path.relative_to(ROOT).as_posix() for path in files}
     assert {name for name in names if ".dist-info/" not in name} == own | wanted()
-    assert "polyglot/data/fetch.yaml" in names
+    assert "polyglot/data/download.yaml" in names
     subprocess.run([*pip, "install", "-q", "--no-deps", "--target", str(site), str(wheel)], check=True, cwd=tmp_path)
     check_installed(site, elsewhere)

@@ -100,7 +100,7 @@ def test_what_the_test_must_find(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir(parents=True)
     bad = {
         "task.py": "def f():\n    import polyglot.batch",
-        "layers/x.py": "from polyglot.model.model import Output",
+        "layers/x.py": "from polyglot.model.translation_model import Output",
         "model/x.py": "from polyglot import data",
         "data/corpora/x.py": "from ...schedule import Phase",
         "training/x.py": "if TYPE_CHECKING:\n    from ..evaluate.matrix import Matrix",

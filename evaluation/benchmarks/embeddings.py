@@ -53,7 +53,7 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
     import torch
 
     import polyglot
-    from polyglot.data.lines import line_blocks
+    from polyglot.data.text_files import line_blocks
     from polyglot.core.environment import hand_over_soon, keep_freed_memory, remember_few_shapes
 
     torch.set_num_threads(THREADS)
@@ -130,7 +130,7 @@ def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer
 
 def to_file(model, text: Path, options: argparse.Namespace) -> Callable[[], float]:
     """What `polyglot embed` does once the model is there."""
-    from polyglot.data.lines import line_blocks
+    from polyglot.data.text_files import line_blocks
     from polyglot.embedding.ahead import behind
     from polyglot.embedding.files import vector_file
     from polyglot.embedding.lines import portions_of

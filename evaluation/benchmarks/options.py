@@ -99,7 +99,7 @@ def row(options: argparse.Namespace, model: str, name: str, put_on: dict[str, An
 def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
     """A step of training of that model."""
     from polyglot.model.losses import Criterion, LossesConfig
-    from polyglot.model.model import ModelConfig, TranslationModel
+    from polyglot.model.translation_model import ModelConfig, TranslationModel
     from polyglot.optim.optimizers import OPTIMIZERS, by_kind
     from polyglot.tasks.pairs import LanguagePair
     from polyglot.training.gradients import clip

@@ -126,7 +126,7 @@ def estimate(options: argparse.Namespace) -> dict[str, float]:
     import torch
 
     from polyglot.config import check_config
-    from polyglot.model.model import TranslationModel
+    from polyglot.model.translation_model import TranslationModel
     from polyglot.tasks.schedule import SCHEDULES
     from polyglot.tasks.sharing import components_of
     from polyglot.training.placement import place

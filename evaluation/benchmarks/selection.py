@@ -18,10 +18,11 @@ from collections.abc import Callable
 import torch
 
 from polyglot.tasks.batch import SPECIAL_TOKENS, pad
-from polyglot.decoding.search import SearchConfig, search
-from polyglot.decoding.selection import Selected, likeliest, union
+from polyglot.decoding.base import SearchConfig
+from polyglot.decoding.beam_search import search
+from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
 from polyglot.inference import Translator
-from polyglot.model.model import ModelConfig, TranslationModel
+from polyglot.model.translation_model import ModelConfig, TranslationModel
 from polyglot.run import Run
 from polyglot.tasks.pairs import LanguagePair
 

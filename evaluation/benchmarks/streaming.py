@@ -87,7 +87,7 @@ def read(options: argparse.Namespace, lines: int) -> dict[str, float]:
     from polyglot.data.filters import FilterConfig
     from polyglot.data.streaming import StreamedBatches, StreamedDataset
     from polyglot.tasks.pairs import LanguagePair, Task
-    from polyglot.text.normalisation import Normaliser
+    from polyglot.text.preprocessing import Normaliser
     from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 
     corpus = CORPORA.configure("text", path=f"{streamed(options, lines)}/*.{{language}}", streaming=True)

@@ -56,7 +56,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
 
     from polyglot.tasks.batch import Batch
     from polyglot.model.losses import Criterion, LossesConfig
-    from polyglot.model.model import ModelConfig, TranslationModel
+    from polyglot.model.translation_model import ModelConfig, TranslationModel
     from polyglot.optim.optimizers import OPTIMIZERS, by_kind
     from polyglot.tasks.pairs import LanguagePair, Task
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from polyglot.tasks.batch import pad
 from polyglot.data.corpora import Corpora
-from polyglot.data.phrasebook import Token, splits
+from polyglot.phrasebook import Token, splits
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.run import Run

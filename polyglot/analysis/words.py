@@ -20,7 +20,7 @@ from polyglot.analysis.page import Page, Table
 from polyglot.analysis.pictures import Panel, curves_png, panels_png
 from polyglot.tasks.batch import SPECIAL_TOKENS
 from polyglot.data.corpora import Corpora
-from polyglot.decoding.selection import likeliest
+from polyglot.decoding.vocabulary_selection import likeliest
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference import Translator
 from polyglot.readings import Sentence

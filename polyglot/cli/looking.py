@@ -24,8 +24,8 @@ def fetch(
     mirror: Annotated[Optional[str], typer.Option(help="Address of a folder with the same files.")] = None,
 ) -> None:
     """Download a public data set, checksums verified; called again, it continues where it stopped."""
-    from polyglot.data.fetch import data_set
-    from polyglot.data.fetch import fetch as fetch_files
+    from polyglot.data.download import data_set
+    from polyglot.data.download import fetch as fetch_files
 
     wanted = data_set(name)
     aside.print(f"{wanted.title}\nlicence: {wanted.licence}\ncite: {wanted.citation}", highlight=False, markup=False)

@@ -147,7 +147,7 @@ def lines_bar(*, hidden: bool = False) -> Progress:
 
 def lines_of(file: Path | None) -> tuple[int | None, Iterator[list[str]]]:
     """How many lines there are, where that can be known, and the lines of a file or of standard input."""
-    from polyglot.data.lines import line_blocks, pipe_blocks, stream_blocks
+    from polyglot.data.text_files import line_blocks, pipe_blocks, stream_blocks
 
     if file and not file.is_fifo():  # what comes through a pipe, as `<(zcat …)` does, can be read only once
         total = sum(map(len, line_blocks(file, empty=True)))  # which also finds what is no text before anything is written

@@ -30,7 +30,7 @@ def symbolize(
     most: Annotated[int, typer.Option(min=1, max=99, help="Symbols of each type in a line.")] = 9,
 ) -> None:
     """Put typed symbols in the place of numbers, names and acronyms, line by line; `desymbolize` takes them out again."""
-    from polyglot.data.symbols import symbolize_files, written_name
+    from polyglot.data.symbolize_files import symbolize_files, written_name
     from polyglot.text.symbols import SymbolsConfig
     from polyglot.text.symbols.statistics import table
 
@@ -56,7 +56,7 @@ def desymbolize(
     rules: Annotated[Path, typer.Option(metavar="FILE", help="The rules.jsonl that `symbolize` has written, of the same lines.")] = ...,
 ) -> None:
     """Put the words back in the place of symbols, line by line."""
-    from polyglot.data.symbols import desymbolize_lines
+    from polyglot.data.symbolize_files import desymbolize_lines
 
     _, blocks = lines_of(file)
     lost = 0

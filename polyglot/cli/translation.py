@@ -133,7 +133,7 @@ def _translator(
 
 def _portions(texts: dict[str, Path | None]) -> tuple[int | None, Iterator[tuple[Any, dict[str, str]]]]:
     """How many lines there are, where that can be known, and what is translated together, with its language unless there are several."""
-    from polyglot.data.lines import PORTION, portions
+    from polyglot.data.text_files import PORTION, portions
 
     if len(texts) == 1:
         [(language, file)] = texts.items()

@@ -16,7 +16,7 @@ from polyglot.data.corpora import Corpora, ParallelText
 from polyglot.data.filters import FilterConfig, keep, left_out
 from polyglot.core.errors import DataError
 from polyglot.tasks.pairs import Task
-from polyglot.text.normalisation import Normaliser
+from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from polyglot.data.batching import BatchingConfig, epoch_batches
 from polyglot.data.cache import fingerprint
 from polyglot.data.corpora import Corpora, StreamedText
 from polyglot.data.filters import FilterConfig, judge, left_out, nothing_left
-from polyglot.data.reading import Reading
+from polyglot.data.stream_reader import Reading
 from polyglot.core.errors import DataError
 from polyglot.tasks.pairs import Task
-from polyglot.text.normalisation import Normaliser
+from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 
 logger = logging.getLogger("polyglot")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy
 
-from polyglot.data.lines import line_blocks
+from polyglot.data.text_files import line_blocks
 from polyglot.embedding.ahead import behind
 from polyglot.embedding.encoder import SentenceEncoder
 from polyglot.embedding.files import vector_file

@@ -16,7 +16,7 @@ from polyglot.embedding.ahead import ahead
 from polyglot.embedding.pooling import cast, check, normalized, pool, rows_of, vector_size
 from polyglot.embedding.similarity import similarity, similarity_pairwise
 from polyglot.core.errors import ConfigError, DataError, unknown_name
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 
 PORTION = 1 << 11  # sentences sorted by length together: enough for batches without much padding, little memory
 FIRST = 1 << 8  # of the first portion: soon tokenised, so that computing begins

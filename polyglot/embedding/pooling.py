@@ -9,7 +9,7 @@ from polyglot.tasks.batch import UNK
 from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.layers.masks import masked_mean
 from polyglot.model.memory import Memory
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 
 LAYERS = ("bridge", "states", "words")
 """`bridge`: the memory, what the decoders read; `states`: the encoder's, before the bridge; `words`: embedded words, without context."""

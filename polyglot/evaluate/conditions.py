@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from polyglot.text.normalisation import STEPS, Normaliser
+from polyglot.text.preprocessing import STEPS, Normaliser
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from polyglot.core import presets
 from polyglot.config import CorpusList, check_settings
-from polyglot.decoding.search import SearchConfig
+from polyglot.decoding.base import SearchConfig
 from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.evaluate.conditions import CONDITIONS, TITLES, Measure
 from polyglot.evaluate.scores import TOKENIZERS

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
 
-from polyglot.decoding.search import SearchConfig
+from polyglot.decoding.base import SearchConfig
 from polyglot.inference import Translator
 from polyglot.readings import NOTHING, Reading, Sentence, by_length, sentences_together
 from polyglot.together import EnsembleTranslator

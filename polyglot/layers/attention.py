@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from polyglot.layers.deferred import DeferredLinear
+from polyglot.layers.accumulated_linear import DeferredLinear
 from polyglot.layers.linear import Linear, linear
 from polyglot.layers.masks import masked_softmax
 

@@ -176,3 +176,8 @@ class _Linear(torch.autograd.Function):
             rows.t() @ inputs.reshape(-1, inputs.shape[-1]) if for_weight else None,  # a sum over many rows: here the BLAS is faster
             rows.sum(dim=0) if for_bias else None,
         )
+
+
+def resize(size: int, wanted: int) -> nn.Module:
+    """Projection between two state sizes; the identity where they are equal."""
+    return nn.Identity() if size == wanted else Linear(size, wanted)

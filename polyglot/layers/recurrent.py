@@ -8,9 +8,9 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from polyglot.layers.deferred import DeferredLinear
+from polyglot.layers.accumulated_linear import DeferredLinear
 from polyglot.layers.dropout import StepDropout, dropout
-from polyglot.layers.gates import lstm_cell_, tanh
+from polyglot.layers.lstm_cell import lstm_cell_, tanh
 from polyglot.layers.linear import LaidOut, linear
 from polyglot.layers.masks import flip_sentences
 from polyglot.core.registry import ComponentConfig

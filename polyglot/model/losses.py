@@ -13,7 +13,7 @@ from torch import Tensor
 from polyglot.tasks.batch import EOS, Batch
 from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected_cross_entropy
 from polyglot.model.memory import Memory
-from polyglot.model.model import Output
+from polyglot.model.translation_model import Output
 from polyglot.core.registry import ComponentConfig, Registry
 
 LOSSES: Registry[Loss] = Registry("loss")

@@ -13,7 +13,7 @@ from polyglot import checkpoint as checkpoints
 from polyglot.config import Config, InitialConfig
 from polyglot.core.errors import CheckpointError, ConfigError, noted
 from polyglot.layers.annealing import is_annealed
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from polyglot.model.options import is_beside
 from polyglot.run import Run
 from polyglot.tasks.sharing import components_of

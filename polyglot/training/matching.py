@@ -12,7 +12,7 @@ import torch
 
 from polyglot.config import Config
 from polyglot.core.errors import ConfigError
-from polyglot.model.model import ModelConfig, TranslationModel
+from polyglot.model.translation_model import ModelConfig, TranslationModel
 from polyglot.training.memory import count
 
 TOLERANCE = 0.01

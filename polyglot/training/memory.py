@@ -14,7 +14,7 @@ from polyglot.config import Config
 from polyglot.data.batching import epoch_batches
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streaming import StreamedDataset
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.sharing import components_of
 
 MEBIBYTE = 2**20

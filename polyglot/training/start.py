@@ -18,14 +18,14 @@ from polyglot.data.streaming import StreamedBatches, StreamedDataset
 from polyglot.distributed.processes import Processes
 from polyglot.core.errors import CheckpointError, ConfigError, few
 from polyglot.model.losses import Criterion
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LEARNING_RATES
 from polyglot.optim.optimizers import OPTIMIZERS, by_kind
 from polyglot.run import Run
 from polyglot.tasks.schedule import SCHEDULES, Schedule
 from polyglot.core.atomic_files import replace_file
 from polyglot.tasks.pairs import LanguagePair, Task
-from polyglot.text.normalisation import Normaliser
+from polyglot.text.preprocessing import Normaliser
 from polyglot.text.symbols import Symbolizer
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.initial import Initial, freeze

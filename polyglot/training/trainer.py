@@ -26,7 +26,7 @@ from polyglot.distributed.processes import Processes
 from polyglot.core.errors import DataError, TrainingError
 from polyglot.core.signals import handled, heard
 from polyglot.model.losses import Criterion, Losses
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LearningRate
 from polyglot.run import Run
 from polyglot.tasks.sharing import components_of

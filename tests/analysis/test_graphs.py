@@ -10,7 +10,7 @@ import pytest
 from polyglot.analysis import graphs
 from polyglot.analysis.graphs import Graph, attachment, graph, graphs_of
 from polyglot.analysis.text import Sentence, as_read, words_of
-from polyglot.data.phrasebook import Token
+from polyglot.phrasebook import Token
 from polyglot.core.errors import ConfigError
 from polyglot.model.options import LatentGraph
 from tests.analysis.conftest import seen_in_encoding

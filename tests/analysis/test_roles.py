@@ -11,7 +11,7 @@ import torch
 from polyglot.analysis.roles import Taken, _of_all, agreement, roles, taken
 from polyglot.analysis.text import Sentence, words_of
 from polyglot.tasks.batch import BOS
-from polyglot.data.phrasebook import Token
+from polyglot.phrasebook import Token
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.model.options import Roles
 from tests.analysis.conftest import seen_in_encoding

@@ -15,7 +15,7 @@ from polyglot.layers.opennmt import available
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
-from polyglot.model.model import ModelConfig, TranslationModel
+from polyglot.model.translation_model import ModelConfig, TranslationModel
 from polyglot.core.registry import Registry
 from polyglot.tasks.pairs import LanguagePair, Task
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from polyglot.decoding.search import SearchConfig, search
+from polyglot.decoding.base import SearchConfig
+from polyglot.decoding.beam_search import search
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
-from polyglot.decoding.search import SearchConfig, search
+from polyglot.decoding.base import SearchConfig
+from polyglot.decoding.beam_search import search
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import Criterion, LossesConfig

@@ -16,7 +16,7 @@ from polyglot.optim.optimizers import OPTIMIZERS
 from polyglot.problems import sentences
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.tasks.schedule import SCHEDULES
-from polyglot.text.normalisation import STEPS
+from polyglot.text.preprocessing import STEPS
 
 REGISTRIES = [BRIDGES, CORPORA, DECODERS, ENCODERS, LEARNING_RATES, LOSSES, OPTIMIZERS, SCHEDULES, STEPS]
 EVERY = [pytest.param(registry, name, id=f"{registry.kind}-{name}") for registry in REGISTRIES for name in registry.names()]

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from polyglot.data import cache
-from polyglot.data import lines as reader
+from polyglot.data import text_files as reader
 from polyglot.data.corpora import CORPORA, Corpora
 from polyglot.core.errors import DataError
 from polyglot.tasks.pairs import LanguagePair
@@ -238,12 +238,12 @@ def test_the_phrasebook_is_a_corpus(tmp_path, monkeypatch):
         def text(self, language):
             return f"{language} {self.number}"
 
-    phrasebook = types.ModuleType("polyglot.data.phrasebook")
+    phrasebook = types.ModuleType("polyglot.phrasebook")
     phrasebook.__file__ = str(tmp_path / "phrasebook" / "__init__.py")
     phrasebook.LANGUAGES = ("de", "en", "fi")
     phrasebook.splits = lambda *, seed, **sizes: {name: [Sentence(seed + n) for n in range(size)] for name, size in sizes.items()}
-    monkeypatch.setitem(sys.modules, "polyglot.data.phrasebook", phrasebook)
-    monkeypatch.setattr("polyglot.data.phrasebook", phrasebook, raising=False)
+    monkeypatch.setitem(sys.modules, "polyglot.phrasebook", phrasebook)
+    monkeypatch.setattr("polyglot.phrasebook", phrasebook, raising=False)
     corpus = corpora(tmp_path, {"name": "phrasebook", "split": "valid", "valid": 2, "seed": 5}, languages=("de", "fi"))
     assert corpus.check() == []
     assert serve(corpus, "de-fi") == (["de 5", "de 6"], ["fi 5", "fi 6"])
@@ -344,7 +344,7 @@ def test_files_of_different_lengths(folder):
 
 @pytest.mark.parametrize("block", [4, 1 << 20])
 def test_invalid_utf8(folder, block, monkeypatch):
-    monkeypatch.setattr("polyglot.data.lines.BLOCK", block)
+    monkeypatch.setattr("polyglot.data.text_files.BLOCK", block)
     with pytest.raises(DataError, match=r"bad.de, line 4: not UTF-8 \(invalid start byte 0xff\); write the file in UTF-8$"):
         broken(folder, b"one\n\nthree\nf\xff\xfeur\nfive").parallel(pair("de-en"))
 

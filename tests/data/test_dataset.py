@@ -14,7 +14,7 @@ from polyglot.data.dataset import TaskDataset
 from polyglot.data.filters import FilterConfig
 from polyglot.core.errors import DataError
 from polyglot.tasks.pairs import LanguagePair, Task
-from polyglot.text.normalisation import STEPS, Normaliser
+from polyglot.text.preprocessing import STEPS, Normaliser
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 
 WORDS = {"de": "ein Hund Vogel rennt singt im Garten und der Stadt".split(), "en": "a dog bird runs sings in the garden town and".split()}

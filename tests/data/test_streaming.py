@@ -19,7 +19,7 @@ from polyglot.data.filters import FilterConfig
 from polyglot.data.streaming import StreamedBatches, StreamedDataset
 from polyglot.core.errors import DataError
 from polyglot.tasks.pairs import LanguagePair, Task
-from polyglot.text.normalisation import Normaliser
+from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 
 LINES = 300

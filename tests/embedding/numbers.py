@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 from polyglot.embedding.encoder import SentenceEncoder
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from tests.builders.models import VOCABULARY, tiny_config, tiny_model
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from polyglot.data import phrasebook
+from polyglot import phrasebook
 from polyglot.evaluate.outputs import is_loop, known_languages, languages_of, look_at
 
 SOURCES = ["Der alte Bauer schläft in der Küche.", "Diese Stadt ist klein.", "Die Kinder lesen ein Buch.", "Es regnet seit gestern."]

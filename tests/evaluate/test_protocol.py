@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from polyglot.core import presets
-from polyglot.decoding.search import SearchConfig
+from polyglot.decoding.base import SearchConfig
 from polyglot.core.errors import ConfigError
 from polyglot.evaluate.protocol import Protocol, Reference, references
 from polyglot.tasks.pairs import LanguagePair

@@ -12,7 +12,7 @@ from tests.evaluate.tiny import TEXT, tiny_run, tiny_translator
 from torch import Tensor
 
 from polyglot import readings
-from polyglot.decoding.search import Hypothesis, SearchConfig
+from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.evaluate import together
 from polyglot.evaluate.together import Source, translate_together

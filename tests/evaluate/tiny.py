@@ -7,7 +7,7 @@ from typing import Any
 
 from polyglot.config import check_config
 from polyglot.inference import Translator
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from polyglot.run import Run
 from polyglot.training.requirements import training_text
 from polyglot.training.start import build_model, build_vocabularies

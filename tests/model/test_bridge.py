@@ -9,7 +9,7 @@ from polyglot.tasks.batch import Batch
 from polyglot.model.bridges import AttentionBridge
 from polyglot.model.losses import BridgePenalty
 from polyglot.model.memory import Memory
-from polyglot.model.model import Output
+from polyglot.model.translation_model import Output
 from polyglot.tasks.pairs import LanguagePair, Task
 from tests.builders.models import close
 

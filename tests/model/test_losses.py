@@ -11,7 +11,7 @@ from torch.nn import functional
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import AgreementLoss, Criterion, LossesConfig
 from polyglot.model.memory import Memory
-from polyglot.model.model import Output
+from polyglot.model.translation_model import Output
 from tests.builders.models import random_batch, tiny_config, tiny_model
 
 LAMBDA = 0.7

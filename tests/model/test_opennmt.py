@@ -11,7 +11,7 @@ from polyglot.layers.opennmt import available
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
-from polyglot.model.model import ModelConfig
+from polyglot.model.translation_model import ModelConfig
 from tests.builders.models import close
 
 SIZE = 16

@@ -8,7 +8,7 @@ import torch
 from polyglot.config import check_config
 from polyglot.core.errors import ConfigError
 from polyglot.inference import Translator
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.sharing import SharingConfig
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.models import VOCABULARY, random_batch, tiny_config

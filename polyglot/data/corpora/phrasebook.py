@@ -44,7 +44,7 @@ class PhrasebookCorpus(TableCorpus):
         return f"phrasebook {self.config.split}"
 
     def available(self) -> Sequence[str]:
-        from polyglot.data import phrasebook
+        from polyglot import phrasebook
 
         return phrasebook.LANGUAGES
 
@@ -58,7 +58,7 @@ class PhrasebookCorpus(TableCorpus):
         return [] if self.columns() else [f"{self.name}: has none of {few(self.languages)}; it knows {few(self.available())}"]
 
     def _read(self) -> Dataset:
-        from polyglot.data import phrasebook
+        from polyglot import phrasebook
 
         sizes = self.config.model_dump(include={"seed", "train", "valid", "test"})
         languages = sorted(self.columns())

@@ -11,7 +11,7 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyglot.data.lines import SMALL_BLOCK, about_lines, line_blocks
+from polyglot.data.text_files import SMALL_BLOCK, about_lines, line_blocks
 from polyglot.core.errors import DataError
 
 if TYPE_CHECKING:

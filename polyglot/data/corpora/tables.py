@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from pydantic import model_validator
 
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
-from polyglot.data.lines import BLOCK, SMALL_BLOCK, about_lines, file_problem, json_line, json_rows, line_blocks, tsv_rows
+from polyglot.data.text_files import (
+    BLOCK,
+    SMALL_BLOCK,
+    about_lines,
+    file_problem,
+    json_line,
+    json_rows,
+    line_blocks,
+    tsv_rows,
+)
 from polyglot.core.errors import DataError, few
 from polyglot.core.registry import HomePath
 from polyglot.tasks.pairs import LanguagePair

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, field_validator, model_validator
 
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
-from polyglot.data.fetch import how_to_fetch
-from polyglot.data.lines import file_problem, line_blocks
+from polyglot.data.download import how_to_fetch
+from polyglot.data.text_files import file_problem, line_blocks
 from polyglot.core.errors import DataError, counted, few, noted
 from polyglot.core.registry import HomePath
 from polyglot.tasks.pairs import LanguagePair

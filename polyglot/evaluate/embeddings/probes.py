@@ -12,7 +12,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from polyglot.data.lines import line_blocks
+from polyglot.data.text_files import line_blocks
 from polyglot.core.errors import DataError, counted
 
 LENGTHS = 6  # classes of sentence length, each with as many sentences, as far as ties allow

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy
 
-from polyglot.data.lines import line_blocks
+from polyglot.data.text_files import line_blocks
 from polyglot.core.errors import DataError, counted
 from polyglot.evaluate.embeddings.settings import SimilarityTest
 

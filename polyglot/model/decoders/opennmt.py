@@ -11,7 +11,7 @@ from torch import Tensor
 from polyglot.layers.opennmt import ALONE, Embedded, TransformerConfig, lengths, opennmt
 from polyglot.layers.positions import Positions
 from polyglot.layers.recurrent import RecurrentDecoderConfig
-from polyglot.layers.resize import resize
+from polyglot.layers.linear import resize
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
 

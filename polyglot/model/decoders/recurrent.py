@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from polyglot.layers.attention import Attention, AttentionSteps
-from polyglot.layers.deferred import DeferredLinear
+from polyglot.layers.accumulated_linear import DeferredLinear
 from polyglot.layers.dropout import Dropout, StepDropout
-from polyglot.layers.gates import tanh
+from polyglot.layers.lstm_cell import tanh
 from polyglot.layers.linear import Linear, linear
 from polyglot.layers.recurrent import KINDS, LayerStates, RecurrentDecoderConfig, Stepper, run, start_state
 from polyglot.model.decoders.base import DECODERS, Decoder

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from polyglot.layers.cache import Cache, Seen, selected
+from polyglot.layers.kv_cache import Cache, Seen, selected
 from polyglot.layers.positions import Positions
-from polyglot.layers.resize import resize
-from polyglot.layers.steps import LayerSteps
+from polyglot.layers.linear import resize
+from polyglot.layers.incremental_transformer import LayerSteps
 from polyglot.layers.transformer import CrossAttentionLayer, TransformerConfig, final_norm
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory

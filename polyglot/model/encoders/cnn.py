@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.positions import Positions
-from polyglot.layers.resize import resize
+from polyglot.layers.linear import resize
 from polyglot.model.encoders.base import ENCODERS, Encoder
 from polyglot.core.registry import ComponentConfig
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from polyglot.layers.positions import Positions
-from polyglot.layers.resize import resize
+from polyglot.layers.linear import resize
 from polyglot.model.encoders.base import ENCODERS, Encoder
 from polyglot.core.registry import ComponentConfig
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 from polyglot.layers.opennmt import Embedded, TransformerConfig, lengths, opennmt
 from polyglot.layers.positions import Positions
 from polyglot.layers.recurrent import RecurrentEncoderConfig
-from polyglot.layers.resize import resize
+from polyglot.layers.linear import resize
 from polyglot.model.encoders.base import ENCODERS, Encoder, FinalStates
 from polyglot.core.registry import ComponentConfig
 

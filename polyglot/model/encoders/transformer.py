@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from polyglot.layers.positions import Positions
-from polyglot.layers.resize import resize
+from polyglot.layers.linear import resize
 from polyglot.layers.transformer import SelfAttentionLayer, TransformerConfig, final_norm
 from polyglot.model.encoders.base import ENCODERS, Encoder
 

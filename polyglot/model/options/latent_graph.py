@@ -12,7 +12,7 @@ from polyglot.layers.annealing import Annealed, Decay
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
 from polyglot.layers.recurrent import BidirectionalLayer
-from polyglot.layers.relaxed import concrete
+from polyglot.layers.gumbel_softmax import concrete
 from polyglot.model.options.base import OPTIONS, StatesOption
 from polyglot.core.registry import ComponentConfig
 

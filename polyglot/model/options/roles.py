@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from polyglot.layers.annealing import Annealed, Decay
-from polyglot.layers.context import CnnContext, LstmContext
+from polyglot.layers.context_encoder import CnnContext, LstmContext
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
-from polyglot.layers.relaxed import concrete
-from polyglot.layers.roles import combine
+from polyglot.layers.gumbel_softmax import concrete
+from polyglot.layers.role_mixture import combine
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, EmbeddingOption
 from polyglot.core.registry import ComponentConfig

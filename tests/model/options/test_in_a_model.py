@@ -7,7 +7,7 @@ import torch
 
 from polyglot.config import check_config
 from polyglot.core.errors import ConfigError
-from polyglot.model.model import TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from polyglot.model.options import OPTIONS
 from polyglot.tasks.sharing import SharingConfig
 from polyglot.tasks.pairs import LanguagePair, Task

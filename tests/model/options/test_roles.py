@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from polyglot.layers.roles import combine
+from polyglot.layers.role_mixture import combine
 from polyglot.model.memory import Memory
 from polyglot.model.options import Roles
 from tests.builders.models import close
@@ -144,10 +144,10 @@ def test_the_fast_path_of_one_role_equals_the_formula():
 
 
 def test_the_fast_path_multiplies_each_word_once(monkeypatch):
-    from polyglot.layers import roles
+    from polyglot.layers import role_mixture
 
-    multiplied, product = [], roles.product
-    monkeypatch.setattr(roles, "product", lambda inputs, weight: multiplied.append(inputs.numel()) or product(inputs, weight))
+    multiplied, product = [], role_mixture.product
+    monkeypatch.setattr(role_mixture, "product", lambda inputs, weight: multiplied.append(inputs.numel()) or product(inputs, weight))
     option, (embedded, mask) = layer(assignment="onehot"), words(30, 20)
     option(embedded, mask)
     assert sum(multiplied) == embedded.numel()

@@ -10,7 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from polyglot.tasks.batch import EOS
-from polyglot.decoding.search import SearchConfig, search
+from polyglot.decoding.base import SearchConfig
+from polyglot.decoding.beam_search import search
 from polyglot.core.errors import ConfigError
 from polyglot.inference import Translator
 from polyglot.model.decoders import DECODERS

@@ -7,7 +7,7 @@ import pytest
 from polyglot import readings
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
-from polyglot.decoding.search import Hypothesis
+from polyglot.decoding.base import Hypothesis
 from polyglot.core.errors import CheckpointError
 from polyglot.evaluate.evaluation import evaluate
 from polyglot.evaluate.protocol import Protocol
