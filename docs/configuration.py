@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from polyglot.config import Config
+from polyglot.config.schema import Config
 from polyglot.data.corpora import CORPORA
 from polyglot.evaluate.embeddings.settings import AnalysisSettings, LabelledText, SimilarityTest
 from polyglot.evaluate.experiments.settings import Experiment, SizeConfig, SystemConfig

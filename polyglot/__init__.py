@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import torch
 
     from polyglot.decoding.ensemble_decoder import Average
-    from polyglot.together import EnsembleTranslator
-    from polyglot.inference import Translator
-    from polyglot.run import Run
+    from polyglot.inference.ensemble import EnsembleTranslator
+    from polyglot.inference.translator import Translator
+    from polyglot.runs.run import Run
 
 __version__ = VERSION
 __all__ = ["__version__", "ensemble", "load"]
@@ -32,7 +32,7 @@ def load(run: str | Path | Run, *, checkpoint: str | int = "best", device: str |
     checkpoint: `best`, `last`, a step, or `average:N`. Raises ConfigError where there is no run, CheckpointError where its
     checkpoint cannot be used.
     """
-    from polyglot.inference import Translator  # torch is only imported when somebody translates
+    from polyglot.inference.translator import Translator  # torch is only imported when somebody translates
 
     return Translator.load(run, checkpoint=checkpoint, device=device)
 
@@ -48,6 +48,6 @@ def ensemble(
 
     average: of their probabilities, `log` or `linear`. Raises ConfigError where their targets have different vocabularies.
     """
-    from polyglot.together import EnsembleTranslator as Translators
+    from polyglot.inference.ensemble import EnsembleTranslator as Translators
 
     return Translators.load(runs, checkpoints=checkpoints, average=average, device=device)

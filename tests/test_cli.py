@@ -26,20 +26,20 @@ from accelerate import Accelerator
 from rich.console import Console
 from rich.progress import Progress
 
-from polyglot import checkpoint as checkpoints
+from polyglot.runs import checkpoint as checkpoints
 from polyglot import cli
 from polyglot.core import presets
 from polyglot.cli import program, translation
 from polyglot.cli.experiments import Trainings
-from polyglot.config import load_config
+from polyglot.config.loading import load_config
 from polyglot.data import download, streaming
 from polyglot.data.corpora import Corpora, collection, shards
 from polyglot.distributed import launch as launching
 from polyglot.core.errors import CheckpointError, TrainingError
 from polyglot.evaluate.validation import Validator
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.core.signals import handled, status_of
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.training import log as logging_of_training
 from polyglot.training import requirements
 from polyglot.training.start import build_trainer
@@ -1461,7 +1461,7 @@ class Signal(types.ModuleType):
         signal.raise_signal(signal.SIGINT)
 class Finder:
     def find_spec(self, name, path, target=None):
-        if name == "polyglot.config":
+        if name == "polyglot.config.schema":
             try:
                 signal.raise_signal(signal.SIGINT)
             except KeyboardInterrupt:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import polyglot
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.core.version import VERSION
 from tests.builders.command_line import PHRASEBOOK
 from tests.conftest import ROOT

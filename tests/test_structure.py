@@ -108,7 +108,7 @@ def test_what_the_test_must_find(tmp_path, monkeypatch):
     }
     good = {
         "data/corpora/y.py": "from .base import CORPORA\nfrom ..lines import line_blocks\nfrom ...task import Task\nimport torch",
-        "training/y.py": "from polyglot import checkpoint\nfrom polyglot.run import Run",
+        "training/y.py": "from polyglot import checkpoint\nfrom polyglot.runs.run import Run",
     }
     for name, text in (bad | good).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -108,9 +108,14 @@ def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer
     import torch
 
     from polyglot.tasks.batch import pad
-    from polyglot.decoding.threads import side_by_side
-    from polyglot.embedding.encoder import BATCH_SIZE, BATCH_SIZE_ON_CPU, PORTION, batches
-    from polyglot.embedding.pooling import pool, rows_of
+    from polyglot.inference.parallel import side_by_side
+    from polyglot.inference.embeddings.encoder import (
+        BATCH_SIZE,
+        BATCH_SIZE_ON_CPU,
+        PORTION,
+        batches,
+    )
+    from polyglot.inference.embeddings.pooling import pool, rows_of
 
     padded = []
     for start in range(0, len(lines), PORTION):
@@ -131,9 +136,9 @@ def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer
 def to_file(model, text: Path, options: argparse.Namespace) -> Callable[[], float]:
     """What `polyglot embed` does once the model is there."""
     from polyglot.data.text_files import line_blocks
-    from polyglot.embedding.ahead import behind
-    from polyglot.embedding.files import vector_file
-    from polyglot.embedding.lines import portions_of
+    from polyglot.inference.embeddings.prefetch import behind
+    from polyglot.inference.embeddings.vector_files import vector_file
+    from polyglot.inference.embeddings.tagged_lines import portions_of
 
     def work() -> None:
         size = model.vector_size(pooling=options.pooling)

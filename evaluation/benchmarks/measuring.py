@@ -81,8 +81,8 @@ def work_of_a_target_token(run: Path) -> float:
     A matrix is used once a position, forwards and twice backwards, two operations a parameter; embeddings are looked up.
     """
     from polyglot.tasks.batch import Batch  # noqa: F401  the package is imported only where it is measured from inside
-    from polyglot.config import load_config
-    from polyglot.run import Run
+    from polyglot.config.loading import load_config
+    from polyglot.runs.run import Run
     from polyglot.training.requirements import training_text
     from polyglot.training.start import build_datasets, build_model
 

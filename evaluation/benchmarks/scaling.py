@@ -92,7 +92,7 @@ def languages(options: argparse.Namespace) -> dict[str, dict[str, float]]:
 
 def placement(options: argparse.Namespace) -> dict[str, float]:
     """64 languages over four processes: parameters of the largest process, counted from what each builds."""
-    from polyglot.config import load_config
+    from polyglot.config.loading import load_config
     from polyglot.training.plan import plan
 
     config = load_config(configuration(options), [*settings(64, 1), MODEL, f"run={options.work / 'never'}"])
@@ -125,7 +125,7 @@ def estimate(options: argparse.Namespace) -> dict[str, float]:
     placement."""
     import torch
 
-    from polyglot.config import check_config
+    from polyglot.config.loading import check_config
     from polyglot.model.translation_model import TranslationModel
     from polyglot.tasks.schedule import SCHEDULES
     from polyglot.tasks.sharing import components_of

@@ -21,9 +21,9 @@ from polyglot.tasks.batch import SPECIAL_TOKENS, pad
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.model.translation_model import ModelConfig, TranslationModel
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 
 BAR = 0.5

@@ -20,8 +20,8 @@ from pathlib import Path
 from polyglot.evaluate.embeddings.analysis import analyse
 from polyglot.evaluate.embeddings.page import markdown, save
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
-from polyglot.inference import Translator
-from polyglot.run import Run
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "results" / "embeddings.md"

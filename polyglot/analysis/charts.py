@@ -14,7 +14,7 @@ from polyglot.analysis.pictures import Panel, panels_png, plane_png
 from polyglot.analysis.text import MARK, as_read, shown
 from polyglot.tasks.batch import SPECIAL_TOKENS
 from polyglot.core.errors import ConfigError, DataError
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.model.options import reaching
 from polyglot.text.vocabulary import Vocabulary
 

@@ -15,9 +15,9 @@ from polyglot.analysis.page import Page, Table
 from polyglot.analysis.pictures import Panel, arcs_png, panels_png
 from polyglot.analysis.text import Sentence, as_read, batches, sentences, shown
 from polyglot.core.errors import ConfigError, DataError
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.model.options import reaching
-from polyglot.run import Run
+from polyglot.runs.run import Run
 
 DRAWN = 2  # sentences that are drawn when none are asked for
 LONGEST = 16  # pieces of those

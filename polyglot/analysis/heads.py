@@ -11,8 +11,8 @@ from polyglot.analysis.page import Page, Table
 from polyglot.analysis.pictures import Panel, panels_png
 from polyglot.analysis.text import as_read, sentences, shown
 from polyglot.core.errors import ConfigError, DataError
-from polyglot.inference import Translator
-from polyglot.run import Run
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
 
 
 def heads(run: Run, translator: Translator, given: Sequence[tuple[str, str]] = ()) -> Page:

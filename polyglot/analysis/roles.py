@@ -19,10 +19,10 @@ from polyglot.analysis.pictures import bars_png
 from polyglot.analysis.text import MARK, Sentence, batches, sentences, shown
 from polyglot.tasks.batch import BOS
 from polyglot.core.errors import ConfigError, DataError
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.model.memory import Memory
 from polyglot.model.options import reaching
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, kind_of
 
 AROUND = 4  # pieces before and after one in an example

@@ -14,8 +14,8 @@ from polyglot.tasks.batch import pad
 from polyglot.data.corpora import Corpora
 from polyglot.phrasebook import Token, splits
 from polyglot.core.errors import ConfigError, DataError
-from polyglot.inference import Translator
-from polyglot.run import Run
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
 
 BATCH = 64  # sentences computed together
 MARK = "▁"  # SentencePiece's sign of a space

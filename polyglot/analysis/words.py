@@ -22,10 +22,10 @@ from polyglot.tasks.batch import SPECIAL_TOKENS
 from polyglot.data.corpora import Corpora
 from polyglot.decoding.vocabulary_selection import likeliest
 from polyglot.core.errors import ConfigError, DataError
-from polyglot.inference import Translator
-from polyglot.readings import Sentence
+from polyglot.inference.translator import Translator
+from polyglot.inference.types import Sentence
 from polyglot.model.memory import Memory
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)

@@ -16,8 +16,8 @@ from polyglot.core.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
     from polyglot.analysis.page import Page
-    from polyglot.inference import Translator
-    from polyglot.run import Run
+    from polyglot.inference.translator import Translator
+    from polyglot.runs.run import Run
 
 KINDS = ("embeddings", "roles", "graph", "chart", "heads", "words")
 USED_BY = {
@@ -102,8 +102,8 @@ def analyse(
     if what == "embeddings":
         _embeddings(runs, settings, folder, output, checkpoint=checkpoint, device=device)
         return
-    from polyglot.inference import Translator
-    from polyglot.run import Run
+    from polyglot.inference.translator import Translator
+    from polyglot.runs.run import Run
 
     opened, chosen = Run.open(runs[0]), sentences_of(sentence)
     translator = Translator.load(opened, checkpoint=checkpoint, device=device)
@@ -184,8 +184,8 @@ def _embeddings(
     from polyglot.evaluate.embeddings.comparison import comparison
     from polyglot.evaluate.embeddings.page import markdown, save
     from polyglot.evaluate.embeddings.settings import AnalysisSettings
-    from polyglot.inference import Translator
-    from polyglot.run import Run
+    from polyglot.inference.translator import Translator
+    from polyglot.runs.run import Run
     from polyglot.core.atomic_files import replace_file
 
     if output and len(runs) < 2:

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from polyglot.core import presets
-from polyglot.checkpoint_names import steps
+from polyglot.runs.steps import steps
 from polyglot.core.errors import PolyglotError
 from polyglot.core.yaml import read_yaml
 

@@ -11,7 +11,7 @@ from polyglot.cli import completion
 from polyglot.cli.program import Checkpoint, Device, RunPath, app, lines_bar, lines_of, logger
 
 if TYPE_CHECKING:
-    from polyglot.inference import Translator
+    from polyglot.inference.translator import Translator
 
 
 @app.command(epilog="polyglot embed runs/phrasebook sentences.de --language de --output vectors.npy")
@@ -35,9 +35,9 @@ def embed(
     device: Device = None,
 ) -> None:
     """Turn sentences into vectors, line by line: any number of them in constant memory."""
-    from polyglot.embedding.ahead import behind
-    from polyglot.embedding.files import format_of, vector_file
-    from polyglot.embedding.lines import portions_of, portions_of_columns
+    from polyglot.inference.embeddings.prefetch import behind
+    from polyglot.inference.embeddings.vector_files import format_of, vector_file
+    from polyglot.inference.embeddings.tagged_lines import portions_of, portions_of_columns
     from polyglot.core.errors import ConfigError, DataError, counted
 
     if (language is None) == (language_column is None):
@@ -94,7 +94,7 @@ def similar(
     device: Device = None,
 ) -> None:
     """Find for each sentence of A the nearest ones of B: score, line in A, line in B and both texts, between tabs."""
-    from polyglot.embedding.between_files import compare
+    from polyglot.inference.embeddings.bitext import compare
 
     encoder = _reader(run, [source, target], checkpoint=checkpoint, device=device)
     with lines_bar() as bar:
@@ -110,8 +110,8 @@ def similar(
 
 def _reader(run: Path, wanted: list[str] | None, *, checkpoint: str, device: str | None) -> Translator:
     """What reads these languages, or all of the run's; a decoder comes along, since none is loaded without."""
-    from polyglot.inference import Translator
-    from polyglot.run import Run
+    from polyglot.inference.translator import Translator
+    from polyglot.runs.run import Run
     from polyglot.tasks.pairs import LanguagePair
 
     opened = Run.open(run)

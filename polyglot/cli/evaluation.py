@@ -53,9 +53,9 @@ def evaluate(
     from polyglot.evaluate.evaluation import evaluate as evaluate_run
     from polyglot.evaluate.protocol import Protocol, folder_of
     from polyglot.evaluate.views import tables
-    from polyglot.inference import Translator
-    from polyglot.run import Run
-    from polyglot.together import EnsembleTranslator
+    from polyglot.inference.translator import Translator
+    from polyglot.runs.run import Run
+    from polyglot.inference.ensemble import EnsembleTranslator
 
     chosen = {
         key: value for key, value in {"select": select, "select_by": select_by, "select_for": select_for}.items() if value is not None
@@ -114,7 +114,7 @@ def compare(
     from polyglot.evaluate.conditions import Measure
     from polyglot.evaluate.matrix import Matrix
     from polyglot.evaluate.protocol import folder_of
-    from polyglot.run import Run
+    from polyglot.runs.run import Run
 
     test = DEFAULT if test is None else test
     if test not in TESTS:
@@ -135,7 +135,7 @@ def report(
 ) -> None:
     """Write a run as one web page: scores, curves, examples, attention, text and settings. It needs no network."""
     from polyglot import report as reports
-    from polyglot.run import Run
+    from polyglot.runs.run import Run
 
     path = reports.write(Run.open(run), sentences=sentences_of(sentence))
     logger.info(f"written to {path}: one file that any browser shows")

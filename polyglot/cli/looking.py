@@ -14,7 +14,7 @@ from polyglot.core.console import aside
 from polyglot.core.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
-    from polyglot.config import Config
+    from polyglot.config.schema import Config
 
 
 @app.command(epilog="polyglot fetch multi30k data/multi30k")
@@ -66,7 +66,7 @@ def show(
 
 def _configuration(name: str) -> Config:
     """Of a run directory, a file, or by its shipped name."""
-    from polyglot.config import load_config
-    from polyglot.run import Run
+    from polyglot.config.loading import load_config
+    from polyglot.runs.run import Run
 
     return Run.open(name).config if Path(name).is_dir() else load_config(name if Path(name).exists() else name.removeprefix("configs/"))

@@ -12,7 +12,7 @@ from polyglot.cli.program import Checkpoint, Overrides, RunPath, app, logger
 from polyglot.cli.training import show_plan, train_run
 
 if TYPE_CHECKING:
-    from polyglot.config import Config
+    from polyglot.config.schema import Config
 
 
 @app.command(
@@ -36,8 +36,8 @@ def add_language(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop.")] = False,
 ) -> None:
     """Train one language more into a new run; what the run has stays as it is, and so do its translations."""
-    from polyglot.derive import with_language
-    from polyglot.run import Run
+    from polyglot.runs.add_language import with_language
+    from polyglot.runs.run import Run
 
     config = with_language(Run.open(run), language, overrides or (), partners=partners or (), free=free or (), checkpoint=checkpoint)
     if dry_run:
@@ -53,8 +53,8 @@ def average(
     to: Annotated[Optional[Path], typer.Option(metavar="DIR", help="The new run directory. Default: RUN-average.")] = None,
 ) -> None:
     """Write the mean of the newest checkpoints as a run directory of its own."""
-    from polyglot.derive import export as take
-    from polyglot.run import Run
+    from polyglot.runs.export import export as take
+    from polyglot.runs.run import Run
 
     opened = Run.open(run)
     new, _ = take(opened, to or Path(f"{opened.path}-average"), checkpoint=f"average:{last}")
@@ -72,8 +72,8 @@ def export(
     checkpoint: Checkpoint = "best",
 ) -> None:
     """Take components out of a run, with their vocabularies: `initialize` of another run can start from them."""
-    from polyglot.derive import export as take
-    from polyglot.run import Run
+    from polyglot.runs.export import export as take
+    from polyglot.runs.run import Run
 
     opened = Run.open(run)
     new, taken = take(opened, to or Path(f"{opened.path}-export"), checkpoint=checkpoint, components=component)
@@ -107,8 +107,8 @@ def match(
 
 def _with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
     """A configuration, and the sizes of its vocabularies: those of a run, or those that its text would give."""
-    from polyglot.config import load_config
-    from polyglot.run import Run
+    from polyglot.config.loading import load_config
+    from polyglot.runs.run import Run
     from polyglot.training.plan import plan
 
     if Path(name).is_dir():
@@ -127,7 +127,7 @@ def convert(
     target: Annotated[str, typer.Option("--to", help="Language that it writes.")] = ...,
 ) -> None:
     """Take a model over from OpenNMT-py: a run that translates to the letter as `onmt_translate` does, pieces between spaces."""
-    from polyglot.convert import convert as take_over
+    from polyglot.interop.opennmt import convert as take_over
 
     run = take_over(model, to, source=source, target=target)
     logger.info(f"written to {run.path}; next: polyglot translate {run.path} --from {source} --to {target} FILE")

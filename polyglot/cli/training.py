@@ -14,9 +14,9 @@ from polyglot.core.errors import ConfigError
 from polyglot.core.signals import polite_end_interrupts
 
 if TYPE_CHECKING:
-    from polyglot.config import Config
+    from polyglot.config.schema import Config
     from polyglot.distributed.processes import Processes
-    from polyglot.run import Run
+    from polyglot.runs.run import Run
     from polyglot.training.trainer import Trainer
 
 
@@ -52,8 +52,8 @@ def train(
         if status := launch(asked, [sys.executable, "-m", "polyglot", *sys.argv[1:]]):
             raise typer.Exit(status)
         return
-    from polyglot.config import load_config
-    from polyglot.run import Run
+    from polyglot.config.loading import load_config
+    from polyglot.runs.run import Run
 
     if dry_run:
         run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or (), besides=_missing_here))
@@ -99,7 +99,7 @@ def train_run(run: Run) -> None:
 
 def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured: bool = False) -> Trainer:
     """From the beginning or from the last checkpoint. Of several processes the first prepares what the others find on the disk."""
-    from polyglot import checkpoint as checkpoints
+    from polyglot.runs import checkpoint as checkpoints
     from polyglot.evaluate.validation import Validator
     from polyglot.training.continuing import last_checkpoint
     from polyglot.training.log import start_trackers

@@ -120,8 +120,8 @@ def _translator(
     runs: list[Path], sources: list[str], target: str, *, checkpoints: list[str], average: str | None, device: str | None
 ) -> Any:
     """One model's, or that of several together."""
-    from polyglot.together import EnsembleTranslator
-    from polyglot.inference import Translator
+    from polyglot.inference.ensemble import EnsembleTranslator
+    from polyglot.inference.translator import Translator
     from polyglot.tasks.pairs import LanguagePair
 
     if len(runs) == len(sources) == len(checkpoints) == 1:
@@ -161,7 +161,7 @@ def shortlist(
     best: Annotated[int, typer.Option(min=1, help="Target words kept for each source word.")] = 100,
 ) -> None:
     """Count from a run's training text which target words go with which source words, for `--select-by shortlist`."""
-    from polyglot.run import Run
+    from polyglot.runs.run import Run
     from polyglot.tasks.pairs import LanguagePair
     from polyglot.training.shortlist import write_shortlist
 

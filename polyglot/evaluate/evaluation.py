@@ -23,11 +23,11 @@ from polyglot.evaluate.protocol import Protocol, Reference
 from polyglot.evaluate.scores import Score, Scorer
 from polyglot.evaluate.store import MADE_WITH, Kept, Store, digest, text_name
 from polyglot.evaluate.together import Direction, Source, translate_together
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.core.registry import ComponentConfig
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, kind_of
-from polyglot.together import EnsembleTranslator
+from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.core.version import VERSION
 
 logger = logging.getLogger("polyglot")

@@ -10,7 +10,7 @@ from pathlib import Path
 from polyglot.data.corpora import Corpora, ParallelText
 from polyglot.core.errors import ConfigError
 from polyglot.core.registry import ComponentConfig
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 
 

@@ -10,12 +10,13 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from polyglot.core import presets
-from polyglot.config import CorpusList, check_settings
+from polyglot.config.schema import CorpusList
+from polyglot.config.loading import check_settings
 from polyglot.decoding.base import SearchConfig
 from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.evaluate.conditions import CONDITIONS, TITLES, Measure
 from polyglot.evaluate.scores import TOKENIZERS
-from polyglot.inference import Directions, Translator
+from polyglot.inference.translator import Directions, Translator
 from polyglot.core.registry import ComponentConfig
 from polyglot.tasks.pairs import LanguagePair, kind_of, match_pairs
 from polyglot.core.yaml import read_yaml

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from polyglot.distributed.processes import Processes
 from polyglot.model.translation_model import TranslationModel
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.sharing import components_of
 from polyglot.tasks.pairs import LanguagePair
 

@@ -10,9 +10,10 @@ from itertools import groupby, islice
 from operator import attrgetter
 
 from polyglot.decoding.base import SearchConfig
-from polyglot.inference import Translator
-from polyglot.readings import NOTHING, Reading, Sentence, by_length, sentences_together
-from polyglot.together import EnsembleTranslator
+from polyglot.inference.translator import Translator
+from polyglot.inference.types import NOTHING, Reading, Sentence
+from polyglot.inference.generation import by_length, sentences_together
+from polyglot.inference.ensemble import EnsembleTranslator
 
 READ = 4096
 """Sentences that are read before targets are written: what is held in memory at a time, and about what an interruption loses."""

@@ -15,10 +15,10 @@ from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.heldout import HeldOut
 from polyglot.evaluate.scores import Scorer
 from polyglot.evaluate.shared_model import SharedModel
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.model.losses import TranslationLoss
 from polyglot.model.translation_model import TranslationModel
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
 from polyglot.validation import Validation
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from polyglot.run import Run
+from polyglot.runs.run import Run
 
 FORMATS = {"matrix.json": 2, "analysis.json": 2, "page.json": 1}
 """Of what an evaluation or an analysis leaves in its folder."""

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from polyglot.report.files import Files
 from polyglot.report.section import Section, render
 from polyglot.report.sections import SECTIONS
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.version import VERSION
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from polyglot.config import Config
+from polyglot.config.schema import Config
 from polyglot.core.errors import few
-from polyglot.run import Run
+from polyglot.runs.run import Run
 
 
 @dataclass(frozen=True)

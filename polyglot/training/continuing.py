@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from polyglot import checkpoint as checkpoints
-from polyglot.checkpoint import Checkpoint
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs.checkpoint import Checkpoint
 from polyglot.core.errors import CheckpointError
-from polyglot.run import Run
+from polyglot.runs.run import Run
 
 
 def last_checkpoint(run: Run) -> Checkpoint | None:

@@ -9,13 +9,13 @@ from functools import cached_property
 
 from torch import Tensor
 
-from polyglot import checkpoint as checkpoints
-from polyglot.config import Config, InitialConfig
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.config.schema import Config, InitialConfig
 from polyglot.core.errors import CheckpointError, ConfigError, noted
 from polyglot.layers.annealing import is_annealed
 from polyglot.model.translation_model import TranslationModel
 from polyglot.model.options import is_beside
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.sharing import components_of
 from polyglot.tasks.pairs import Task
 from polyglot.text.vocabulary import Vocabulary

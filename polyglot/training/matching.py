@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from polyglot.config import Config
+from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError
 from polyglot.model.translation_model import ModelConfig, TranslationModel
 from polyglot.training.memory import count

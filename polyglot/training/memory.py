@@ -10,7 +10,7 @@ import numpy
 import torch
 from accelerate import PartialState
 
-from polyglot.config import Config
+from polyglot.config.schema import Config
 from polyglot.data.batching import epoch_batches
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streaming import StreamedDataset

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 
-from polyglot.config import Config
+from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, few
 from polyglot.tasks.schedule import Schedule
 from polyglot.tasks.sharing import components_of

@@ -10,12 +10,12 @@ from pathlib import Path
 import torch
 from rich.table import Table
 
-from polyglot.config import Config
+from polyglot.config.schema import Config
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streaming import StreamedDataset
 from polyglot.core.registry import ComponentConfig
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, match_pairs
 from polyglot.training.initial import Initial, freeze
 from polyglot.training.memory import MEBIBYTE, PROGRAM, count, in_words, more_than_there_is, of_activations, of_parameters

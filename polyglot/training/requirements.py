@@ -10,7 +10,7 @@ from accelerate import PartialState
 from accelerate.tracking import get_available_trackers
 from accelerate.utils import is_bf16_available
 
-from polyglot.config import Config
+from polyglot.config.schema import Config
 from polyglot.data.corpora import Corpora
 from polyglot.core.errors import ConfigError, DataError, noted
 from polyglot.core.registry import ComponentConfig

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.core.errors import ConfigError, unknown_name
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.core.atomic_files import replace_file
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.training.requirements import training_text

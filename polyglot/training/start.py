@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import torch
 from accelerate import Accelerator
 
-from polyglot import checkpoint as checkpoints
-from polyglot.config import Config
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.config.schema import Config
 from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
@@ -21,7 +21,7 @@ from polyglot.model.losses import Criterion
 from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LEARNING_RATES
 from polyglot.optim.optimizers import OPTIMIZERS, by_kind
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.schedule import SCHEDULES, Schedule
 from polyglot.core.atomic_files import replace_file
 from polyglot.tasks.pairs import LanguagePair, Task

@@ -17,9 +17,9 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from polyglot import checkpoint as checkpoints
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.tasks.batch import Batch
-from polyglot.checkpoint import Checkpoint
+from polyglot.runs.checkpoint import Checkpoint
 from polyglot.data.batching import BatchStream
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
@@ -28,7 +28,7 @@ from polyglot.core.signals import handled, heard
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LearningRate
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.sharing import components_of
 from polyglot.training.changes import Division, what_changed
 from polyglot.training.continuing import state_of

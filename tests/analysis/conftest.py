@@ -6,9 +6,9 @@ import numpy
 import pytest
 import torch
 
-from polyglot.config import load_config
-from polyglot.inference import Translator
-from polyglot.run import Run
+from polyglot.config.loading import load_config
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
 from tests.builders.command_line import PHRASEBOOK, SMALL
 from tests.builders.runs import train
 

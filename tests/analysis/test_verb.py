@@ -10,7 +10,7 @@ import pytest
 from polyglot.analysis.page import file_name
 from polyglot.report.page import page as report_page
 from polyglot.report.files import Files
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from tests.builders.command_line import Program
 
 

@@ -10,9 +10,9 @@ import torch
 from polyglot.analysis.copies import copied
 from polyglot.analysis.words import _of_the_likeliest, _over_the_source, direction, words
 from polyglot.core.errors import ConfigError, DataError
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.model.memory import Memory
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.command_line import Program
 from tests.builders.runs import tiny_run, train

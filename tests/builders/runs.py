@@ -11,9 +11,9 @@ import numpy
 import yaml
 from accelerate.state import AcceleratorState, PartialState
 
-from polyglot import checkpoint as checkpoints
-from polyglot.config import check_config
-from polyglot.run import Run
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.config.loading import check_config
+from polyglot.runs.run import Run
 from polyglot.training.start import build_trainer
 from polyglot.training.trainer import Trainer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from polyglot import checkpoint as checkpoints
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.core import atomic_files
 from polyglot.core.errors import CheckpointError
 from polyglot.core.atomic_files import replace_file

@@ -13,7 +13,7 @@ from polyglot.model.encoders import ENCODERS
 from polyglot.model.losses import LOSSES
 from polyglot.optim.lr_schedules import LEARNING_RATES
 from polyglot.optim.optimizers import OPTIMIZERS
-from polyglot.problems import sentences
+from polyglot.config.pydantic_errors import sentences
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.tasks.schedule import SCHEDULES
 from polyglot.text.preprocessing import STEPS

@@ -15,10 +15,10 @@ from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.evaluate.protocol import Protocol
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.layers.linear import RowsOfSentences
 from polyglot.model.decoders import DECODERS
-from polyglot.together import EnsembleTranslator
+from polyglot.inference.ensemble import EnsembleTranslator
 from tests.builders.models import VOCABULARY, close, random_batch, there, tiny_config, tiny_model
 from tests.builders.runs import sentences, tiny_run, train
 

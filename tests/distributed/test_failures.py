@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from polyglot import checkpoint as checkpoints
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.distributed.processes import Processes
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.training.start import build_trainer
 from tests.builders.runs import tiny_run, train, write_config
 

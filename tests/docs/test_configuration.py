@@ -6,7 +6,7 @@ import runpy
 
 import pytest
 
-from polyglot.config import Config
+from polyglot.config.schema import Config
 from tests.conftest import ROOT
 
 SCRIPT = ROOT / "docs" / "configuration.py"

@@ -14,13 +14,14 @@ import typer
 
 from polyglot import cli
 from polyglot.core import presets
-from polyglot.config import Config, load_config
+from polyglot.config.schema import Config
+from polyglot.config.loading import load_config
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.validation import Validator
 from polyglot.model.encoders import ENCODERS
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.training.shortlist import write_shortlist
 from polyglot.training.start import build_trainer

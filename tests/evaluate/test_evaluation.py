@@ -19,7 +19,7 @@ from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.scores import Scorer
 from polyglot.evaluate.together import translate_together
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 
 

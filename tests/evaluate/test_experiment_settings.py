@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from polyglot.core import presets
-from polyglot.config import load_config
+from polyglot.config.loading import load_config
 from polyglot.data.corpora import Corpora
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.evaluate.experiments import Experiment, carry_out

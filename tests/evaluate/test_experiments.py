@@ -17,8 +17,8 @@ from polyglot.evaluate.experiments.members import COMPLETE, Member, members_of
 from polyglot.evaluate.experiments.page import save
 from polyglot.evaluate.experiments.training import train_all
 from polyglot.evaluate.experiments.writers import check_writers, writers_of
-from polyglot.inference import Translator
-from polyglot.together import EnsembleTranslator
+from polyglot.inference.translator import Translator
+from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.core.yaml import write_yaml
 from tests.builders.command_line import PHRASEBOOK, SMALL, Program
 

@@ -11,15 +11,15 @@ import pytest
 from tests.evaluate.tiny import TEXT, tiny_run, tiny_translator
 from torch import Tensor
 
-from polyglot import readings
+from polyglot.inference import generation
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.evaluate import together
 from polyglot.evaluate.together import Source, translate_together
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.model.memory import Memory
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.together import EnsembleTranslator
+from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.training.start import build_model
 
 TEXTS = {
@@ -43,7 +43,7 @@ def test_each_direction_is_as_if_it_were_alone(
     }
     assert len({line for lines in alone.values() for line in lines}) > 8, "nothing could be taken for another"
     monkeypatch.setattr(together, "READ", portion)
-    monkeypatch.setattr(readings, "ROWS", batch)
+    monkeypatch.setattr(generation, "ROWS", batch)
     told: dict[str, int] = {}
 
     def advance(target: str, sentences: int) -> None:
@@ -110,7 +110,7 @@ def test_symbols_stand_for_what_their_own_sentences_say(tmp_path: Path, monkeypa
         [tokens] = translator.vocabularies[language].encode(["⟨number1⟩"])
         return [[Hypothesis(-1.0, -1.0, tuple(tokens))]] * len(lengths)
 
-    monkeypatch.setattr(readings, "search", written)
+    monkeypatch.setattr(generation, "search", written)
     texts = {
         "en": Source("en", ["1,234.5 dogs", "a dog", "3 cats"]),
         "de": Source("de", ["7.654,5 Hunde", "ein Hund"]),

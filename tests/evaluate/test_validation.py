@@ -14,8 +14,8 @@ from polyglot.core.errors import DataError
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.scores import Scorer
 from polyglot.evaluate.validation import Validator
-from polyglot.inference import Translator
-from polyglot.run import Run
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
 from polyglot.validation import Validation
 
 

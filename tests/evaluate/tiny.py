@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from polyglot.config import check_config
-from polyglot.inference import Translator
+from polyglot.config.loading import check_config
+from polyglot.inference.translator import Translator
 from polyglot.model.translation_model import TranslationModel
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.training.requirements import training_text
 from polyglot.training.start import build_model, build_vocabularies
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 
-from polyglot.config import load_config
+from polyglot.config.loading import load_config
 from polyglot.evaluate.validation import Validator
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.training.start import build_trainer
 from tests.builders.command_line import TEXT
 

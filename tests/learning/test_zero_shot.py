@@ -11,15 +11,15 @@ from random import Random
 
 import pytest
 
-from polyglot.config import load_config
+from polyglot.config.loading import load_config
 from polyglot.evaluate.embeddings.analysis import analyse
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.evaluate.evaluation import evaluate
 from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.validation import Validator
-from polyglot.inference import Translator
-from polyglot.run import Run
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
 from polyglot.training.start import build_trainer
 
 LANGUAGES = ("a", "b", "c")

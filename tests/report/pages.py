@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from polyglot import checkpoint as checkpoints
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.evaluate.evaluation import evaluate
 from polyglot.evaluate.protocol import Protocol
-from polyglot.inference import Translator
-from polyglot.run import Run
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
 from tests.builders.runs import WORDS, tiny_run, trainer_of
 
 NASTY = "<script>document.title='broken'</script> </script> & \"quoted\" {{ 7*7 }} <!-- -->"

@@ -19,7 +19,7 @@ from polyglot.report import write
 from polyglot.report.files import Files
 from polyglot.report.page import page
 from polyglot.report.section import Section
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from tests.builders.runs import tiny_run
 
 
@@ -107,7 +107,7 @@ def name_of(cell: dict) -> str:
 
 
 def test_heads_are_shown_with_shares_that_sum_to_one(run: Run) -> None:
-    from polyglot.inference import Translator
+    from polyglot.inference.translator import Translator
     from polyglot.report.sections.attention import weights
 
     found = weights(Translator.load(run), "de", "ein Hund singt", chosen=True)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyglot.core import presets
-from polyglot.config import load_config
+from polyglot.config.loading import load_config
 from polyglot.core.errors import ConfigError
 from polyglot.tasks.schedule import SCHEDULES, tasks_of
 from polyglot.tasks.pairs import LanguagePair, match_pairs

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from polyglot.config import check_config
+from polyglot.config.loading import check_config
 from polyglot.core.errors import ConfigError
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.sharing import SharingConfig
 from polyglot.tasks.pairs import LanguagePair

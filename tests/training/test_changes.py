@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from polyglot import checkpoint as checkpoints
-from polyglot.config import check_config
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.config.loading import check_config
 from polyglot.training.changes import Division, what_changed
 from polyglot.training.placement import place
 from polyglot.training.start import build_schedule

@@ -17,11 +17,11 @@ from functools import partial
 import pytest
 import torch
 
-from polyglot import checkpoint as checkpoints
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.core.errors import CheckpointError, TrainingError
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.core.signals import ENDS, handled
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.training.progress import Progress
 from polyglot.validation import Validation
 from tests.builders.runs import tiny_run, train, trainer_of, write_config

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from polyglot import checkpoint as checkpoints
-from polyglot.config import check_config
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.config.loading import check_config
 from polyglot.core.errors import CheckpointError, ConfigError
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.training.plan import plan
 from tests.builders.runs import tiny_run, tiny_settings, train, trainer_of
 

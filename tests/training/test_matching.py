@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyglot.config import check_config
+from polyglot.config.loading import check_config
 from polyglot.core.errors import ConfigError
 from polyglot.training.matching import match, parameters
 from tests.builders.runs import tiny_settings

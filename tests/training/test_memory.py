@@ -7,7 +7,7 @@ import logging
 import pytest
 import torch
 
-from polyglot.config import load_config
+from polyglot.config.loading import load_config
 from polyglot.training import memory
 from polyglot.training.plan import plan
 from tests.builders.runs import tiny_run, trainer_of, write_config

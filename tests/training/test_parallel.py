@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from polyglot import checkpoint as checkpoints
-from polyglot.config import check_config
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.config.loading import check_config
 from polyglot.data.streaming import StreamedBatches
 from polyglot.core.errors import ConfigError
 from polyglot.evaluate.validation import Validator
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.schedule import SCHEDULES, tasks_of
 from polyglot.tasks.sharing import components_of
 from polyglot.tasks.pairs import LanguagePair

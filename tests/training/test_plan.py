@@ -8,10 +8,10 @@ import pytest
 import torch
 from rich.console import Console
 
-from polyglot.config import check_config, load_config
+from polyglot.config.loading import check_config, load_config
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.evaluate.validation import Validator
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.training import requirements, start
 from polyglot.training.memory import in_words
 from polyglot.training.plan import plan

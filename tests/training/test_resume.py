@@ -12,10 +12,10 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from polyglot import checkpoint as checkpoints
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.evaluate.validation import Validator
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.training import start
 from polyglot.validation import Validation
 from tests.builders.runs import tiny_run, train, trainer_of

@@ -7,8 +7,8 @@ import json
 import pytest
 import torch
 
-from polyglot import checkpoint as checkpoints
-from polyglot.inference import Translator
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.inference.translator import Translator
 from tests.builders.runs import tiny_run, train, trainer_of
 
 STEPS = 6

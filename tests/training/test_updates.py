@@ -8,10 +8,10 @@ import math
 import pytest
 import torch
 
-from polyglot import checkpoint as checkpoints
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.tasks.batch import Batch
 from polyglot.model.losses import Criterion, LossesConfig
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.sharing import components_of
 from polyglot.training.gradients import clip, count_by_component, to_means
 from polyglot.training.start import build_model

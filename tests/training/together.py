@@ -18,12 +18,12 @@ from pathlib import Path
 import torch
 from accelerate.state import AcceleratorState
 
-from polyglot import checkpoint as checkpoints
-from polyglot.config import check_config
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.config.loading import check_config
 from polyglot.distributed.processes import Processes
 from polyglot.core.errors import TrainingError
 from polyglot.evaluate.validation import Validator
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.training.start import build_trainer
 from polyglot.training.trainer import Trainer
 from tests.builders.runs import WORDS, sentences, tiny_run, tiny_settings

@@ -12,7 +12,7 @@ import numpy
 import torch
 
 from polyglot.data.corpora import Corpora
-from polyglot.embedding.pooling import impossible
+from polyglot.inference.embeddings.pooling import impossible
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.evaluate.embeddings.pictures import Heads, SentenceMap, heads, heads_png, map_png, sentence_map
 from polyglot.evaluate.embeddings.probes import Probe, accuracy, labelled_probe, length_probe, word_content_probe
@@ -24,9 +24,9 @@ from polyglot.evaluate.heldout import HeldOut
 from polyglot.evaluate.matrix import Cell, by_pair
 from polyglot.evaluate.protocol import Protocol
 from polyglot.evaluate.views import heading
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.core.registry import ComponentConfig
-from polyglot.run import Run
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, kind_of
 from polyglot.core.version import VERSION
 

@@ -10,9 +10,9 @@ import numpy
 import torch
 
 from polyglot.tasks.batch import pad
-from polyglot.embedding.encoder import batches
+from polyglot.inference.embeddings.encoder import batches
 from polyglot.evaluate.heat_map import DOTS, INK, LINE, PAPER
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 
 BINS = 10  # tenths of a sentence
 LINKED = 12  # sentences whose translations are joined by a line

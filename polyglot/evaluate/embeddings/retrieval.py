@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy
 import torch
 
-from polyglot.embedding.similarity import BLOCK, scored_neighbours, similarity
+from polyglot.inference.embeddings.similarity import BLOCK, scored_neighbours, similarity
 from polyglot.evaluate.conditions import Measure
 from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.scores import Score

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from polyglot.config import CorpusList, check_settings
-from polyglot.embedding.pooling import LAYERS, POOLINGS
+from polyglot.config.schema import CorpusList
+from polyglot.config.loading import check_settings
+from polyglot.inference.embeddings.pooling import LAYERS, POOLINGS
 from polyglot.core.errors import unknown_name
 from polyglot.core.registry import ComponentConfig, HomePath
 from polyglot.core.yaml import read_yaml

@@ -18,10 +18,10 @@ from polyglot.evaluate.experiments.training import Train, train_all
 from polyglot.evaluate.experiments.writers import Writers, check_writers, writers_of
 from polyglot.evaluate.matrix import Matrix
 from polyglot.evaluate.protocol import Protocol, Reference
-from polyglot.inference import Translator
-from polyglot.run import Run
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.together import EnsembleTranslator
+from polyglot.inference.ensemble import EnsembleTranslator
 
 
 def carry_out(

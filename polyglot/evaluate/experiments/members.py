@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from polyglot.core import presets
-from polyglot.checkpoint import steps
-from polyglot.config import Config, load_config
+from polyglot.runs.checkpoint import steps
+from polyglot.config.schema import Config
+from polyglot.config.loading import load_config
 from polyglot.data.corpora import Corpora
 from polyglot.core.errors import ConfigError, DataError, PolyglotError, few
 from polyglot.evaluate.experiments.settings import Experiment, slug
 from polyglot.evaluate.protocol import Protocol
-from polyglot.inference import Directions
-from polyglot.run import Run
+from polyglot.inference.translator import Directions
+from polyglot.runs.run import Run
 from polyglot.core.atomic_files import replace_file
 from polyglot.tasks.pairs import LanguagePair
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from polyglot.core import presets
-from polyglot.config import check_settings
+from polyglot.config.loading import check_settings
 from polyglot.core.errors import ConfigError, few, unknown_name
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.evaluate.protocol import Protocol, ReferenceName

@@ -10,7 +10,7 @@ from typing import Any
 from polyglot.core.errors import ConfigError, few
 from polyglot.evaluate.experiments.members import Member, flat
 from polyglot.evaluate.experiments.settings import Experiment, slug
-from polyglot.run import Run
+from polyglot.runs.run import Run
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from polyglot.core.errors import CheckpointError
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.report.files import Files
 from polyglot.report.section import Section, render
 

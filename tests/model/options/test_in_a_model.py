@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from polyglot.config import check_config
+from polyglot.config.loading import check_config
 from polyglot.core.errors import ConfigError
 from polyglot.model.translation_model import TranslationModel
 from polyglot.model.options import OPTIONS

@@ -13,7 +13,7 @@ from polyglot.tasks.batch import EOS
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.core.errors import ConfigError
-from polyglot.inference import Translator
+from polyglot.inference.translator import Translator
 from polyglot.model.decoders import DECODERS
 from polyglot.model.losses import Criterion, InitialWordsLoss, LossesConfig, RemainingWordsLoss
 from polyglot.model.options import WordPrediction
@@ -194,7 +194,7 @@ def test_a_run_starts_from_a_baseline_and_its_translations_need_no_heads(tmp_pat
 
 
 def test_what_cannot_be_meant_is_said(tmp_path):
-    from polyglot.config import check_config
+    from polyglot.config.loading import check_config
 
     shared = tiny_settings(tmp_path, sharing={"decoder": {"all": ["en", "de", "fr"]}}, model={"options": {"decoder": ["word_prediction"]}})
     with pytest.raises(ConfigError, match="word_prediction predicts words, so en and de and fr cannot share a decoder"):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from polyglot import readings
+from polyglot.inference import generation
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.decoding.base import Hypothesis
 from polyglot.core.errors import CheckpointError
 from polyglot.evaluate.evaluation import evaluate
 from polyglot.evaluate.protocol import Protocol
-from polyglot.inference import Translator
-from polyglot.run import Run
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.symbols import Dictionary
 from tests.builders.runs import tiny_run, train, write_corpus
@@ -82,7 +82,7 @@ def test_words_come_back_in_translations_and_what_has_no_rule_is_counted(run, mo
         [tokens] = english.encode(["the ⟨acronym1⟩ of ⟨name1⟩ has ⟨number2⟩ houses"])
         return [[Hypothesis(-1.0, -1.0, tuple(tokens))]] * len(lengths)
 
-    monkeypatch.setattr(readings, "search", written)
+    monkeypatch.setattr(generation, "search", written)
     sentences = ["der FMI von Tom Miller hat 3 Hunde , 12.158 Häuser", "der Hund"]
     whole, nothing = translator.translate(sentences, source="de", target="en")
     assert whole == "the IMF of Tom Miller has 12,158 houses"
@@ -94,7 +94,7 @@ def test_an_evaluation_says_what_had_no_rule(run, monkeypatch, caplog, tmp_path)
     translator = Translator.load(run, checkpoint="last")
     english = translator.vocabularies["en"]
     monkeypatch.setattr(
-        readings,
+        generation,
         "search",
         lambda decoder, memory, lengths, config: [[Hypothesis(-1.0, -1.0, tuple(english.encode(["⟨acronym9⟩ x"])[0]))]] * len(lengths),
     )

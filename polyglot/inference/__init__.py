@@ -1,0 +1,1 @@
+"""Translation, scoring and sentence embeddings of a trained run."""
