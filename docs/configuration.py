@@ -1,4 +1,4 @@
-"""Writes docs/configuration.md: every key of a configuration, from the classes that read it.
+"""Writes docs/configure/configuration.md: every key of a configuration, from the classes that read it.
 
     python docs/configuration.py
 """
@@ -19,7 +19,7 @@ from polyglot.config.schema import Config
 from polyglot.data.corpora import CORPORA
 from polyglot.evaluate.embeddings.settings import AnalysisSettings, LabelledText, SimilarityTest
 from polyglot.evaluate.experiments.settings import Experiment, SizeConfig, SystemConfig
-from polyglot.evaluate.protocol import Protocol
+from polyglot.evaluation.protocol import Protocol
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
@@ -32,7 +32,7 @@ from polyglot.tasks.schedule import SCHEDULES
 from polyglot.text.preprocessing import STEPS
 from polyglot.core.yaml import write_yaml
 
-PAGE = Path(__file__).with_suffix(".md")
+PAGE = Path(__file__).parent / "configure" / "configuration.md"
 
 REGISTRIES: dict[str, tuple[Registry, str]] = {
     "Corpora": (CORPORA, "`data.train`, `data.valid`, `data.test`; `test` of a protocol"),
