@@ -36,13 +36,13 @@ from polyglot.data import download, streaming
 from polyglot.data.corpora import Corpora, collection, shards
 from polyglot.distributed import launch as launching
 from polyglot.core.errors import CheckpointError, TrainingError
-from polyglot.evaluate.validation import Validator
+from polyglot.training.validation import Validator
 from polyglot.inference.translator import Translator
 from polyglot.core.signals import handled, status_of
 from polyglot.runs.run import Run
-from polyglot.training import log as logging_of_training
-from polyglot.training import requirements
-from polyglot.training.start import build_trainer
+from polyglot.training import training_log as logging_of_training
+from polyglot.training import preflight
+from polyglot.training.build import build_trainer
 from polyglot.training.trainer import Trainer
 from polyglot.core.version import VERSION
 from polyglot.core.yaml import parse_value
@@ -284,7 +284,7 @@ def test_processes_that_a_launcher_has_started_are_as_many_as_the_command_says(f
 
 def test_a_polite_end_before_the_first_step_leaves_nothing_behind(folder, polyglot, monkeypatch):
     """As Ctrl-C does: the next attempt finds no run in its way."""
-    monkeypatch.setattr("polyglot.training.start.build_trainer", lambda *given: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr("polyglot.training.build.build_trainer", lambda *given: signal.raise_signal(signal.SIGTERM))
     ended = polyglot("train", "mine.yaml", "run=other")
     assert (ended.status, ended.errors) == (143, "interrupted\n") and not Path("other").exists()
 
@@ -423,7 +423,7 @@ def test_a_change_that_does_not_work_is_not_kept(override, sentence, folder, pol
     ],
 )
 def test_a_change_that_training_fails_with_is_not_kept_either(spoilt, sentence, folder, polyglot, monkeypatch):
-    monkeypatch.setattr(requirements, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr(preflight, "get_available_trackers", lambda: ["tensorboard"])
     before = contents(folder)
     assert sentence in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6", *spoilt)
     assert contents(folder) == before
@@ -835,7 +835,7 @@ def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(folde
     def fails(*given, **named):
         raise RuntimeError("api_key not configured\nand much more")
 
-    monkeypatch.setattr(requirements, "get_available_trackers", lambda: ["tensorboard"])
+    monkeypatch.setattr(preflight, "get_available_trackers", lambda: ["tensorboard"])
     monkeypatch.setattr("accelerate.accelerator.filter_trackers", lambda names, folder: names)
     monkeypatch.setattr(Accelerator, "init_trackers", fails)
     before = contents(folder)

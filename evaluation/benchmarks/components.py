@@ -113,7 +113,7 @@ def matrix(run: Path) -> Path:
 def row(run: Path, encoder: str, bridge: str) -> dict[str, object]:
     """What is shown of it."""
     from polyglot.runs.run import Run
-    from polyglot.training.start import build_model
+    from polyglot.training.build import build_model
 
     opened = Run.open(run)
     parameters = sum(

@@ -83,8 +83,8 @@ def work_of_a_target_token(run: Path) -> float:
     from polyglot.tasks.batch import Batch  # noqa: F401  the package is imported only where it is measured from inside
     from polyglot.config.loading import load_config
     from polyglot.runs.run import Run
-    from polyglot.training.requirements import training_text
-    from polyglot.training.start import build_datasets, build_model
+    from polyglot.training.preflight import training_text
+    from polyglot.training.build import build_datasets, build_model
 
     opened = Run.open(run)
     config = load_config(run / "config.yaml")

@@ -102,7 +102,7 @@ def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
     from polyglot.model.translation_model import ModelConfig, TranslationModel
     from polyglot.optim.optimizers import OPTIMIZERS, by_kind
     from polyglot.tasks.pairs import LanguagePair
-    from polyglot.training.gradients import clip
+    from polyglot.training.gradient_scaling import clip
 
     built = TranslationModel(
         ModelConfig.model_validate(model), vocabulary_sizes=dict.fromkeys(("de", "en"), PIECES), pairs=[LanguagePair("de", "en")], seed=1

@@ -93,7 +93,7 @@ def languages(options: argparse.Namespace) -> dict[str, dict[str, float]]:
 def placement(options: argparse.Namespace) -> dict[str, float]:
     """64 languages over four processes: parameters of the largest process, counted from what each builds."""
     from polyglot.config.loading import load_config
-    from polyglot.training.plan import plan
+    from polyglot.training.dry_run import plan
 
     config = load_config(configuration(options), [*settings(64, 1), MODEL, f"run={options.work / 'never'}"])
     everything = sum(plan(config).parameters_of(0).values())

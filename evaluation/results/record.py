@@ -20,12 +20,12 @@ from statistics import mean
 from typing import Any
 
 from polyglot.core.errors import DataError
-from polyglot.evaluate.comparison import LEVEL
-from polyglot.evaluate.conditions import Measure
+from polyglot.evaluation.significance import LEVEL
+from polyglot.evaluation.measures import Measure
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.experiments.results import Spread
-from polyglot.evaluate.protocol import Reference
-from polyglot.evaluate.views import SIGNS
+from polyglot.evaluation.protocol import Reference
+from polyglot.evaluation.grid import SIGNS
 from polyglot.core.markdown import table
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.core.yaml import read_yaml
@@ -41,7 +41,7 @@ HEAD = """\
 
 `python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder. What an analysis
 printed, or several models wrote together, is copied from the page that is named below it, and so is how much text there is; no other number of ours is. What is not run yet has a command
-that runs it, and [docs/experiments.md](../../docs/experiments.md) says how long that takes: hours of a CPU at `cpu`, one GPU at `full`, which
+that runs it, and [docs/research/experiments.md](../../docs/research/experiments.md) says how long that takes: hours of a CPU at `cpu`, one GPU at `full`, which
 was never at hand, so that nothing of that size has been run. Diagrams of models are left out. Signatures of experiments stand below their commands; † zero-shot, never
 trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside with p < 0.05 by sacreBLEU's paired bootstrap, which is lenient: of a
 clear difference it counts one tail, so that 0.025 is some 0.05 of a two-sided test."""

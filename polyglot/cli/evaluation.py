@@ -49,10 +49,10 @@ def evaluate(
 
     What has been scored before with the same checkpoint, text and settings is not done again.
     """
-    from polyglot.evaluate.comparison import compare, distinct_names
-    from polyglot.evaluate.evaluation import evaluate as evaluate_run
-    from polyglot.evaluate.protocol import Protocol, folder_of
-    from polyglot.evaluate.views import tables
+    from polyglot.evaluation.significance import compare, distinct_names
+    from polyglot.evaluation.evaluator import evaluate as evaluate_run
+    from polyglot.evaluation.protocol import Protocol, folder_of
+    from polyglot.evaluation.views.terminal import tables
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run
     from polyglot.inference.ensemble import EnsembleTranslator
@@ -109,11 +109,11 @@ def compare(
     ] = None,
 ) -> None:
     """Put runs beside each other and mark what is significant, from matrices that are there."""
-    from polyglot.evaluate.comparison import DEFAULT, TESTS, distinct_names
-    from polyglot.evaluate.comparison import compare as compare_matrices
-    from polyglot.evaluate.conditions import Measure
-    from polyglot.evaluate.matrix import Matrix
-    from polyglot.evaluate.protocol import folder_of
+    from polyglot.evaluation.significance import DEFAULT, TESTS, distinct_names
+    from polyglot.evaluation.significance import compare as compare_matrices
+    from polyglot.evaluation.measures import Measure
+    from polyglot.evaluation.score_matrix import Matrix
+    from polyglot.evaluation.protocol import folder_of
     from polyglot.runs.run import Run
 
     test = DEFAULT if test is None else test

@@ -94,7 +94,7 @@ def _show_plan(experiment: Experiment, folder: Path) -> None:
     """What would be trained, run by run and in sum; parameters as with vocabularies that become as large as they may."""
     from polyglot.evaluate.experiments.experiment import checked
     from polyglot.evaluate.experiments.writers import writers_of
-    from polyglot.training.matching import parameters
+    from polyglot.training.parameter_matching import parameters
 
     members = checked(experiment, folder)
     for member in members:

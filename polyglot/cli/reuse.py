@@ -91,8 +91,8 @@ def match(
     ],
 ) -> None:
     """Find the widths at which a model has as many parameters as another, within one percent; printed as overrides for `train`."""
-    from polyglot.training.matching import match as match_width
-    from polyglot.training.matching import parameters
+    from polyglot.training.parameter_matching import match as match_width
+    from polyglot.training.parameter_matching import parameters
 
     settings, sizes = _with_vocabulary_sizes(config)
     if other.replace("_", "").isdigit():
@@ -109,7 +109,7 @@ def _with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
     """A configuration, and the sizes of its vocabularies: those of a run, or those that its text would give."""
     from polyglot.config.loading import load_config
     from polyglot.runs.run import Run
-    from polyglot.training.plan import plan
+    from polyglot.training.dry_run import plan
 
     if Path(name).is_dir():
         run = Run.open(name)

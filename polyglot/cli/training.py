@@ -73,8 +73,8 @@ def train(
 
 def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
     """What training a run would do, once it can be continued; for a new one also that something stands in its place already."""
-    from polyglot.training.continuing import last_checkpoint
-    from polyglot.training.plan import plan
+    from polyglot.training.resume import last_checkpoint
+    from polyglot.training.dry_run import plan
 
     begun = run if resume and last_checkpoint(run) else None
     exists = None if resume else run.exists()
@@ -85,7 +85,7 @@ def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
 
 def _missing_here(config: Config) -> list[str]:
     """Beside mistakes in a configuration, so that the next attempt does not fail for text or packages."""
-    from polyglot.training.requirements import problems_here
+    from polyglot.training.preflight import problems_here
 
     return problems_here(config)
 
@@ -100,10 +100,10 @@ def train_run(run: Run) -> None:
 def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured: bool = False) -> Trainer:
     """From the beginning or from the last checkpoint. Of several processes the first prepares what the others find on the disk."""
     from polyglot.runs import checkpoint as checkpoints
-    from polyglot.evaluate.validation import Validator
-    from polyglot.training.continuing import last_checkpoint
-    from polyglot.training.log import start_trackers
-    from polyglot.training.start import build_trainer
+    from polyglot.training.validation import Validator
+    from polyglot.training.resume import last_checkpoint
+    from polyglot.training.training_log import start_trackers
+    from polyglot.training.build import build_trainer
 
     def prepare() -> Trainer:
         if resume and processes.main:

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, few
+from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.tasks.schedule import Schedule
 from polyglot.tasks.sharing import components_of
-from polyglot.tasks.pairs import LanguagePair, Task
 
 Entry = tuple[int, Task]
 """A process and the task that it has a batch of."""

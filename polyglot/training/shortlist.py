@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from polyglot.decoding.shortlist import Shortlist
-from polyglot.core.errors import ConfigError, unknown_name
-from polyglot.runs.run import Run
 from polyglot.core.atomic_files import replace_file
+from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.decoding.shortlist import Shortlist
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, Task
-from polyglot.training.requirements import training_text
-from polyglot.training.start import build_datasets
+from polyglot.training.build import build_datasets
+from polyglot.training.preflight import training_text
 
 
 def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) -> tuple[Path, int]:

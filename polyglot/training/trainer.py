@@ -17,27 +17,26 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from polyglot.runs import checkpoint as checkpoints
-from polyglot.tasks.batch import Batch
-from polyglot.runs.checkpoint import Checkpoint
+from polyglot.core.errors import DataError, TrainingError
+from polyglot.core.signals import handled, heard
 from polyglot.data.batching import BatchStream
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
-from polyglot.core.errors import DataError, TrainingError
-from polyglot.core.signals import handled, heard
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LearningRate
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
+from polyglot.tasks.batch import Batch
 from polyglot.tasks.sharing import components_of
-from polyglot.training.changes import Division, what_changed
-from polyglot.training.continuing import state_of
-from polyglot.training.gradients import count_by_component, to_means
-from polyglot.training.log import Log
-from polyglot.training.parallel import Alone, Exchange
+from polyglot.training.gradient_exchange import Alone, Exchange
+from polyglot.training.gradient_scaling import count_by_component, to_means
 from polyglot.training.placement import Entry, Placement
 from polyglot.training.progress import Progress
-from polyglot.validation import Validation
+from polyglot.training.resume import Division, state_of, what_changed
+from polyglot.training.training_log import Log
+from polyglot.training.validation import Validation
 
 logger = logging.getLogger("polyglot")
 

@@ -14,7 +14,7 @@ from accelerate.state import AcceleratorState, PartialState
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.config.loading import check_config
 from polyglot.runs.run import Run
-from polyglot.training.start import build_trainer
+from polyglot.training.build import build_trainer
 from polyglot.training.trainer import Trainer
 
 WORDS = {

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from polyglot.config.schema import Config
 from polyglot.config.loading import check_config, check_settings
 from polyglot.core.errors import ConfigError
-from polyglot.evaluate.protocol import Protocol
+from polyglot.evaluation.protocol import Protocol
 from polyglot.config.pydantic_errors import _alternatives
 from polyglot.core.yaml import as_written
 

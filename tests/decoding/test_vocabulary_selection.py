@@ -14,7 +14,7 @@ from polyglot.decoding.beam_search import search
 from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.core.errors import CheckpointError, ConfigError
-from polyglot.evaluate.protocol import Protocol
+from polyglot.evaluation.protocol import Protocol
 from polyglot.inference.translator import Translator
 from polyglot.layers.linear import RowsOfSentences
 from polyglot.model.decoders import DECODERS

@@ -17,7 +17,7 @@ import torch
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.distributed.processes import Processes
 from polyglot.runs.run import Run
-from polyglot.training.start import build_trainer
+from polyglot.training.build import build_trainer
 from tests.builders.runs import tiny_run, train, write_config
 
 SECTIONS = {"training": {"steps": 4000, "log_every": 10, "checkpoint": {"every": 5}}, "parallel": {"verify": 1}}

@@ -18,13 +18,13 @@ from polyglot.config.schema import Config
 from polyglot.config.loading import load_config
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from polyglot.evaluate.experiments import Experiment
-from polyglot.evaluate.protocol import Protocol
-from polyglot.evaluate.validation import Validator
+from polyglot.evaluation.protocol import Protocol
+from polyglot.training.validation import Validator
 from polyglot.model.encoders import ENCODERS
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.training.shortlist import write_shortlist
-from polyglot.training.start import build_trainer
+from polyglot.training.build import build_trainer
 from polyglot.core.yaml import parse_value, write_yaml
 from tests.builders.command_line import PHRASEBOOK, SMALL, TEXT, Program, write_text
 from tests.conftest import ROOT
@@ -160,7 +160,7 @@ def test_the_example_of_the_readme_is_short():
 
 @named(blocks("python"))
 def test_a_block_of_python_runs(given, inside, monkeypatch):
-    monkeypatch.setattr(ENCODERS, "_classes", dict(ENCODERS._classes))  # docs/model.md registers one of its own
+    monkeypatch.setattr(ENCODERS, "_classes", dict(ENCODERS._classes))  # docs/develop/encoder.md registers one of its own
     if "sentence_transformers" in given.text:
         pytest.importorskip("sentence_transformers", reason="the extra `sentence-transformers` is not installed")
     names: dict[str, object] = {"__name__": "example"}
@@ -178,7 +178,7 @@ def test_a_block_of_python_runs(given, inside, monkeypatch):
 
 
 def test_the_encoder_of_the_page_keeps_the_contract(monkeypatch):
-    """What docs/model.md tells to write is an encoder: padding changes nothing."""
+    """What docs/develop/encoder.md tells to write is an encoder: padding changes nothing."""
     import torch
 
     monkeypatch.setattr(ENCODERS, "_classes", dict(ENCODERS._classes))

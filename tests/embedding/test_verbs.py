@@ -17,7 +17,7 @@ import pytest
 
 import polyglot as package
 from tests.builders.command_line import TEXT, Program
-from tests.evaluate.tiny import tiny_run
+from tests.evaluation.tiny import tiny_run
 from tests.builders.runs import train
 
 LINES = ["Ein Hund schläft", "", "es regnet", "zwei Katzen sehen einen Vogel"]

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evaluate.by_hand import matrix
+from tests.evaluation.by_hand import matrix
 
-from polyglot.evaluate.conditions import Measure
+from polyglot.evaluation.measures import Measure
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.experiments.figure import bars_of, figure_png
 from polyglot.evaluate.experiments.page import save
 from polyglot.evaluate.experiments.results import Results, Spread, SystemResult, TrainedRun
 from polyglot.evaluate.experiments.settings import Goal
-from polyglot.evaluate.matrix import Cell, Matrix
-from polyglot.evaluate.protocol import Reference
-from polyglot.evaluate.scores import Score
+from polyglot.evaluation.score_matrix import Cell, Matrix
+from polyglot.evaluation.protocol import Reference
+from polyglot.evaluation.metrics import Score
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.rendered import ODD, marks, texts
 

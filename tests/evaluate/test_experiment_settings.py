@@ -19,7 +19,7 @@ from polyglot.evaluate.experiments import Experiment, carry_out
 from polyglot.evaluate.experiments.experiment import protocol_of
 from polyglot.evaluate.experiments.members import check_test, filled, members_of
 from polyglot.tasks.pairs import LanguagePair, match_pairs
-from polyglot.training.matching import TOLERANCE, parameters
+from polyglot.training.parameter_matching import TOLERANCE, parameters
 from tests.builders.command_line import Program
 from tests.conftest import ROOT
 

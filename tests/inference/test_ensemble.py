@@ -203,7 +203,7 @@ def test_from_the_command_line(runs, tmp_path, monkeypatch, capsys):
 
 
 def test_an_ensemble_is_evaluated_beside_its_first_run(runs, tmp_path, monkeypatch, capsys):
-    from polyglot.evaluate.matrix import Matrix
+    from polyglot.evaluation.score_matrix import Matrix
     from polyglot.tasks.pairs import LanguagePair
     from tests.builders.command_line import Program
 

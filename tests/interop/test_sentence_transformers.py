@@ -11,7 +11,7 @@ import torch
 
 import polyglot
 from polyglot.core.errors import ConfigError
-from tests.evaluate.tiny import TEXT, tiny_run
+from tests.evaluation.tiny import TEXT, tiny_run
 from tests.builders.runs import train
 
 with warnings.catch_warnings():

@@ -6,9 +6,9 @@ import gzip
 import json
 
 from polyglot.config.loading import load_config
-from polyglot.evaluate.validation import Validator
+from polyglot.training.validation import Validator
 from polyglot.runs.run import Run
-from polyglot.training.start import build_trainer
+from polyglot.training.build import build_trainer
 from tests.builders.command_line import TEXT
 
 SMALL = [

@@ -14,13 +14,13 @@ import pytest
 from polyglot.config.loading import load_config
 from polyglot.evaluate.embeddings.analysis import analyse
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
-from polyglot.evaluate.evaluation import evaluate
-from polyglot.evaluate.matrix import Matrix
-from polyglot.evaluate.protocol import Protocol
-from polyglot.evaluate.validation import Validator
+from polyglot.evaluation.evaluator import evaluate
+from polyglot.evaluation.score_matrix import Matrix
+from polyglot.evaluation.protocol import Protocol
+from polyglot.training.validation import Validator
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
-from polyglot.training.start import build_trainer
+from polyglot.training.build import build_trainer
 
 LANGUAGES = ("a", "b", "c")
 WORDS, SHORTEST, LONGEST = 12, 2, 5

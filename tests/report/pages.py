@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from polyglot.runs import checkpoint as checkpoints
-from polyglot.evaluate.evaluation import evaluate
-from polyglot.evaluate.protocol import Protocol
+from polyglot.evaluation.evaluator import evaluate
+from polyglot.evaluation.protocol import Protocol
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 from tests.builders.runs import WORDS, tiny_run, trainer_of

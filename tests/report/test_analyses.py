@@ -19,7 +19,7 @@ from polyglot.report.sections.analysis import analysis
 from polyglot.report.sections.embeddings import HEIGHT, MARGIN, WIDTH, drawn, embeddings
 from polyglot.report.sections.heads import heads
 from polyglot.runs.run import Run
-from tests.evaluate.tiny import TEXT, tiny_run, tiny_translator
+from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 
 NASTY = "<script>document.title='broken'</script> & \"quoted\""
 

@@ -16,7 +16,7 @@ from polyglot.core import presets
 from polyglot.core.errors import DataError
 from polyglot.evaluate.experiments import Experiment
 from polyglot.evaluate.experiments.members import members_of
-from polyglot.evaluate.protocol import Reference, references
+from polyglot.evaluation.protocol import Reference, references
 from polyglot.core.yaml import read_yaml
 from tests.conftest import ROOT
 

@@ -23,7 +23,7 @@ from polyglot.inference.translator import Translator
 from polyglot.core.signals import ENDS, handled
 from polyglot.runs.run import Run
 from polyglot.training.progress import Progress
-from polyglot.validation import Validation
+from polyglot.training.validation import Validation
 from tests.builders.runs import tiny_run, train, trainer_of, write_config
 
 

@@ -14,10 +14,10 @@ from accelerate import Accelerator
 
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
-from polyglot.evaluate.validation import Validator
+from polyglot.training.validation import Validator
 from polyglot.runs.run import Run
-from polyglot.training import start
-from polyglot.validation import Validation
+from polyglot.training import build
+from polyglot.training.validation import Validation
 from tests.builders.runs import tiny_run, train, trainer_of
 
 STEPS = 12
@@ -151,7 +151,7 @@ def scaling(*, init_scale=2.0**16, growth_interval=2000, **given):
 
 def test_half_precision_goes_on_with_the_scale_it_had_found(tmp_path, monkeypatch):
     """And with its count of steps since the scale last changed."""
-    monkeypatch.setattr(start, "Accelerator", partial(scaling, init_scale=8.0, growth_interval=3))
+    monkeypatch.setattr(build, "Accelerator", partial(scaling, init_scale=8.0, growth_interval=3))
     never_stopped, stopped = (
         tiny_run(tmp_path, name, **sections("adam") | {"validation": {"every": 1000}}) for name in ("straight", "stopped")
     )
@@ -168,7 +168,7 @@ def test_a_scale_is_only_for_who_scales(tmp_path, monkeypatch):
     run = tiny_run(tmp_path, training={"steps": STEPS})
     train(run, stop_after=4)
     with monkeypatch.context() as half:
-        half.setattr(start, "Accelerator", scaling)
+        half.setattr(build, "Accelerator", scaling)
         train(run, stop_after=8)
     train(run)
     assert checkpoints.steps(run.checkpoints)[-1] == STEPS

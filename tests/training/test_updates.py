@@ -13,9 +13,9 @@ from polyglot.tasks.batch import Batch
 from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.runs.run import Run
 from polyglot.tasks.sharing import components_of
-from polyglot.training.gradients import clip, count_by_component, to_means
-from polyglot.training.start import build_model
-from polyglot.validation import Validation
+from polyglot.training.gradient_scaling import clip, count_by_component, to_means
+from polyglot.training.build import build_model
+from polyglot.training.validation import Validation
 from tests.builders.models import random_batch, tiny_config, tiny_model
 from tests.builders.runs import tiny_run, train, trainer_of
 

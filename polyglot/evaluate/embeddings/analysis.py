@@ -19,11 +19,11 @@ from polyglot.evaluate.embeddings.probes import Probe, accuracy, labelled_probe,
 from polyglot.evaluate.embeddings.retrieval import RetrievalMatrix, retrieval
 from polyglot.evaluate.embeddings.semantic import ScoredPairs, pearson, read_scored_pairs, spearman
 from polyglot.evaluate.embeddings.settings import AnalysisSettings, SimilarityTest
-from polyglot.evaluate.evaluation import in_words, machine
-from polyglot.evaluate.heldout import HeldOut
-from polyglot.evaluate.matrix import Cell, by_pair
-from polyglot.evaluate.protocol import Protocol
-from polyglot.evaluate.views import heading
+from polyglot.evaluation.evaluator import in_words, machine
+from polyglot.evaluation.held_out import HeldOut
+from polyglot.evaluation.score_matrix import Cell, by_pair
+from polyglot.evaluation.protocol import Protocol
+from polyglot.evaluation.grid import heading
 from polyglot.inference.translator import Translator
 from polyglot.core.registry import ComponentConfig
 from polyglot.runs.run import Run

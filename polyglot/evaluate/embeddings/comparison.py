@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from polyglot.evaluate.conditions import RETRIEVAL
+from polyglot.evaluation.measures import RETRIEVAL
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
-from polyglot.evaluate.views import KEY, SIGNS
+from polyglot.evaluation.grid import KEY, SIGNS
 from polyglot.core.markdown import as_it_is, table
 
 Columns = Callable[[Analysis, str], dict[str, str]]

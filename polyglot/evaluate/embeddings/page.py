@@ -11,12 +11,12 @@ from typing import Any
 import numpy
 
 from polyglot.core.errors import CheckpointError, counted
-from polyglot.evaluate.conditions import RETRIEVAL
+from polyglot.evaluation.measures import RETRIEVAL
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
-from polyglot.evaluate.heat_map import heat_map_png
-from polyglot.evaluate.pages import csv, grid_table, means_table
-from polyglot.evaluate.views import KEY, SIGNS, grid_of, heading, signature_lines
+from polyglot.evaluation.views.heat_map import heat_map_png
+from polyglot.evaluation.views.markdown import csv, grid_table, means_table
+from polyglot.evaluation.grid import KEY, SIGNS, grid_of, heading, signature_lines
 from polyglot.core.markdown import as_it_is, code, listed, table
 from polyglot.core.atomic_files import replace_file
 

@@ -11,7 +11,7 @@ import torch
 
 from polyglot.tasks.batch import pad
 from polyglot.inference.embeddings.encoder import batches
-from polyglot.evaluate.heat_map import DOTS, INK, LINE, PAPER
+from polyglot.evaluation.views.heat_map import DOTS, INK, LINE, PAPER
 from polyglot.inference.translator import Translator
 
 BINS = 10  # tenths of a sentence

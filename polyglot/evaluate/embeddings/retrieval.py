@@ -9,9 +9,9 @@ import numpy
 import torch
 
 from polyglot.inference.embeddings.similarity import BLOCK, scored_neighbours, similarity
-from polyglot.evaluate.conditions import Measure
-from polyglot.evaluate.matrix import Matrix
-from polyglot.evaluate.scores import Score
+from polyglot.evaluation.measures import Measure
+from polyglot.evaluation.score_matrix import Matrix
+from polyglot.evaluation.metrics import Score
 
 METRICS = ("p@1", "mrr", "xsim")
 

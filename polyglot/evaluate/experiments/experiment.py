@@ -10,14 +10,14 @@ from pathlib import Path
 from polyglot.core.errors import ConfigError
 from polyglot.evaluate.embeddings.analysis import Analysis, analyse
 from polyglot.evaluate.embeddings.page import save as save_analysis
-from polyglot.evaluate.evaluation import Progress, evaluate
+from polyglot.evaluation.evaluator import Progress, evaluate
 from polyglot.evaluate.experiments.members import Member, check_starts, check_text, last_line, members_of
 from polyglot.evaluate.experiments.results import Results, SystemResult, TrainedRun
 from polyglot.evaluate.experiments.settings import Experiment
 from polyglot.evaluate.experiments.training import Train, train_all
 from polyglot.evaluate.experiments.writers import Writers, check_writers, writers_of
-from polyglot.evaluate.matrix import Matrix
-from polyglot.evaluate.protocol import Protocol, Reference
+from polyglot.evaluation.score_matrix import Matrix
+from polyglot.evaluation.protocol import Protocol, Reference
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from polyglot.evaluate.experiments.results import Results, Spread, SystemResult
-from polyglot.evaluate.heat_map import DOTS, INK, LINE, PAPER
-from polyglot.evaluate.matrix import cell_name
+from polyglot.evaluation.views.heat_map import DOTS, INK, LINE, PAPER
+from polyglot.evaluation.score_matrix import cell_name
 
 GROUP = 0.84  # of the distance between two groups, so that one sees where the next begins
 BAR = 0.94  # of its place, so that two bars of like colours are two

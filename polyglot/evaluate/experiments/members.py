@@ -17,7 +17,7 @@ from polyglot.config.loading import load_config
 from polyglot.data.corpora import Corpora
 from polyglot.core.errors import ConfigError, DataError, PolyglotError, few
 from polyglot.evaluate.experiments.settings import Experiment, slug
-from polyglot.evaluate.protocol import Protocol
+from polyglot.evaluation.protocol import Protocol
 from polyglot.inference.translator import Directions
 from polyglot.runs.run import Run
 from polyglot.core.atomic_files import replace_file

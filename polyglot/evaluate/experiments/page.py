@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from polyglot.evaluate.comparison import LEVEL
-from polyglot.evaluate.conditions import Measure
+from polyglot.evaluation.significance import LEVEL
+from polyglot.evaluation.measures import Measure
 from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.experiments.figure import figure_png
 from polyglot.evaluate.experiments.results import Claim, Results, SystemResult
-from polyglot.evaluate.pages import settings, with_interval
-from polyglot.evaluate.views import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
+from polyglot.evaluation.views.markdown import settings, with_interval
+from polyglot.evaluation.grid import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
 from polyglot.core.markdown import as_it_is, code, listed, table
 from polyglot.core.atomic_files import replace_file
 

@@ -8,14 +8,14 @@ from functools import cached_property
 from statistics import mean, stdev
 from typing import Any
 
-from polyglot.evaluate.comparison import LEVEL, Comparison, compare, compare_hops
-from polyglot.evaluate.conditions import Measure
+from polyglot.evaluation.significance import LEVEL, Comparison, compare, compare_hops
+from polyglot.evaluation.measures import Measure
 from polyglot.evaluate.embeddings.analysis import Analysis
 from polyglot.evaluate.embeddings.retrieval import METRICS
 from polyglot.evaluate.experiments.settings import Goal
-from polyglot.evaluate.matrix import Cell, Matrix, all_of
-from polyglot.evaluate.protocol import Reference
-from polyglot.evaluate.views import SIGNS
+from polyglot.evaluation.score_matrix import Cell, Matrix, all_of
+from polyglot.evaluation.protocol import Reference
+from polyglot.evaluation.grid import SIGNS
 from polyglot.tasks.pairs import LanguagePair
 
 

@@ -11,7 +11,7 @@ from polyglot.core import presets
 from polyglot.config.loading import check_settings
 from polyglot.core.errors import ConfigError, few, unknown_name
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
-from polyglot.evaluate.protocol import Protocol, ReferenceName
+from polyglot.evaluation.protocol import Protocol, ReferenceName
 from polyglot.core.registry import ComponentConfig
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.core.yaml import read_yaml

@@ -16,10 +16,10 @@ from polyglot.evaluate.embeddings.analysis import Vectors, analyse
 from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.embeddings.page import markdown, save, to_dict
 from polyglot.evaluate.embeddings.settings import REPRESENTATIONS, AnalysisSettings
-from polyglot.evaluate.views import table
+from polyglot.evaluation.views.terminal import table
 from polyglot.core.yaml import write_yaml
 from tests.builders.command_line import Program
-from tests.evaluate.tiny import TEXT, tiny_run, tiny_translator
+from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 from tests.builders.runs import train
 
 PNG = b"\x89PNG"

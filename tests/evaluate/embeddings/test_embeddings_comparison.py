@@ -12,7 +12,7 @@ from polyglot.evaluate.embeddings.comparison import comparison
 from polyglot.evaluate.embeddings.page import markdown
 from polyglot.evaluate.embeddings.settings import AnalysisSettings
 from tests.builders.command_line import Program
-from tests.evaluate.tiny import tiny_run, tiny_translator
+from tests.evaluation.tiny import tiny_run, tiny_translator
 from tests.builders.rendered import ODD, marks, texts
 from tests.builders.runs import train
 

@@ -11,7 +11,7 @@ from polyglot.model.translation_model import TranslationModel
 from polyglot.model.options import OPTIONS
 from polyglot.tasks.sharing import SharingConfig
 from polyglot.tasks.pairs import LanguagePair, Task
-from polyglot.training.initial import freeze
+from polyglot.training.warm_start import freeze
 from tests.builders.models import VOCABULARY, alternatives, tiny_component, tiny_config, tiny_model
 from tests.builders.runs import tiny_settings
 

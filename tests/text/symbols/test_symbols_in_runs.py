@@ -9,8 +9,8 @@ from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.decoding.base import Hypothesis
 from polyglot.core.errors import CheckpointError
-from polyglot.evaluate.evaluation import evaluate
-from polyglot.evaluate.protocol import Protocol
+from polyglot.evaluation.evaluator import evaluate
+from polyglot.evaluation.protocol import Protocol
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, Task

@@ -1,0 +1,1 @@
+"""Scores as tables, pages and pictures."""

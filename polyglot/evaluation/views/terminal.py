@@ -1,0 +1,186 @@
+"""The matrix as tables: what each holds, and how the terminal shows it. Zero-shot cells, copies and pivots are marked in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyglot.core.errors import counted
+from polyglot.evaluation.grid import (
+    KEY,
+    PIVOT_KEY,
+    SHARES,
+    SIGNS,
+    Grid,
+    grid_of,
+    heading,
+    pivot_grid,
+    pivot_name,
+    shares_of_kinds,
+    signature_lines,
+)
+from polyglot.evaluation.measures import Measure
+from polyglot.tasks.pairs import LanguagePair
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.measure import Measurement
+    from rich.table import Table
+
+    from polyglot.evaluation.score_matrix import Matrix
+
+
+STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy": "dim"}
+GAP = 3  # between two columns of a table in the terminal
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+# In the terminal ---------------------------------------------------------------------------------------------------------
+
+
+def tables(matrix: Matrix) -> Iterator[Table]:
+    """What `evaluate` prints: every metric under the first condition in full, and the rest as means."""
+    first = matrix.measures[0].condition
+    for measure in matrix.measures:
+        if measure.condition == first:
+            yield table(matrix, measure)
+    if len({measure.condition for measure in matrix.measures}) > 1:
+        yield conditions_table(matrix)
+    if any(grid.values for grid in (pivot_grid(matrix, measure) for measure in matrix.measures)):
+        yield pivot_table(matrix, matrix.measures[0])
+    if any(cell.outputs for cell in matrix.all_cells):
+        yield outputs_table(matrix)
+
+
+def table(matrix: Matrix, measure: Measure | str) -> Table:
+    """One measure as a table for rich, with the mean of each kind below and the signature it was scored with."""
+    from rich.text import Text
+
+    grid = grid_of(matrix, measure)
+    means = [
+        Text(f"{SIGNS[kind].format(kind)} {value:.1f} ({counted(count, 'cell')})", style=STYLES[kind])
+        for kind, value, count in (*grid.means(), *pivot_grid(matrix, measure).means())
+    ]
+    key = KEY + (f" · {PIVOT_KEY}" if matrix.pivots else "")
+    return page(
+        f"{grid.title} · {heading(matrix)}",
+        Square(grid),
+        Text.assemble("means: ", Text(" · ").join(means)),
+        key,
+        *signature_lines(matrix, measure),
+    )
+
+
+@dataclass(frozen=True)
+class Square:
+    """A grid for rich; where the terminal has no room for all columns, some of them after the others."""
+
+    grid: Grid
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        yield from self._parts(console, options)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        from rich.measure import measure_renderables
+
+        return measure_renderables(console, options, self._parts(console, options))
+
+    def _parts(self, console: Console, options: ConsoleOptions) -> list[Table]:
+        from rich.measure import Measurement
+
+        room = options.max_width - Measurement.get(console, options, self._columns([])).maximum
+        parts, left = [[]], room
+        for target in self.grid.languages:
+            shown = (self.grid.shown(LanguagePair(source, target)) for source in self.grid.languages)
+            own = GAP + max(map(len, (target, *shown)))
+            if parts[-1] and own > left:
+                parts.append([])
+                left = room
+            parts[-1].append(target)
+            left -= own
+        return [self._columns(part) for part in parts]
+
+    def _columns(self, targets: Sequence[str]) -> Table:
+        from rich.text import Text
+
+        result = plain_table("from ↓ into →", *targets)
+        for source in self.grid.languages:
+            pairs = [LanguagePair(source, target) for target in targets]
+            result.add_row(
+                source, *(Text(self.grid.shown(pair), style=STYLES.get(self.grid.kinds.get(pair, ""), "")) for pair in pairs)
+            )
+        return result
+
+
+def conditions_table(matrix: Matrix) -> Table:
+    """The mean of each kind under every condition."""
+    kinds = [kind for kind in SIGNS if any(cell.kind == kind and cell.scores for cell in matrix.all_cells)]
+    rows = plain_table("means", *(SIGNS[kind].format(kind) for kind in kinds))
+    for measure in matrix.measures:
+        means = matrix.means(measure) | {kind: value for kind, value, _ in pivot_grid(matrix, measure).means()}
+        rows.add_row(measure.title, *(f"{means[kind]:.1f}" if kind in means else "–" for kind in kinds))
+    return page("Under every condition", rows)
+
+
+def pivot_table(matrix: Matrix, measure: Measure | str) -> Table:
+    """Direct and in two hops, pair by pair; two digits, since differences are small."""
+    direct, hops = grid_of(matrix, measure), pivot_grid(matrix, measure)
+    rows = plain_table("pair", "direct", pivot_name(matrix), "difference")
+    for pair, value in hops.values.items():
+        rows.add_row(str(pair), direct.shown(pair, digits=2), hops.shown(pair, digits=2), f"{direct.values[pair] - value:+.2f}")
+    return page(f"{direct.title}, direct and {pivot_name(matrix)}", rows)
+
+
+def outputs_table(matrix: Matrix) -> Table:
+    """What is wrong with the outputs, kind by kind."""
+    rows = plain_table("outputs", *SHARES.values())
+    for kind, shares in shares_of_kinds(matrix).items():
+        rows.add_row(SIGNS[kind].format(kind), *shares.values())
+    return page("What is wrong with the outputs; in brackets the same of the references", rows)
+
+
+def plain_table(head: str, *columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    result = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    result.add_column(head, style="bold")
+    for column in columns:
+        result.add_column(Text(column), justify="right", overflow="fold")  # the name of a run may look like rich's markup
+    return result
+
+
+def page(title: str, body: Table | Square, *lines: object) -> Table:
+    """One column, so that lines below are not wrapped to the width of the table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    result = Table.grid()
+    result.add_row(Text(title, style="bold"))
+    result.add_row(body)
+    for line in lines:
+        result.add_row(line if isinstance(line, Text) else Text(str(line), style="dim", overflow="fold"))
+    return result
