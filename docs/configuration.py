@@ -17,8 +17,8 @@ from pydantic.fields import FieldInfo
 
 from polyglot.config.schema import Config
 from polyglot.data.corpora import CORPORA
-from polyglot.evaluate.embeddings.settings import AnalysisSettings, LabelledText, SimilarityTest
-from polyglot.evaluate.experiments.settings import Experiment, SizeConfig, SystemConfig
+from polyglot.analysis.embeddings.config import AnalysisSettings, LabelledText, SimilarityTest
+from polyglot.experiments.config import Experiment, SizeConfig, SystemConfig
 from polyglot.evaluation.protocol import Protocol
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS

@@ -100,7 +100,7 @@ def of_run(options: argparse.Namespace) -> tuple[dict[str, Callable[[], object]]
     """The run's own text and search."""
     import sacrebleu
 
-    from polyglot.analysis.words import held_out
+    from polyglot.analysis.word_prediction import held_out
 
     run, pair = Run.open(options.run), options.direction
     translator = Translator.load(run, pairs=[pair])

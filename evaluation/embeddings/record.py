@@ -17,9 +17,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from polyglot.evaluate.embeddings.analysis import analyse
-from polyglot.evaluate.embeddings.page import markdown, save
-from polyglot.evaluate.embeddings.settings import AnalysisSettings
+from polyglot.analysis.embeddings.analysis import analyse
+from polyglot.analysis.embeddings.page import markdown, save
+from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 

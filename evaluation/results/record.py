@@ -22,8 +22,8 @@ from typing import Any
 from polyglot.core.errors import DataError
 from polyglot.evaluation.significance import LEVEL
 from polyglot.evaluation.measures import Measure
-from polyglot.evaluate.experiments import Experiment
-from polyglot.evaluate.experiments.results import Spread
+from polyglot.experiments import Experiment
+from polyglot.experiments.results import Spread
 from polyglot.evaluation.protocol import Reference
 from polyglot.evaluation.grid import SIGNS
 from polyglot.core.markdown import table

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
 from polyglot.core.markdown import as_it_is, table
 from polyglot.runs.run import Run
-from polyglot.core.atomic_files import replace_file
 
 FORMAT = 1  # of page.json: to be raised when an older report could not read it
 

@@ -13,16 +13,16 @@ import numpy
 import torch
 from torch.nn import functional
 
-from polyglot.analysis.agreement import purity, v_measure, v_measures_by_chance
+from polyglot.analysis.annotated_text import MARK, Sentence, batches, sentences, shown
+from polyglot.analysis.clustering import purity, v_measure, v_measures_by_chance
+from polyglot.analysis.figures import bars_png
 from polyglot.analysis.page import Page, Table, file_name
-from polyglot.analysis.pictures import bars_png
-from polyglot.analysis.text import MARK, Sentence, batches, sentences, shown
-from polyglot.tasks.batch import BOS
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.translator import Translator
 from polyglot.model.memory import Memory
 from polyglot.model.options import reaching
 from polyglot.runs.run import Run
+from polyglot.tasks.batch import BOS
 from polyglot.tasks.pairs import LanguagePair, kind_of
 
 AROUND = 4  # pieces before and after one in an example

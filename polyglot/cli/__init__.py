@@ -1,7 +1,7 @@
-"""The verbs. They tie the rooms together and print; every import that needs torch waits until its verb is called."""
+"""The commands of the program. Imports that need torch wait until their command is called."""
 
 # In the order in which `--help` lists them:
-from polyglot.cli import training, translation, evaluation, experiments, embeddings, analysis, reuse, symbols, looking  # noqa: F401, I001
-from polyglot.cli.program import app, main
+from polyglot.cli import training, translation, evaluation, experiments, embeddings, analysis, export, symbols, show  # noqa: F401, I001
+from polyglot.cli.app import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

@@ -10,7 +10,7 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress
 
 from polyglot.cli import completion
-from polyglot.cli.program import Checkpoint, Device, app, logger, screen, sentences_of
+from polyglot.cli.app import Checkpoint, Device, app, logger, screen, sentences_of
 from polyglot.core.console import aside
 from polyglot.core.errors import ConfigError, unknown_name
 
@@ -108,7 +108,7 @@ def analyse(
     opened, chosen = Run.open(runs[0]), sentences_of(sentence)
     translator = Translator.load(opened, checkpoint=checkpoint, device=device)
     if what == "words":
-        from polyglot.analysis.words import direction, words
+        from polyglot.analysis.word_prediction import direction, words
 
         _show(words(opened, translator, direction(opened, language, into), count=sentences), opened)
         return
@@ -119,15 +119,15 @@ def analyse(
 
         page = roles(opened, translator, owner, side=side, token=token, into=into, count=sentences)
     elif what == "graph":
-        from polyglot.analysis.graphs import graph
+        from polyglot.analysis.latent_graph import graph
 
         page = graph(opened, translator, owner, given=chosen, count=sentences)
     elif what == "chart":
-        from polyglot.analysis.charts import chart
+        from polyglot.analysis.word_neighbours import chart
 
         page = chart(translator, word, owner, side=side, contexts=chosen)
     else:
-        from polyglot.analysis.heads import heads
+        from polyglot.analysis.bridge_attention import heads
 
         page = heads(opened, translator, chosen)
     _show(page, opened)
@@ -167,7 +167,7 @@ def _first(translator: Translator, run: Run, what: str, side: str, *, word: str 
     components = translator.model.decoders if side == "decoder" else translator.model.encoders
     languages = [one for one in run.config.languages if one in components]
     if what == "chart":
-        from polyglot.analysis.charts import piece_of
+        from polyglot.analysis.word_neighbours import piece_of
 
         languages.sort(key=lambda one: piece_of(translator.vocabularies[one], word) is None)  # stable: those that have it come first
     option = {"roles": "roles", "graph": "latent_graph", "chart": "context_gate" if contexts else None}.get(what)
@@ -180,13 +180,13 @@ def _embeddings(
     """Of one run its page, of several a comparison."""
     from rich.markdown import Markdown
 
-    from polyglot.evaluate.embeddings.analysis import analyse as analyse_run
-    from polyglot.evaluate.embeddings.comparison import comparison
-    from polyglot.evaluate.embeddings.page import markdown, save
-    from polyglot.evaluate.embeddings.settings import AnalysisSettings
+    from polyglot.analysis.embeddings.analysis import analyse as analyse_run
+    from polyglot.analysis.embeddings.comparison import comparison
+    from polyglot.analysis.embeddings.config import AnalysisSettings
+    from polyglot.analysis.embeddings.page import markdown, save
+    from polyglot.core.atomic_files import replace_file
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run
-    from polyglot.core.atomic_files import replace_file
 
     if output and len(runs) < 2:
         raise ConfigError("analyse: --output is for the comparison of several runs, and there is one; its page is in its run directory")

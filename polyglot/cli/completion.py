@@ -9,9 +9,9 @@ from typing import Any
 import typer
 
 from polyglot.core import presets
-from polyglot.runs.steps import steps
 from polyglot.core.errors import PolyglotError
 from polyglot.core.yaml import read_yaml
+from polyglot.runs.steps import steps
 
 Complete = Callable[[str], list[str]]
 

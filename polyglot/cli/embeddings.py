@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from polyglot.cli import completion
-from polyglot.cli.program import Checkpoint, Device, RunPath, app, lines_bar, lines_of, logger
+from polyglot.cli.app import Checkpoint, Device, RunPath, app, lines_bar, lines_of, logger
 
 if TYPE_CHECKING:
     from polyglot.inference.translator import Translator
@@ -35,10 +35,10 @@ def embed(
     device: Device = None,
 ) -> None:
     """Turn sentences into vectors, line by line: any number of them in constant memory."""
-    from polyglot.inference.embeddings.prefetch import behind
-    from polyglot.inference.embeddings.vector_files import format_of, vector_file
-    from polyglot.inference.embeddings.tagged_lines import portions_of, portions_of_columns
     from polyglot.core.errors import ConfigError, DataError, counted
+    from polyglot.inference.embeddings.prefetch import behind
+    from polyglot.inference.embeddings.tagged_lines import portions_of, portions_of_columns
+    from polyglot.inference.embeddings.vector_files import format_of, vector_file
 
     if (language is None) == (language_column is None):
         raise ConfigError("embed: either --language for all sentences, or --language-column, is needed")

@@ -9,7 +9,7 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress
 
 from polyglot.cli import completion
-from polyglot.cli.program import Checkpoint, Device, RunPath, app, logger, screen, sentences_of
+from polyglot.cli.app import Checkpoint, Device, RunPath, app, logger, screen, sentences_of
 from polyglot.core.console import aside
 from polyglot.core.errors import ConfigError, unknown_name
 
@@ -49,13 +49,13 @@ def evaluate(
 
     What has been scored before with the same checkpoint, text and settings is not done again.
     """
-    from polyglot.evaluation.significance import compare, distinct_names
     from polyglot.evaluation.evaluator import evaluate as evaluate_run
     from polyglot.evaluation.protocol import Protocol, folder_of
+    from polyglot.evaluation.significance import compare, distinct_names
     from polyglot.evaluation.views.terminal import tables
+    from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run
-    from polyglot.inference.ensemble import EnsembleTranslator
 
     chosen = {
         key: value for key, value in {"select": select, "select_by": select_by, "select_for": select_for}.items() if value is not None
@@ -109,11 +109,11 @@ def compare(
     ] = None,
 ) -> None:
     """Put runs beside each other and mark what is significant, from matrices that are there."""
+    from polyglot.evaluation.measures import Measure
+    from polyglot.evaluation.protocol import folder_of
+    from polyglot.evaluation.score_matrix import Matrix
     from polyglot.evaluation.significance import DEFAULT, TESTS, distinct_names
     from polyglot.evaluation.significance import compare as compare_matrices
-    from polyglot.evaluation.measures import Measure
-    from polyglot.evaluation.score_matrix import Matrix
-    from polyglot.evaluation.protocol import folder_of
     from polyglot.runs.run import Run
 
     test = DEFAULT if test is None else test

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from polyglot.cli.program import app, lines_bar, lines_of, logger, screen
+from polyglot.cli.app import app, lines_bar, lines_of, logger, screen
 from polyglot.core.errors import counted
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from polyglot.cli import completion
-from polyglot.cli.program import Overrides, app, logger, screen
+from polyglot.cli.app import Overrides, app, logger, screen
 from polyglot.core.errors import ConfigError
 from polyglot.core.signals import polite_end_interrupts
 
@@ -73,8 +73,8 @@ def train(
 
 def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
     """What training a run would do, once it can be continued; for a new one also that something stands in its place already."""
-    from polyglot.training.resume import last_checkpoint
     from polyglot.training.dry_run import plan
+    from polyglot.training.resume import last_checkpoint
 
     begun = run if resume and last_checkpoint(run) else None
     exists = None if resume else run.exists()
@@ -100,10 +100,10 @@ def train_run(run: Run) -> None:
 def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured: bool = False) -> Trainer:
     """From the beginning or from the last checkpoint. Of several processes the first prepares what the others find on the disk."""
     from polyglot.runs import checkpoint as checkpoints
-    from polyglot.training.validation import Validator
+    from polyglot.training.build import build_trainer
     from polyglot.training.resume import last_checkpoint
     from polyglot.training.training_log import start_trackers
-    from polyglot.training.build import build_trainer
+    from polyglot.training.validation import Validator
 
     def prepare() -> Trainer:
         if resume and processes.main:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from polyglot.cli import completion
-from polyglot.cli.program import Device, RunPath, app, is_out_of_memory, lines_bar, lines_of, logger
+from polyglot.cli.app import Device, RunPath, app, is_out_of_memory, lines_bar, lines_of, logger
 from polyglot.core.console import aside
 from polyglot.core.errors import ConfigError, DataError, counted
 

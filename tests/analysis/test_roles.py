@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from polyglot.analysis.roles import Taken, _of_all, agreement, roles, taken
-from polyglot.analysis.text import Sentence, words_of
+from polyglot.analysis.annotated_text import Sentence, words_of
 from polyglot.tasks.batch import BOS
 from polyglot.phrasebook import Token
 from polyglot.core.errors import ConfigError, DataError

@@ -16,8 +16,8 @@ from polyglot import cli
 from polyglot.core import presets
 from polyglot.config.schema import Config
 from polyglot.config.loading import load_config
-from polyglot.evaluate.embeddings.settings import AnalysisSettings
-from polyglot.evaluate.experiments import Experiment
+from polyglot.analysis.embeddings.config import AnalysisSettings
+from polyglot.experiments import Experiment
 from polyglot.evaluation.protocol import Protocol
 from polyglot.training.validation import Validator
 from polyglot.model.encoders import ENCODERS
@@ -199,7 +199,7 @@ def test_the_encoder_of_the_page_keeps_the_contract(monkeypatch):
 @named(COMMANDS)
 def test_a_command_is_one(given, inside):
     """Verb and options are there, and so is what they name; overrides fit the configuration."""
-    root = typer.main.get_command(cli.app)
+    root = typer.main.get_command(cli.app.app)
     verb, *rest = given.arguments
     if verb.startswith("--"):
         assert verb == "--help" or any(verb in option.opts for option in root.params)

@@ -12,8 +12,8 @@ from random import Random
 import pytest
 
 from polyglot.config.loading import load_config
-from polyglot.evaluate.embeddings.analysis import analyse
-from polyglot.evaluate.embeddings.settings import AnalysisSettings
+from polyglot.analysis.embeddings.analysis import analyse
+from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.evaluation.evaluator import evaluate
 from polyglot.evaluation.score_matrix import Matrix
 from polyglot.evaluation.protocol import Protocol

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from polyglot.evaluate.embeddings.analysis import Analysis, Correlations, analyse
-from polyglot.evaluate.embeddings.page import save
-from polyglot.evaluate.embeddings.settings import AnalysisSettings
+from polyglot.analysis.embeddings.analysis import Analysis, Correlations, analyse
+from polyglot.analysis.embeddings.page import save
+from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.report.files import Files
 from polyglot.report.page import page
 from polyglot.report.sections.analysis import analysis

@@ -14,8 +14,8 @@ import typer
 from polyglot import cli
 from polyglot.core import presets
 from polyglot.core.errors import DataError
-from polyglot.evaluate.experiments import Experiment
-from polyglot.evaluate.experiments.members import members_of
+from polyglot.experiments import Experiment
+from polyglot.experiments.runs import members_of
 from polyglot.evaluation.protocol import Reference, references
 from polyglot.core.yaml import read_yaml
 from tests.conftest import ROOT
@@ -83,7 +83,7 @@ def _numbers(text):
 def test_a_command_of_an_analysis_is_one(command):
     """Its verb takes these options, and the runs are among those that the experiment makes."""
     verb, *rest = shlex.split(command)[1:]
-    assert typer.main.get_command(cli.app).commands[verb].make_context(verb, list(rest)).params
+    assert typer.main.get_command(cli.app.app).commands[verb].make_context(verb, list(rest)).params
     for run in (Path(word) for word in rest if word.startswith("experiments/")):
         _, name, size, _, member = run.parts
         assert member in {each.name for each in members_of(Experiment.load(name).at(size), Path("x"))}
