@@ -1,6 +1,6 @@
 """Writes docs/configure/configuration.md: every key of a configuration, from the classes that read it.
 
-    python docs/configuration.py
+python docs/configuration.py
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from polyglot.config.schema import Config
-from polyglot.data.corpora import CORPORA
 from polyglot.analysis.embeddings.config import AnalysisSettings, LabelledText, SimilarityTest
-from polyglot.experiments.config import Experiment, SizeConfig, SystemConfig
+from polyglot.config.schema import Config
+from polyglot.core.registry import Registry
+from polyglot.core.yaml import write_yaml
+from polyglot.data.corpora import CORPORA
 from polyglot.evaluation.protocol import Protocol
+from polyglot.experiments.config import Experiment, SizeConfig, SystemConfig
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
@@ -27,10 +29,8 @@ from polyglot.model.losses import LOSSES
 from polyglot.model.options import OPTIONS
 from polyglot.optim.lr_schedules import LEARNING_RATES
 from polyglot.optim.optimizers import OPTIMIZERS
-from polyglot.core.registry import Registry
 from polyglot.tasks.schedule import SCHEDULES
 from polyglot.text.preprocessing import STEPS
-from polyglot.core.yaml import write_yaml
 
 PAGE = Path(__file__).parent / "configure" / "configuration.md"
 
@@ -41,11 +41,18 @@ REGISTRIES: dict[str, tuple[Registry, str]] = {
     "Encoders": (ENCODERS, "`model.encoder`, `model.languages.<language>.encoder`"),
     "Bridges": (BRIDGES, "`model.bridge`"),
     "Decoders": (DECODERS, "`model.decoder`, `model.languages.<language>.decoder`"),
-    "Options": (OPTIONS, "`model.options.encoder`, `model.options.decoder`, `model.languages.<language>.options`"),
+    "Options": (
+        OPTIONS,
+        "`model.options.encoder`, `model.options.decoder`, `model.languages.<language>.options`",
+    ),
     "Optimizers": (OPTIMIZERS, "`optimizer`"),
     "Learning-rate schedules": (LEARNING_RATES, "`learning_rate_schedule`"),
 }
-ROOM_OF = {registry.get(name).Config: title for title, (registry, _) in REGISTRIES.items() for name in registry.names()}
+ROOM_OF = {
+    registry.get(name).Config: title
+    for title, (registry, _) in REGISTRIES.items()
+    for name in registry.names()
+}
 LOSS_OF = {LOSSES.get(name).Config: name for name in LOSSES.names()}
 
 NOTES = {
@@ -89,9 +96,22 @@ def page() -> str:
         parts += list(_section(key, field.annotation))
     for title, (registry, places) in REGISTRIES.items():
         parts += list(_registry(title, registry, places))
-    parts += ["## Evaluation protocols", "A file of its own, for `polyglot evaluate RUN --protocol FILE`.", _table(Protocol, "")]
-    parts += ["## Analysis of embeddings", "A file of its own, for `polyglot analyse RUN --settings FILE`.", _table(AnalysisSettings, "")]
-    parts += ["### `similarity`", _table(SimilarityTest, ""), "### `labelled`", _table(LabelledText, "")]
+    parts += [
+        "## Evaluation protocols",
+        "A file of its own, for `polyglot evaluate RUN --protocol FILE`.",
+        _table(Protocol, ""),
+    ]
+    parts += [
+        "## Analysis of embeddings",
+        "A file of its own, for `polyglot analyse RUN --settings FILE`.",
+        _table(AnalysisSettings, ""),
+    ]
+    parts += [
+        "### `similarity`",
+        _table(SimilarityTest, ""),
+        "### `labelled`",
+        _table(LabelledText, ""),
+    ]
     parts += [
         "## Experiments",
         "A file of its own, for `polyglot experiment FILE`.",
@@ -107,7 +127,9 @@ def page() -> str:
 def _section(path: str, annotation: Any) -> Iterator[str]:
     """A heading and a table for settings below a key, also where null can stand for them, and for what lies below those."""
     members = typing.get_args(annotation)
-    annotation = next((one for one in members if _is_settings(one) and type(None) in members), annotation)
+    annotation = next(
+        (one for one in members if _is_settings(one) and type(None) in members), annotation
+    )
     if not _is_settings(annotation) or annotation in ROOM_OF:
         return
     kind = LOSS_OF.get(annotation)
@@ -122,7 +144,11 @@ def _registry(title: str, registry: Registry, places: str) -> Iterator[str]:
     """A heading for a room, with what all of its classes have in common; a smaller one for each class."""
     classes = {name: registry.get(name) for name in registry.names()}
     rows = {name: dict(_rows(cls.Config, "")) for name, cls in classes.items()}
-    common = {key: row for key, row in next(iter(rows.values())).items() if all(each.get(key) == row for each in rows.values())}
+    common = {
+        key: row
+        for key, row in next(iter(rows.values())).items()
+        if all(each.get(key) == row for each in rows.values())
+    }
     yield f"## {title}"
     yield f"Where: {places}. Types: {', '.join(f'`{name}`' for name in classes)}."
     if note := NOTES.get(title):
@@ -144,10 +170,16 @@ def _table(settings: type[BaseModel], prefix: str) -> str:
 def _rows(settings: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
     """Key and the rest of its row."""
     for key, field in settings.model_fields.items():
-        if key == "type" and typing.get_origin(field.annotation) is Literal and (settings in ROOM_OF or settings in LOSS_OF):
+        if (
+            key == "type"
+            and typing.get_origin(field.annotation) is Literal
+            and (settings in ROOM_OF or settings in LOSS_OF)
+        ):
             continue  # the name it was chosen by
         meaning = " ".join((field.description or "").split())
-        below = settings in ROOM_OF and _is_settings(field.annotation)  # keys that have no section of their own
+        below = settings in ROOM_OF and _is_settings(
+            field.annotation
+        )  # keys that have no section of their own
         default = "its own" if below else _default(field, prefix + key)
         yield f"{prefix}{key}", f"{_type(field, prefix + key)} | {default} | {meaning}"
         if below:
@@ -157,7 +189,13 @@ def _rows(settings: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _drawn(rows: Mapping[str, str]) -> str:
-    return "\n".join(["| key | type | default | meaning |", "|---|---|---|---|", *(f"| `{key}` | {row} |" for key, row in rows.items())])
+    return "\n".join(
+        [
+            "| key | type | default | meaning |",
+            "|---|---|---|---|",
+            *(f"| `{key}` | {row} |" for key, row in rows.items()),
+        ]
+    )
 
 
 def _type(field: FieldInfo, place: str) -> str:
@@ -172,7 +210,13 @@ def _type(field: FieldInfo, place: str) -> str:
 def _words(annotation: Any, place: str, *, several: bool = False) -> str:
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
-        bounds = _bounds([bound for each in inner[1:] for bound in (each.metadata if isinstance(each, FieldInfo) else [each])])
+        bounds = _bounds(
+            [
+                bound
+                for each in inner[1:]
+                for bound in (each.metadata if isinstance(each, FieldInfo) else [each])
+            ]
+        )
         words = _words(inner[0], place, several=several)
         return f"{words}, {bounds}" if bounds else words
     if origin in (Union, types.UnionType):
@@ -196,7 +240,11 @@ def _words(annotation: Any, place: str, *, several: bool = False) -> str:
 
 
 def _bounds(metadata: Any) -> str:
-    found = [BOUNDS[kind].format(getattr(each, kind.__name__.lower())) for each in metadata if (kind := type(each)) in BOUNDS]
+    found = [
+        BOUNDS[kind].format(getattr(each, kind.__name__.lower()))
+        for each in metadata
+        if (kind := type(each)) in BOUNDS
+    ]
     least = next((each.min_length for each in metadata if type(each) is MinLen), None)
     most = next((each.max_length for each in metadata if type(each) is MaxLen), None)
     if least is not None:
@@ -225,7 +273,9 @@ def _written(value: Any) -> str:
 def _items(annotation: Any) -> Iterator[type[BaseModel]]:
     """Settings that are items of a list and no room of their own."""
     if typing.get_origin(annotation) is list:
-        yield from (one for one in typing.get_args(annotation) if _is_settings(one) and one not in ROOM_OF)
+        yield from (
+            one for one in typing.get_args(annotation) if _is_settings(one) and one not in ROOM_OF
+        )
 
 
 def _is_settings(annotation: Any) -> bool:

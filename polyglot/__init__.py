@@ -1,8 +1,8 @@
 """Polyglot: multilingual many-to-many machine translation around an attention bridge.
 
-    import polyglot
-    model = polyglot.load("runs/phrasebook")
-    model.translate(["Der Hund schläft."], source="de", target="fr")
+import polyglot
+model = polyglot.load("runs/phrasebook")
+model.translate(["Der Hund schläft."], source="de", target="fr")
 """
 
 from __future__ import annotations
@@ -26,13 +26,20 @@ __version__ = VERSION
 __all__ = ["__version__", "ensemble", "load"]
 
 
-def load(run: str | Path | Run, *, checkpoint: str | int = "best", device: str | torch.device | None = None) -> Translator:
+def load(
+    run: str | Path | Run,
+    *,
+    checkpoint: str | int = "best",
+    device: str | torch.device | None = None,
+) -> Translator:
     """The translator of a run directory: `translate`, `hypotheses` and `score` in every direction it has the components for.
 
     checkpoint: `best`, `last`, a step, or `average:N`. Raises ConfigError where there is no run, CheckpointError where its
     checkpoint cannot be used.
     """
-    from polyglot.inference.translator import Translator  # torch is only imported when somebody translates
+    from polyglot.inference.translator import (
+        Translator,
+    )  # torch is only imported when somebody translates
 
     return Translator.load(run, checkpoint=checkpoint, device=device)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import polyglot
-from polyglot.inference.translator import Translator
 from polyglot.core.version import VERSION
+from polyglot.inference.translator import Translator
 from tests.builders.command_line import PHRASEBOOK
 from tests.conftest import ROOT
 
@@ -30,7 +30,9 @@ def included() -> dict[str, Path]:
     for source, target in WHEEL["force-include"].items():
         path = ROOT / source
         assert path.exists(), source
-        for file in [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]:
+        for file in (
+            [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
+        ):
             files[target + file.as_posix().removeprefix(path.as_posix())] = file
     return files
 
@@ -40,7 +42,11 @@ def wanted() -> set[str]:
     configs = [path for room in ("configs", "schedules") for path in (ROOT / room).rglob("*.yaml")]
     protocols = [
         *(ROOT / "evaluation").glob("*.yaml"),
-        *(path for room in ("references", "experiments") for path in (ROOT / "evaluation" / room).glob("*.yaml")),
+        *(
+            path
+            for room in ("references", "experiments")
+            for path in (ROOT / "evaluation" / room).glob("*.yaml")
+        ),
     ]
     return {f"polyglot/shipped/{path.relative_to(ROOT).as_posix()}" for path in configs + protocols}
 
@@ -75,16 +81,35 @@ def test_extras_that_messages_and_pages_name_are_there():
 
 def check_installed(site: Path, elsewhere: Path) -> None:
     """The program as it lies in `site`, called from a folder that is no clone."""
-    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(site),
+        "PYTHONSAFEPATH": "1",
+        "OMP_NUM_THREADS": "1",
+    }
 
     def call(*arguments: str) -> str:
-        ended = subprocess.run([sys.executable, *arguments], cwd=elsewhere, env=environment, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=elsewhere,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
-    assert Path(call("-c", "import polyglot; print(polyglot.__file__)").strip()).is_relative_to(site)
+    assert Path(call("-c", "import polyglot; print(polyglot.__file__)").strip()).is_relative_to(
+        site
+    )
     shown = " ".join(call("-m", "polyglot", "show").split())
-    assert "multi30k/paper" in shown and "phrasebook" in shown and "with_copies" in shown and "attention_bridge" in shown
+    assert (
+        "multi30k/paper" in shown
+        and "phrasebook" in shown
+        and "with_copies" in shown
+        and "attention_bridge" in shown
+    )
     planned = call("-m", "polyglot", "train", "phrasebook", "--dry-run", *PHRASEBOOK)
     assert "encoder.de" in planned and "en-fr" in planned
     assert not list(elsewhere.iterdir())
@@ -105,13 +130,25 @@ def test_the_wheel_itself(tmp_path):
     site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     elsewhere.mkdir()
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "-q", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)], check=True, cwd=tmp_path)
-    wheel, = tmp_path.glob("*.whl")
+    subprocess.run(
+        [*pip, "wheel", "-q", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)],
+        check=True,
+        cwd=tmp_path,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name == f"polyglot_nmt-{VERSION}-py3-none-any.whl"
     names = set(zipfile.ZipFile(wheel).namelist())
-    files = [path for path in (ROOT / "polyglot").rglob("*") if path.is_file() and not set(path.parts) & set(LEFT)]
+    files = [
+        path
+        for path in (ROOT / "polyglot").rglob("*")
+        if path.is_file() and not set(path.parts) & set(LEFT)
+    ]
     own = {path.relative_to(ROOT).as_posix() for path in files}
     assert {name for name in names if ".dist-info/" not in name} == own | wanted()
     assert "polyglot/data/download.yaml" in names
-    subprocess.run([*pip, "install", "-q", "--no-deps", "--target", str(site), str(wheel)], check=True, cwd=tmp_path)
+    subprocess.run(
+        [*pip, "install", "-q", "--no-deps", "--target", str(site), str(wheel)],
+        check=True,
+        cwd=tmp_path,
+    )
     check_installed(site, elsewhere)

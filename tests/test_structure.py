@@ -1,4 +1,4 @@
-"""Who may import whom: each floor of the house sees the floors below it, as the table of the style guide says."""
+"""Structure of the package: levels of its packages, no import cycles, no torch before it is needed."""
 
 from __future__ import annotations
 
@@ -13,131 +13,199 @@ import pytest
 import polyglot
 
 PACKAGE = Path(polyglot.__file__).parent
-FLOORS = [
-    {
-        "errors",
-        "registry",
-        "task",
-        "shipped",
-        "yaml_file",
-        "problems",
-        "version",
-        "console",
-        "process",
-        "interruption",
-        "sharing",
-        "checkpoint_names",
-        "synced",
-        "markdown",
-    },
-    {"text", "layers", "batch", "distributed"},
-    {"model", "data", "schedule", "optim"},
-    {"decoding", "embedding"},  # below `config`, which holds the settings of the search
-    {"config", "contradictions"},
-    {"checkpoint", "run"},
-    {"inference", "readings", "together", "validation", "sentence_transformer", "derive", "convert"},
-    {"training", "evaluate", "analysis", "report"},
-    {"cli", "__init__", "__main__"},
+LEVELS = [
+    {"core"},
+    {"tasks"},
+    {"layers", "optim", "distributed", "phrasebook"},
+    {"model", "text"},
+    {"data", "decoding"},
+    {"config"},
+    {"runs"},
+    {"inference"},
+    {"evaluation", "report", "interop"},
+    {"training", "analysis"},
+    {"experiments"},
+    {"cli"},
 ]
-STRANGERS = [FLOORS[2], FLOORS[7]]
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if "shipped" not in path.relative_to(PACKAGE).parts[:-1]]
+"""Packages from the lowest level to the highest. A package imports only from lower levels."""
+LEVEL = {package: number for number, packages in enumerate(LEVELS, 1) for package in packages}
+LOOSE_MODULES = {"__init__.py", "__main__.py"}
+COMPONENTS = {"encoders", "decoders", "bridges", "options"}
 
 
-def room_of(parts: tuple[str, ...]) -> str:
-    """The room or file of the top level that a module is in."""
-    return parts[0].removesuffix(".py")
+def python_files(package: Path) -> list[Path]:
+    """Source files of the package, without the YAML presets of an installed wheel."""
+    return sorted(package.rglob("*.py"))
 
 
-def imports(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Line and path below `polyglot` of every import of our own, also those inside functions."""
-    package = path.relative_to(PACKAGE).parent.parts
+FILES = python_files(PACKAGE)
+
+
+def imported_modules(path: Path, package: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Line and dotted path below `polyglot` of each import, also inside functions and TYPE_CHECKING."""
+    folder = path.relative_to(package).parent.parts
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name.split(".")[0] == "polyglot":
-                    yield node.lineno, tuple(alias.name.split(".")[1:])
+                first, *rest = alias.name.split(".")
+                if first == "polyglot":
+                    yield node.lineno, tuple(rest)
         elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else None
             module = tuple(node.module.split(".")) if node.module else ()
-            if base is None and module[:1] == ("polyglot",):
-                base, module = (), module[1:]
-            if base is not None:
-                yield from ((node.lineno, (*base, *module, alias.name)) for alias in node.names)
+            if node.level:
+                base = folder[: len(folder) - node.level + 1] + module
+            elif module[:1] == ("polyglot",):
+                base = module[1:]
+            else:
+                continue
+            for alias in node.names:
+                yield node.lineno, (*base, alias.name)
 
 
-def violations(path: Path) -> list[str]:
-    place = path.relative_to(PACKAGE).parts
-    own = room_of(place)
-    found = []
-    for line, target in imports(path):
-        other = room_of(target) if target else "__init__"
-        where = f"{'/'.join(place)}, line {line}: imports {'.'.join(target)}"
-        if other not in FLOOR:
-            found.append(f"{where}, which stands on no floor")
-        elif other == own:
+def level_errors(path: Path, package: Path) -> list[str]:
+    """One sentence for each import of a file that does not go to a lower level."""
+    place = path.relative_to(package)
+    importer = place.parts[0]
+    errors = []
+    for line, target in imported_modules(path, package):
+        imported = target[0] if target else "__init__"
+        if imported == importer:
             continue
-        elif FLOOR[other] > FLOOR[own]:
-            found.append(f"{where}, which is {FLOOR[other] - FLOOR[own]} floors above it")
-        elif any({own, other} <= rooms for rooms in STRANGERS):
-            found.append(f"{where}, but {own} and {other} are strangers")
-    return found
+        statement = f"{place}, line {line}: imports {'.'.join(target)}"
+        if imported not in LEVEL:
+            errors.append(f"{statement}, which has no level")
+        elif LEVEL[imported] >= LEVEL[importer]:
+            errors.append(f"{statement}; level {LEVEL[imported]} is not below {LEVEL[importer]}")
+    return errors
 
 
-def test_every_room_stands_on_a_floor():
-    assert {room_of(path.relative_to(PACKAGE).parts) for path in FILES} <= FLOOR.keys()
+def file_of(target: tuple[str, ...], package: Path) -> Path | None:
+    """File that a dotted path names: a module, or the module that defines the last name."""
+    for length in (len(target), len(target) - 1):
+        place = package.joinpath(*target[:length])
+        if length and place.with_suffix(".py").is_file():
+            return place.with_suffix(".py")
+        if (place / "__init__.py").is_file():
+            return place / "__init__.py"
+    return None
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_nobody_imports_from_above(path):
-    assert violations(path) == []
+def import_graph(package: Path) -> dict[Path, set[Path]]:
+    """Files that each file imports."""
+    graph = {}
+    for path in python_files(package):
+        targets = {file_of(target, package) for _, target in imported_modules(path, package)}
+        graph[path] = targets - {None, path}
+    return graph
 
 
-def test_what_the_test_must_find(tmp_path, monkeypatch):
-    """The reading itself: absolute, relative, inside functions, for type checkers."""
-    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
-    for folder in ("model", "data/corpora", "training"):
-        (tmp_path / folder).mkdir(parents=True)
-    bad = {
-        "task.py": "def f():\n    import polyglot.batch",
-        "layers/x.py": "from polyglot.model.translation_model import Output",
-        "model/x.py": "from polyglot import data",
-        "data/corpora/x.py": "from ...schedule import Phase",
-        "training/x.py": "if TYPE_CHECKING:\n    from ..evaluate.matrix import Matrix",
-        "errors.py": "from polyglot.utils import helper",
-    }
-    good = {
-        "data/corpora/y.py": "from .base import CORPORA\nfrom ..lines import line_blocks\nfrom ...task import Task\nimport torch",
-        "training/y.py": "from polyglot import checkpoint\nfrom polyglot.runs.run import Run",
-    }
-    for name, text in (bad | good).items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert [name for name in bad | good if violations(tmp_path / name)] == list(bad)
+def find_cycle(graph: dict[Path, set[Path]]) -> list[Path]:
+    """One import cycle, or an empty list."""
+    finished: set[Path] = set()
+
+    def visit(path: Path, trail: list[Path]) -> list[Path]:
+        if path in trail:
+            return [*trail[trail.index(path) :], path]
+        if path in finished:
+            return []
+        for target in sorted(graph[path]):
+            cycle = visit(target, [*trail, path])
+            if cycle:
+                return cycle
+        finished.add(path)
+        return []
+
+    for path in graph:
+        cycle = visit(path, [])
+        if cycle:
+            return cycle
+    return []
 
 
-@pytest.mark.parametrize("room", ["encoders", "decoders", "bridges", "options"])
-def test_components_never_import_a_neighbour(room):
-    neighbours = {"encoders", "decoders", "bridges", "options"} - {room}
-    for path in (PACKAGE / "model" / room).glob("*.py"):
-        for line, target in imports(path):
-            assert not (target[:1] == ("model",) and set(target[1:2]) & neighbours), f"{path}, line {line}: imports {'.'.join(target)}"
+def test_only_two_modules_are_outside_the_packages():
+    assert {path.name for path in PACKAGE.glob("*.py")} == LOOSE_MODULES
+
+
+def test_every_package_has_a_level():
+    packages = {path.relative_to(PACKAGE).parts[0] for path in FILES if path.parent != PACKAGE}
+    assert packages == LEVEL.keys()
+
+
+@pytest.mark.parametrize("package", sorted(LEVEL))
+def test_imports_go_to_lower_levels(package):
+    errors = []
+    for path in python_files(PACKAGE / package):
+        errors += level_errors(path, PACKAGE)
+    assert errors == []
+
+
+def test_no_import_cycles():
+    cycle = find_cycle(import_graph(PACKAGE))
+    assert [str(path.relative_to(PACKAGE)) for path in cycle] == []
+
+
+WRONG_IMPORTS = {
+    "tasks/x.py": "def f():\n    import polyglot.layers.linear",
+    "layers/x.py": "from polyglot.model.translation_model import Output",
+    "model/x.py": "from polyglot import data",
+    "data/corpora/x.py": "from ...config.schema import Config",
+    "training/x.py": "if TYPE_CHECKING:\n    from ..analysis.roles import Table",
+    "core/x.py": "from polyglot.helpers import helper",
+}
+RIGHT_IMPORTS = {
+    "data/corpora/y.py": (
+        "from .base import CORPORA\nfrom ..text_files import line_blocks\n"
+        "from ...tasks.pairs import Task\nimport torch"
+    ),
+    "training/y.py": "from polyglot.runs import checkpoint\nfrom polyglot.runs.run import Run",
+}
+
+
+@pytest.mark.parametrize("name", WRONG_IMPORTS | RIGHT_IMPORTS)
+def test_level_errors_finds_absolute_relative_and_hidden_imports(name, tmp_path):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text((WRONG_IMPORTS | RIGHT_IMPORTS)[name])
+    assert bool(level_errors(path, tmp_path)) == (name in WRONG_IMPORTS)
+
+
+def test_find_cycle_sees_imports_for_type_checkers(tmp_path):
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "first.py").write_text("from polyglot.core import second")
+    (tmp_path / "core" / "second.py").write_text(
+        "if TYPE_CHECKING:\n    from polyglot.core.first import Name"
+    )
+    assert len(find_cycle(import_graph(tmp_path))) == 3
+
+
+@pytest.mark.parametrize("kind", sorted(COMPONENTS))
+def test_components_do_not_import_other_kinds(kind):
+    for path in (PACKAGE / "model" / kind).glob("*.py"):
+        for line, target in imported_modules(path, PACKAGE):
+            is_other_kind = target[:1] == ("model",) and set(target[1:2]) & (COMPONENTS - {kind})
+            assert not is_other_kind, f"{path}, line {line}: imports {'.'.join(target)}"
 
 
 def loads_torch(code: str, *arguments: str) -> bool:
-    """Whether a fresh interpreter has torch loaded after that code."""
+    """True if a new interpreter has loaded torch after running the code."""
     check = f"import sys\n{code}\nprint('torch' in sys.modules, file=sys.stderr)"
-    result = subprocess.run([sys.executable, "-c", check, *arguments], capture_output=True, text=True)
+    command = [sys.executable, "-c", check, *arguments]
+    result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return {"True": True, "False": False}[result.stderr.splitlines()[-1]]
 
 
-def test_the_ground_floor_and_the_front_door_need_no_torch():
-    assert loads_torch("import polyglot.batch"), "otherwise this test finds nothing"
-    assert not loads_torch(f"import polyglot, {', '.join(f'polyglot.{room}' for room in sorted(FLOORS[0]))}")
+def test_core_and_the_package_itself_do_not_load_torch():
+    assert loads_torch("import polyglot.tasks.batch"), "otherwise this test finds nothing"
+    modules = sorted(path.stem for path in (PACKAGE / "core").glob("*.py"))
+    names = ", ".join(f"polyglot.core.{name}" for name in modules if name != "__init__")
+    assert not loads_torch(f"import polyglot, polyglot.tasks.pairs, {names}")
 
 
-def test_help_needs_no_torch():
-    code = "from polyglot.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n    assert not end.code"
+def test_help_does_not_load_torch():
+    code = (
+        "from polyglot.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code"
+    )
     assert not loads_torch(code, "--help")
     assert not loads_torch(code, "train", "--help")

@@ -40,10 +40,17 @@ BRIDGES = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("work", type=Path)
     parser.add_argument("--steps", type=int, default=6800)
-    parser.add_argument("--speed", type=int, metavar="STEPS", help="train each so many steps once more, alone, and show how fast that is")
+    parser.add_argument(
+        "--speed",
+        type=int,
+        metavar="STEPS",
+        help="train each so many steps once more, alone, and show how fast that is",
+    )
     parser.add_argument("--encoder", choices=list(ENCODERS), action="append")
     parser.add_argument("--bridge", choices=list(BRIDGES), action="append")
     options = parser.parse_args()
@@ -52,7 +59,9 @@ def main() -> None:
     for encoder in options.encoder or [name for name in ENCODERS if not name.startswith("onmt_")]:
         for bridge in options.bridge or BRIDGES:
             run = trained(options, encoder, bridge)
-            rows.append(row(run, encoder, bridge) if run else {"encoder": encoder, "bridge": bridge})
+            rows.append(
+                row(run, encoder, bridge) if run else {"encoder": encoder, "bridge": bridge}
+            )
             if run and options.speed:
                 rows[-1]["speed"] = speed_alone(options, encoder, bridge)
             (options.work / "components.md").write_text(table(rows, options.steps))
@@ -66,7 +75,12 @@ def trained(options: argparse.Namespace, encoder: str, bridge: str) -> Path | No
     resumed = [run, "--resume"] if run.exists() else ["phrasebook", *settings]
     polyglot = [sys.executable, "-m", "polyglot", "-q"]
     for command in ([*polyglot, "train", *resumed], [*polyglot, "evaluate", run]):
-        if not matrix(run).exists() and subprocess.run(list(map(str, command)), check=False, stdout=subprocess.DEVNULL).returncode:
+        if (
+            not matrix(run).exists()
+            and subprocess.run(
+                list(map(str, command)), check=False, stdout=subprocess.DEVNULL
+            ).returncode
+        ):
             return None
     return run
 
@@ -94,7 +108,10 @@ def speed_alone(options: argparse.Namespace, encoder: str, bridge: str) -> float
         shutil.rmtree(run, ignore_errors=True)
         settings = settings_of(run, options.speed, encoder, bridge, windows=8)
         unseen = ["data.valid=[]", "validation.bleu_pairs=[]", "validation.best_by=loss"]
-        subprocess.run([sys.executable, "-m", "polyglot", "-q", "train", "phrasebook", *settings, *unseen], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "polyglot", "-q", "train", "phrasebook", *settings, *unseen],
+            check=True,
+        )
         speeds[name] = tokens_per_second(run / "log.jsonl", after=options.speed // 2)
         known.write_text(json.dumps(speeds, indent=1))
     return speeds[name]
@@ -103,7 +120,11 @@ def speed_alone(options: argparse.Namespace, encoder: str, bridge: str) -> float
 def tokens_per_second(log: Path, *, after: int = 0) -> float:
     """The median of the lines of a log, from a step on."""
     lines = map(json.loads, log.read_text().splitlines())
-    return statistics.median(line["tokens_per_second"] for line in lines if line["kind"] == "training" and line["step"] > after)
+    return statistics.median(
+        line["tokens_per_second"]
+        for line in lines
+        if line["kind"] == "training" and line["step"] > after
+    )
 
 
 def matrix(run: Path) -> Path:
@@ -118,11 +139,19 @@ def row(run: Path, encoder: str, bridge: str) -> dict[str, object]:
     opened = Run.open(run)
     parameters = sum(
         one.numel()
-        for own in build_model(opened.config, opened.vocabularies, seed=None).component_parameters().values()
+        for own in build_model(opened.config, opened.vocabularies, seed=None)
+        .component_parameters()
+        .values()
         for one in own.values()
     )
     means = json.loads(matrix(run).read_text())["means"]["bleu"]
-    return {"encoder": encoder, "bridge": bridge, "means": means, "speed": tokens_per_second(opened.log), "parameters": parameters}
+    return {
+        "encoder": encoder,
+        "bridge": bridge,
+        "means": means,
+        "speed": tokens_per_second(opened.log),
+        "parameters": parameters,
+    }
 
 
 def table(rows: list[dict], steps: int) -> str:
@@ -141,7 +170,9 @@ def table(rows: list[dict], steps: int) -> str:
             continue
         means = one["means"]
         scores = f"{means['supervised']:.1f} | {means['zero-shot']:.1f}"
-        lines.append(f"| {one['encoder']} | {one['bridge']} | {scores} | {one['speed']:,.0f} | {one['parameters']:,} |")
+        lines.append(
+            f"| {one['encoder']} | {one['bridge']} | {scores} | {one['speed']:,.0f} | {one['parameters']:,} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -26,12 +26,20 @@ from pathlib import Path
 
 from measuring import THREADS, environment, machine  # beside this file
 
-MINILM = {"vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
+MINILM = {
+    "vocab_size": 30522,
+    "hidden_size": 384,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 12,
+    "intermediate_size": 1536,
+}
 """all-MiniLM-L6-v2's."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run", type=Path)
     parser.add_argument("file", type=Path)
     parser.add_argument("work", type=Path)
@@ -53,28 +61,40 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
     import torch
 
     import polyglot
-    from polyglot.data.text_files import line_blocks
     from polyglot.core.environment import hand_over_soon, keep_freed_memory, remember_few_shapes
+    from polyglot.data.text_files import line_blocks
 
     torch.set_num_threads(THREADS)
     keep_freed_memory()  # as the command does
     remember_few_shapes()
     hand_over_soon()
-    lines = [line for block in line_blocks(options.file) for line in block if line.strip()][: options.sentences]
+    lines = [line for block in line_blocks(options.file) for line in block if line.strip()][
+        : options.sentences
+    ]
     text = options.work / "sentences.txt"
     text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     model = polyglot.load(options.run, device="cpu")
     sides: dict[str, Callable[[], float]] = {
         "encoder, forward pass alone": forward_alone(model, lines, options, layer="states"),
-        "encoder, bridge and pooling, forward pass alone": forward_alone(model, lines, options, layer="bridge"),
-        "encoder, batches side by side": forward_alone(model, lines, options, layer="states", aside=True),
-        "encoder, bridge and pooling, batches side by side": forward_alone(model, lines, options, layer="bridge", aside=True),
-        "encode(): strings to array": lambda: seconds(lambda: model.encode(lines, language=options.language, pooling=options.pooling)),
+        "encoder, bridge and pooling, forward pass alone": forward_alone(
+            model, lines, options, layer="bridge"
+        ),
+        "encoder, batches side by side": forward_alone(
+            model, lines, options, layer="states", aside=True
+        ),
+        "encoder, bridge and pooling, batches side by side": forward_alone(
+            model, lines, options, layer="bridge", aside=True
+        ),
+        "encode(): strings to array": lambda: seconds(
+            lambda: model.encode(lines, language=options.language, pooling=options.pooling)
+        ),
         "embed: a file to an .npy file, model loaded": to_file(model, text, options),
     }
     theirs, name = minilm(lines, options)
     if theirs is not None:
-        sides[name] = lambda: seconds(lambda: theirs.encode(lines, batch_size=128, show_progress_bar=False))
+        sides[name] = lambda: seconds(
+            lambda: theirs.encode(lines, batch_size=128, show_progress_bar=False)
+        )
     for side in sides.values():
         side()
     taken = {name: [] for name in sides}
@@ -103,12 +123,12 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
     }  # fmt: skip
 
 
-def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer: str, aside: bool = False) -> Callable[[], float]:
+def forward_alone(
+    model, lines: list[str], options: argparse.Namespace, *, layer: str, aside: bool = False
+) -> Callable[[], float]:
     """Batches tokenised and padded before, one after the other or side by side; what comes out is thrown away."""
     import torch
 
-    from polyglot.tasks.batch import pad
-    from polyglot.inference.parallel import side_by_side
     from polyglot.inference.embeddings.encoder import (
         BATCH_SIZE,
         BATCH_SIZE_ON_CPU,
@@ -116,11 +136,15 @@ def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer
         batches,
     )
     from polyglot.inference.embeddings.pooling import pool, rows_of
+    from polyglot.inference.parallel import side_by_side
+    from polyglot.tasks.batch import pad
 
     padded = []
     for start in range(0, len(lines), PORTION):
         pieces = model.encode_text(lines[start : start + PORTION], options.language)
-        rows_of_batches = batches([len(one) for one in pieces], size=BATCH_SIZE_ON_CPU if aside else BATCH_SIZE)
+        rows_of_batches = batches(
+            [len(one) for one in pieces], size=BATCH_SIZE_ON_CPU if aside else BATCH_SIZE
+        )
         padded += [pad([pieces[row] for row in rows]) for rows in rows_of_batches]
 
     def work(batch: tuple[torch.Tensor, torch.Tensor]) -> None:
@@ -130,21 +154,30 @@ def forward_alone(model, lines: list[str], options: argparse.Namespace, *, layer
             else:
                 pool(rows_of(model.model, options.language, *batch, layer=layer), options.pooling)
 
-    return lambda: seconds(lambda: list(side_by_side(work, padded, torch.device("cpu")) if aside else map(work, padded)))
+    return lambda: seconds(
+        lambda: list(
+            side_by_side(work, padded, torch.device("cpu")) if aside else map(work, padded)
+        )
+    )
 
 
 def to_file(model, text: Path, options: argparse.Namespace) -> Callable[[], float]:
     """What `polyglot embed` does once the model is there."""
     from polyglot.data.text_files import line_blocks
     from polyglot.inference.embeddings.prefetch import behind
-    from polyglot.inference.embeddings.vector_files import vector_file
     from polyglot.inference.embeddings.tagged_lines import portions_of
+    from polyglot.inference.embeddings.vector_files import vector_file
 
     def work() -> None:
         size = model.vector_size(pooling=options.pooling)
-        with vector_file(options.work / "vectors.npy", size=size, precision="float32") as file, behind(file.write) as write:
+        with (
+            vector_file(options.work / "vectors.npy", size=size, precision="float32") as file,
+            behind(file.write) as write,
+        ):
             portions = portions_of(line_blocks(text), options.language)
-            for (sentences, languages), vectors in model.encode_portions(portions, pooling=options.pooling):
+            for (sentences, languages), vectors in model.encode_portions(
+                portions, pooling=options.pooling
+            ):
                 write(vectors.numpy(), sentences=sentences, languages=languages)
 
     return lambda: seconds(work)
@@ -153,7 +186,14 @@ def to_file(model, text: Path, options: argparse.Namespace) -> Callable[[], floa
 def whole_process(text: Path, options: argparse.Namespace) -> float:
     """Seconds of the command, loading included."""
     command = [sys.executable, "-m", "polyglot", "-q", "embed", options.run, text]
-    command += ["--language", options.language, "--pooling", options.pooling, "--output", options.work / "vectors.npy"]
+    command += [
+        "--language",
+        options.language,
+        "--pooling",
+        options.pooling,
+        "--output",
+        options.work / "vectors.npy",
+    ]
     return seconds(lambda: subprocess.run(list(map(str, command)), check=True, env=environment()))
 
 
@@ -165,7 +205,9 @@ def minilm(lines: list[str], options: argparse.Namespace):
     except ImportError:
         return None, ""
     if options.minilm:
-        return SentenceTransformer(options.minilm, device="cpu"), f"sentence-transformers, {Path(options.minilm).name}"
+        return SentenceTransformer(
+            options.minilm, device="cpu"
+        ), f"sentence-transformers, {Path(options.minilm).name}"
     from tokenizers import BertWordPieceTokenizer
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
@@ -180,7 +222,9 @@ def minilm(lines: list[str], options: argparse.Namespace):
     os.environ["HF_HUB_OFFLINE"] = "1"
     transformer = Transformer(str(folder), max_seq_length=256)
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
-    return SentenceTransformer(modules=[transformer, pooling], device="cpu"), "sentence-transformers, MiniLM's shape with random parameters"
+    return SentenceTransformer(
+        modules=[transformer, pooling], device="cpu"
+    ), "sentence-transformers, MiniLM's shape with random parameters"
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -190,9 +234,17 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def markdown(figures: dict) -> str:
-    about = [f"- {name.replace('_', ' ')}: {value}" for name, value in figures.items() if not isinstance(value, dict)]
-    rates = [f"| {name} | {value:,.0f} |" for name, value in figures["sentences_per_second"].items()]
-    shares = [f"| {name} | {value:.0%} |" for name, value in figures["share_of_the_forward_pass"].items()]
+    about = [
+        f"- {name.replace('_', ' ')}: {value}"
+        for name, value in figures.items()
+        if not isinstance(value, dict)
+    ]
+    rates = [
+        f"| {name} | {value:,.0f} |" for name, value in figures["sentences_per_second"].items()
+    ]
+    shares = [
+        f"| {name} | {value:.0%} |" for name, value in figures["share_of_the_forward_pass"].items()
+    ]
     return "\n".join(["# Speed of embedding", "", *about, "", "| | sentences per second |", "|---|---:|", *rates, "",
                       "| | share of the forward pass |", "|---|---:|", *shares, ""])  # fmt: skip
 

@@ -22,7 +22,14 @@ import numpy
 import torch
 
 PIECES = 10_000
-TRANSFORMER = {"type": "transformer", "size": 256, "layers": 3, "heads": 4, "feed_forward": 512, "dropout": 0.3}
+TRANSFORMER = {
+    "type": "transformer",
+    "size": 256,
+    "layers": 3,
+    "heads": 4,
+    "feed_forward": 512,
+    "dropout": 0.3,
+}
 LSTM = {"type": "lstm", "size": 256, "layers": 1, "dropout": 0.3}
 SIZES = {"embedding": {"size": 256, "dropout": 0.3}, "bridge": "none"}
 MODELS = {
@@ -44,19 +51,34 @@ GRAPHS = {"latent graph": {}, "self-loops only": {"edges": "none"}}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("work", type=Path)
     parser.add_argument("--only", choices=["roles", "graph", "gate"], action="append")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--steps", type=int, default=2, help="steps of each turn")
-    parser.add_argument("--turns", type=int, default=6, help="turns of each model; the first warms up")
-    parser.add_argument("--precision", choices=["no", "bf16"], default="no", help="of the products, as training.precision")
-    parser.add_argument("--processor-time", action="store_true", help="count the processor's time, where others use the machine, too")
+    parser.add_argument(
+        "--turns", type=int, default=6, help="turns of each model; the first warms up"
+    )
+    parser.add_argument(
+        "--precision",
+        choices=["no", "bf16"],
+        default="no",
+        help="of the products, as training.precision",
+    )
+    parser.add_argument(
+        "--processor-time",
+        action="store_true",
+        help="count the processor's time, where others use the machine, too",
+    )
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(options.threads)
     wanted = cases(options.only or ["roles", "graph", "gate"])
-    row(options, *wanted[0])  # what is measured first in a process pays for memory that nobody has touched yet, and that less evenly
+    row(
+        options, *wanted[0]
+    )  # what is measured first in a process pays for memory that nobody has touched yet, and that less evenly
     rows = [row(options, *case) for case in wanted]
     (options.work / "options.md").write_text(table(rows, options))
     print(table(rows, options))
@@ -66,7 +88,10 @@ def cases(wanted: list[str]) -> list[tuple[str, str, dict[str, Any]]]:
     """Model, what is put on it, and that as `options`."""
     both = lambda own: {"encoder": [own], "decoder": [own]}  # noqa: E731
     found = {
-        "roles": [("transformer", name, both({"type": "roles", "roles": 32, **own})) for name, own in ROLES.items()],
+        "roles": [
+            ("transformer", name, both({"type": "roles", "roles": 32, **own}))
+            for name, own in ROLES.items()
+        ],
         "graph": [
             (model, name, {"encoder": [{"type": "latent_graph", **own}]})
             for model in ("embedding", "cnn", "lstm", "transformer")
@@ -77,11 +102,16 @@ def cases(wanted: list[str]) -> list[tuple[str, str, dict[str, Any]]]:
     return [case for name in wanted for case in found[name]]
 
 
-def row(options: argparse.Namespace, model: str, name: str, put_on: dict[str, Any]) -> dict[str, Any]:
+def row(
+    options: argparse.Namespace, model: str, name: str, put_on: dict[str, Any]
+) -> dict[str, Any]:
     """Both models take turns; the factor is the median over the turns, each with the plain turn just before it."""
     batches = random_batches(4096 if model == "transformer" else None, count=options.steps)
     models = {"plain": {}, "with": put_on}
-    steps = {what: trainer(MODELS[model] | {"options": own}, precision=options.precision) for what, own in models.items()}
+    steps = {
+        what: trainer(MODELS[model] | {"options": own}, precision=options.precision)
+        for what, own in models.items()
+    }
     clock = time.process_time if options.processor_time else time.perf_counter
     seconds: dict[str, list[float]] = {what: [] for what in steps}
     for _ in range(options.turns):
@@ -93,7 +123,12 @@ def row(options: argparse.Namespace, model: str, name: str, put_on: dict[str, An
     tokens = sum(batch.target_tokens for batch in batches)
     plain, own = (seconds[what][1:] for what in ("plain", "with"))
     speeds = {what: tokens / statistics.median(each[1:]) for what, each in seconds.items()}
-    return {"model": model, "name": name, "speeds": speeds, "factor": statistics.median(one / other for one, other in zip(own, plain))}
+    return {
+        "model": model,
+        "name": name,
+        "speeds": speeds,
+        "factor": statistics.median(one / other for one, other in zip(own, plain)),
+    }
 
 
 def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
@@ -105,11 +140,17 @@ def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
     from polyglot.training.gradient_scaling import clip
 
     built = TranslationModel(
-        ModelConfig.model_validate(model), vocabulary_sizes=dict.fromkeys(("de", "en"), PIECES), pairs=[LanguagePair("de", "en")], seed=1
+        ModelConfig.model_validate(model),
+        vocabulary_sizes=dict.fromkeys(("de", "en"), PIECES),
+        pairs=[LanguagePair("de", "en")],
+        seed=1,
     )
     built.train()
     criterion = Criterion(LossesConfig.model_validate({"translation": {"label_smoothing": 0.1}}))
-    optimizer = OPTIMIZERS.build(OPTIMIZERS.configure("adam"), parameters=by_kind(built.parameters(), hidden=built.hidden_weights()))
+    optimizer = OPTIMIZERS.build(
+        OPTIMIZERS.configure("adam"),
+        parameters=by_kind(built.parameters(), hidden=built.hidden_weights()),
+    )
 
     def step(batch: Any) -> None:
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
@@ -131,7 +172,13 @@ def random_batches(tokens: int | None, *, count: int) -> list[Any]:
     for _ in range(count):
         length = int(numpy.clip(random.lognormal(3.1, 0.5), 4, 80))
         sentences = tokens // (length + 1) if tokens else 64
-        sides = [[random.integers(4, PIECES, max(2, length - random.integers(0, 4))) for _ in range(sentences)] for _ in range(2)]
+        sides = [
+            [
+                random.integers(4, PIECES, max(2, length - random.integers(0, 4)))
+                for _ in range(sentences)
+            ]
+            for _ in range(2)
+        ]
         found.append(Batch.of(Task(LanguagePair("de", "en")), *sides))
     return found
 
@@ -151,7 +198,9 @@ def table(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
     ]
     for one in rows:
         without, put_on = (one["speeds"][what] for what in ("plain", "with"))
-        lines.append(f"| {one['model']} | {one['name']} | {without:,.0f} | {put_on:,.0f} | {one['factor']:.2f} times |")
+        lines.append(
+            f"| {one['model']} | {one['name']} | {without:,.0f} | {put_on:,.0f} | {one['factor']:.2f} times |"
+        )
     return "\n".join(lines) + "\n"
 
 

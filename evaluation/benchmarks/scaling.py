@@ -38,20 +38,40 @@ BATCHES = {"64 sentences": "batching.size=64", "4,096 tokens": "batching={by: to
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("work", type=Path)
     parser.add_argument("--repetitions", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=800, help="of a repetition; in the half that is left out every language has its turn")
-    parser.add_argument("--counts", type=int, nargs="+", default=COUNTS, help="numbers of languages")
-    parser.add_argument("--only", choices=["languages", "placement", "processes", "estimate"], action="append")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=800,
+        help="of a repetition; in the half that is left out every language has its turn",
+    )
+    parser.add_argument(
+        "--counts", type=int, nargs="+", default=COUNTS, help="numbers of languages"
+    )
+    parser.add_argument(
+        "--only", choices=["languages", "placement", "processes", "estimate"], action="append"
+    )
     options = parser.parse_args()
     options.work = options.work.resolve()
     write_text(options.work / "text", max(64, *options.counts))
-    parts = {"languages": languages, "placement": placement, "processes": processes, "estimate": estimate}
+    parts = {
+        "languages": languages,
+        "placement": placement,
+        "processes": processes,
+        "estimate": estimate,
+    }
     file = options.work / "scaling.json"
     figures = json.loads(file.read_text()) if file.exists() else {"conditions": {}}
     for name in options.only or parts:
-        conditions = {"machine": machine(), "repetitions": options.repetitions, "steps": options.steps}
+        conditions = {
+            "machine": machine(),
+            "repetitions": options.repetitions,
+            "steps": options.steps,
+        }
         figures[name] = parts[name](options)
         figures["conditions"][name] = conditions
         print(json.dumps({name: figures[name]}, indent=1), flush=True)
@@ -78,7 +98,20 @@ def languages(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     for count in options.counts:
         run = options.work / "runs" / f"{count}-languages"
         translating = [
-            measured(["translate", run, options.work / "text" / "test.l1", "--from", "l1", "--to", "l0", "--beam", "1"]) for _ in range(2)
+            measured(
+                [
+                    "translate",
+                    run,
+                    options.work / "text" / "test.l1",
+                    "--from",
+                    "l1",
+                    "--to",
+                    "l0",
+                    "--beam",
+                    "1",
+                ]
+            )
+            for _ in range(2)
         ]
         start = [first_step(options, count) for _ in range(2)]
         result[count] |= {
@@ -95,11 +128,22 @@ def placement(options: argparse.Namespace) -> dict[str, float]:
     from polyglot.config.loading import load_config
     from polyglot.training.dry_run import plan
 
-    config = load_config(configuration(options), [*settings(64, 1), MODEL, f"run={options.work / 'never'}"])
+    config = load_config(
+        configuration(options), [*settings(64, 1), MODEL, f"run={options.work / 'never'}"]
+    )
     everything = sum(plan(config).parameters_of(0).values())
-    divided = plan(load_config(configuration(options), [*settings(64, 1), MODEL, "parallel.placement=partitioned"]), 4)
+    divided = plan(
+        load_config(
+            configuration(options), [*settings(64, 1), MODEL, "parallel.placement=partitioned"]
+        ),
+        4,
+    )
     largest = max(sum(divided.parameters_of(process).values()) for process in range(4))
-    return {"replicated_parameters": everything, "partitioned_parameters": largest, "share": largest / everything}
+    return {
+        "replicated_parameters": everything,
+        "partitioned_parameters": largest,
+        "share": largest / everything,
+    }
 
 
 def processes(options: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -112,11 +156,24 @@ def processes(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     result: dict[str, dict[str, list[float]]] = {name: {"one": [], "two": []} for name in BATCHES}
     for _ in range(options.repetitions):
         for batches, setting in BATCHES.items():
-            for name, several, own in (("one", 1, "schedule.tasks_per_update=2"), ("two", 2, "schedule.tasks_per_update=1")):
+            for name, several, own in (
+                ("one", 1, "schedule.tasks_per_update=2"),
+                ("two", 2, "schedule.tasks_per_update=1"),
+            ):
                 run = options.work / "runs" / f"{name}-processes"
-                train(options, run, 4, [LARGE, own, setting, f"data.folder={text}"], steps=steps, processes=several)
+                train(
+                    options,
+                    run,
+                    4,
+                    [LARGE, own, setting, f"data.folder={text}"],
+                    steps=steps,
+                    processes=several,
+                )
                 result[batches][name] += [line["tokens_per_second"] for line in windows(run, steps)]
-    medians = {batches: {name: statistics.median(rates) for name, rates in own.items()} for batches, own in result.items()}
+    medians = {
+        batches: {name: statistics.median(rates) for name, rates in own.items()}
+        for batches, own in result.items()
+    }
     return {batches: {**own, "ratio": own["two"] / own["one"]} for batches, own in medians.items()}
 
 
@@ -148,15 +205,30 @@ def estimate(options: argparse.Namespace) -> dict[str, float]:
     }
     config = check_config(values, where="200 languages")
     sizes = dict.fromkeys((task.pair for task in config.tasks), 1)
-    schedule = SCHEDULES.build(config.schedule, tasks=config.tasks, languages=names, sizes=sizes, seed=1)
+    schedule = SCHEDULES.build(
+        config.schedule, tasks=config.tasks, languages=names, sizes=sizes, seed=1
+    )
     placed = place(schedule, config, 64)
     with torch.device("meta"):
-        model = TranslationModel(config.model, vocabulary_sizes=dict.fromkeys(names, 8000), pairs=config.pairs, seed=None)
-    counts = {name: sum(one.numel() for one in own.values()) for name, own in model.component_parameters().items()}
-    of_each = [sum(count for name, count in counts.items() if process in placed.holders(name)) for process in range(64)]
+        model = TranslationModel(
+            config.model, vocabulary_sizes=dict.fromkeys(names, 8000), pairs=config.pairs, seed=None
+        )
+    counts = {
+        name: sum(one.numel() for one in own.values())
+        for name, own in model.component_parameters().items()
+    }
+    of_each = [
+        sum(count for name, count in counts.items() if process in placed.holders(name))
+        for process in range(64)
+    ]
     task = config.tasks[0].pair
     trained = sum(counts.get(name, 0) for name in components_of(task))
-    exchanged = {name for _, task in placed.at(0) for name in components_of(task.pair) if len(placed.holders(name)) > 1}
+    exchanged = {
+        name
+        for _, task in placed.at(0)
+        for name in components_of(task.pair)
+        if len(placed.holders(name)) > 1
+    }
     return {
         "parameters_of_all": sum(counts.values()),
         "parameters_of_the_largest_process": max(of_each),
@@ -189,14 +261,28 @@ def configuration(options: argparse.Namespace) -> Path:
 
 def settings(count: int, steps: int) -> list[str]:
     names = ", ".join(f"l{number}" for number in range(count))
-    return [f"languages=[{names}]", f"training.steps={steps}", f"training.log_every={max(1, steps // 8)}"]
+    return [
+        f"languages=[{names}]",
+        f"training.steps={steps}",
+        f"training.log_every={max(1, steps // 8)}",
+    ]
 
 
-def train(options: argparse.Namespace, run: Path, count: int, own: list[str], *, steps: int, processes: int = 1) -> float:
+def train(
+    options: argparse.Namespace,
+    run: Path,
+    count: int,
+    own: list[str],
+    *,
+    steps: int,
+    processes: int = 1,
+) -> float:
     """Train a run afresh; returns the largest resident size of one process, in MiB."""
     subprocess.run(["rm", "-rf", run], check=True)
     more = ["--processes", processes] if processes > 1 else []
-    _, memory = measured(["-q", "train", configuration(options), f"run={run}", *settings(count, steps), *own, *more])
+    _, memory = measured(
+        ["-q", "train", configuration(options), f"run={run}", *settings(count, steps), *own, *more]
+    )
     return memory
 
 
@@ -215,7 +301,9 @@ def measured(arguments: list) -> tuple[float, float]:
     with open(os.devnull, "w") as nowhere:
         began = time.perf_counter()
         command = [sys.executable, "-m", "polyglot", *map(str, arguments)]
-        process = subprocess.Popen(command, stdout=nowhere, env={**os.environ, "OMP_NUM_THREADS": threads})
+        process = subprocess.Popen(
+            command, stdout=nowhere, env={**os.environ, "OMP_NUM_THREADS": threads}
+        )
         _, status, usage = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"{' '.join(map(str, arguments))}: status {os.waitstatus_to_exitcode(status)}")
@@ -237,7 +325,12 @@ def write_text(folder: Path, count: int, *, lines: int = LINES) -> None:
         for number in range(count):
             file = folder / f"{part}.l{number}"
             if not file.exists():
-                file.write_text("".join(" ".join(f"w{number}x{word}" for word in sentence) + "\n" for sentence in sentences))
+                file.write_text(
+                    "".join(
+                        " ".join(f"w{number}x{word}" for word in sentence) + "\n"
+                        for sentence in sentences
+                    )
+                )
 
 
 # The page ---------------------------------------------------------------------------------------------------------------------
@@ -247,7 +340,11 @@ def markdown(figures: dict) -> str:
     lines = ["# Many languages, several processes"]
     for name in (name for name in PARTS if name in figures["conditions"]):
         of = figures["conditions"][name]
-        how = f"--repetitions {of['repetitions']} --steps {of['steps']}" if name in ("languages", "processes") else "counted, not timed"
+        how = (
+            f"--repetitions {of['repetitions']} --steps {of['steps']}"
+            if name in ("languages", "processes")
+            else "counted, not timed"
+        )
         lines += ["", f"`--only {name}`, {how}; {of['machine']}", "", *PARTS[name](figures[name])]
     return "\n".join(lines)
 
@@ -281,8 +378,14 @@ def of_processes(figures: dict) -> Iterator[str]:
 
 def of_estimate(figures: dict) -> Iterator[str]:
     """Time and memory of an update, from what is counted and what is assumed of the machines."""
-    whole, largest, trained, sent = (figures[f"parameters_{key}"] for key in ("of_all", "of_the_largest_process", "of_a_task", "exchanged"))
-    tokens, speed, line = (figures[f"assumed_{key}"] for key in ("tokens_of_a_batch", "flops_of_a_device", "bytes_per_second_of_a_machine"))
+    whole, largest, trained, sent = (
+        figures[f"parameters_{key}"]
+        for key in ("of_all", "of_the_largest_process", "of_a_task", "exchanged")
+    )
+    tokens, speed, line = (
+        figures[f"assumed_{key}"]
+        for key in ("tokens_of_a_batch", "flops_of_a_device", "bytes_per_second_of_a_machine")
+    )
     computing, sending = 6 * trained * tokens / speed, 2 * 4 * sent / line
     yield "## 200 languages on 8 × 8 GPUs, on paper\n"
     yield (
@@ -300,7 +403,10 @@ def of_estimate(figures: dict) -> Iterator[str]:
         "| gradients of its language and of what is exchanged, and their copies on the way | 8 (A / 2 + X) | "
         f"{8 * (trained / 2 + sent) / 2**30:.2f} GiB |"
     )
-    kept, scores = 64 * figures["states_of_a_position"] * tokens, 8 * figures["scores_of_a_position"] * tokens
+    kept, scores = (
+        64 * figures["states_of_a_position"] * tokens,
+        8 * figures["scores_of_a_position"] * tokens,
+    )
     yield f"| what is kept for the way back, as `--dry-run` estimates it | 4 · 16 n (layers · width + width) | {kept / 2**30:.1f} GiB |"
     yield f"| scores of the words, and their gradient | 8 n V | {scores / 2**30:.1f} GiB |"
     yield f"| computing | 6 A n / F | {computing * 1000:.0f} ms |"
@@ -321,7 +427,12 @@ def of_estimate(figures: dict) -> Iterator[str]:
     )
 
 
-PARTS = {"languages": of_languages, "placement": of_placement, "processes": of_processes, "estimate": of_estimate}
+PARTS = {
+    "languages": of_languages,
+    "placement": of_placement,
+    "processes": of_processes,
+    "estimate": of_estimate,
+}
 
 
 def draw(figures: dict, path: Path) -> None:
@@ -334,10 +445,27 @@ def draw(figures: dict, path: Path) -> None:
     counts = list(map(int, figures))
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.5))
     left.plot(counts, [own["step_seconds"] * 1000 for own in figures.values()], marker="o")
-    left.set(xlabel="languages", ylabel="milliseconds of a step", ylim=(0, None), xscale="log", xticks=counts, xticklabels=counts)
-    for key, label in (("training_mib", "training"), ("translating_mib", "translating one direction")):
+    left.set(
+        xlabel="languages",
+        ylabel="milliseconds of a step",
+        ylim=(0, None),
+        xscale="log",
+        xticks=counts,
+        xticklabels=counts,
+    )
+    for key, label in (
+        ("training_mib", "training"),
+        ("translating_mib", "translating one direction"),
+    ):
         right.plot(counts, [own[key] for own in figures.values()], marker="o", label=label)
-    right.set(xlabel="languages", ylabel="MiB", ylim=(0, None), xscale="log", xticks=counts, xticklabels=counts)
+    right.set(
+        xlabel="languages",
+        ylabel="MiB",
+        ylim=(0, None),
+        xscale="log",
+        xticks=counts,
+        xticklabels=counts,
+    )
     right.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=120)

@@ -17,13 +17,13 @@ from collections.abc import Callable
 
 import torch
 
-from polyglot.tasks.batch import SPECIAL_TOKENS, pad
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
 from polyglot.inference.translator import Translator
 from polyglot.model.translation_model import ModelConfig, TranslationModel
 from polyglot.runs.run import Run
+from polyglot.tasks.batch import SPECIAL_TOKENS, pad
 from polyglot.tasks.pairs import LanguagePair
 
 BAR = 0.5
@@ -32,14 +32,23 @@ VOCABULARY = 30_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--words", type=int, action="append", help="how many are selected; may be repeated (1000)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--words", type=int, action="append", help="how many are selected; may be repeated (1000)"
+    )
     parser.add_argument("--decoder", default="gru")
     parser.add_argument("--size", type=int, default=512)
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--sentences", type=int, default=256)
     parser.add_argument("--length", type=int, default=20)
-    parser.add_argument("--together", type=int, default=64, help="sentences decoded together, of a model without a run")
+    parser.add_argument(
+        "--together",
+        type=int,
+        default=64,
+        help="sentences decoded together, of a model without a run",
+    )
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--run")
@@ -53,7 +62,9 @@ def main() -> None:
             started = time.perf_counter()
             way()
             seconds[name].append(time.perf_counter() - started)
-    medians = {name: statistics.median(own[1:]) for name, own in seconds.items()}  # the first one warms up
+    medians = {
+        name: statistics.median(own[1:]) for name, own in seconds.items()
+    }  # the first one warms up
     whole = medians["all words"]
     print(f"{options.threads} threads, beam {options.beam}, {options.sentences} sentences\n")
     print("| search among | seconds | of the time of all | BLEU |\n|---|---:|---:|---:|")
@@ -63,7 +74,9 @@ def main() -> None:
     print(f"\nthe bar is {BAR}: {'reached' if reached <= BAR else 'missed'} with {reached:.2f}")
 
 
-def of_random(options: argparse.Namespace) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
+def of_random(
+    options: argparse.Namespace,
+) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
     """A model of that size with random parameters; what predicts words is part of the time."""
     size = options.size
     decoder = {"type": options.decoder, "size": size}
@@ -72,10 +85,25 @@ def of_random(options: argparse.Namespace) -> tuple[dict[str, Callable[[], objec
         "decoder": decoder if options.decoder == "transformer" else {**decoder, "layers": 1},
         "options": {"decoder": [{"type": "word_prediction", "predict": "initial"}]},
     })  # fmt: skip
-    model = TranslationModel(config, vocabulary_sizes={"de": VOCABULARY, "en": VOCABULARY}, pairs=[LanguagePair("de", "en")], seed=1).eval()
+    model = TranslationModel(
+        config,
+        vocabulary_sizes={"de": VOCABULARY, "en": VOCABULARY},
+        pairs=[LanguagePair("de", "en")],
+        seed=1,
+    ).eval()
     generator = torch.Generator().manual_seed(1)
-    tokens, mask = pad(torch.randint(len(SPECIAL_TOKENS), VOCABULARY, (options.sentences, options.length), generator=generator).tolist())
-    decoder, search_config = model.decoders["en"], SearchConfig(beam=options.beam, max_length_ratio=1.0, max_length_extra=1)
+    tokens, mask = pad(
+        torch.randint(
+            len(SPECIAL_TOKENS),
+            VOCABULARY,
+            (options.sentences, options.length),
+            generator=generator,
+        ).tolist()
+    )
+    decoder, search_config = (
+        model.decoders["en"],
+        SearchConfig(beam=options.beam, max_length_ratio=1.0, max_length_extra=1),
+    )
 
     @torch.inference_mode()
     def decode(words: int | None, together: bool) -> None:
@@ -87,7 +115,12 @@ def of_random(options: argparse.Namespace) -> tuple[dict[str, Callable[[], objec
                 continue
             hidden, _ = decoder.predictor.initial(decoder.body.first(memory), memory)
             chosen = likeliest(decoder.predictor.initial.output(hidden), words)
-            search(Selected(decoder, union(chosen) if together else chosen), memory, mask[rows].sum(dim=1), search_config)
+            search(
+                Selected(decoder, union(chosen) if together else chosen),
+                memory,
+                mask[rows].sum(dim=1),
+                search_config,
+            )
 
     ways: dict[str, Callable[[], object]] = {"all words": lambda: decode(None, False)}
     for words in options.words or [1000]:
@@ -114,7 +147,10 @@ def of_run(options: argparse.Namespace) -> tuple[dict[str, Callable[[], object]]
         name: f"{sacrebleu.corpus_bleu(translator.translate(sources, **given, **own), [references]).score:.2f}"
         for name, own in settings.items()
     }
-    return {name: lambda own=own: translator.translate(sources, **given, **own) for name, own in settings.items()}, scores
+    return {
+        name: lambda own=own: translator.translate(sources, **given, **own)
+        for name, own in settings.items()
+    }, scores
 
 
 if __name__ == "__main__":

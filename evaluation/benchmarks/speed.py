@@ -78,7 +78,10 @@ def start(options: argparse.Namespace) -> dict[str, float]:
     began = time.time()
     run = ours(options, "start", steps=1)
     first = log(run)[0]["time"]
-    return {"help_seconds": statistics.median(helps), "second_start_to_first_step_seconds": first - began}
+    return {
+        "help_seconds": statistics.median(helps),
+        "second_start_to_first_step_seconds": first - began,
+    }
 
 
 def products(options: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -101,7 +104,9 @@ def products(options: argparse.Namespace) -> dict[str, dict[str, float]]:
                     "laid out": lambda: laid_out(inputs),
                 }
                 work = 2 * rows * width * height
-                figures[f"{rows} rows by {height} x {width}"] = {name: work / median_seconds(way) / 1e9 for name, way in ways.items()}
+                figures[f"{rows} rows by {height} x {width}"] = {
+                    name: work / median_seconds(way) / 1e9 for name, way in ways.items()
+                }
     return figures
 
 
@@ -112,17 +117,29 @@ def training(options: argparse.Namespace) -> dict[str, dict[str, float]]:
         our_rates, their_rates, shares = [], [], []
         for _ in range(options.repetitions):
             limit = matrix_product_limit()
-            run = ours(options, "training", steps=options.steps, settings=[f"model.decoder.input_feeding={str(feeding).lower()}"])
+            run = ours(
+                options,
+                "training",
+                steps=options.steps,
+                settings=[f"model.decoder.input_feeding={str(feeding).lower()}"],
+            )
             windows = [line for line in log(run) if line["kind"] == "training"][2:]
             our_rates += [line["tokens_per_second"] for line in windows]
-            shares += [line["tokens_per_second"] * work_of_a_target_token(run) / limit for line in windows]
+            shares += [
+                line["tokens_per_second"] * work_of_a_target_token(run) / limit for line in windows
+            ]
             if options.peer:
                 their_rates += theirs(options, feeding=feeding)
         name = "input feeding" if feeding else "no input feeding"
-        figures[name] = {"ours_tokens_per_second": statistics.median(our_rates), "share_of_matrix_product_limit": statistics.median(shares)}
+        figures[name] = {
+            "ours_tokens_per_second": statistics.median(our_rates),
+            "share_of_matrix_product_limit": statistics.median(shares),
+        }
         if their_rates:
             figures[name] |= {"theirs_tokens_per_second": statistics.median(their_rates)}
-            figures[name]["ratio"] = figures[name]["ours_tokens_per_second"] / figures[name]["theirs_tokens_per_second"]
+            figures[name]["ratio"] = (
+                figures[name]["ours_tokens_per_second"] / figures[name]["theirs_tokens_per_second"]
+            )
     return figures
 
 
@@ -152,9 +169,16 @@ def languages(options: argparse.Namespace) -> dict[str, float]:
                     "embedding: {size: 256}}",
                 ],
             )
-            seconds[count] += [1 / line["steps_per_second"] for line in log(run) if line["kind"] == "training"][2:]
-    medians = {f"seconds_of_a_step_with_{count}": statistics.median(values) for count, values in seconds.items()}
-    return medians | {"ratio": medians["seconds_of_a_step_with_40"] / medians["seconds_of_a_step_with_4"]}
+            seconds[count] += [
+                1 / line["steps_per_second"] for line in log(run) if line["kind"] == "training"
+            ][2:]
+    medians = {
+        f"seconds_of_a_step_with_{count}": statistics.median(values)
+        for count, values in seconds.items()
+    }
+    return medians | {
+        "ratio": medians["seconds_of_a_step_with_40"] / medians["seconds_of_a_step_with_4"]
+    }
 
 
 def translation(options: argparse.Namespace) -> dict[str, float]:
@@ -192,25 +216,46 @@ def translation(options: argparse.Namespace) -> dict[str, float]:
         if options.peer:
             their_seconds += [
                 timed(
-                    [options.peer / "onmt_translate", "-model", peer_model, "-src", "test.en", "-output", "theirs.de",
-                     "-beam_size", "5", "-batch_size", str(size)],
+                    [
+                        options.peer / "onmt_translate",
+                        "-model",
+                        peer_model,
+                        "-src",
+                        "test.en",
+                        "-output",
+                        "theirs.de",
+                        "-beam_size",
+                        "5",
+                        "-batch_size",
+                        str(size),
+                    ],
                     folder=options.work / "peer",
                 )
                 for size in (32, 64)
             ]
-    figures = {"ours_sentences_per_second": 1000 / statistics.median(our_seconds), **decoding_loop(run, text)}
+    figures = {
+        "ours_sentences_per_second": 1000 / statistics.median(our_seconds),
+        **decoding_loop(run, text),
+    }
     figures["ours_mean_words"] = mean_words(options.work / "ours.de")
     if their_seconds:
         best = min(statistics.median(their_seconds[0::2]), statistics.median(their_seconds[1::2]))
-        figures |= {"theirs_sentences_per_second": 1000 / best, "theirs_mean_words": mean_words(options.work / "peer" / "theirs.de")}
-        figures["ratio"] = figures["ours_sentences_per_second"] / figures["theirs_sentences_per_second"]
+        figures |= {
+            "theirs_sentences_per_second": 1000 / best,
+            "theirs_mean_words": mean_words(options.work / "peer" / "theirs.de"),
+        }
+        figures["ratio"] = (
+            figures["ours_sentences_per_second"] / figures["theirs_sentences_per_second"]
+        )
     return figures
 
 
 # Ours -------------------------------------------------------------------------------------------------------------------------
 
 
-def ours(options: argparse.Namespace, name: str, *, steps: int, settings: Sequence[str] = ()) -> Path:
+def ours(
+    options: argparse.Namespace, name: str, *, steps: int, settings: Sequence[str] = ()
+) -> Path:
     """Train a run afresh and return its folder."""
     return train_ours(options, name, steps=steps, settings=[*SETTINGS, *settings])
 
@@ -220,18 +265,29 @@ def decoding_loop(run: Path, text: Path) -> dict[str, float]:
     import torch
 
     import polyglot
+
     torch.set_num_threads(THREADS)
     model = polyglot.load(run)
     sentences = text.read_text().splitlines()
     decoder = model.model.decoders["de"]
-    matrices = sum(one.numel() for key, one in decoder.named_parameters() if one.dim() == 2 and "embedding" not in key)
-    of_words = decoder.body.recurrence.weight_ih_l0.numel()  # meets each different word of a step once
-    of_memory = decoder.body.attention.query.weight.numel() + decoder.body.combine.weight.numel() // 2  # each row of the bridge, once
+    matrices = sum(
+        one.numel()
+        for key, one in decoder.named_parameters()
+        if one.dim() == 2 and "embedding" not in key
+    )
+    of_words = (
+        decoder.body.recurrence.weight_ih_l0.numel()
+    )  # meets each different word of a step once
+    of_memory = (
+        decoder.body.attention.query.weight.numel() + decoder.body.combine.weight.numel() // 2
+    )  # each row of the bridge, once
     work, step, start = 0, decoder.step, decoder.start
 
     def counted(tokens, state, memory):  # noqa: ANN001, ANN202
         nonlocal work
-        work += 2 * (len(tokens) * (matrices - of_words - of_memory) + len(tokens.unique()) * of_words)
+        work += 2 * (
+            len(tokens) * (matrices - of_words - of_memory) + len(tokens.unique()) * of_words
+        )
         return step(tokens, state, memory)
 
     def started(memory):  # noqa: ANN001, ANN202
@@ -266,8 +322,21 @@ def peer_for_translation(options: argparse.Namespace) -> Path:
     folder, steps = options.work / "peer", options.translation_steps
     path = folder / "onmt" / f"translate_step_{steps}.pt"
     command = [
-        options.peer / "onmt_train", "-config", "speed.yaml", "-input_feed", "0", "-train_steps", str(steps),
-        "-save_checkpoint_steps", str(steps), "-report_every", "50", "-valid_steps", "1000000", "-save_model", "onmt/translate",
+        options.peer / "onmt_train",
+        "-config",
+        "speed.yaml",
+        "-input_feed",
+        "0",
+        "-train_steps",
+        str(steps),
+        "-save_checkpoint_steps",
+        str(steps),
+        "-report_every",
+        "50",
+        "-valid_steps",
+        "1000000",
+        "-save_model",
+        "onmt/translate",
     ]
     if not path.exists():
         run_quietly(command, folder)
@@ -276,10 +345,19 @@ def peer_for_translation(options: argparse.Namespace) -> Path:
 
 def mean_words(path: Path) -> float:
     """Words of a line; the peer's lines are pieces still."""
-    lines = (line.replace(" ", "").replace("▁", " ") if "▁" in line else line for line in path.read_text().splitlines())
+    lines = (
+        line.replace(" ", "").replace("▁", " ") if "▁" in line else line
+        for line in path.read_text().splitlines()
+    )
     return statistics.mean(len(line.split()) for line in lines)
 
 
 if __name__ == "__main__":
-    parts = {"start": start, "products": products, "training": training, "languages": languages, "translation": translation}
+    parts = {
+        "start": start,
+        "products": products,
+        "training": training,
+        "languages": languages,
+        "translation": translation,
+    }
     measure("speed", parts, description=__doc__, peer=PEER)

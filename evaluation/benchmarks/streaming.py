@@ -33,14 +33,46 @@ SHAPES_OF_PYTORCH = 1024
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("work", type=Path)
-    parser.add_argument("--lines", type=int, nargs="+", default=[100_000, 5_000_000], help="sentence pairs of each text")
-    parser.add_argument("--read", type=int, default=5_000_000, help="sentence pairs that are read of each text, a small one again and again")
-    parser.add_argument("--reader", type=int, help="read the text of so many sentence pairs, and print the memory; what `memory` calls")
-    parser.add_argument("--shapes", type=int, nargs="+", default=[1, 512, 1024, 2048, 4096], help="numbers of rows that are multiplied")
-    parser.add_argument("--multiplier", action="store_true", help="multiply, and print the memory; what `shapes` calls")
-    parser.add_argument("--timed-steps", type=int, default=160, help="training steps of each repetition; the first half is left out")
+    parser.add_argument(
+        "--lines",
+        type=int,
+        nargs="+",
+        default=[100_000, 5_000_000],
+        help="sentence pairs of each text",
+    )
+    parser.add_argument(
+        "--read",
+        type=int,
+        default=5_000_000,
+        help="sentence pairs that are read of each text, a small one again and again",
+    )
+    parser.add_argument(
+        "--reader",
+        type=int,
+        help="read the text of so many sentence pairs, and print the memory; what `memory` calls",
+    )
+    parser.add_argument(
+        "--shapes",
+        type=int,
+        nargs="+",
+        default=[1, 512, 1024, 2048, 4096],
+        help="numbers of rows that are multiplied",
+    )
+    parser.add_argument(
+        "--multiplier",
+        action="store_true",
+        help="multiply, and print the memory; what `shapes` calls",
+    )
+    parser.add_argument(
+        "--timed-steps",
+        type=int,
+        default=160,
+        help="training steps of each repetition; the first half is left out",
+    )
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--only", choices=["memory", "shapes", "speed"], action="append")
     options = parser.parse_args()
@@ -71,13 +103,18 @@ def main() -> None:
 
 def memory(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     """By the number of sentence pairs, what a process of its own says that reads them."""
-    return {str(lines): said(options, "--reader", lines, "--read", options.read) for lines in options.lines}
+    return {
+        str(lines): said(options, "--reader", lines, "--read", options.read)
+        for lines in options.lines
+    }
 
 
 def said(options: argparse.Namespace, *arguments: object) -> dict[str, float]:
     """By a process of its own."""
     command = [sys.executable, __file__, options.work, *arguments]
-    return json.loads(subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout)
+    return json.loads(
+        subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
+    )
 
 
 def read(options: argparse.Namespace, lines: int) -> dict[str, float]:
@@ -90,18 +127,31 @@ def read(options: argparse.Namespace, lines: int) -> dict[str, float]:
     from polyglot.text.preprocessing import Normaliser
     from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 
-    corpus = CORPORA.configure("text", path=f"{streamed(options, lines)}/*.{{language}}", streaming=True)
+    corpus = CORPORA.configure(
+        "text", path=f"{streamed(options, lines)}/*.{{language}}", streaming=True
+    )
     corpora = Corpora([corpus], folder=options.work, languages=["a", "b"])
     settings = VocabularyConfig(type="word", size=1000)
-    vocabularies = {one: Vocabulary.train(islice(corpora.sentences(one), 20_000), settings, language=one, seed=1) for one in "ab"}
+    vocabularies = {
+        one: Vocabulary.train(
+            islice(corpora.sentences(one), 20_000), settings, language=one, seed=1
+        )
+        for one in "ab"
+    }
     normalisers = {one: Normaliser([], one) for one in "ab"}
-    dataset = StreamedDataset(Task(LanguagePair("a", "b")), corpora, vocabularies, normalisers, filters=FilterConfig())
+    dataset = StreamedDataset(
+        Task(LanguagePair("a", "b")), corpora, vocabularies, normalisers, filters=FilterConfig()
+    )
     batches = StreamedBatches(dataset, BatchingConfig(size=BATCH), seed=1)
     before, began = largest_mib(), time.perf_counter()
     for _ in range(options.read // BATCH):
         batches.batch(batches.take())
     seconds = time.perf_counter() - began
-    return {"before_mib": before, "largest_mib": largest_mib(), "pairs_per_second": options.read / seconds}
+    return {
+        "before_mib": before,
+        "largest_mib": largest_mib(),
+        "pairs_per_second": options.read / seconds,
+    }
 
 
 def largest_mib() -> float:
@@ -140,20 +190,42 @@ def speed(options: argparse.Namespace) -> dict[str, float]:
     for _ in range(options.repetitions):
         for name in rates:
             steps = options.timed_steps
-            log = train(options, name, min(options.lines), steps, [LARGE, "batching.size=64", f"training.log_every={max(1, steps // 8)}"])
-            lines = [line for line in map(json.loads, log.read_text().splitlines()) if line["kind"] == "training"]
+            log = train(
+                options,
+                name,
+                min(options.lines),
+                steps,
+                [LARGE, "batching.size=64", f"training.log_every={max(1, steps // 8)}"],
+            )
+            lines = [
+                line
+                for line in map(json.loads, log.read_text().splitlines())
+                if line["kind"] == "training"
+            ]
             rates[name] += [line["tokens_per_second"] for line in lines if line["step"] > steps / 2]
-    medians = {f"{name}_tokens_per_second": statistics.median(values) for name, values in rates.items()}
-    return medians | {"ratio": medians["streamed_tokens_per_second"] / medians["cached_tokens_per_second"]}
+    medians = {
+        f"{name}_tokens_per_second": statistics.median(values) for name, values in rates.items()
+    }
+    return medians | {
+        "ratio": medians["streamed_tokens_per_second"] / medians["cached_tokens_per_second"]
+    }
 
 
 PARTS = {"memory": memory, "shapes": shapes, "speed": speed}
 
 
-def train(options: argparse.Namespace, name: str, lines: int, steps: int, settings: list[str]) -> Path:
+def train(
+    options: argparse.Namespace, name: str, lines: int, steps: int, settings: list[str]
+) -> Path:
     """The log of a training."""
-    files = [f"{{type: text, path: 'text/{number}.{{language}}'}}" for number in range(-(-lines // PART))]
-    corpora = [f"{{type: text, path: '{streamed(options, lines)}/*.{{language}}', streaming: true}}"] if name == "streamed" else files
+    files = [
+        f"{{type: text, path: 'text/{number}.{{language}}'}}" for number in range(-(-lines // PART))
+    ]
+    corpora = (
+        [f"{{type: text, path: '{streamed(options, lines)}/*.{{language}}', streaming: true}}"]
+        if name == "streamed"
+        else files
+    )
     run = options.work / "runs" / name
     shutil.rmtree(run, ignore_errors=True)
     own = [f"run={run}", f"data.train=[{', '.join(corpora)}]", f"training.steps={steps}"]
@@ -168,7 +240,9 @@ def streamed(options: argparse.Namespace, lines: int) -> str:
         for language in "ab":
             folder.mkdir(exist_ok=True)
             (folder / f"{number}.{language}").unlink(missing_ok=True)
-            (folder / f"{number}.{language}").symlink_to(options.work / "text" / f"{number}.{language}")
+            (folder / f"{number}.{language}").symlink_to(
+                options.work / "text" / f"{number}.{language}"
+            )
     return folder.name
 
 
@@ -191,18 +265,38 @@ def write_part(folder: Path, number: int) -> None:
 def markdown(figures: dict) -> str:
     lines = ["# Streamed text", "", f"- machine: {figures['machine']}", ""]
     if "memory" in figures:
-        lines += [f"{figures['read']:,} sentence pairs of each text were read in batches of {BATCH:,}, with pools of 32,768; nothing trained.", ""]
-        lines += ["| sentence pairs of the text | before the first batch, MiB | at most, MiB |", "|---:|---:|---:|"]
-        lines += [f"| {int(count):,} | {own['before_mib']:,.0f} | {own['largest_mib']:,.0f} |" for count, own in figures["memory"].items()]
+        lines += [
+            f"{figures['read']:,} sentence pairs of each text were read in batches of {BATCH:,}, with pools of 32,768; nothing trained.",
+            "",
+        ]
+        lines += [
+            "| sentence pairs of the text | before the first batch, MiB | at most, MiB |",
+            "|---:|---:|---:|",
+        ]
+        lines += [
+            f"| {int(count):,} | {own['before_mib']:,.0f} | {own['largest_mib']:,.0f} |"
+            for count, own in figures["memory"].items()
+        ]
         lines += [""]
     if "shapes" in figures:
         every = figures["shapes"]
-        lines += [f"| numbers of rows that met a matrix | {' | '.join(f'remembering {one}, MiB' for one in every)} |", "|---:|" + "---:|" * len(every)]
+        lines += [
+            f"| numbers of rows that met a matrix | {' | '.join(f'remembering {one}, MiB' for one in every)} |",
+            "|---:|" + "---:|" * len(every),
+        ]
         counts = next(iter(every.values()))
-        lines += [f"| {int(count):,} | {' | '.join(f'{own[count]:,.0f}' for own in every.values())} |" for count in counts] + [""]
+        lines += [
+            f"| {int(count):,} | {' | '.join(f'{own[count]:,.0f}' for own in every.values())} |"
+            for count in counts
+        ] + [""]
     if "speed" in figures:
-        cached, streamed = (figures["speed"][f"{name}_tokens_per_second"] for name in ("cached", "streamed"))
-        lines += [f"Streamed {streamed:,.0f} target tokens/s, cached {cached:,.0f}: {figures['speed']['ratio']:.2f}.", ""]
+        cached, streamed = (
+            figures["speed"][f"{name}_tokens_per_second"] for name in ("cached", "streamed")
+        )
+        lines += [
+            f"Streamed {streamed:,.0f} target tokens/s, cached {cached:,.0f}: {figures['speed']['ratio']:.2f}.",
+            "",
+        ]
     return "\n".join(lines)
 
 

@@ -101,15 +101,30 @@ def training(options: argparse.Namespace) -> dict[str, float]:
     for _ in range(options.repetitions):
         limit = matrix_product_limit()
         for bridge, rates in ours_rates.items():
-            run = ours(options, f"transformer-{bridge}", steps=options.steps, settings=[f"model.bridge={bridge}"])
-            found = [line["tokens_per_second"] for line in log(run) if line["kind"] == "training"][2:]
+            run = ours(
+                options,
+                f"transformer-{bridge}",
+                steps=options.steps,
+                settings=[f"model.bridge={bridge}"],
+            )
+            found = [line["tokens_per_second"] for line in log(run) if line["kind"] == "training"][
+                2:
+            ]
             rates += found
             if bridge == "none":
                 shares += [rate * work_of_a_target_token(run) / limit for rate in found]
         their_rates += train_theirs(options, "transformer")
-    figures = {f"ours_tokens_per_second_bridge_{bridge}": statistics.median(rates) for bridge, rates in ours_rates.items()}
-    figures |= {"theirs_tokens_per_second": statistics.median(their_rates), "share_of_matrix_product_limit": statistics.median(shares)}
-    return figures | {"ratio": figures["ours_tokens_per_second_bridge_none"] / figures["theirs_tokens_per_second"]}
+    figures = {
+        f"ours_tokens_per_second_bridge_{bridge}": statistics.median(rates)
+        for bridge, rates in ours_rates.items()
+    }
+    figures |= {
+        "theirs_tokens_per_second": statistics.median(their_rates),
+        "share_of_matrix_product_limit": statistics.median(shares),
+    }
+    return figures | {
+        "ratio": figures["ours_tokens_per_second_bridge_none"] / figures["theirs_tokens_per_second"]
+    }
 
 
 def translation(options: argparse.Namespace) -> dict[str, float]:
@@ -121,7 +136,20 @@ def translation(options: argparse.Namespace) -> dict[str, float]:
     for beam in (5, 1):
         seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
         for _ in range(options.repetitions):
-            command = [sys.executable, "-m", "polyglot", "translate", run, text, "--from", "en", "--to", "de", "--beam", beam]
+            command = [
+                sys.executable,
+                "-m",
+                "polyglot",
+                "translate",
+                run,
+                text,
+                "--from",
+                "en",
+                "--to",
+                "de",
+                "--beam",
+                beam,
+            ]
             seconds["ours"].append(timed(command, output=options.work / f"ours.{beam}"))
             command = [
                 options.peer / "onmt_translate",
@@ -134,11 +162,20 @@ def translation(options: argparse.Namespace) -> dict[str, float]:
                 "-beam_size",
                 beam,
             ]
-            seconds["theirs"].append(min(timed([*command, "-batch_size", size]) for size in (32, 64)))
+            seconds["theirs"].append(
+                min(timed([*command, "-batch_size", size]) for size in (32, 64))
+            )
         for side, values in seconds.items():
-            figures[f"beam_{beam}_{side}_sentences_per_second"] = sentences / statistics.median(values)
-        figures[f"beam_{beam}_ratio"] = statistics.median(seconds["theirs"]) / statistics.median(seconds["ours"])
-        one, other = ((options.work / f"{side}.{beam}").read_text().splitlines() for side in ("ours", "theirs"))
+            figures[f"beam_{beam}_{side}_sentences_per_second"] = sentences / statistics.median(
+                values
+            )
+        figures[f"beam_{beam}_ratio"] = statistics.median(seconds["theirs"]) / statistics.median(
+            seconds["ours"]
+        )
+        one, other = (
+            (options.work / f"{side}.{beam}").read_text().splitlines()
+            for side in ("ours", "theirs")
+        )
         figures[f"beam_{beam}_same_translations"] = sum(map(str.__eq__, one, other))
     return figures
 
@@ -148,21 +185,44 @@ def loaded(options: argparse.Namespace) -> dict[str, float]:
     model, run = models(options)
     folder, text = options.work / "ctranslate2", options.work / "peer" / "test.en"
     if not folder.is_dir():
-        run_quietly([options.peer / "ct2-opennmt-py-converter", "--model_path", model, "--output_dir", folder], options.work)
+        run_quietly(
+            [
+                options.peer / "ct2-opennmt-py-converter",
+                "--model_path",
+                model,
+                "--output_dir",
+                folder,
+            ],
+            options.work,
+        )
     figures: dict[str, float] = {}
     for beam in (5, 1):
-        rates: dict[str, list[float]] = {"ours": [], "ours_own_search": [], "ctranslate2_float32": [], "ctranslate2_int8": []}
+        rates: dict[str, list[float]] = {
+            "ours": [],
+            "ours_own_search": [],
+            "ctranslate2_float32": [],
+            "ctranslate2_int8": [],
+        }
         for _ in range(options.repetitions):
             rates["ours"].append(two_workers(run, text, beam=beam))
             rates["ours_own_search"].append(two_workers(run, text, beam=beam, like=None))
             for kind in ("float32", "int8"):
                 command = [options.peer / "python", "-c", CTRANSLATE2, folder, text, kind, beam]
-                done = subprocess.run(list(map(str, command)), check=True, text=True, stdout=subprocess.PIPE, env=environment())
+                done = subprocess.run(
+                    list(map(str, command)),
+                    check=True,
+                    text=True,
+                    stdout=subprocess.PIPE,
+                    env=environment(),
+                )
                 rates[f"ctranslate2_{kind}"].append(float(done.stdout.split()[0]))
-        figures |= {f"beam_{beam}_{name}_sentences_per_second": statistics.median(values) for name, values in rates.items()}
-        figures[f"beam_{beam}_share_of_ctranslate2_float32"] = statistics.median(rates["ours"]) / statistics.median(
-            rates["ctranslate2_float32"]
-        )
+        figures |= {
+            f"beam_{beam}_{name}_sentences_per_second": statistics.median(values)
+            for name, values in rates.items()
+        }
+        figures[f"beam_{beam}_share_of_ctranslate2_float32"] = statistics.median(
+            rates["ours"]
+        ) / statistics.median(rates["ctranslate2_float32"])
     return figures
 
 
@@ -180,7 +240,9 @@ def profile(options: argparse.Namespace) -> dict[str, float]:
     with record() as found:
         model.translate(sentences, source="en", target="de", beam=5)
     averages = found.key_averages()
-    (options.work / "transformer-profile.txt").write_text(averages.table(sort_by="self_cpu_time_total", row_limit=40))
+    (options.work / "transformer-profile.txt").write_text(
+        averages.table(sort_by="self_cpu_time_total", row_limit=40)
+    )
     total = sum(one.self_cpu_time_total for one in averages)
     largest = sorted(averages, key=lambda one: one.self_cpu_time_total, reverse=True)[:10]
     return {one.key: one.self_cpu_time_total / total for one in largest}
@@ -197,12 +259,40 @@ def ours(options: argparse.Namespace, name: str, *, steps: int, settings: list[s
 def models(options: argparse.Namespace) -> tuple[Path, Path]:
     """Their checkpoint, trained once, and our run with the same model."""
     steps, folder = options.translation_steps, options.work / "peer"
-    checkpoint, run = folder / "onmt" / f"taken_step_{steps}.pt", options.work / "runs" / f"taken-over-{steps}"
+    checkpoint, run = (
+        folder / "onmt" / f"taken_step_{steps}.pt",
+        options.work / "runs" / f"taken-over-{steps}",
+    )
     if not checkpoint.exists():
-        command = [options.peer / "onmt_train", "-config", "transformer.yaml", "-train_steps", steps, "-save_checkpoint_steps", steps]
-        run_quietly([*command, "-report_every", 50, "-valid_steps", 1000000, "-save_model", "onmt/taken"], folder)
+        command = [
+            options.peer / "onmt_train",
+            "-config",
+            "transformer.yaml",
+            "-train_steps",
+            steps,
+            "-save_checkpoint_steps",
+            steps,
+        ]
+        run_quietly(
+            [*command, "-report_every", 50, "-valid_steps", 1000000, "-save_model", "onmt/taken"],
+            folder,
+        )
     if not run.is_dir():
-        run_quietly([sys.executable, "-m", "polyglot", "convert", checkpoint, run, "--from", "en", "--to", "de"], options.work)
+        run_quietly(
+            [
+                sys.executable,
+                "-m",
+                "polyglot",
+                "convert",
+                checkpoint,
+                run,
+                "--from",
+                "en",
+                "--to",
+                "de",
+            ],
+            options.work,
+        )
     return checkpoint, run
 
 
@@ -210,7 +300,10 @@ def two_workers(run: Path, text: Path, *, beam: int, like: str | None = "opennmt
     """Sentences a second of two processes with one thread each, every other sentence for each, once both have loaded."""
     context = multiprocessing.get_context("spawn")
     barrier, ends = context.Barrier(3), context.Queue()
-    workers = [context.Process(target=work, args=(run, text, number, beam, like, barrier, ends)) for number in range(2)]
+    workers = [
+        context.Process(target=work, args=(run, text, number, beam, like, barrier, ends))
+        for number in range(2)
+    ]
     for worker in workers:
         worker.start()
     barrier.wait()
@@ -223,7 +316,15 @@ def two_workers(run: Path, text: Path, *, beam: int, like: str | None = "opennmt
     return len(text.read_text().splitlines()) / seconds
 
 
-def work(run: Path, text: Path, number: int, beam: int, like: str | None, barrier: Barrier, ends: multiprocessing.Queue) -> None:
+def work(
+    run: Path,
+    text: Path,
+    number: int,
+    beam: int,
+    like: str | None,
+    barrier: Barrier,
+    ends: multiprocessing.Queue,
+) -> None:
     import torch
 
     import polyglot

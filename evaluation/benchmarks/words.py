@@ -23,9 +23,14 @@ MEBIBYTE = 2**20
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--predict", choices=["none", "initial", "states", "both"], nargs="+", default=["none", "initial", "states", "both"]
+        "--predict",
+        choices=["none", "initial", "states", "both"],
+        nargs="+",
+        default=["none", "initial", "states", "both"],
     )
     parser.add_argument("--size", type=int, default=1024, help="of the GRUs")
     parser.add_argument("--words", type=int, default=32_000)
@@ -36,14 +41,23 @@ def main() -> None:
     if options.alone:
         print(json.dumps(measured(options)))
         return
-    print("| predicted from | parameters, million | parameters, gradients and Adam, MiB | largest resident size, MiB | seconds of a step |")
+    print(
+        "| predicted from | parameters, million | parameters, gradients and Adam, MiB | largest resident size, MiB | seconds of a step |"
+    )
     print("|---|---:|---:|---:|---:|")
     for predict in options.predict:
-        given = [f"--{name}={getattr(options, name)}" for name in ("size", "words", "tokens", "steps")]
+        given = [
+            f"--{name}={getattr(options, name)}" for name in ("size", "words", "tokens", "steps")
+        ]
         command = [sys.executable, __file__, "--alone", *given, "--predict", predict]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        found = json.loads(
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        )
         kept = 16 * found["parameters"] / MEBIBYTE
-        print(f"| {predict} | {found['parameters'] / 1e6:.1f} | {kept:,.0f} | {found['mib']:,.0f} | {found['seconds']:.1f} |", flush=True)
+        print(
+            f"| {predict} | {found['parameters'] / 1e6:.1f} | {kept:,.0f} | {found['mib']:,.0f} | {found['seconds']:.1f} |",
+            flush=True,
+        )
 
 
 def measured(options: argparse.Namespace) -> dict[str, Any]:
@@ -54,25 +68,44 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     remember_few_shapes()
     import numpy
 
-    from polyglot.tasks.batch import Batch
     from polyglot.model.losses import Criterion, LossesConfig
     from polyglot.model.translation_model import ModelConfig, TranslationModel
     from polyglot.optim.optimizers import OPTIMIZERS, by_kind
+    from polyglot.tasks.batch import Batch
     from polyglot.tasks.pairs import LanguagePair, Task
 
     pair = LanguagePair("de", "en")
     gru = {"type": "gru", "size": options.size, "layers": 1}
     (predict,) = options.predict
-    own = {} if predict == "none" else {"options": {"decoder": [{"type": "word_prediction", "predict": predict}]}}
-    config = {"embedding": {"size": options.size // 2}, "encoder": gru, "bridge": "none", "decoder": {**gru, "attention": "mlp"}, **own}
+    own = (
+        {}
+        if predict == "none"
+        else {"options": {"decoder": [{"type": "word_prediction", "predict": predict}]}}
+    )
+    config = {
+        "embedding": {"size": options.size // 2},
+        "encoder": gru,
+        "bridge": "none",
+        "decoder": {**gru, "attention": "mlp"},
+        **own,
+    }
     model = TranslationModel(
-        ModelConfig.model_validate(config), vocabulary_sizes=dict.fromkeys(("de", "en"), options.words), pairs=[pair], seed=1
+        ModelConfig.model_validate(config),
+        vocabulary_sizes=dict.fromkeys(("de", "en"), options.words),
+        pairs=[pair],
+        seed=1,
     )
     model.train()
     criterion, random = Criterion(LossesConfig()), numpy.random.default_rng(1)
-    optimizer = OPTIMIZERS.build(OPTIMIZERS.configure("adam"), parameters=by_kind(model.parameters(), hidden=model.hidden_weights()))
+    optimizer = OPTIMIZERS.build(
+        OPTIMIZERS.configure("adam"),
+        parameters=by_kind(model.parameters(), hidden=model.hidden_weights()),
+    )
     for _ in range(options.steps):
-        sides = [random.integers(4, options.words, (options.tokens // (LENGTH + 1), LENGTH)) for _ in range(2)]
+        sides = [
+            random.integers(4, options.words, (options.tokens // (LENGTH + 1), LENGTH))
+            for _ in range(2)
+        ]
         batch = Batch.of(Task(pair), *map(list, sides))
         started = time.perf_counter()
         criterion(model(batch), batch).total.backward()
@@ -80,7 +113,11 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         optimizer.zero_grad(set_to_none=True)
         seconds = time.perf_counter() - started
     largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"parameters": sum(one.numel() for one in model.parameters()), "mib": largest, "seconds": seconds}
+    return {
+        "parameters": sum(one.numel() for one in model.parameters()),
+        "mib": largest,
+        "seconds": seconds,
+    }
 
 
 if __name__ == "__main__":

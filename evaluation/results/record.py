@@ -20,15 +20,15 @@ from statistics import mean
 from typing import Any
 
 from polyglot.core.errors import DataError
-from polyglot.evaluation.significance import LEVEL
+from polyglot.core.markdown import table
+from polyglot.core.yaml import read_yaml
+from polyglot.evaluation.grid import SIGNS
 from polyglot.evaluation.measures import Measure
+from polyglot.evaluation.protocol import Reference
+from polyglot.evaluation.significance import LEVEL
 from polyglot.experiments import Experiment
 from polyglot.experiments.results import Spread
-from polyglot.evaluation.protocol import Reference
-from polyglot.evaluation.grid import SIGNS
-from polyglot.core.markdown import table
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.core.yaml import read_yaml
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
@@ -80,20 +80,39 @@ class Result:
         systems = self.values["systems"].values()
         days = sorted(day for system in systems for day in system.get("days", ()) if day)
         machines = dict.fromkeys(system["machine"] for system in systems)
-        taken = any(command.startswith("taken as it is") for system in systems for command in system["commands"])
-        page = f"[{self.stem}.md]({self.stem}.md)" + (", of runs that had been trained before" if taken else "")
-        return [f"`{self.command}`", page, days[-1] if days else "not recorded", "; ".join(machines)]
+        taken = any(
+            command.startswith("taken as it is")
+            for system in systems
+            for command in system["commands"]
+        )
+        page = f"[{self.stem}.md]({self.stem}.md)" + (
+            ", of runs that had been trained before" if taken else ""
+        )
+        return [
+            f"`{self.command}`",
+            page,
+            days[-1] if days else "not recorded",
+            "; ".join(machines),
+        ]
 
     @property
     def scored(self) -> str:
         """What its numbers are, with every signature of them."""
-        signatures = dict.fromkeys(one for system in self.values["systems"].values() for one in system["signatures"][self.values["measure"]])
+        signatures = dict.fromkeys(
+            one
+            for system in self.values["systems"].values()
+            for one in system["signatures"][self.values["measure"]]
+        )
         return f"{Measure.parse(self.values['measure']).title}: {', '.join(f'`{signature}`' for signature in signatures)}"
 
     @property
     def mark(self) -> str:
         """What the mark of a difference is of, where it is not of the means that it stands at."""
-        spreads = (kinds.values() for system in self.values["systems"].values() for kinds in system["kinds"].values())
+        spreads = (
+            kinds.values()
+            for system in self.values["systems"].values()
+            for kinds in system["kinds"].values()
+        )
         several = any(spread["count"] > 1 for kinds in spreads for spread in kinds)
         of_means = "means over the seeds" in (test := self.values["test"] or "")
         return " (\\* of the first seed of each)" if several and test and not of_means else ""
@@ -101,7 +120,11 @@ class Result:
     def score(self, system: str, direction: str) -> str:
         of_system = self.values["systems"].get(system)  # a size may leave systems out
         cell = of_system and of_system["directions"].get(direction)
-        return shown(cell["scores"][self.values["measure"]], zero_shot=cell["kind"] == "zero-shot") if cell else "–"
+        return (
+            shown(cell["scores"][self.values["measure"]], zero_shot=cell["kind"] == "zero-shot")
+            if cell
+            else "–"
+        )
 
     def mean_of(self, system: str, kind: str) -> str:
         found = self.values["systems"][system]["kinds"][self.values["measure"]].get(kind)
@@ -109,7 +132,11 @@ class Result:
 
     def directions(self, system: str, kind: str) -> set[str]:
         """Those that a mean is of."""
-        return {direction for direction, cell in self.values["systems"][system]["directions"].items() if cell["kind"] == kind}
+        return {
+            direction
+            for direction, cell in self.values["systems"][system]["directions"].items()
+            if cell["kind"] == kind
+        }
 
 
 def shown(spread: Mapping[str, Any], *, zero_shot: bool = False) -> str:
@@ -119,7 +146,11 @@ def shown(spread: Mapping[str, Any], *, zero_shot: bool = False) -> str:
 def results_of(name: str, systems: Collection[str] = ()) -> list[Result]:
     """An experiment at each of its sizes, or at those that have any of the systems."""
     experiment = Experiment.load(name)
-    return [Result(name, size) for size in experiment.sizes or [""] if not systems or {*systems} & {*experiment.at(size or None).systems}]
+    return [
+        Result(name, size)
+        for size in experiment.sizes or [""]
+        if not systems or {*systems} & {*experiment.at(size or None).systems}
+    ]
 
 
 def page(tables: Mapping[str, Any]) -> str:
@@ -136,39 +167,82 @@ def page(tables: Mapping[str, Any]) -> str:
 def _table(given: Mapping[str, Any]) -> Iterator[str]:
     systems = given.get("systems", {})
     if "experiment" in given:
-        systems = {given["experiment"]: [given["system"]] if "system" in given else [], **dict.fromkeys(given.get("also", ()), [])}
+        systems = {
+            given["experiment"]: [given["system"]] if "system" in given else [],
+            **dict.fromkeys(given.get("also", ()), []),
+        }
     results = [result for name, those in systems.items() for result in results_of(name, those)]
     if "reference" in given:
-        yield _beside_the_reference(Reference.load(given["reference"]), systems, run=[each for each in results if each.values])
+        yield _beside_the_reference(
+            Reference.load(given["reference"]),
+            systems,
+            run=[each for each in results if each.values],
+        )
     elif "experiment" in given:
-        experiment, run = Experiment.load(given["experiment"]), [each for each in results if each.values]
+        experiment, run = (
+            Experiment.load(given["experiment"]),
+            [each for each in results if each.values],
+        )
         if any(system.paper for system in experiment.systems.values()):
             yield _beside_the_differences(experiment, run)
         else:
-            yield from (_left_out(each) if each.values.get("left_out") else _means(each) for each in run)
+            yield from (
+                _left_out(each) if each.values.get("left_out") else _means(each) for each in run
+            )
     if results:
-        yield table(["command", "result", "trained until", "evaluated on"], (each.row for each in results))
+        yield table(
+            ["command", "result", "trained until", "evaluated on"], (each.row for each in results)
+        )
         if scored := dict.fromkeys(each.scored for each in results if each.values):
             yield f"{'; '.join(scored)}."
     if "numbers" in given:
         yield table(given["numbers"]["head"], given["numbers"]["rows"])
     if "commands" in given:
         yield "```\n" + "\n".join(given["commands"]) + "\n```"
-        yield f"Ours: [{given['ours']}]({given['ours']})." if "ours" in given else f"{NOT_YET.capitalize()}."
+        yield (
+            f"Ours: [{given['ours']}]({given['ours']})."
+            if "ours" in given
+            else f"{NOT_YET.capitalize()}."
+        )
     if "not_here" in given:
         yield f"**Not here.** {given['not_here']}"
 
 
-def _beside_the_reference(reference: Reference, systems: Mapping[str, Sequence[str]], *, run: Sequence[Result]) -> str:
+def _beside_the_reference(
+    reference: Reference, systems: Mapping[str, Sequence[str]], *, run: Sequence[Result]
+) -> str:
     """Each direction of a paper's table, and the means, beside each system of each result."""
-    columns = [(each, system) for each in run for system in systems[each.name] if system in each.values["systems"]]
-    heads = (f"{each.title}: {system}" if len(systems[each.name]) > 1 else each.title for each, system in columns)
+    columns = [
+        (each, system)
+        for each in run
+        for system in systems[each.name]
+        if system in each.values["systems"]
+    ]
+    heads = (
+        f"{each.title}: {system}" if len(systems[each.name]) > 1 else each.title
+        for each, system in columns
+    )
     rows = []
     for kind in ("supervised", "zero-shot"):
-        theirs = {pair: score for pair, score in reference.scores.items() if reference.kind_of(LanguagePair.parse(pair)) == kind}
+        theirs = {
+            pair: score
+            for pair, score in reference.scores.items()
+            if reference.kind_of(LanguagePair.parse(pair)) == kind
+        }
         if theirs:
-            ours = (each.mean_of(system, kind) if each.directions(system, kind) == {*theirs} else "–" for each, system in columns)
-            rows.append([f"**mean, {kind}**", shown(asdict(Spread.of([mean(theirs.values())])), zero_shot=kind == "zero-shot"), *ours])
+            ours = (
+                each.mean_of(system, kind) if each.directions(system, kind) == {*theirs} else "–"
+                for each, system in columns
+            )
+            rows.append(
+                [
+                    f"**mean, {kind}**",
+                    shown(
+                        asdict(Spread.of([mean(theirs.values())])), zero_shot=kind == "zero-shot"
+                    ),
+                    *ours,
+                ]
+            )
     for pair, score in reference.scores.items():
         unseen = reference.kind_of(LanguagePair.parse(pair)) == "zero-shot"
         ours = (each.score(system, pair) for each, system in columns)
@@ -178,20 +252,35 @@ def _beside_the_reference(reference: Reference, systems: Mapping[str, Sequence[s
 
 def _beside_the_differences(experiment: Experiment, run: Sequence[Result]) -> str:
     """What a paper found on other text: its scores, and its differences beside ours; and systems of ours that it has not."""
-    directions = dict.fromkeys(direction for system in experiment.systems.values() for direction in system.paper)
+    directions = dict.fromkeys(
+        direction for system in experiment.systems.values() for direction in system.paper
+    )
     rows = []
     for name, system in experiment.systems.items():
         differences = experiment.papers_differences(name)
         for direction in directions:
-            scores = [f"{each.score(name, direction)}{_gain(each, name, direction=direction)}" for each in run]
+            scores = [
+                f"{each.score(name, direction)}{_gain(each, name, direction=direction)}"
+                for each in run
+            ]
             theirs = f"{system.paper[direction]:.2f}" if direction in system.paper else "–"
             beside = experiment.base_of(name) or ""
             if direction in differences:
                 difference, base = differences[direction]
-                theirs += f" ({difference:+.2f})" if base == beside else f" ({difference:+.2f} from {base})"
+                theirs += (
+                    f" ({difference:+.2f})"
+                    if base == beside
+                    else f" ({difference:+.2f} from {base})"
+                )
             if any(score != "–" for score in (theirs, *scores)):
                 rows.append([name, direction, beside, theirs, *scores])
-    head = ["system", "direction", "beside", "the paper, on its own text", *(f"{each.title}{each.mark}" for each in run)]
+    head = [
+        "system",
+        "direction",
+        "beside",
+        "the paper, on its own text",
+        *(f"{each.title}{each.mark}" for each in run),
+    ]
     return table(head, rows)
 
 
@@ -206,9 +295,17 @@ def _gain(result: Result, system: str, *, direction: str) -> str:
 
 def _means(result: Result) -> str:
     """Of each system and each kind of direction, and how large the system is."""
-    kinds = [kind for kind in SIGNS if any(result.mean_of(system, kind) != "–" for system in result.values["systems"])]
+    kinds = [
+        kind
+        for kind in SIGNS
+        if any(result.mean_of(system, kind) != "–" for system in result.values["systems"])
+    ]
     rows = (
-        [name, f"{system['parameters']:,}" if "parameters" in system else "–", *(result.mean_of(name, kind) for kind in kinds)]
+        [
+            name,
+            f"{system['parameters']:,}" if "parameters" in system else "–",
+            *(result.mean_of(name, kind) for kind in kinds),
+        ]
         for name, system in result.values["systems"].items()
     )
     return table([result.title, "parameters", *kinds], rows)
@@ -216,15 +313,34 @@ def _means(result: Result) -> str:
 
 def _left_out(result: Result) -> str:
     """Each direction where a system was trained without it, beside those that were trained on it, if any were; below it the means."""
-    both = {direction: each for direction, each in result.values["left_out"].items() if each["supervised"]}
-    left_out = {direction: (each["zero-shot"], Spread(**each["supervised"])) for direction, each in both.items()}
+    both = {
+        direction: each
+        for direction, each in result.values["left_out"].items()
+        if each["supervised"]
+    }
+    left_out = {
+        direction: (each["zero-shot"], Spread(**each["supervised"]))
+        for direction, each in both.items()
+    }
     rows = [
         [direction, f"{unseen:.2f}†", seen.shown(), f"{unseen - seen.mean:+.2f}"]
         for direction, (unseen, seen) in left_out.items()
     ]
-    unseen, seen = (mean(values) for values in zip(*((one, other.mean) for one, other in left_out.values())))
-    rows.append([f"**mean of {len(rows)}**", f"{unseen:.2f}†", f"{seen:.2f}", f"{unseen - seen:+.2f}"])
-    return table([result.title, "the model that was trained without it", "the models that were trained on it", "difference"], rows)
+    unseen, seen = (
+        mean(values) for values in zip(*((one, other.mean) for one, other in left_out.values()))
+    )
+    rows.append(
+        [f"**mean of {len(rows)}**", f"{unseen:.2f}†", f"{seen:.2f}", f"{unseen - seen:+.2f}"]
+    )
+    return table(
+        [
+            result.title,
+            "the model that was trained without it",
+            "the models that were trained on it",
+            "difference",
+        ],
+        rows,
+    )
 
 
 def result_of(folder: Path) -> Result:
@@ -232,28 +348,47 @@ def result_of(folder: Path) -> Result:
 
     Raises `DataError` where the folder is none of an experiment's, or what was written by hand into its page would be lost.
     """
-    if missing := [name for name in ("result.json", "result.md", "result.png") if not (folder / name).is_file()]:
-        such = "name a folder that `polyglot experiment` has written, such as experiments/phrasebook"
+    if missing := [
+        name for name in ("result.json", "result.md", "result.png") if not (folder / name).is_file()
+    ]:
+        such = (
+            "name a folder that `polyglot experiment` has written, such as experiments/phrasebook"
+        )
         raise DataError(f"{folder}: no {', '.join(missing)}; {such}")
     try:
         size = json.loads((folder / "result.json").read_text(encoding="utf-8"))["size"]
     except (ValueError, KeyError, TypeError):
-        raise DataError(f"{folder / 'result.json'}: does not say which size it is of; call `polyglot experiment` again") from None
+        raise DataError(
+            f"{folder / 'result.json'}: does not say which size it is of; call `polyglot experiment` again"
+        ) from None
     result = Result((folder.parent if size else folder).resolve().name, size)
     if result.name not in {path.stem for path in (HERE.parent / "experiments").glob("*.yaml")}:
-        raise DataError(f"{folder}: {result.name!r} is none of evaluation/experiments; name a folder such as experiments/phrasebook")
-    if size not in (sizes := Experiment.load(str(HERE.parent / "experiments" / f"{result.name}.yaml")).sizes or [""]):
-        raise DataError(f"{folder}: found the size {size!r}; {result.name} has {', '.join(sizes) or 'none'}")
+        raise DataError(
+            f"{folder}: {result.name!r} is none of evaluation/experiments; name a folder such as experiments/phrasebook"
+        )
+    if size not in (
+        sizes := Experiment.load(str(HERE.parent / "experiments" / f"{result.name}.yaml")).sizes
+        or [""]
+    ):
+        raise DataError(
+            f"{folder}: found the size {size!r}; {result.name} has {', '.join(sizes) or 'none'}"
+        )
     target = HERE / f"{result.stem}.md"
     if target.is_file() and BY_HAND not in target.read_text(encoding="utf-8"):
-        raise DataError(f"{target}: no line {BY_HAND!r}, above which stands what is to stay; write it where the old result begins")
+        raise DataError(
+            f"{target}: no line {BY_HAND!r}, above which stands what is to stay; write it where the old result begins"
+        )
     return result
 
 
 def take_over(folder: Path) -> Path:
     """A result of `polyglot experiment` into this folder; its page here. Raises what `result_of` does, before anything is written."""
     result = result_of(folder)
-    came_out = (folder / "result.md").read_text(encoding="utf-8").replace("](result.png)", f"](../../docs/pictures/{result.stem}.png)")
+    came_out = (
+        (folder / "result.md")
+        .read_text(encoding="utf-8")
+        .replace("](result.png)", f"](../../docs/pictures/{result.stem}.png)")
+    )
     heading, _, rest = came_out.partition("\n\n")
     target, by_hand = HERE / f"{result.stem}.md", f"{heading}\n\n"
     if target.is_file():
@@ -265,8 +400,12 @@ def take_over(folder: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="where `polyglot experiment` wrote")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "folders", nargs="*", type=Path, metavar="FOLDER", help="where `polyglot experiment` wrote"
+    )
     try:
         folders = parser.parse_args().folders
         for folder in folders:  # all of them, before anything is written

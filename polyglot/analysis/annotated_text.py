@@ -41,13 +41,19 @@ def sentences(run: Run, translator: Translator, language: str, *, count: int) ->
     """
     corpora = run.config.data.test or run.config.data.valid or run.config.data.train
     if language not in translator.vocabularies:
-        raise ConfigError(f"language: {language!r} is not one of this run; it has {', '.join(translator.vocabularies)}")
+        raise ConfigError(
+            f"language: {language!r} is not one of this run; it has {', '.join(translator.vocabularies)}"
+        )
     for corpus in corpora:
         if corpus.type == "phrasebook":
             sizes = corpus.model_dump(include={"seed", "train", "valid", "test"})
             known = splits(**sizes)[corpus.split][:count]
             made = as_read(translator, [one.text(language) for one in known], language)
-            return [_with_truth(one, whole.tokens(language)) for one, whole in zip(made, known) if one.ids]
+            return [
+                _with_truth(one, whole.tokens(language))
+                for one, whole in zip(made, known)
+                if one.ids
+            ]
     text = Corpora(corpora, folder=Path(run.config.data.folder), languages=run.config.languages)
     lines = list(islice((line for line in text.sentences(language) if line.strip()), count))
     if not lines:
@@ -58,10 +64,15 @@ def sentences(run: Run, translator: Translator, language: str, *, count: int) ->
 def as_read(translator: Translator, lines: Sequence[str], language: str) -> list[Sentence]:
     """Lines as pieces."""
     vocabulary = translator.vocabularies[language]
-    return [Sentence(line, ids, vocabulary.pieces(ids)) for line, ids in zip(lines, translator.encode_text(lines, language))]
+    return [
+        Sentence(line, ids, vocabulary.pieces(ids))
+        for line, ids in zip(lines, translator.encode_text(lines, language))
+    ]
 
 
-def batches(found: Sequence[Sentence], device: torch.device) -> Iterator[tuple[list[Sentence], Tensor, Tensor]]:
+def batches(
+    found: Sequence[Sentence], device: torch.device
+) -> Iterator[tuple[list[Sentence], Tensor, Tensor]]:
     """Sentences of similar length with their ids and mask, each (B, S)."""
     order = sorted((one for one in found if one.ids), key=lambda one: -len(one.ids))
     for start in range(0, len(order), BATCH):
@@ -71,7 +82,13 @@ def batches(found: Sequence[Sentence], device: torch.device) -> Iterator[tuple[l
 
 
 def _with_truth(sentence: Sentence, truth: Sequence[Token]) -> Sentence:
-    return Sentence(sentence.text, sentence.ids, sentence.pieces, words_of(sentence.pieces, [token.text for token in truth]), truth)
+    return Sentence(
+        sentence.text,
+        sentence.ids,
+        sentence.pieces,
+        words_of(sentence.pieces, [token.text for token in truth]),
+        truth,
+    )
 
 
 def words_of(pieces: Sequence[str], words: Sequence[str]) -> list[int] | None:

@@ -20,7 +20,10 @@ def heads(run: Run, translator: Translator, given: Sequence[tuple[str, str]] = (
 
     Raises ConfigError for a language that is not read and for a bridge without heads, DataError for a sentence without pieces.
     """
-    given = given or [(language, sentences(run, translator, language, count=1)[0].text) for language in translator.sources]
+    given = given or [
+        (language, sentences(run, translator, language, count=1)[0].text)
+        for language in translator.sources
+    ]
     panels, values = [], []
     for language, text in given:
         translator.check(language, translator.targets[0])
@@ -29,15 +32,32 @@ def heads(run: Run, translator: Translator, given: Sequence[tuple[str, str]] = (
             raise DataError(f"heads: the sentence of {language} is empty")
         tokens = torch.tensor([sentence.ids], device=translator.device)
         with torch.inference_mode():
-            weights = translator.model.encode(language, tokens, torch.ones_like(tokens, dtype=torch.bool)).weights
+            weights = translator.model.encode(
+                language, tokens, torch.ones_like(tokens, dtype=torch.bool)
+            ).weights
         if weights is None:
             raise ConfigError("heads: the bridge of this run has no heads that attend to positions")
         own, pieces = weights[0].float().cpu().numpy(), [shown(piece) for piece in sentence.pieces]
-        panels.append(Panel(f"{language}: {text}", own, [str(number) for number in range(1, len(own) + 1)], pieces))
-        values.append({"language": language, "sentence": text, "pieces": pieces, "weights": own.tolist()})
-    rows = [[str(number + 1), *(_most(panel, number) for panel in panels)] for number in range(len(panels[0].values))]
+        panels.append(
+            Panel(
+                f"{language}: {text}",
+                own,
+                [str(number) for number in range(1, len(own) + 1)],
+                pieces,
+            )
+        )
+        values.append(
+            {"language": language, "sentence": text, "pieces": pieces, "weights": own.tolist()}
+        )
+    rows = [
+        [str(number + 1), *(_most(panel, number) for panel in panels)]
+        for number in range(len(panels[0].values))
+    ]
     table = Table(
-        "What each head looks at most", ["head", *(panel.title for panel in panels)], rows, note="In brackets the share of its attention."
+        "What each head looks at most",
+        ["head", *(panel.title for panel in panels)],
+        rows,
+        note="In brackets the share of its attention.",
     )
     return Page(
         "heads",

@@ -26,10 +26,16 @@ def v_measure(clusters: Sequence[Hashable], labels: Sequence[Hashable]) -> float
     shared = max(0.0, of_labels + of_clusters - both)
     homogeneity = shared / of_labels if of_labels else 1.0
     completeness = shared / of_clusters if of_clusters else 1.0
-    return 2 * homogeneity * completeness / (homogeneity + completeness) if shared or not (of_labels or of_clusters) else 0.0
+    return (
+        2 * homogeneity * completeness / (homogeneity + completeness)
+        if shared or not (of_labels or of_clusters)
+        else 0.0
+    )
 
 
-def v_measures_by_chance(clusters: Sequence[Hashable], labels: Sequence[Hashable], *, draws: int, random: Random) -> list[float]:
+def v_measures_by_chance(
+    clusters: Sequence[Hashable], labels: Sequence[Hashable], *, draws: int, random: Random
+) -> list[float]:
     """V-measures of the same clusters dealt out at random, so many times: where there are few of each, they are well above 0."""
     dealt, measures = list(clusters), []
     for _ in range(draws):
@@ -42,4 +48,6 @@ def entropy(counts: object) -> float:
     """Of a distribution given by counts, in nats."""
     counts = [count for count in counts if count]
     total = sum(counts)
-    return math.log(total) - sum(count * math.log(count) for count in counts) / total if total else 0.0
+    return (
+        math.log(total) - sum(count * math.log(count) for count in counts) / total if total else 0.0
+    )

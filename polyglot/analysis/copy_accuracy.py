@@ -23,7 +23,14 @@ class Copies:
     """what the translation has of it"""
 
 
-def copied(sources: Sequence[str], references: Sequence[str], hypotheses: Sequence[str], *, source: str, target: str) -> dict[str, Copies]:
+def copied(
+    sources: Sequence[str],
+    references: Sequence[str],
+    hypotheses: Sequence[str],
+    *,
+    source: str,
+    target: str,
+) -> dict[str, Copies]:
     """By type. A number is right with any marks that say the same in the target language, a name or acronym to the letter."""
     symbolizer, found = Symbolizer(SymbolsConfig(most=MOST)), {kind: Copies() for kind in TYPES}
     for line, reference, hypothesis in zip(sources, references, hypotheses, strict=True):

@@ -36,33 +36,76 @@ class Graph:
         return self.heads.argmax(axis=1).tolist()
 
 
-def graph(run: Run, translator: Translator, language: str, *, given: Sequence[tuple[str, str]] = (), count: int = 500) -> Page:
+def graph(
+    run: Run,
+    translator: Translator,
+    language: str,
+    *,
+    given: Sequence[tuple[str, str]] = (),
+    count: int = 500,
+) -> Page:
     """The graphs of a language's sentences; of those that are given, a language and a text, each is drawn.
 
     Raises ConfigError where the encoder of the language has no latent graph or does not read a sentence, DataError where no sentence has
     two pieces.
     """
     if other := next((one for one, _ in given if one != language), None):
-        raise ConfigError(f"graph: --sentence {other}=…: the encoder of {language} reads {language} alone")
-    found = [one for one in graphs_of(translator, language, sentences(run, translator, language, count=count)) if len(one.heads) > 1]
+        raise ConfigError(
+            f"graph: --sentence {other}=…: the encoder of {language} reads {language} alone"
+        )
+    found = [
+        one
+        for one in graphs_of(
+            translator, language, sentences(run, translator, language, count=count)
+        )
+        if len(one.heads) > 1
+    ]
     if not found:
         raise DataError(f"graph: no sentence of {language} has two pieces")
-    distances, entropies, uniform = _distances(found), _entropies(found), [math.log(len(one.heads) - 1) for one in found for _ in one.heads]
+    distances, entropies, uniform = (
+        _distances(found),
+        _entropies(found),
+        [math.log(len(one.heads) - 1) for one in found for _ in one.heads],
+    )
     values: dict[str, Any] = {
         "sentences": len(found),
         "distance": {"mean": fmean(distances), "deviation": pstdev(distances)},
-        "entropy": {"mean": fmean(entropies), "deviation": pstdev(entropies), "uniform": fmean(uniform)},
+        "entropy": {
+            "mean": fmean(entropies),
+            "deviation": pstdev(entropies),
+            "uniform": fmean(uniform),
+        },
         "attachment": attachment(found),
     }
     rows = [
-        ["distance to the likeliest head, in pieces", f"{fmean(distances):.2f} ± {pstdev(distances):.2f}", ""],
-        ["entropy of the head distribution, in nats", f"{fmean(entropies):.2f} ± {pstdev(entropies):.2f}", f"{fmean(uniform):.2f}"],
+        [
+            "distance to the likeliest head, in pieces",
+            f"{fmean(distances):.2f} ± {pstdev(distances):.2f}",
+            "",
+        ],
+        [
+            "entropy of the head distribution, in nats",
+            f"{fmean(entropies):.2f} ± {pstdev(entropies):.2f}",
+            f"{fmean(uniform):.2f}",
+        ],
     ]
-    tables = [Table("Distance and entropy", ["", "mean ± deviation over words", "uniform graph"], rows, note=f"{len(found)} sentences.")]
+    tables = [
+        Table(
+            "Distance and entropy",
+            ["", "mean ± deviation over words", "uniform graph"],
+            rows,
+            note=f"{len(found)} sentences.",
+        )
+    ]
     if scores := values["attachment"]:
-        shown_scores = [[name, f"{one['directed']:.1%}", f"{one['undirected']:.1%}"] for name, one in scores["systems"].items()]
+        shown_scores = [
+            [name, f"{one['directed']:.1%}", f"{one['undirected']:.1%}"]
+            for name, one in scores["systems"].items()
+        ]
         note = f"{scores['words']} words with a true head; an edge counts as right in either direction where it is undirected."
-        tables.append(Table("True heads", ["heads", "directed", "undirected"], shown_scores, note=note))
+        tables.append(
+            Table("True heads", ["heads", "directed", "undirected"], shown_scores, note=note)
+        )
     wanted = (
         graphs_of(translator, language, as_read(translator, [text for _, text in given], language))
         if given
@@ -72,19 +115,30 @@ def graph(run: Run, translator: Translator, language: str, *, given: Sequence[tu
     for one in wanted:
         pieces = [shown(piece) for piece in one.sentence.pieces]
         pictures[f"Heads: {one.sentence.text}"] = panels_png(
-            [Panel("row: word, column: its head", one.heads, pieces, pieces)], title=one.sentence.text
+            [Panel("row: word, column: its head", one.heads, pieces, pieces)],
+            title=one.sentence.text,
         )
         shares = one.heads.max(axis=1)
         heads = [head if share > 0 else None for head, share in zip(one.likeliest, shares)]
-        pictures[f"Arcs: {one.sentence.text}"] = arcs_png(pieces, heads, shares, title=one.sentence.text)
-        values["graphs"].append({"sentence": one.sentence.text, "pieces": pieces, "heads": one.heads.tolist()})
-    return Page(f"graph.{language}", f"Latent graph of the encoder of {language}", tables, values, pictures)
+        pictures[f"Arcs: {one.sentence.text}"] = arcs_png(
+            pieces, heads, shares, title=one.sentence.text
+        )
+        values["graphs"].append(
+            {"sentence": one.sentence.text, "pieces": pieces, "heads": one.heads.tolist()}
+        )
+    return Page(
+        f"graph.{language}", f"Latent graph of the encoder of {language}", tables, values, pictures
+    )
 
 
 def graphs_of(translator: Translator, language: str, given: Sequence[Sentence]) -> list[Graph]:
     """The graph of each sentence that is not empty, the longest first."""
     encoders = translator.model.encoders
-    having = [name for name, one in encoders.items() if "latent_graph" in one.options and one.options["latent_graph"].latent]
+    having = [
+        name
+        for name, one in encoders.items()
+        if "latent_graph" in one.options and one.options["latent_graph"].latent
+    ]
     if language not in having:
         where = f"that of {', '.join(having)} has" if having else "no encoder of this run has"
         raise ConfigError(f"graph: the encoder of {language} has no latent graph; {where} one")
@@ -102,7 +156,11 @@ def _distances(found: Sequence[Graph]) -> list[int]:
 
 
 def _entropies(found: Sequence[Graph]) -> list[float]:
-    return [float(value) for one in found for value in -(one.heads * numpy.log(numpy.clip(one.heads, 1e-12, None))).sum(axis=1)]
+    return [
+        float(value)
+        for one in found
+        for value in -(one.heads * numpy.log(numpy.clip(one.heads, 1e-12, None))).sum(axis=1)
+    ]
 
 
 def attachment(found: Sequence[Graph]) -> dict[str, Any]:
@@ -110,7 +168,9 @@ def attachment(found: Sequence[Graph]) -> dict[str, Any]:
 
     Of a word in pieces the first one speaks. Roots and punctuation have no head to be found.
     """
-    sums: dict[str, list[float]] = {name: [0.0, 0.0] for name in ("latent graph", "chance", "the word before", "the word after")}
+    sums: dict[str, list[float]] = {
+        name: [0.0, 0.0] for name in ("latent graph", "chance", "the word before", "the word after")
+    }
     words = 0
     for one in found:
         place_of = one.sentence.words
@@ -136,5 +196,8 @@ def attachment(found: Sequence[Graph]) -> dict[str, Any]:
         return {}
     return {
         "words": words,
-        "systems": {name: {"directed": one / words, "undirected": other / words} for name, (one, other) in sums.items()},
+        "systems": {
+            name: {"directed": one / words, "undirected": other / words}
+            for name, (one, other) in sums.items()
+        },
     }

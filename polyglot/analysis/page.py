@@ -51,12 +51,22 @@ class Page:
             for path in [*folder.glob("page.*"), *folder.glob("*.png")]:
                 path.unlink()
         except OSError as error:
-            raise CheckpointError(f"{folder}: the analysis cannot be written: {error.strerror or error}") from None
-        files = {title: f"picture-{number}.png" for number, title in enumerate(self.pictures, start=1)}
+            raise CheckpointError(
+                f"{folder}: the analysis cannot be written: {error.strerror or error}"
+            ) from None
+        files = {
+            title: f"picture-{number}.png" for number, title in enumerate(self.pictures, start=1)
+        }
         for title, picture in self.pictures.items():
             replace_file(folder / files[title], picture)
         tables = [asdict(table) for table in self.tables]
-        content = {"format": FORMAT, "title": self.title, "tables": tables, "pictures": files, "values": self.values}
+        content = {
+            "format": FORMAT,
+            "title": self.title,
+            "tables": tables,
+            "pictures": files,
+            "values": self.values,
+        }
         replace_file(folder / "page.json", json.dumps(content, indent=1, ensure_ascii=False))
         replace_file(folder / "page.md", self.markdown(files))
         return folder
@@ -67,7 +77,9 @@ class Page:
         for one in self.tables:
             blocks += [f"## {as_it_is(one.title)}", *([as_it_is(one.note)] if one.note else [])]
             head = [as_it_is(cell) for cell in one.head]
-            blocks.append(table(head, ([as_it_is(cell) for cell in row] for row in one.rows), words=head))
+            blocks.append(
+                table(head, ([as_it_is(cell) for cell in row] for row in one.rows), words=head)
+            )
         blocks += [f"![{as_it_is(title)}]({file})" for title, file in files.items()]
         return "\n\n".join(blocks) + "\n"
 

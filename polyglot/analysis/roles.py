@@ -56,7 +56,8 @@ class Taken:
         pieces, first = self.sentence.pieces, max(0, self.place - AROUND)
         last = min(len(pieces), self.place + AROUND + 1)
         words = [
-            f"[{shown(piece)}]" if place == self.place else shown(piece) for place, piece in enumerate(pieces[first:last], start=first)
+            f"[{shown(piece)}]" if place == self.place else shown(piece)
+            for place, piece in enumerate(pieces[first:last], start=first)
         ]
         return " ".join([*(["…"] if first else []), *words, *(["…"] if last < len(pieces) else [])])
 
@@ -76,7 +77,11 @@ def roles(
     Raises ConfigError where that side of the language has no roles, DataError for a token that the text does not have.
     """
     found = taken(run, translator, language, side=side, count=count)
-    return _of_all(language, side, found) if token is None else _of_token(run, translator, language, side, found, token=token, into=into)
+    return (
+        _of_all(language, side, found)
+        if token is None
+        else _of_token(run, translator, language, side, found, token=token, into=into)
+    )
 
 
 def taken(run: Run, translator: Translator, language: str, *, side: str, count: int) -> list[Taken]:
@@ -88,21 +93,34 @@ def taken(run: Run, translator: Translator, language: str, *, side: str, count: 
         where = f"that of {', '.join(having)} has" if having else f"no {side} of this run has"
         raise ConfigError(f"roles: the {side} of {language} has no roles; {where} some")
     option, result = component.options["roles"], []
-    for part, tokens, mask in batches(sentences(run, translator, language, count=count), translator.device):
+    for part, tokens, mask in batches(
+        sentences(run, translator, language, count=count), translator.device
+    ):
         with torch.inference_mode():
             if side == "encoder":
                 words = reaching(component.options, "roles", component.embedding(tokens), mask)
                 of_all = option.of(words, mask)
             else:
                 memory = _memory(run, translator, language, tokens, mask)
-                tokens, mask = functional.pad(tokens, (1, 0), value=BOS), functional.pad(mask, (1, 0), value=True)
-                words = reaching(component.options, "roles", component.embedding(tokens), mask, memory)
+                tokens, mask = (
+                    functional.pad(tokens, (1, 0), value=BOS),
+                    functional.pad(mask, (1, 0), value=True),
+                )
+                words = reaching(
+                    component.options, "roles", component.embedding(tokens), mask, memory
+                )
                 of_all = option.of(words, mask)[:, 1:]
-        result += [Taken(one, place, own[place]) for one, own in zip(part, of_all.float().cpu().numpy()) for place in range(len(one.ids))]
+        result += [
+            Taken(one, place, own[place])
+            for one, own in zip(part, of_all.float().cpu().numpy())
+            for place in range(len(one.ids))
+        ]
     return result
 
 
-def _memory(run: Run, translator: Translator, language: str, tokens: torch.Tensor, mask: torch.Tensor) -> Memory:
+def _memory(
+    run: Run, translator: Translator, language: str, tokens: torch.Tensor, mask: torch.Tensor
+) -> Memory:
     """What a context gate before the roles of a decoder looks at: the sentence itself where its language is read, too, else nothing."""
     if language in translator.model.encoders:
         return translator.model.encode(language, tokens, mask)
@@ -121,7 +139,12 @@ def _of_all(language: str, side: str, found: Sequence[Taken]) -> Page:
         examples = [one.in_context() for one in own[:: max(1, len(own) // EXAMPLES)][:EXAMPLES]]
         values[role] = {"count": len(own), "words": dict(words), "examples": examples}
         rows.append(
-            [str(role), f"{len(own) / len(found):.1%}", ", ".join(f"{word} ({times})" for word, times in words), " · ".join(examples)]
+            [
+                str(role),
+                f"{len(own) / len(found):.1%}",
+                ", ".join(f"{word} ({times})" for word, times in words),
+                " · ".join(examples),
+            ]
         )
     usage = Table(
         "Roles, the most used first",
@@ -132,18 +155,32 @@ def _of_all(language: str, side: str, found: Sequence[Taken]) -> Page:
     spread, uniform = _spread(found)
     figures = {
         "roles used": f"{len(by_role)} of {size}",
-        "mean entropy of a word's roles": f"{spread:.2f} nats (uniform: {uniform:.2f})" if spread is not None else "– (no distribution)",
+        "mean entropy of a word's roles": f"{spread:.2f} nats (uniform: {uniform:.2f})"
+        if spread is not None
+        else "– (no distribution)",
     }
     agreed = agreement(found)
-    tables = [Table("In short", ["", ""], [[name, value] for name, value in figures.items()]), usage, *_agreement_tables(agreed)]
+    tables = [
+        Table("In short", ["", ""], [[name, value] for name, value in figures.items()]),
+        usage,
+        *_agreement_tables(agreed),
+    ]
     return Page(
         f"roles.{side}.{language}",
         f"Roles of the {side} of {language}",
         tables,
-        {"pieces": len(found), "roles": size, "entropy": spread, "usage": values, "agreement": agreed},
+        {
+            "pieces": len(found),
+            "roles": size,
+            "entropy": spread,
+            "usage": values,
+            "agreement": agreed,
+        },
         {
             "How often each role is taken": bars_png(
-                [len(by_role.get(role, ())) / len(found) for role in range(size)], title=f"Roles of the {side} of {language}", of="role"
+                [len(by_role.get(role, ())) / len(found) for role in range(size)],
+                title=f"Roles of the {side} of {language}",
+                of="role",
             )
         },
     )
@@ -155,7 +192,9 @@ def _spread(found: Sequence[Taken]) -> tuple[float | None, float]:
     uniform = float(numpy.log(every.shape[1]))
     if (every < 0).any() or not numpy.allclose(every.sum(1), 1, atol=1e-3):
         return None, uniform
-    return abs(float((every * numpy.log(numpy.clip(every, 1e-12, None))).sum(1).mean())), uniform  # the sum is never above 0
+    return abs(
+        float((every * numpy.log(numpy.clip(every, 1e-12, None))).sum(1).mean())
+    ), uniform  # the sum is never above 0
 
 
 def agreement(found: Sequence[Taken]) -> dict[str, Any]:
@@ -166,7 +205,9 @@ def agreement(found: Sequence[Taken]) -> dict[str, Any]:
     often each comes. Beside each V-measure stands the mean of those that chance gives, and p, how often it gives as much.
     """
     known = [
-        (one, one.sentence.truth[one.sentence.words[one.place]]) for one in found if one.sentence.words is not None and _begins_a_word(one)
+        (one, one.sentence.truth[one.sentence.words[one.place]])
+        for one in found
+        if one.sentence.words is not None and _begins_a_word(one)
     ]
     if not known:
         return {}
@@ -174,21 +215,46 @@ def agreement(found: Sequence[Taken]) -> dict[str, Any]:
     for _, token in known:
         if token.sense is not None:
             senses[token.text.casefold()][token.sense] += 1
-    ambiguous = {word for word, own in senses.items() if sum(times >= OFTEN for times in own.values()) > 1}
-    several = [(one, token) for one, token in known if token.sense is not None and token.text.casefold() in ambiguous]
+    ambiguous = {
+        word for word, own in senses.items() if sum(times >= OFTEN for times in own.values()) > 1
+    }
+    several = [
+        (one, token)
+        for one, token in known
+        if token.sense is not None and token.text.casefold() in ambiguous
+    ]
     random = Random(1)
-    result: dict[str, Any] = {"category": _measures([one.role for one, _ in known], [token.category for _, token in known], random)[0]}
+    result: dict[str, Any] = {
+        "category": _measures(
+            [one.role for one, _ in known], [token.category for _, token in known], random
+        )[0]
+    }
     if several:
-        labels, words = [token.sense for _, token in several], [token.text.casefold() for _, token in several]
+        labels, words = (
+            [token.sense for _, token in several],
+            [token.text.casefold() for _, token in several],
+        )
         own = [one.role for one, _ in several]
         clusters = {"role": own, "word": words, "word and role": list(zip(words, own))}
-        result["senses"] = {name: _measures(each, labels, random)[0] for name, each in clusters.items()}
-        within = {word: [(role, sense) for role, sense, other in zip(own, labels, words) if other == word] for word in sorted(ambiguous)}
+        result["senses"] = {
+            name: _measures(each, labels, random)[0] for name, each in clusters.items()
+        }
+        within = {
+            word: [(role, sense) for role, sense, other in zip(own, labels, words) if other == word]
+            for word in sorted(ambiguous)
+        }
         measured = {word: _measures(*zip(*pairs), random) for word, pairs in within.items()}
-        result["of each word"] = {word: {**own, "times": len(within[word])} for word, (own, _) in measured.items()}
+        result["of each word"] = {
+            word: {**own, "times": len(within[word])} for word, (own, _) in measured.items()
+        }
         times = [len(pairs) for pairs in within.values()]
-        pure, measure = (fmean((own[name] for own, _ in measured.values()), times) for name in ("purity", "v_measure"))
-        by_chance = [fmean(draws, times) for draws in zip(*(draws for _, draws in measured.values()))]
+        pure, measure = (
+            fmean((own[name] for own, _ in measured.values()), times)
+            for name in ("purity", "v_measure")
+        )
+        by_chance = [
+            fmean(draws, times) for draws in zip(*(draws for _, draws in measured.values()))
+        ]
         result["mean of each word"] = _beside_chance(pure, measure, by_chance)
     return result
 
@@ -199,29 +265,62 @@ def _begins_a_word(one: Taken) -> bool:
     return one.place == 0 or words[one.place - 1] != words[one.place]
 
 
-def _measures(clusters: Sequence[Any], labels: Sequence[Any], random: Random) -> tuple[dict[str, float], list[float]]:
+def _measures(
+    clusters: Sequence[Any], labels: Sequence[Any], random: Random
+) -> tuple[dict[str, float], list[float]]:
     """Agreement, and the V-measures of chance."""
     by_chance = v_measures_by_chance(clusters, labels, draws=DRAWS, random=random)
-    return _beside_chance(purity(clusters, labels), v_measure(clusters, labels), by_chance), by_chance
+    return _beside_chance(
+        purity(clusters, labels), v_measure(clusters, labels), by_chance
+    ), by_chance
 
 
 def _beside_chance(pure: float, measure: float, by_chance: Sequence[float]) -> dict[str, float]:
     reached = sum(one >= measure for one in by_chance)
-    return {"purity": pure, "v_measure": measure, "by_chance": fmean(by_chance), "p": (1 + reached) / (1 + len(by_chance))}
+    return {
+        "purity": pure,
+        "v_measure": measure,
+        "by_chance": fmean(by_chance),
+        "p": (1 + reached) / (1 + len(by_chance)),
+    }
 
 
 def _agreement_tables(agreed: dict[str, Any]) -> list[Table]:
     if not agreed:
         return []
     rows = [["all words by role, beside their categories", *_shown(agreed["category"])]]
-    names = {"role": "ambiguous words by role", "word": "… by the word itself", "word and role": "… by word and role"}
-    rows += [[f"{title}, beside their senses", *_shown(agreed["senses"][name])] for name, title in names.items() if "senses" in agreed]
-    tables = [Table("Agreement with the truth", ["clusters", *MEASURES.values()], rows, note="What is known of the phrasebook's words.")]
+    names = {
+        "role": "ambiguous words by role",
+        "word": "… by the word itself",
+        "word and role": "… by word and role",
+    }
+    rows += [
+        [f"{title}, beside their senses", *_shown(agreed["senses"][name])]
+        for name, title in names.items()
+        if "senses" in agreed
+    ]
+    tables = [
+        Table(
+            "Agreement with the truth",
+            ["clusters", *MEASURES.values()],
+            rows,
+            note="What is known of the phrasebook's words.",
+        )
+    ]
     if "senses" in agreed:
-        words = [[word, str(one["times"]), *_shown(one)] for word, one in agreed["of each word"].items()]
+        words = [
+            [word, str(one["times"]), *_shown(one)] for word, one in agreed["of each word"].items()
+        ]
         mean = ["mean, by times", "", *_shown(agreed["mean of each word"])]
         note = "By the word itself each V-measure would be 0. By chance: the same roles dealt out at random; p: how often those do as well."
-        tables.append(Table("Senses of each ambiguous word", ["word", "times", *MEASURES.values()], [*words, mean], note=note))
+        tables.append(
+            Table(
+                "Senses of each ambiguous word",
+                ["word", "times", *MEASURES.values()],
+                [*words, mean],
+                note=note,
+            )
+        )
     return tables
 
 
@@ -230,7 +329,14 @@ def _shown(measures: dict[str, float]) -> list[str]:
 
 
 def _of_token(
-    run: Run, translator: Translator, language: str, side: str, found: Sequence[Taken], *, token: str, into: str | None
+    run: Run,
+    translator: Translator,
+    language: str,
+    side: str,
+    found: Sequence[Taken],
+    *,
+    token: str,
+    into: str | None,
 ) -> Page:
     """The paper's Table 4. By default translated into the first language that the run was trained for."""
     token = token.removeprefix(MARK)
@@ -243,12 +349,23 @@ def _of_token(
     by_role: dict[int, list[Taken]] = defaultdict(list)
     for one in own:
         by_role[one.role].append(one)
-    chosen = {role: all_of_it[:EXAMPLES] for role, all_of_it in sorted(by_role.items(), key=lambda item: -len(item[1]))}
+    chosen = {
+        role: all_of_it[:EXAMPLES]
+        for role, all_of_it in sorted(by_role.items(), key=lambda item: -len(item[1]))
+    }
     texts = list(dict.fromkeys(one.sentence.text for some in chosen.values() for one in some))
-    kinds = {one: kind_of(LanguagePair(language, one), run.config.pairs) for one in translator.targets if one != language}
+    kinds = {
+        one: kind_of(LanguagePair(language, one), run.config.pairs)
+        for one in translator.targets
+        if one != language
+    }
     target = into or min(kinds, key=lambda one: kinds[one] != "supervised", default=None)
     read = target is not None and language in translator.sources
-    translations = dict(zip(texts, translator.translate(texts, source=language, target=target))) if read else {}
+    translations = (
+        dict(zip(texts, translator.translate(texts, source=language, target=target)))
+        if read
+        else {}
+    )
     rows = [
         [
             str(role) if not number else "",
@@ -260,16 +377,30 @@ def _of_token(
         for number, one in enumerate(some)
     ]
     values = {
-        str(role): {"count": len(by_role[role]), "examples": [[one.in_context(), translations.get(one.sentence.text)] for one in some]}
+        str(role): {
+            "count": len(by_role[role]),
+            "examples": [[one.in_context(), translations.get(one.sentence.text)] for one in some],
+        }
         for role, some in chosen.items()
     }
     title, size = f"Roles of “{token}”, {side} of {language}", len(own[0].roles)
     zero_shot = ", zero-shot" if kinds.get(target) == "zero-shot" else ""
-    head = ["role", "share", "in context", f"translated into {target}{zero_shot}" if read else "translation"]
+    head = [
+        "role",
+        "share",
+        "in context",
+        f"translated into {target}{zero_shot}" if read else "translation",
+    ]
     return Page(
         f"roles.{side}.{language}.{file_name(token)}",
         title,
         [Table(f"{len(own)} times “{token}”", head, rows)],
         {"token": token, "roles": values},
-        {"How often it takes each role": bars_png([len(by_role.get(role, ())) / len(own) for role in range(size)], title=title, of="role")},
+        {
+            "How often it takes each role": bars_png(
+                [len(by_role.get(role, ())) / len(own) for role in range(size)],
+                title=title,
+                of="role",
+            )
+        },
     )

@@ -37,7 +37,13 @@ CHOOSERS = {"prediction": "predicted", "shortlist": "shortlist"}
 
 
 def words(
-    run: Run, translator: Translator, pair: LanguagePair, *, count: int, sizes: Sequence[int] = SIZES, beam: int | None = None
+    run: Run,
+    translator: Translator,
+    pair: LanguagePair,
+    *,
+    count: int,
+    sizes: Sequence[int] = SIZES,
+    beam: int | None = None,
 ) -> Page:
     """The first so many sentences of the run's test text, else of its validation text, in one direction.
 
@@ -50,43 +56,80 @@ def words(
     sentences = translator.sentences(sources, pair.source)
     vocabulary = len(translator.vocabularies[pair.target])
     sizes = [size for size in sizes if size < vocabulary - len(SPECIAL_TOKENS)]
-    tables, values, pictures = [], {"pair": str(pair), "sentences": len(sources), "vocabulary": vocabulary}, {}
+    tables, values, pictures = (
+        [],
+        {"pair": str(pair), "sentences": len(sources), "vocabulary": vocabulary},
+        {},
+    )
     if choosers:
         wanted = _pieces(translator, references, sources, pair)
-        found = {chooser: _precision_and_recall(translator, sentences, wanted, pair, chooser, sizes) for chooser in choosers}
+        found = {
+            chooser: _precision_and_recall(translator, sentences, wanted, pair, chooser, sizes)
+            for chooser in choosers
+        }
         tables.append(_table_of_recall(found, sizes))
-        values["precision and recall"] = {chooser: {str(size): one for size, one in zip(sizes, own)} for chooser, own in found.items()}
+        values["precision and recall"] = {
+            chooser: {str(size): one for size, one in zip(sizes, own)}
+            for chooser, own in found.items()
+        }
     quality, hypotheses = _quality(translator, sources, references, pair, choosers, sizes, settings)
     tables.append(_table_of_quality(quality))
     values["quality"] = quality
     if choosers:
-        curves = {chooser: [one for one in quality if one["chooser"] in (chooser, "all")] for chooser in choosers}
+        curves = {
+            chooser: [one for one in quality if one["chooser"] in (chooser, "all")]
+            for chooser in choosers
+        }
         pictures["BLEU by the number of words"] = _curve(curves, "bleu", "BLEU", str(pair))
         pictures["Seconds by the number of words"] = _curve(curves, "seconds", "seconds", str(pair))
     accuracy = copied(sources, references, hypotheses, source=pair.source, target=pair.target)
     rows = [
-        [kind, str(one.expected), str(one.right), f"{100 * one.right / one.expected:.1f} %" if one.expected else "–"]
+        [
+            kind,
+            str(one.expected),
+            str(one.right),
+            f"{100 * one.right / one.expected:.1f} %" if one.expected else "–",
+        ]
         for kind, one in accuracy.items()
     ]
-    note = (
-        f"What stands on both sides of source and reference, and whether the translation has it. Symbols: {'yes' if run.symbols else 'no'}."
-    )
+    note = f"What stands on both sides of source and reference, and whether the translation has it. Symbols: {'yes' if run.symbols else 'no'}."
     tables.append(
-        Table("Numbers, names and acronyms that are copied", ["", "in the references", "in the translations", "share"], rows, note=note)
+        Table(
+            "Numbers, names and acronyms that are copied",
+            ["", "in the references", "in the translations", "share"],
+            rows,
+            note=note,
+        )
     )
-    values["copies"] = {kind: {"expected": one.expected, "right": one.right} for kind, one in accuracy.items()}
-    values["symbols"], values["symbols without a rule"] = run.symbols is not None, translator.symbols_without_rule
+    values["copies"] = {
+        kind: {"expected": one.expected, "right": one.right} for kind, one in accuracy.items()
+    }
+    values["symbols"], values["symbols without a rule"] = (
+        run.symbols is not None,
+        translator.symbols_without_rule,
+    )
     if "prediction" in choosers and (panels := _attention(translator, sentences, pair)):
-        pictures["Attention of the initial state"] = panels_png(panels, title=f"Attention of the initial state · {pair}")
+        pictures["Attention of the initial state"] = panels_png(
+            panels, title=f"Attention of the initial state · {pair}"
+        )
         values["attention"] = [
-            {"sentence": panel.title, "columns": list(panel.columns), "weights": panel.values[0].tolist()} for panel in panels
+            {
+                "sentence": panel.title,
+                "columns": list(panel.columns),
+                "weights": panel.values[0].tolist(),
+            }
+            for panel in panels
         ]
     return Page(f"words-{pair}", f"Words of {pair}", tables, values, pictures)
 
 
 def held_out(run: Run, pair: LanguagePair, count: int) -> tuple[list[str], list[str]]:
     """Sources and references. Raises DataError where the run names no text, or has none for the direction."""
-    text = Corpora(run.config.data.test or run.config.data.valid, folder=Path(run.config.data.folder), languages=run.config.languages)
+    text = Corpora(
+        run.config.data.test or run.config.data.valid,
+        folder=Path(run.config.data.folder),
+        languages=run.config.languages,
+    )
     if not (run.config.data.test or run.config.data.valid):
         raise DataError(f"{run.path}: data.test and data.valid name no corpus; name one to look at")
     sources, references = [], []
@@ -104,11 +147,16 @@ def _choosers(run: Run, translator: Translator, pair: LanguagePair) -> list[str]
     return found + (["shortlist"] if run.shortlist_file(pair).is_file() else [])
 
 
-def _pieces(translator: Translator, references: Sequence[str], sources: Sequence[str], pair: LanguagePair) -> list[set[int]]:
+def _pieces(
+    translator: Translator, references: Sequence[str], sources: Sequence[str], pair: LanguagePair
+) -> list[set[int]]:
     """The different words of each reference, as the model was trained to write them."""
     source, target = translator.normalisers[pair.source], translator.normalisers[pair.target]
     lines = [source.pair(line, target, other)[1] for line, other in zip(sources, references)]
-    return [set(pieces) - set(range(len(SPECIAL_TOKENS))) for pieces in translator.vocabularies[pair.target].encode(lines)]
+    return [
+        set(pieces) - set(range(len(SPECIAL_TOKENS)))
+        for pieces in translator.vocabularies[pair.target].encode(lines)
+    ]
 
 
 # Table 5 -----------------------------------------------------------------------------------------------------------------
@@ -126,10 +174,16 @@ def _precision_and_recall(
     """Of the so many likeliest words, each the mean over the sentences, from 0 to 1."""
     config = translator.search_with({"select": max(sizes), "select_by": chooser})
     sums, count = numpy.zeros((len(sizes), 2)), 0
-    rows = [row for row, (sentence, words) in enumerate(zip(sentences, wanted)) if sentence.pieces and words]
+    rows = [
+        row
+        for row, (sentence, words) in enumerate(zip(sentences, wanted))
+        if sentence.pieces and words
+    ]
     for start in range(0, len(rows), BATCH):
         part = rows[start : start + BATCH]
-        scores = translator.word_scores(translator.read([sentences[row] for row in part]), pair.target, config)
+        scores = translator.word_scores(
+            translator.read([sentences[row] for row in part]), pair.target, config
+        )
         truth = torch.zeros_like(scores, dtype=torch.bool)
         for row, sentence in enumerate(part):
             truth[row, list(wanted[sentence])] = True
@@ -145,8 +199,14 @@ def _of_the_likeliest(scores: Tensor, truth: Tensor, size: int) -> tuple[float, 
 
 
 def _table_of_recall(found: dict[str, list[tuple[float, float]]], sizes: Sequence[int]) -> Table:
-    head = ["words", *(f"{CHOOSERS[chooser]}: {what}" for chooser in found for what in ("precision", "recall"))]
-    rows = [[f"{size:,}", *(f"{100 * value:.1f} %" for own in found.values() for value in own[place])] for place, size in enumerate(sizes)]
+    head = [
+        "words",
+        *(f"{CHOOSERS[chooser]}: {what}" for chooser in found for what in ("precision", "recall")),
+    ]
+    rows = [
+        [f"{size:,}", *(f"{100 * value:.1f} %" for own in found.values() for value in own[place])]
+        for place, size in enumerate(sizes)
+    ]
     note = (
         "Of the likeliest words, the share that the reference has; of the reference's words, the share that is among them. "
         "Means over the sentences."
@@ -169,10 +229,16 @@ def _quality(
     """BLEU and seconds with each number of words, and the translations with all of them."""
     given = {"source": pair.source, "target": pair.target, **settings}
     whole = len(translator.vocabularies[pair.target])
-    translator.translate(sources[:BATCH], **given, select=None)  # what is only slow the first time is not counted
+    translator.translate(
+        sources[:BATCH], **given, select=None
+    )  # what is only slow the first time is not counted
     wanted = [
         ("all", whole, {"select": None}),
-        *((chooser, size, {"select": size, "select_by": chooser}) for chooser in choosers for size in sizes),
+        *(
+            (chooser, size, {"select": size, "select_by": chooser})
+            for chooser in choosers
+            for size in sizes
+        ),
     ]
     found, first = [], None
     for chooser, size, select in wanted:
@@ -184,7 +250,14 @@ def _quality(
         first = lines if first is None else first
         same = sum(one == other for one, other in zip(lines, first)) / max(1, len(first))
         found.append(
-            {"chooser": chooser, "words": size, "bleu": score, "seconds": seconds, "same": same, "signature": str(metric.get_signature())}
+            {
+                "chooser": chooser,
+                "words": size,
+                "bleu": score,
+                "seconds": seconds,
+                "same": same,
+                "signature": str(metric.get_signature()),
+            }
         )
     return found, first
 
@@ -203,19 +276,34 @@ def _table_of_quality(quality: Sequence[dict]) -> Table:
         for one in quality
     ]
     head = ["chosen by", "words", "BLEU", "seconds", "of the time of all", "same translations"]
-    return Table("Search among few words", head, rows, note=f"{whole['signature']}; seconds as this machine was at the time.")
+    return Table(
+        "Search among few words",
+        head,
+        rows,
+        note=f"{whole['signature']}; seconds as this machine was at the time.",
+    )
 
 
 def _curve(curves: dict[str, list[dict]], key: str, name: str, pair: str) -> bytes:
-    lines = {CHOOSERS[chooser]: sorted((one["words"], one[key]) for one in own) for chooser, own in curves.items()}
-    return curves_png(lines, title=f"{name} by the number of words · {pair}", across="words that search may write", up=name)
+    lines = {
+        CHOOSERS[chooser]: sorted((one["words"], one[key]) for one in own)
+        for chooser, own in curves.items()
+    }
+    return curves_png(
+        lines,
+        title=f"{name} by the number of words · {pair}",
+        across="words that search may write",
+        up=name,
+    )
 
 
 # Figure 3 ----------------------------------------------------------------------------------------------------------------
 
 
 @torch.inference_mode()
-def _attention(translator: Translator, sentences: Sequence[Sentence], pair: LanguagePair) -> list[Panel]:
+def _attention(
+    translator: Translator, sentences: Sequence[Sentence], pair: LanguagePair
+) -> list[Panel]:
     """Where the initial state looks in the first sentences of middling length."""
     decoder, panels = translator.model.decoders[pair.target], []
     for sentence in [one for one in sentences if 4 <= len(one.pieces) <= LONGEST][:SHOWN]:
@@ -223,8 +311,19 @@ def _attention(translator: Translator, sentences: Sequence[Sentence], pair: Lang
         _, weights = decoder.predictor.initial(decoder.body.first(memory), memory)
         pieces = translator.vocabularies[pair.source].pieces(sentence.pieces)
         shares = _over_the_source(weights, memory, len(pieces))[0].float().cpu().numpy()
-        columns = pieces if len(shares) == len(pieces) else [str(number) for number in range(1, len(shares) + 1)]
-        panels.append(Panel(sentence.line, shares[None], ["s₀"], [piece.replace("▁", "") or "▁" for piece in columns]))
+        columns = (
+            pieces
+            if len(shares) == len(pieces)
+            else [str(number) for number in range(1, len(shares) + 1)]
+        )
+        panels.append(
+            Panel(
+                sentence.line,
+                shares[None],
+                ["s₀"],
+                [piece.replace("▁", "") or "▁" for piece in columns],
+            )
+        )
     return panels
 
 

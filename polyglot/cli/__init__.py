@@ -1,7 +1,17 @@
 """The commands of the program. Imports that need torch wait until their command is called."""
 
 # In the order in which `--help` lists them:
-from polyglot.cli import training, translation, evaluation, experiments, embeddings, analysis, export, symbols, show  # noqa: F401, I001
+from polyglot.cli import (
+    training,
+    translation,
+    evaluation,
+    experiments,
+    embeddings,
+    analysis,
+    export,
+    symbols,
+    show,
+)  # noqa: F401, I001
 from polyglot.cli.app import main
 
 __all__ = ["main"]

@@ -69,12 +69,29 @@ OUT_OF_MEMORY = (
 )
 
 Overrides = Annotated[
-    Optional[list[str]], typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=5000.")
+    Optional[list[str]],
+    typer.Argument(
+        metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=5000."
+    ),
 ]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory, such as runs/phrasebook.", autocompletion=completion.runs)]
-Checkpoint = Annotated[str, typer.Option(help="best, last, a step, or average:N.", autocompletion=completion.checkpoints)]
+RunPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN",
+        help="A run directory, such as runs/phrasebook.",
+        autocompletion=completion.runs,
+    ),
+]
+Checkpoint = Annotated[
+    str,
+    typer.Option(help="best, last, a step, or average:N.", autocompletion=completion.checkpoints),
+]
 Device = Annotated[
-    Optional[str], typer.Option(help="cpu, cuda, cuda:1 or mps. Default: a GPU where there is one.", autocompletion=completion.devices)
+    Optional[str],
+    typer.Option(
+        help="cpu, cuda, cuda:1 or mps. Default: a GPU where there is one.",
+        autocompletion=completion.devices,
+    ),
 ]
 
 
@@ -85,7 +102,9 @@ def main() -> None:
     libraries_only_say_errors()
     collect_rarely()
     hand_over_soon()
-    sys.stdout.reconfigure(encoding="utf-8")  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
+    sys.stdout.reconfigure(
+        encoding="utf-8"
+    )  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
     try:
         app(prog_name="polyglot")
     except KeyboardInterrupt:  # before there is a verb, or after
@@ -100,13 +119,20 @@ def main() -> None:
         _leave_output()
         aside.print("[bold red]error:[/] ", end="")
         place = error.filename or "standard output, or a file of this command"
-        aside.print(f"{place}: cannot be written: {error.strerror}; make room there", markup=False, highlight=False, soft_wrap=True)
+        aside.print(
+            f"{place}: cannot be written: {error.strerror}; make room there",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
         sys.exit(2)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
         aside.print("[bold red]error:[/] ", end="")
-        aside.print(f"not enough memory: {OUT_OF_MEMORY}", markup=False, highlight=False, soft_wrap=True)
+        aside.print(
+            f"not enough memory: {OUT_OF_MEMORY}", markup=False, highlight=False, soft_wrap=True
+        )
         sys.exit(2)
     finally:
         nothing_left_to_interrupt()
@@ -119,7 +145,11 @@ def _leave_output() -> None:
 
 def is_out_of_memory(error: Exception) -> bool:
     """PyTorch says it of a GPU in one way, of the machine's own memory in another."""
-    return isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error)
+    return (
+        isinstance(error, MemoryError)
+        or "out of memory" in str(error)
+        or "can't allocate memory" in str(error)
+    )
 
 
 def _version(wanted: bool) -> None:
@@ -130,7 +160,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only say what goes wrong.")] = False,
 ) -> None:
     lines = LogLines()
@@ -149,10 +181,16 @@ def lines_of(file: Path | None) -> tuple[int | None, Iterator[list[str]]]:
     """How many lines there are, where that can be known, and the lines of a file or of standard input."""
     from polyglot.data.text_files import line_blocks, pipe_blocks, stream_blocks
 
-    if file and not file.is_fifo():  # what comes through a pipe, as `<(zcat …)` does, can be read only once
-        total = sum(map(len, line_blocks(file, empty=True)))  # which also finds what is no text before anything is written
+    if (
+        file and not file.is_fifo()
+    ):  # what comes through a pipe, as `<(zcat …)` does, can be read only once
+        total = sum(
+            map(len, line_blocks(file, empty=True))
+        )  # which also finds what is no text before anything is written
         return total, line_blocks(file, empty=True)
-    return None, pipe_blocks(file) if file else stream_blocks(sys.stdin.buffer, name="standard input")
+    return None, pipe_blocks(file) if file else stream_blocks(
+        sys.stdin.buffer, name="standard input"
+    )
 
 
 def sentences_of(given: Sequence[str] | None) -> list[tuple[str, str]]:
@@ -160,5 +198,7 @@ def sentences_of(given: Sequence[str] | None) -> list[tuple[str, str]]:
     pairs = [each.partition("=")[::2] for each in given or ()]
     for (language, text), each in zip(pairs, given or ()):
         if not language or not text.strip():
-            raise ConfigError(f"--sentence: found {each!r}; write language and text, such as de='Ein Hund rennt.'")
+            raise ConfigError(
+                f"--sentence: found {each!r}; write language and text, such as de='Ein Hund rennt.'"
+            )
     return pairs

@@ -23,26 +23,47 @@ def runs(incomplete: str) -> list[str]:
 
 def configurations(incomplete: str) -> list[str]:
     """Shipped configurations, YAML files, and runs, which `--resume` continues."""
-    return _beginning(incomplete, [*presets.names("configs"), *_files(incomplete, ".yaml", ".yml"), *_runs(incomplete)])
+    return _beginning(
+        incomplete,
+        [*presets.names("configs"), *_files(incomplete, ".yaml", ".yml"), *_runs(incomplete)],
+    )
 
 
 def shipped_in(room: str) -> Complete:
     """What is shipped in a room, and YAML files."""
-    return lambda incomplete: _beginning(incomplete, [*presets.names(room), *_files(incomplete, ".yaml", ".yml")])
+    return lambda incomplete: _beginning(
+        incomplete, [*presets.names(room), *_files(incomplete, ".yaml", ".yml")]
+    )
 
 
 def shown(incomplete: str) -> list[str]:
     """All that `show` takes."""
     named = [f"{room}/{name}" for room in presets.ROOMS for name in presets.names(room)]
     plain = [name for room in presets.ROOMS for name in presets.names(room)]
-    return _beginning(incomplete, [*plain, *(named if "/" in incomplete else ()), *_files(incomplete, ".yaml", ".yml"), *_runs(incomplete)])
+    return _beginning(
+        incomplete,
+        [
+            *plain,
+            *(named if "/" in incomplete else ()),
+            *_files(incomplete, ".yaml", ".yml"),
+            *_runs(incomplete),
+        ],
+    )
 
 
 def checkpoints(context: typer.Context, incomplete: str) -> list[str]:
     """`best`, `last`, and the steps of the run that is named before; of several the first."""
-    there, keep = steps(_run(context) / "checkpoints"), _setting(context, "training", "checkpoint", "keep")
-    newest = there[-keep:] if isinstance(keep, int) else []  # what is there besides may be a best one of long ago
-    return _beginning(incomplete, ["best", "last", *map(str, there), *([f"average:{len(newest)}"] if newest else [])])
+    there, keep = (
+        steps(_run(context) / "checkpoints"),
+        _setting(context, "training", "checkpoint", "keep"),
+    )
+    newest = (
+        there[-keep:] if isinstance(keep, int) else []
+    )  # what is there besides may be a best one of long ago
+    return _beginning(
+        incomplete,
+        ["best", "last", *map(str, there), *([f"average:{len(newest)}"] if newest else [])],
+    )
 
 
 def languages(context: typer.Context, incomplete: str) -> list[str]:
@@ -66,7 +87,9 @@ def _setting(context: typer.Context, *path: str) -> Any:
     """A setting of that run."""
     try:
         found = read_yaml(_run(context) / "config.yaml")
-    except PolyglotError:  # no run, or none yet: there is nothing to offer, and the verb itself will say why
+    except (
+        PolyglotError
+    ):  # no run, or none yet: there is nothing to offer, and the verb itself will say why
         return None
     for key in path:
         found = found.get(key) if isinstance(found, dict) else None
@@ -84,7 +107,11 @@ def _runs(incomplete: str) -> Iterator[str]:
 
 def _files(incomplete: str, *endings: str) -> Iterator[str]:
     for path in _entries(incomplete):
-        if path.is_dir() and not (path / "config.yaml").is_file() and any(each.suffix in endings for each in _entries(f"{path}/")):
+        if (
+            path.is_dir()
+            and not (path / "config.yaml").is_file()
+            and any(each.suffix in endings for each in _entries(f"{path}/"))
+        ):
             yield f"{path}/"
         elif path.suffix in endings:
             yield str(path)

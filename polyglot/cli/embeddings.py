@@ -14,22 +14,46 @@ if TYPE_CHECKING:
     from polyglot.inference.translator import Translator
 
 
-@app.command(epilog="polyglot embed runs/phrasebook sentences.de --language de --output vectors.npy")
+@app.command(
+    epilog="polyglot embed runs/phrasebook sentences.de --language de --output vectors.npy"
+)
 def embed(
     run: RunPath,
     file: Annotated[
-        Optional[Path], typer.Argument(metavar="[FILE]", help="One sentence a line, plain or gzipped; by default standard input.")
+        Optional[Path],
+        typer.Argument(
+            metavar="[FILE]",
+            help="One sentence a line, plain or gzipped; by default standard input.",
+        ),
     ] = None,
-    output: Annotated[Path, typer.Option(help="Where the vectors go; the ending decides: .npy, .parquet or .jsonl.")] = ...,
-    language: Annotated[Optional[str], typer.Option(help="Language of all sentences.", autocompletion=completion.languages)] = None,
-    language_column: Annotated[Optional[int], typer.Option(min=1, help="Instead: the column, between tabs, that names it.")] = None,
-    text_column: Annotated[int, typer.Option(min=1, help="The column of the sentence, where a column names the language.")] = 2,
-    pooling: Annotated[str, typer.Option(help="flat: all rows side by side; mean or max over them.")] = "flat",
-    layer: Annotated[str, typer.Option(help="bridge, or what comes before it: states, words.")] = "bridge",
+    output: Annotated[
+        Path,
+        typer.Option(help="Where the vectors go; the ending decides: .npy, .parquet or .jsonl."),
+    ] = ...,
+    language: Annotated[
+        Optional[str],
+        typer.Option(help="Language of all sentences.", autocompletion=completion.languages),
+    ] = None,
+    language_column: Annotated[
+        Optional[int], typer.Option(min=1, help="Instead: the column, between tabs, that names it.")
+    ] = None,
+    text_column: Annotated[
+        int,
+        typer.Option(min=1, help="The column of the sentence, where a column names the language."),
+    ] = 2,
+    pooling: Annotated[
+        str, typer.Option(help="flat: all rows side by side; mean or max over them.")
+    ] = "flat",
+    layer: Annotated[
+        str, typer.Option(help="bridge, or what comes before it: states, words.")
+    ] = "bridge",
     precision: Annotated[str, typer.Option(help="float32, float16 or int8.")] = "float32",
     normalize: Annotated[bool, typer.Option("--normalize", help="Vectors of length 1.")] = False,
     batch_size: Annotated[
-        Optional[int], typer.Option(min=1, help="Sentences computed together, at most. Default: 64 on a CPU, else 128.")
+        Optional[int],
+        typer.Option(
+            min=1, help="Sentences computed together, at most. Default: 64 on a CPU, else 128."
+        ),
     ] = None,
     checkpoint: Checkpoint = "best",
     device: Device = None,
@@ -41,9 +65,13 @@ def embed(
     from polyglot.inference.embeddings.vector_files import format_of, vector_file
 
     if (language is None) == (language_column is None):
-        raise ConfigError("embed: either --language for all sentences, or --language-column, is needed")
+        raise ConfigError(
+            "embed: either --language for all sentences, or --language-column, is needed"
+        )
     if language_column == text_column:
-        raise ConfigError(f"embed: column {text_column} cannot be both the language and the sentence")
+        raise ConfigError(
+            f"embed: column {text_column} cannot be both the language and the sentence"
+        )
     format_of(output)
     encoder = _reader(run, [language] if language else None, checkpoint=checkpoint, device=device)
     size = encoder.vector_size(layer=layer, pooling=pooling)
@@ -52,8 +80,16 @@ def embed(
     if language:
         portions = portions_of(blocks, language)
     else:
-        portions = portions_of_columns(blocks, language=language_column, text=text_column, place=place, known=encoder.sources)
-    settings = {"pooling": pooling, "layer": layer, "precision": precision, "normalize_embeddings": normalize, "batch_size": batch_size}
+        portions = portions_of_columns(
+            blocks, language=language_column, text=text_column, place=place, known=encoder.sources
+        )
+    settings = {
+        "pooling": pooling,
+        "layer": layer,
+        "precision": precision,
+        "normalize_embeddings": normalize,
+        "batch_size": batch_size,
+    }
     found = encoder.encode_portions(portions, **settings)
     done = blank = 0
     with lines_bar() as bar, vector_file(output, size=size, precision=precision) as written:
@@ -67,7 +103,9 @@ def embed(
         if not done:
             raise DataError(f"{place}: the file is empty")
     empty = f"; {counted(blank, 'empty line')} with a vector of zeros" if blank else ""
-    logger.info(f"{counted(done, 'vector')} of {size} {precision} numbers written to {output}{empty}")
+    logger.info(
+        f"{counted(done, 'vector')} of {size} {precision} numbers written to {output}{empty}"
+    )
 
 
 @app.command(
@@ -76,20 +114,51 @@ def embed(
 )
 def similar(
     run: RunPath,
-    one: Annotated[Path, typer.Argument(metavar="A", help="One sentence a line, plain or gzipped.")],
+    one: Annotated[
+        Path, typer.Argument(metavar="A", help="One sentence a line, plain or gzipped.")
+    ],
     other: Annotated[Path, typer.Argument(metavar="B", help="The same in the other language.")],
-    source: Annotated[str, typer.Option("--from", help="Language of A.", autocompletion=completion.languages)] = ...,
-    target: Annotated[str, typer.Option("--to", help="Language of B.", autocompletion=completion.languages)] = ...,
+    source: Annotated[
+        str, typer.Option("--from", help="Language of A.", autocompletion=completion.languages)
+    ] = ...,
+    target: Annotated[
+        str, typer.Option("--to", help="Language of B.", autocompletion=completion.languages)
+    ] = ...,
     mining: Annotated[
-        bool, typer.Option("--mine", help="Bitext: pairs that are each other's best, the best first, no sentence twice.")
+        bool,
+        typer.Option(
+            "--mine",
+            help="Bitext: pairs that are each other's best, the best first, no sentence twice.",
+        ),
     ] = False,
     threshold: Annotated[Optional[float], typer.Option(help="Only what scores so high.")] = None,
-    margin: Annotated[str, typer.Option(help="ratio: cosine over the mean cosine with the neighbours; or plain cosine.")] = "ratio",
-    neighbours: Annotated[int, typer.Option(min=1, help="k nearest neighbours that are candidates, and that the margin looks at.")] = 4,
-    top: Annotated[int, typer.Option(min=1, help="Print so many for each line of A, at most as many as the neighbours.")] = 1,
-    search: Annotated[str, typer.Option(help="exact, or faiss: an index for millions, not always exact.")] = "exact",
-    pooling: Annotated[str, typer.Option(help="flat: all rows side by side; mean or max over them.")] = "flat",
-    layer: Annotated[str, typer.Option(help="bridge, or what comes before it: states, words.")] = "bridge",
+    margin: Annotated[
+        str,
+        typer.Option(
+            help="ratio: cosine over the mean cosine with the neighbours; or plain cosine."
+        ),
+    ] = "ratio",
+    neighbours: Annotated[
+        int,
+        typer.Option(
+            min=1, help="k nearest neighbours that are candidates, and that the margin looks at."
+        ),
+    ] = 4,
+    top: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Print so many for each line of A, at most as many as the neighbours."
+        ),
+    ] = 1,
+    search: Annotated[
+        str, typer.Option(help="exact, or faiss: an index for millions, not always exact.")
+    ] = "exact",
+    pooling: Annotated[
+        str, typer.Option(help="flat: all rows side by side; mean or max over them.")
+    ] = "flat",
+    layer: Annotated[
+        str, typer.Option(help="bridge, or what comes before it: states, words.")
+    ] = "bridge",
     checkpoint: Checkpoint = "best",
     device: Device = None,
 ) -> None:
@@ -104,11 +173,22 @@ def similar(
             progress=lambda done, total: bar.update(row, completed=done, total=total),
         )  # fmt: skip
     lowest = -float("inf") if threshold is None else threshold
-    for pair in found.mined(threshold=lowest) if mining else found.nearest(top=top, threshold=lowest):
-        print(f"{pair.score:.4f}", pair.source + 1, pair.target + 1, found.sources[pair.source], found.targets[pair.target], sep="\t")
+    for pair in (
+        found.mined(threshold=lowest) if mining else found.nearest(top=top, threshold=lowest)
+    ):
+        print(
+            f"{pair.score:.4f}",
+            pair.source + 1,
+            pair.target + 1,
+            found.sources[pair.source],
+            found.targets[pair.target],
+            sep="\t",
+        )
 
 
-def _reader(run: Path, wanted: list[str] | None, *, checkpoint: str, device: str | None) -> Translator:
+def _reader(
+    run: Path, wanted: list[str] | None, *, checkpoint: str, device: str | None
+) -> Translator:
     """What reads these languages, or all of the run's; a decoder comes along, since none is loaded without."""
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run

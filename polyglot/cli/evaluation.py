@@ -22,27 +22,49 @@ def evaluate(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...", help="Run directories, such as runs/phrasebook; several are compared.", autocompletion=completion.runs
+            metavar="RUN...",
+            help="Run directories, such as runs/phrasebook; several are compared.",
+            autocompletion=completion.runs,
         ),
     ],
     protocol: Annotated[
-        str, typer.Option(help="A YAML file or the name of a shipped protocol.", autocompletion=completion.shipped_in("evaluation"))
+        str,
+        typer.Option(
+            help="A YAML file or the name of a shipped protocol.",
+            autocompletion=completion.shipped_in("evaluation"),
+        ),
     ] = "default",
     checkpoint: Checkpoint = "best",
     pivot: Annotated[
         Optional[str],
         typer.Option(
-            metavar="LANGUAGE", help="Also translate in two hops through it. Default: the protocol's.", autocompletion=completion.languages
+            metavar="LANGUAGE",
+            help="Also translate in two hops through it. Default: the protocol's.",
+            autocompletion=completion.languages,
         ),
     ] = None,
     ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="The runs write each translation together, in the place of being compared.")
+        bool,
+        typer.Option(
+            "--ensemble",
+            help="The runs write each translation together, in the place of being compared.",
+        ),
     ] = False,
-    select: Annotated[Optional[int], typer.Option(min=1, help="Search among so many words. Default: the protocol's, or the run's.")] = None,
-    select_by: Annotated[
-        Optional[str], typer.Option(help="Which words: by prediction of the decoder, or by a shortlist that was counted.")
+    select: Annotated[
+        Optional[int],
+        typer.Option(
+            min=1, help="Search among so many words. Default: the protocol's, or the run's."
+        ),
     ] = None,
-    select_for: Annotated[Optional[str], typer.Option(help="Words of each sentence, or of the batch together.")] = None,
+    select_by: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Which words: by prediction of the decoder, or by a shortlist that was counted."
+        ),
+    ] = None,
+    select_for: Annotated[
+        Optional[str], typer.Option(help="Words of each sentence, or of the batch together.")
+    ] = None,
     device: Device = None,
 ) -> None:
     """Score every direction into a matrix: tables here, JSON, CSV, Markdown and pictures in the run directory.
@@ -58,7 +80,13 @@ def evaluate(
     from polyglot.runs.run import Run
 
     chosen = {
-        key: value for key, value in {"select": select, "select_by": select_by, "select_for": select_for}.items() if value is not None
+        key: value
+        for key, value in {
+            "select": select,
+            "select_by": select_by,
+            "select_for": select_for,
+        }.items()
+        if value is not None
     }
     settings = Protocol.load(protocol)
     settings = settings.model_copy(update={"pivot": pivot} if pivot else {}).searched_with(chosen)
@@ -73,39 +101,65 @@ def evaluate(
     matrices = {}
     for called, opened in zip(distinct_names(runs), opened_runs[:1] if ensemble else opened_runs):
         if ensemble:
-            translator = EnsembleTranslator.load(opened_runs, checkpoints=[checkpoint], device=device)
+            translator = EnsembleTranslator.load(
+                opened_runs, checkpoints=[checkpoint], device=device
+            )
         else:
             translator = Translator.load(opened, checkpoint=checkpoint, device=device)
         for test_set in settings.corpora:
             folder = opened.evaluation / name / test_set
-            with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True) as bar:
+            with Progress(
+                *Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True
+            ) as bar:
                 row = bar.add_task("sentences")
-                advance = lambda what, done, of: bar.update(row, completed=done, total=of, description=what)  # noqa: E731
-                matrix = evaluate_run(opened, translator, settings, test_set=test_set, folder=folder, progress=advance)
+                advance = lambda what, done, of: bar.update(
+                    row, completed=done, total=of, description=what
+                )  # noqa: E731
+                matrix = evaluate_run(
+                    opened, translator, settings, test_set=test_set, folder=folder, progress=advance
+                )
             matrix.save(folder)
             matrices.setdefault(test_set, {})[called] = matrix
             screen.print(*tables(matrix), sep="\n")
-            logger.info(f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each measure, hypotheses/, text/")
+            logger.info(
+                f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each measure, hypotheses/, text/"
+            )
     if len(runs) > 1 and not ensemble:
         for each in matrices.values():
             screen.print(compare({name: [matrix] for name, matrix in each.items()}).table())
     logger.info(f"next: polyglot report {runs[0]}")
 
 
-@app.command(epilog="polyglot compare runs/phrasebook runs/phrasebook-without-copies --test randomisation")
+@app.command(
+    epilog="polyglot compare runs/phrasebook runs/phrasebook-without-copies --test randomisation"
+)
 def compare(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...", help="Run directories that were evaluated; differences are from the first.", autocompletion=completion.runs
+            metavar="RUN...",
+            help="Run directories that were evaluated; differences are from the first.",
+            autocompletion=completion.runs,
         ),
     ],
     protocol: Annotated[
-        str, typer.Option(help="The protocol that they were evaluated under, and /NAME of a test set where it has several.")
+        str,
+        typer.Option(
+            help="The protocol that they were evaluated under, and /NAME of a test set where it has several."
+        ),
     ] = "default",
-    measure: Annotated[Optional[str], typer.Option(help="Such as bleu, chrf++ or bleu-paper. Default: the first of the protocol.")] = None,
+    measure: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Such as bleu, chrf++ or bleu-paper. Default: the first of the protocol."
+        ),
+    ] = None,
     test: Annotated[
-        Optional[str], typer.Option(help="bootstrap or randomisation, each of sacreBLEU. Default: bootstrap.", show_default=False)
+        Optional[str],
+        typer.Option(
+            help="bootstrap or randomisation, each of sacreBLEU. Default: bootstrap.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Put runs beside each other and mark what is significant, from matrices that are there."""
@@ -119,18 +173,28 @@ def compare(
     test = DEFAULT if test is None else test
     if test not in TESTS:
         raise ConfigError(f"--test: {unknown_name('test', test, TESTS)}")
-    matrices = {name: [Matrix.load(Run.open(run).evaluation / folder_of(protocol))] for name, run in zip(distinct_names(runs), runs)}
+    matrices = {
+        name: [Matrix.load(Run.open(run).evaluation / folder_of(protocol))]
+        for name, run in zip(distinct_names(runs), runs)
+    }
     known = [str(each) for each in next(iter(matrices.values()))[0].measures]
     if measure is not None and measure not in known:
         raise ConfigError(f"--measure: {unknown_name('measure', measure, known)}")
-    screen.print(compare_matrices(matrices, measure=Measure.parse(measure) if measure else None, test=test).table())
+    screen.print(
+        compare_matrices(
+            matrices, measure=Measure.parse(measure) if measure else None, test=test
+        ).table()
+    )
 
 
 @app.command(epilog="polyglot report runs/phrasebook --sentence de='Der alte Bauer schläft.'")
 def report(
     run: RunPath,
     sentence: Annotated[
-        Optional[list[str]], typer.Option(metavar="LANGUAGE=TEXT", help="Show the bridge's attention on it; may be repeated.")
+        Optional[list[str]],
+        typer.Option(
+            metavar="LANGUAGE=TEXT", help="Show the bridge's attention on it; may be repeated."
+        ),
     ] = None,
 ) -> None:
     """Write a run as one web page: scores, curves, examples, attention, text and settings. It needs no network."""

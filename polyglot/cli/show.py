@@ -21,14 +21,20 @@ if TYPE_CHECKING:
 def fetch(
     name: Annotated[str, typer.Argument(help="The data set: multi30k.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where its files go.")],
-    mirror: Annotated[Optional[str], typer.Option(help="Address of a folder with the same files.")] = None,
+    mirror: Annotated[
+        Optional[str], typer.Option(help="Address of a folder with the same files.")
+    ] = None,
 ) -> None:
     """Download a public data set, checksums verified; called again, it continues where it stopped."""
     from polyglot.data.download import data_set
     from polyglot.data.download import fetch as fetch_files
 
     wanted = data_set(name)
-    aside.print(f"{wanted.title}\nlicence: {wanted.licence}\ncite: {wanted.citation}", highlight=False, markup=False)
+    aside.print(
+        f"{wanted.title}\nlicence: {wanted.licence}\ncite: {wanted.citation}",
+        highlight=False,
+        markup=False,
+    )
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
     with Progress(*columns, console=aside, transient=True) as bar:
         rows = {file.name: bar.add_task(file.name, total=file.size) for file in wanted.files}
@@ -37,11 +43,16 @@ def fetch(
     logger.info(f"{len(paths)} files in {folder}, checksums verified")
 
 
-@app.command(epilog="polyglot show · polyglot show multi30k/paper · polyglot show schedules/with_copies · polyglot show runs/phrasebook")
+@app.command(
+    epilog="polyglot show · polyglot show multi30k/paper · polyglot show schedules/with_copies · polyglot show runs/phrasebook"
+)
 def show(
     name: Annotated[
         Optional[str],
-        typer.Argument(help="A run directory, a configuration, or what is shipped, such as with_copies.", autocompletion=completion.shown),
+        typer.Argument(
+            help="A run directory, a configuration, or what is shipped, such as with_copies.",
+            autocompletion=completion.shown,
+        ),
     ] = None,
 ) -> None:
     """List what is shipped, or show some of it: a configuration with every default filled in, anything else as it is written."""
@@ -49,7 +60,11 @@ def show(
 
     if name is None:
         for room, kind in presets.ROOMS.items():
-            screen.print(f"[bold]{kind}s[/] ({room}/): {', '.join(presets.names(room))}", highlight=False, soft_wrap=True)
+            screen.print(
+                f"[bold]{kind}s[/] ({room}/): {', '.join(presets.names(room))}",
+                highlight=False,
+                soft_wrap=True,
+            )
         return
     rooms = presets.rooms_of(name)
     if not rooms and not Path(name).exists():
@@ -57,11 +72,16 @@ def show(
         what = unknown_name("configuration, schedule, protocol or experiment", name, known)
         raise ConfigError(f"{name}: neither a file, nor a run, nor shipped with Polyglot: {what}")
     if rooms and rooms[0] != "configs":
-        print(presets.find(rooms[0], name.removeprefix(f"{rooms[0]}/")).read_text(encoding="utf-8"), end="")
+        print(
+            presets.find(rooms[0], name.removeprefix(f"{rooms[0]}/")).read_text(encoding="utf-8"),
+            end="",
+        )
     else:
         print(_configuration(name).to_yaml(), end="")
     for room in rooms[1:]:
-        logger.info(f"{name} is the name of a shipped {presets.ROOMS[room]}, too: polyglot show {room}/{name}")
+        logger.info(
+            f"{name} is the name of a shipped {presets.ROOMS[room]}, too: polyglot show {room}/{name}"
+        )
 
 
 def _configuration(name: str) -> Config:
@@ -69,4 +89,8 @@ def _configuration(name: str) -> Config:
     from polyglot.config.loading import load_config
     from polyglot.runs.run import Run
 
-    return Run.open(name).config if Path(name).is_dir() else load_config(name if Path(name).exists() else name.removeprefix("configs/"))
+    return (
+        Run.open(name).config
+        if Path(name).is_dir()
+        else load_config(name if Path(name).exists() else name.removeprefix("configs/"))
+    )

@@ -34,10 +34,21 @@ def train(
         ),
     ],
     overrides: Overrides = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a run exactly where its last checkpoint was written.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop."),
+    ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Continue a run exactly where its last checkpoint was written."
+        ),
+    ] = False,
     number: Annotated[
-        Optional[int], typer.Option("--processes", min=1, help="Train with so many processes here, one for each device.")
+        Optional[int],
+        typer.Option(
+            "--processes", min=1, help="Train with so many processes here, one for each device."
+        ),
     ] = None,
 ) -> None:
     """Train a set of language pairs."""
@@ -56,7 +67,11 @@ def train(
     from polyglot.runs.run import Run
 
     if dry_run:
-        run = Run.reconfigure(config, overrides or ()) if resume else Run.of(load_config(config, overrides or (), besides=_missing_here))
+        run = (
+            Run.reconfigure(config, overrides or ())
+            if resume
+            else Run.of(load_config(config, overrides or (), besides=_missing_here))
+        )
         show_plan(run, resume=resume, processes=several or asked)
         return
     from polyglot.distributed.processes import Processes
@@ -97,7 +112,9 @@ def train_run(run: Run) -> None:
     _say_what_comes_next(_train(run, Processes()))
 
 
-def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured: bool = False) -> Trainer:
+def _train(
+    run: Run, processes: Processes, *, resume: bool = False, reconfigured: bool = False
+) -> Trainer:
     """From the beginning or from the last checkpoint. Of several processes the first prepares what the others find on the disk."""
     from polyglot.runs import checkpoint as checkpoints
     from polyglot.training.build import build_trainer
@@ -119,7 +136,9 @@ def _train(run: Run, processes: Processes, *, resume: bool = False, reconfigured
             start_trackers(trainer.accelerator)
         start = trainer.progress.step
         changes = reconfigured and resume and processes.main
-        changed = run.reconfigured(lambda: trainer.progress.step > start) if changes else nullcontext()
+        changed = (
+            run.reconfigured(lambda: trainer.progress.step > start) if changes else nullcontext()
+        )
         with changed:  # only now that data and checkpoint agree with it
             trainer.train()
     return trainer
@@ -133,5 +152,7 @@ def _say_what_comes_next(trainer: Trainer, number: int = 1) -> None:
     if trainer.interrupted and trainer.progress.step < run.config.training.steps:
         several = f" --processes {number}" if number > 1 else ""
         logger.info(f"interrupted; continue with: polyglot train {run.path} --resume{several}")
-        raise typer.Exit(128 + trainer.interrupted)  # as shells say it, so that what should follow a trained model does not
+        raise typer.Exit(
+            128 + trainer.interrupted
+        )  # as shells say it, so that what should follow a trained model does not
     logger.info(f"next: polyglot evaluate {run.path}")

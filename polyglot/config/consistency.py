@@ -37,10 +37,15 @@ def contradictions(config: Config) -> Iterator[str]:
     if not twice:  # of one language only, a schedule may have no pair
         with noted(problems):
             if not config.tasks:
-                problems.append("schedule: no task is left to train: schedule.exclude takes all of schedule.pairs and schedule.copies")
+                problems.append(
+                    "schedule: no task is left to train: schedule.exclude takes all of schedule.pairs and schedule.copies"
+                )
             with suppress(ConfigError):
                 pairs = config.pairs
-    problems += [f"trained_before: {problem}" for problem in _unknown_pairs(config.trained_before, config.languages)]
+    problems += [
+        f"trained_before: {problem}"
+        for problem in _unknown_pairs(config.trained_before, config.languages)
+    ]
     for pattern in config.validation.bleu_pairs:
         with noted(problems, "validation.bleu_pairs: "):
             scored += match_pairs([pattern], config.languages)
@@ -48,7 +53,10 @@ def contradictions(config: Config) -> Iterator[str]:
     # Where the pairs are not known, there are no more components than those of all.
     every = [LanguagePair(one, other) for one in config.languages for other in config.languages]
     known = config.model.components(pairs or every, config.sharing)
-    for place, pattern in [*(("freeze", one) for one in config.freeze), *(("initialize", one) for one in config.initialize)]:
+    for place, pattern in [
+        *(("freeze", one) for one in config.freeze),
+        *(("initialize", one) for one in config.initialize),
+    ]:
         if not any(fnmatchcase(name, pattern) for name in known):
             yield f"{place}: {unknown_name('component', pattern, known)}"
     if pairs:
@@ -69,7 +77,10 @@ def contradictions(config: Config) -> Iterator[str]:
                 yield f"data.{part}.{number}.streaming: held-out text is not streamed; leave it out"
     if config.parallel.placement == "partitioned" and config.parallel.tasks == "same":
         yield "parallel.placement: 'partitioned' gives each process tasks of its own; it needs parallel.tasks 'mixed', found 'same'"
-    if config.parallel.placement == "partitioned" and getattr(config.training, "precision", None) == "fp16":
+    if (
+        config.parallel.placement == "partitioned"
+        and getattr(config.training, "precision", None) == "fp16"
+    ):
         yield "parallel.placement: 'partitioned' cannot agree on the scale of 'fp16' losses; use training.precision 'bf16' or 'no'"
     if config.parallel.placement == "partitioned" and config.losses.agreement.weight:
         elsewhere = "the encoder of each target's language, which parallel.placement 'partitioned' may keep on another process"
@@ -84,7 +95,11 @@ def _unknown_pairs(pairs: Sequence[str], languages: Sequence[str]) -> Iterator[s
     for text in pairs:
         try:
             pair = LanguagePair.parse(text)
-            yield from (unknown_name("language", one, languages) for one in (pair.source, pair.target) if one not in languages)
+            yield from (
+                unknown_name("language", one, languages)
+                for one in (pair.source, pair.target)
+                if one not in languages
+            )
         except ConfigError as error:
             yield str(error)
 
@@ -93,8 +108,15 @@ def _shared_predictions(config: Config) -> Iterator[str]:
     """Decoders that are shared, but whose options know the words of one language."""
     for language in config.languages:
         members = config.sharing.members("decoder", language, config.languages)
-        beside = [option.type for option in config.model.of(language).options.decoder if OPTIONS.get(option.type).place == "decoder"]
-        if beside and any(config.sharing.group("vocabulary", one) != config.sharing.group("vocabulary", language) for one in members):
+        beside = [
+            option.type
+            for option in config.model.of(language).options.decoder
+            if OPTIONS.get(option.type).place == "decoder"
+        ]
+        if beside and any(
+            config.sharing.group("vocabulary", one) != config.sharing.group("vocabulary", language)
+            for one in members
+        ):
             who = " and ".join(members)
             yield f"model.options.decoder: {beside[0]} predicts words, so {who} cannot share a decoder without sharing their vocabulary"
             return
@@ -103,7 +125,11 @@ def _shared_predictions(config: Config) -> Iterator[str]:
 def _nothing_predicted(config: Config, targets: Iterable[str]) -> Iterator[str]:
     """Decoders that cannot choose among which words to search."""
     for language in targets:
-        options = (option for option in config.model.of(language).options.decoder if OPTIONS.get(option.type).place == "decoder")
+        options = (
+            option
+            for option in config.model.of(language).options.decoder
+            if OPTIONS.get(option.type).place == "decoder"
+        )
         if all(option.predict == "states" for option in options):
             what = f"the decoder of {language} has no word_prediction from its initial state"
             yield f"search.select: {what}; put it on in model.options.decoder, or write search.select_by: shortlist"
@@ -116,11 +142,27 @@ def _unlike(config: Config) -> Iterator[str]:
         ("vocabulary", "vocabulary", config.vocabulary.of),
         ("embeddings", "model.embedding", lambda language: config.model.of(language).embedding),
         ("encoder", "model.encoder", lambda language: config.model.of(language).encoder),
-        ("encoder", "model.embedding.size", lambda language: config.model.of(language).embedding.size),
-        ("encoder", "model.options.encoder", lambda language: config.model.of(language).options.encoder),
+        (
+            "encoder",
+            "model.embedding.size",
+            lambda language: config.model.of(language).embedding.size,
+        ),
+        (
+            "encoder",
+            "model.options.encoder",
+            lambda language: config.model.of(language).options.encoder,
+        ),
         ("decoder", "model.decoder", lambda language: config.model.of(language).decoder),
-        ("decoder", "model.options.decoder", lambda language: config.model.of(language).options.decoder),
-        ("decoder", "model.embedding.size", lambda language: config.model.of(language).embedding.size),
+        (
+            "decoder",
+            "model.options.decoder",
+            lambda language: config.model.of(language).options.decoder,
+        ),
+        (
+            "decoder",
+            "model.embedding.size",
+            lambda language: config.model.of(language).embedding.size,
+        ),
     ):
         for language in config.languages:
             first = config.sharing.members(part, language, config.languages)[0]
@@ -131,4 +173,8 @@ def _unlike(config: Config) -> Iterator[str]:
 
 def _common(settings: Any) -> Any:
     """Settings as a mapping, so that those of all and those of one language compare."""
-    return {key: getattr(settings, key) for key in VocabularyConfig.model_fields} if isinstance(settings, VocabularyConfig) else settings
+    return (
+        {key: getattr(settings, key) for key in VocabularyConfig.model_fields}
+        if isinstance(settings, VocabularyConfig)
+        else settings
+    )

@@ -23,7 +23,9 @@ Besides = Callable[["Config"], Iterable[str]]
 """Gives a sentence for each problem of a configuration, or of what is right in one."""
 
 
-def load_config(name: str | Path, overrides: Sequence[str] = (), *, besides: Besides | None = None) -> Config:
+def load_config(
+    name: str | Path, overrides: Sequence[str] = (), *, besides: Besides | None = None
+) -> Config:
     """A configuration from a file or a shipped name, with `key.path=value` overrides.
 
     besides: what else is wrong with what is right in a configuration that is not.
@@ -35,7 +37,12 @@ def load_config(name: str | Path, overrides: Sequence[str] = (), *, besides: Bes
 
 
 def configure(
-    values: dict[str, Any], overrides: Sequence[str], *, run: str, where: str, besides: Besides | None = None
+    values: dict[str, Any],
+    overrides: Sequence[str],
+    *,
+    run: str,
+    where: str,
+    besides: Besides | None = None,
 ) -> Config:
     """Values to a configuration, with `key.path=value` overrides laid over them; `run` is its place unless they name one.
 
@@ -59,7 +66,11 @@ def configure(
 
 
 def check_config(
-    values: dict[str, Any], *, where: str, problems: Mapping[str, str] = {}, besides: Besides | None = None
+    values: dict[str, Any],
+    *,
+    where: str,
+    problems: Mapping[str, str] = {},
+    besides: Besides | None = None,
 ) -> Config:
     """Values to a configuration. Raises ConfigError with every problem; `where` names the file in it.
 
@@ -69,12 +80,20 @@ def check_config(
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
-        found += [sentence for sentence in sentences(error, Config) if sentence.partition(":")[0] not in problems]
+        found += [
+            sentence
+            for sentence in sentences(error, Config)
+            if sentence.partition(":")[0] not in problems
+        ]
         wrong += places(error, Config)
     if wrong:
         config, wrong = _rest(values, wrong)
     if config:
-        found += (one for one in contradictions(config) if not any(_speaks_of(one, place) for place in wrong))
+        found += (
+            one
+            for one in contradictions(config)
+            if not any(_speaks_of(one, place) for place in wrong)
+        )
         found += besides(config) if found and besides else ()
     if found:
         raise ConfigError(found, where=where)
@@ -121,9 +140,17 @@ def _rest(values: Mapping[str, Any], wrong: Iterable[Place]) -> tuple[_Rest | No
 def _without(values: Any, left_out: set[Place], place: Place = ()) -> Any:
     """Nested values without what stands at some places."""
     if isinstance(values, dict):
-        return {key: _without(one, left_out, (*place, key)) for key, one in values.items() if (*place, key) not in left_out}
+        return {
+            key: _without(one, left_out, (*place, key))
+            for key, one in values.items()
+            if (*place, key) not in left_out
+        }
     if isinstance(values, list):
-        return [_without(one, left_out, (*place, number)) for number, one in enumerate(values) if (*place, number) not in left_out]
+        return [
+            _without(one, left_out, (*place, number))
+            for number, one in enumerate(values)
+            if (*place, number) not in left_out
+        ]
     return values
 
 
@@ -138,7 +165,9 @@ def _override(values: dict[str, Any], override: str) -> None:
     """Lay one `key.path=value` over the values; numbers select items of lists."""
     path, equals, text = override.partition("=")
     if not equals or not path:
-        raise ConfigError(f"{override!r}: an override is written key=value, such as training.steps=1000")
+        raise ConfigError(
+            f"{override!r}: an override is written key=value, such as training.steps=1000"
+        )
     try:
         value = parse_value(text)
     except ConfigError as error:
@@ -149,11 +178,15 @@ def _override(values: dict[str, Any], override: str) -> None:
         if isinstance(place, list):
             place = place[_index(place, key, override)]
         else:
-            if isinstance(place.get(key), str):  # a name alone: `encoder: lstm`, `schedule: with_copies`
+            if isinstance(
+                place.get(key), str
+            ):  # a name alone: `encoder: lstm`, `schedule: with_copies`
                 place[key] = {"base" if key == "schedule" and number == 0 else "type": place[key]}
             place = place.setdefault(key, {})
         if not isinstance(place, (dict, list)):
-            raise ConfigError(f"{override!r}: {'.'.join(parents[: number + 1])} is {as_written(place)} and has no keys below it")
+            raise ConfigError(
+                f"{override!r}: {'.'.join(parents[: number + 1])} is {as_written(place)} and has no keys below it"
+            )
     if isinstance(place, list):
         place[_index(place, last, override)] = value
     else:
@@ -162,7 +195,9 @@ def _override(values: dict[str, Any], override: str) -> None:
 
 def _index(items: list[Any], key: str, override: str) -> int:
     if not key.isdigit() or int(key) >= len(items):
-        raise ConfigError(f"{override!r}: {key!r} is no item of a list of {len(items)}; they count from 0")
+        raise ConfigError(
+            f"{override!r}: {key!r} is no item of a list of {len(items)}; they count from 0"
+        )
     return int(key)
 
 
@@ -176,7 +211,9 @@ def _schedule(value: Any) -> Any:
     if not isinstance(value, dict) or "base" not in value:
         return value
     if not isinstance(value["base"], str):
-        raise ConfigError(f"schedule.base: the name of a schedule is expected, found {as_written(value['base'])}")
+        raise ConfigError(
+            f"schedule.base: the name of a schedule is expected, found {as_written(value['base'])}"
+        )
     try:
         base = read_yaml(presets.find("schedules", value["base"]))
     except ConfigError as error:

@@ -41,7 +41,9 @@ def sentences(error: ValidationError, model: type[BaseModel]) -> list[str]:
     problems = _problems(error, model)
     found: dict[str, dict[str, None]] = {}
     for place, parents, problem in problems:
-        if problem["type"] in EXPECTED and any(len(other) > len(place) and other[: len(place)] == place for other, _, _ in problems):
+        if problem["type"] in EXPECTED and any(
+            len(other) > len(place) and other[: len(place)] == place for other, _, _ in problems
+        ):
             continue  # a member of a union that the value was not meant for: another one goes further
         if problem["type"] == "value_error":
             found |= {sentence: {"": None} for sentence in _own_sentences(place, problem)}
@@ -60,27 +62,37 @@ def places(error: ValidationError, model: type[BaseModel]) -> list[tuple[Any, ..
 Place = tuple[Any, ...]
 
 
-def _problems(error: ValidationError, model: type[BaseModel]) -> list[tuple[Place, Sequence[Any], Mapping[str, Any]]]:
+def _problems(
+    error: ValidationError, model: type[BaseModel]
+) -> list[tuple[Place, Sequence[Any], Mapping[str, Any]]]:
     """pydantic's problems with their places and what may stand there.
 
     Without those of a language that has only come to it from the settings for all, below `languages` of the same section.
     """
-    problems = [(*_place(problem["loc"], model), problem) for problem in error.errors(include_url=False)]
+    problems = [
+        (*_place(problem["loc"], model), problem) for problem in error.errors(include_url=False)
+    ]
     of_all = [(place, problem["type"]) for place, _, problem in problems]
     return [
         (place, parents, problem)
         for place, parents, problem in problems
-        if not (place[1:2] == ("languages",) and ((place[0], *place[3:]), problem["type"]) in of_all)
+        if not (
+            place[1:2] == ("languages",) and ((place[0], *place[3:]), problem["type"]) in of_all
+        )
     ]
 
 
 def _own_sentences(location: Place, problem: Mapping[str, Any]) -> list[str]:
     """What a check of ours says: a line for each problem."""
     place = ".".join(map(str, location))
-    return [f"{place}: {line}" if place else line for line in str(problem["ctx"]["error"]).splitlines()]
+    return [
+        f"{place}: {line}" if place else line for line in str(problem["ctx"]["error"]).splitlines()
+    ]
 
 
-def _sentence(location: Place, parents: Sequence[Any], problem: Mapping[str, Any]) -> tuple[str, str]:
+def _sentence(
+    location: Place, parents: Sequence[Any], problem: Mapping[str, Any]
+) -> tuple[str, str]:
     """One of pydantic's problems as: place and what was found, what would be right."""
     place = ".".join(map(str, location))
     kind, context = problem["type"], problem.get("ctx", {})
@@ -93,14 +105,26 @@ def _sentence(location: Place, parents: Sequence[Any], problem: Mapping[str, Any
     if kind == "union_tag_invalid":
         known = [tag.strip("'") for tag in context["expected_tags"].split(", ")]
         if not isinstance(problem["input"]["type"], str):
-            return f"{place}.type: found {as_written(problem['input']['type'])}; expected ", f"one of {', '.join(known)}"
-        room = location[-1].replace("_", " ") if isinstance(location[-1], str) else "type"  # an item of a list has only a number
+            return (
+                f"{place}.type: found {as_written(problem['input']['type'])}; expected ",
+                f"one of {', '.join(known)}",
+            )
+        room = (
+            location[-1].replace("_", " ") if isinstance(location[-1], str) else "type"
+        )  # an item of a list has only a number
         return f"{place}.type: ", unknown_name(room, context["tag"], known)
     if kind == "union_tag_not_found":
-        return f"{place}: ", "`type` is missing; write a name, or a mapping with `type` and settings"
+        return (
+            f"{place}: ",
+            "`type` is missing; write a name, or a mapping with `type` and settings",
+        )
     found = f"{place}: found {as_written(problem['input'])}; "
     # a kind that no setting has yet is said in pydantic's own words
-    return (f"{found}expected ", EXPECTED[kind](context)) if kind in EXPECTED else (found, problem["msg"])
+    return (
+        (f"{found}expected ", EXPECTED[kind](context))
+        if kind in EXPECTED
+        else (found, problem["msg"])
+    )
 
 
 def _number(number: float) -> str:

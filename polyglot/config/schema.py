@@ -71,7 +71,10 @@ class VocabulariesConfig(VocabularyConfig):
         if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
             return value
         common = {key: value[key] for key in VocabularyConfig.model_fields if key in value}
-        own = {language: {**common, **one} if isinstance(one, dict) else one for language, one in value["languages"].items()}
+        own = {
+            language: {**common, **one} if isinstance(one, dict) else one
+            for language, one in value["languages"].items()
+        }
         return {**value, "languages": own}
 
     def of(self, language: str) -> VocabularyConfig:
@@ -155,7 +158,13 @@ class Config(ComponentConfig):
     """Languages that share components; `all` shares everything among all, told apart by a vector for each target language."""
     freeze: list[str] = []
     """Components that stay as they are, such as `bridge` or `"encoder.*"`."""
-    initialize: dict[str, Annotated[InitialConfig, BeforeValidator(lambda value: {"run": value} if isinstance(value, str) else value)]] = {}
+    initialize: dict[
+        str,
+        Annotated[
+            InitialConfig,
+            BeforeValidator(lambda value: {"run": value} if isinstance(value, str) else value),
+        ],
+    ] = {}
     """Components that start from other runs, such as `{encoder.de: runs/a, "decoder.*": runs/b}`; the first that fits counts. A pattern
     takes what the run has; vocabularies come along."""
     trained_before: list[str] = []
@@ -185,7 +194,11 @@ class Config(ComponentConfig):
     @property
     def pairs(self) -> list[LanguagePair]:
         """The trained pairs, copies included: those of the tasks, and those that were trained before."""
-        return list(dict.fromkeys([*(task.pair for task in self.tasks), *map(LanguagePair.parse, self.trained_before)]))
+        return list(
+            dict.fromkeys(
+                [*(task.pair for task in self.tasks), *map(LanguagePair.parse, self.trained_before)]
+            )
+        )
 
     @property
     def components(self) -> list[str]:
@@ -195,29 +208,3 @@ class Config(ComponentConfig):
     def to_yaml(self) -> str:
         """The configuration with every default filled in."""
         return write_yaml(self.model_dump())
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-

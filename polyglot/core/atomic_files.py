@@ -17,7 +17,9 @@ def replace_file(path: Path, content: str | bytes) -> None:
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        with contextlib.suppress(OSError):  # what was in the way of the file is in the way here, too
+        with contextlib.suppress(
+            OSError
+        ):  # what was in the way of the file is in the way here, too
             temporary.unlink()
         raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from None
 

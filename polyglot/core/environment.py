@@ -11,7 +11,10 @@ import sys
 
 MMAP_MAX, TRIM_THRESHOLD = -4, -1  # mallopt(3)
 NEVER = 2**31 - 1
-SHAPE_CACHES = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")  # PyTorch's, and oneDNN's own
+SHAPE_CACHES = (
+    "LRU_CACHE_CAPACITY",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY",
+)  # PyTorch's, and oneDNN's own
 SHAPES = 128
 
 

@@ -16,8 +16,16 @@ class ConfigError(PolyglotError):
 
     def __init__(self, problems: Iterable[str] | str, *, where: str = "") -> None:
         self.problems = [problems] if isinstance(problems, str) else list(problems)
-        lines = self.problems if len(self.problems) == 1 and not where else [f"  {problem}" for problem in self.problems]
-        super().__init__("\n".join([f"{where}: {counted(len(self.problems), 'problem')}", *lines] if where else lines))
+        lines = (
+            self.problems
+            if len(self.problems) == 1 and not where
+            else [f"  {problem}" for problem in self.problems]
+        )
+        super().__init__(
+            "\n".join(
+                [f"{where}: {counted(len(self.problems), 'problem')}", *lines] if where else lines
+            )
+        )
 
 
 class DataError(PolyglotError):
@@ -43,7 +51,10 @@ def noted(problems: list[str], place: str = "") -> Iterator[None]:
     try:
         yield
     except PolyglotError as error:
-        problems += [place + problem for problem in (error.problems if isinstance(error, ConfigError) else [str(error)])]
+        problems += [
+            place + problem
+            for problem in (error.problems if isinstance(error, ConfigError) else [str(error)])
+        ]
 
 
 def few(names: Iterable[object], *, shown: int = 8) -> str:

@@ -26,7 +26,16 @@ def listed(items: Mapping[str, str]) -> str:
     return "\n".join(f"- {name}: {value}" for name, value in items.items())
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, words: Collection[str] = ()) -> str:
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[object]], *, words: Collection[str] = ()
+) -> str:
     """Columns stand to the right, but for the first and those that hold words. words: their heads"""
-    lines = [head, ["---" if not number or name in words else "---:" for number, name in enumerate(head)], *rows]
-    return "\n".join(f"| {' | '.join(str(each).replace('|', chr(92) + '|') for each in line)} |" for line in lines)
+    lines = [
+        head,
+        ["---" if not number or name in words else "---:" for number, name in enumerate(head)],
+        *rows,
+    ]
+    return "\n".join(
+        f"| {' | '.join(str(each).replace('|', chr(92) + '|') for each in line)} |"
+        for line in lines
+    )

@@ -39,7 +39,11 @@ def rooms_of(name: str) -> list[str]:
     """
     if Path(name).exists():
         return []
-    own = [room for room in ROOMS if name.startswith(f"{room}/") and name.removeprefix(f"{room}/") in names(room)]
+    own = [
+        room
+        for room in ROOMS
+        if name.startswith(f"{room}/") and name.removeprefix(f"{room}/") in names(room)
+    ]
     return own or [room for room in ROOMS if name in names(room)]
 
 
@@ -49,10 +53,16 @@ def find(room: str, name: str) -> Path:
     if path.is_file():
         return path
     if (path / "config.yaml").is_file():
-        raise ConfigError(f"{name}: a run directory; continue it with --resume, or name its config.yaml to start another run like it")
+        raise ConfigError(
+            f"{name}: a run directory; continue it with --resume, or name its config.yaml to start another run like it"
+        )
     shipped = folder(room) / f"{name}.yaml"
     if shipped.is_file():
         return shipped
     if path.is_dir():
-        raise ConfigError(f"{name}: a folder; a YAML file is expected here, or the name of a shipped one: {', '.join(names(room))}")
-    raise ConfigError(f"{name}: neither a file nor shipped with Polyglot: {unknown_name(ROOMS[room], name, names(room))}")
+        raise ConfigError(
+            f"{name}: a folder; a YAML file is expected here, or the name of a shipped one: {', '.join(names(room))}"
+        )
+    raise ConfigError(
+        f"{name}: neither a file nor shipped with Polyglot: {unknown_name(ROOMS[room], name, names(room))}"
+    )

@@ -16,10 +16,14 @@ from polyglot.core.errors import ConfigError, unknown_name
 class ComponentConfig(BaseModel):
     """Settings of one component: frozen, strictly typed, unknown keys refused, each field documented where it stands."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
-HomePath = Annotated[str, AfterValidator(lambda path: os.path.expanduser(path) if "/" in path else path)]
+HomePath = Annotated[
+    str, AfterValidator(lambda path: os.path.expanduser(path) if "/" in path else path)
+]
 """A path whose `~` stands for the user's folder: behind `key=` or in YAML, no shell replaces it. Alone it is a name."""
 
 Component = TypeVar("Component")
@@ -40,7 +44,13 @@ class Registry(Generic[Component]):
             # The fields are documented already; looking for docstrings in a class without source would take a second in all.
             documented = {"use_attribute_docstrings": False}
             kind = (Literal[name], name)
-            config = create_model(f"{cls.__name__}Config", __base__=cls.Config, __doc__=cls.__doc__, __cls_kwargs__=documented, type=kind)
+            config = create_model(
+                f"{cls.__name__}Config",
+                __base__=cls.Config,
+                __doc__=cls.__doc__,
+                __cls_kwargs__=documented,
+                type=kind,
+            )
             cls.Config = config
             self._classes[name] = cls
             return cls
@@ -70,7 +80,9 @@ class Registry(Generic[Component]):
         default: the type of a mapping that names none, and of a field that is left out.
         """
         union = reduce(or_, (cls.Config for _, cls in sorted(self._classes.items())))
-        discriminated = Annotated[union, Field(discriminator="type")] if len(self._classes) > 1 else union
+        discriminated = (
+            Annotated[union, Field(discriminator="type")] if len(self._classes) > 1 else union
+        )
         typed = {"type": default} if default else {}
         named = Annotated[discriminated, BeforeValidator(lambda value: spelt_out(value, typed))]
         return Annotated[named, Field(default=typed, validate_default=True)] if default else named

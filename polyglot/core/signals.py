@@ -71,7 +71,9 @@ def interrupted_at_once() -> Iterator[None]:
 
 
 @contextmanager
-def handled(numbers: Sequence[int], handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> Iterator[None]:
+def handled(
+    numbers: Sequence[int], handler: Callable[[int, FrameType | None], object] | signal.Handlers
+) -> Iterator[None]:
     """Let signals be handled so; what handled them before comes back."""
     before = {number: signal.signal(number, handler) for number in numbers}
     try:

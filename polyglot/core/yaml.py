@@ -25,7 +25,9 @@ class _Loader(yaml.SafeLoader):
         seen = set()
         for key, _ in node.value:
             if (key.tag, str(key.value)) in seen:
-                raise yaml.composer.ComposerError(None, None, f"the key {key.value!r} is given twice", key.start_mark)
+                raise yaml.composer.ComposerError(
+                    None, None, f"the key {key.value!r} is given twice", key.start_mark
+                )
             seen.add((key.tag, str(key.value)))
         return node
 
@@ -35,7 +37,11 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float")]
+    first: [
+        (tag, pattern)
+        for tag, pattern in resolvers
+        if tag not in ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float")
+    ]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
@@ -50,13 +56,21 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         lines = path.read_text(encoding="utf-8").splitlines()
-        hint = _quotes(lines[error.problem_mark.line]) if line and error.problem_mark.line < len(lines) else ""
+        hint = (
+            _quotes(lines[error.problem_mark.line])
+            if line and error.problem_mark.line < len(lines)
+            else ""
+        )
         raise ConfigError(f"{path}: {line}no valid YAML: {error.problem}{hint}") from None
     except yaml.reader.ReaderError as error:
-        raise ConfigError(f"{path}: no valid YAML: the character U+{error.character:04X} is not allowed") from None
+        raise ConfigError(
+            f"{path}: no valid YAML: the character U+{error.character:04X} is not allowed"
+        ) from None
     except UnicodeDecodeError as error:
         if error.object.startswith(GZIP):
-            raise ConfigError(f"{path}: is gzipped; YAML is read plain, so unpack it with gunzip") from None
+            raise ConfigError(
+                f"{path}: is gzipped; YAML is read plain, so unpack it with gunzip"
+            ) from None
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ConfigError(
             f"{path}: line {line}: not UTF-8 ({error.reason} 0x{error.object[error.start]:02x}); write the file in UTF-8"
@@ -66,7 +80,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: a mapping of keys is expected, found {'nothing' if values is None else as_written(values)}")
+        raise ConfigError(
+            f"{path}: a mapping of keys is expected, found {'nothing' if values is None else as_written(values)}"
+        )
     return values
 
 
@@ -81,13 +97,17 @@ def parse_value(text: str) -> Any:
 def _quotes(text: str) -> str:
     """What to do where a pattern such as `*-en` stands without quotes, which YAML takes for a reference to something else."""
     quoted = STARRED.sub(r'"\g<0>"', text.strip())
-    return f"; what begins with * needs quotes: {quoted[:SHOWN]!r}" if quoted != text.strip() else ""
+    return (
+        f"; what begins with * needs quotes: {quoted[:SHOWN]!r}" if quoted != text.strip() else ""
+    )
 
 
 def as_written(value: Any) -> str:
     """A value in few words of YAML, for messages; text has quotes around it."""
     try:
-        text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=float("inf")).removesuffix("...\n")
+        text = yaml.dump(
+            value, Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=float("inf")
+        ).removesuffix("...\n")
     except yaml.representer.RepresenterError:  # from Python, nobody's YAML
         text = repr(value)
     text = repr(value) if isinstance(value, str) else " ".join(text.split())

@@ -10,9 +10,9 @@ import numpy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from polyglot.tasks.batch import Batch
-from polyglot.data.dataset import TaskDataset
 from polyglot.core.registry import ComponentConfig
+from polyglot.data.dataset import TaskDataset
+from polyglot.tasks.batch import Batch
 
 
 class BatchingConfig(ComponentConfig):
@@ -46,12 +46,18 @@ def epoch_batches(
     Shuffle, take a pool, sort it by target and source length, cut it into batches; shuffle the batches of all pools.
     """
     task = int.from_bytes(hashlib.sha256(task_name.encode()).digest()[:8], "little")
-    random = numpy.random.Generator(numpy.random.Philox(numpy.random.SeedSequence([seed, task, epoch])))
+    random = numpy.random.Generator(
+        numpy.random.Philox(numpy.random.SeedSequence([seed, task, epoch]))
+    )
     order = random.permutation(len(source_lengths))
     widths = numpy.maximum(source_lengths, target_lengths + 1)  # (N,) with eos
     size = config.pool * _usual_sentences(widths, config)
     pools = (order[start : start + size] for start in range(0, len(order), size))
-    batches = [batch for pool in pools for batch in _cut(_by_length(pool, source_lengths, target_lengths), widths, config)]
+    batches = [
+        batch
+        for pool in pools
+        for batch in _cut(_by_length(pool, source_lengths, target_lengths), widths, config)
+    ]
     return [batches[number] for number in random.permutation(len(batches))]
 
 
@@ -107,7 +113,9 @@ class BatchStream:
 
     def take(self, *, own: bool = True) -> NDArray[numpy.int64]:
         """What the next batch is made of. own: whether it is for this process; those of others are passed over."""
-        if self._index >= len(self._batches):  # beyond the end: a position from before the batches became larger
+        if self._index >= len(
+            self._batches
+        ):  # beyond the end: a position from before the batches became larger
             self._begin(self._epoch + 1)
         indices = self._batches[self._index]
         self._index += 1
@@ -115,12 +123,16 @@ class BatchStream:
 
     def _begin(self, epoch: int) -> None:
         lengths = self.dataset.source_lengths, self.dataset.target_lengths
-        self._batches = epoch_batches(*lengths, self.config, seed=self.seed, task_name=self.dataset.task.name, epoch=epoch)
+        self._batches = epoch_batches(
+            *lengths, self.config, seed=self.seed, task_name=self.dataset.task.name, epoch=epoch
+        )
         self._epoch, self._index = epoch, 0
 
 
 def _by_length(
-    indices: NDArray[numpy.int64], source_lengths: NDArray[numpy.int32], target_lengths: NDArray[numpy.int32]
+    indices: NDArray[numpy.int64],
+    source_lengths: NDArray[numpy.int32],
+    target_lengths: NDArray[numpy.int32],
 ) -> NDArray[numpy.int64]:
     """Sorted by target, then source length; who has both in common stays in the order given.
 
@@ -137,14 +149,18 @@ def _usual_sentences(widths: NDArray[numpy.int32], config: BatchingConfig) -> in
     return max(1, int(config.size // widths.mean()))
 
 
-def _cut(order: NDArray[numpy.int64], widths: NDArray[numpy.int32], config: BatchingConfig) -> list[NDArray[numpy.int64]]:
+def _cut(
+    order: NDArray[numpy.int64], widths: NDArray[numpy.int32], config: BatchingConfig
+) -> list[NDArray[numpy.int64]]:
     """Neighbours together, as many as fit."""
     batches, start = [], 0
     while start < len(order):
         end = start + config.size
         if config.by == "tokens":
             ahead = widths[order[start:end]]
-            padded = numpy.maximum.accumulate(ahead) * numpy.arange(1, len(ahead) + 1)  # never falls
+            padded = numpy.maximum.accumulate(ahead) * numpy.arange(
+                1, len(ahead) + 1
+            )  # never falls
             end = start + max(1, int(numpy.searchsorted(padded, config.size, side="right")))
         batches.append(order[start:end])
         start = end

@@ -56,7 +56,9 @@ def cached(name: str, tables: Callable[[], Iterable[pyarrow.Table]]) -> Dataset:
             _prune(path.parent, bound)
         return Dataset(_opened(path, tables), fingerprint=name)
     except OSError as error:
-        raise DataError(f"{path}: the cache cannot be used: {error.strerror or error}; HF_DATASETS_CACHE may name another folder") from None
+        raise DataError(
+            f"{path}: the cache cannot be used: {error.strerror or error}; HF_DATASETS_CACHE may name another folder"
+        ) from None
 
 
 def _opened(path: Path, tables: Callable[[], Iterable[pyarrow.Table]]) -> MemoryMappedTable:
@@ -96,7 +98,9 @@ def _bound() -> int:
     except (ValueError, OverflowError):
         bound = -1
     if bound < 0:
-        raise DataError(f"POLYGLOT_CACHE_GIB: found {text!r}; expected a number of GiB, such as {BOUND:g}")
+        raise DataError(
+            f"POLYGLOT_CACHE_GIB: found {text!r}; expected a number of GiB, such as {BOUND:g}"
+        )
     return bound
 
 

@@ -28,7 +28,9 @@ ATTEMPTS = 4  # requests for one file before we tell the user; a short outage pa
 PAUSE = 1.0  # seconds before the second attempt, doubled before each further one
 TIMEOUT = 30.0  # seconds without a byte until a connection counts as dead
 CHUNK = 1 << 16
-PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})  # the server may answer otherwise a moment later
+PASSING_STATUSES = frozenset(
+    {408, 425, 429, 500, 502, 503, 504}
+)  # the server may answer otherwise a moment later
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,11 @@ def data_sets() -> dict[str, DataSet]:
     """The table of what can be fetched, by name."""
     table = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     return {
-        name: DataSet(name=name, **entry | {"files": tuple(RemoteFile(file, **facts) for file, facts in entry["files"].items())})
+        name: DataSet(
+            name=name,
+            **entry
+            | {"files": tuple(RemoteFile(file, **facts) for file, facts in entry["files"].items())},
+        )
         for name, entry in table.items()
     }
 
@@ -75,11 +81,15 @@ def data_set(name: str) -> DataSet:
 
 def how_to_fetch(folder: Path) -> str:
     """For whoever finds nothing in a folder that is called as a data set is: `; polyglot fetch multi30k data/multi30k gets it`."""
-    lacking = folder.name in data_sets() and not any((folder / file.name).is_file() for file in data_sets()[folder.name].files)
+    lacking = folder.name in data_sets() and not any(
+        (folder / file.name).is_file() for file in data_sets()[folder.name].files
+    )
     return f"; `polyglot fetch {folder.name} {shlex.quote(str(folder))}` gets it" if lacking else ""
 
 
-def fetch(name: str, folder: Path | str, *, progress: Progress | None = None, base_url: str | None = None) -> list[Path]:
+def fetch(
+    name: str, folder: Path | str, *, progress: Progress | None = None, base_url: str | None = None
+) -> list[Path]:
     """Brings all files of a data set into a folder and returns their paths; `base_url` is a mirror with the same files.
 
     Files that are there and right are not downloaded again. Raises DataError for whatever else stands in the way.
@@ -87,7 +97,9 @@ def fetch(name: str, folder: Path | str, *, progress: Progress | None = None, ba
     wanted = data_set(name)
     base_url = (base_url or wanted.base_url).rstrip("/")
     if not base_url.startswith(("https://", "http://")):
-        raise DataError(f"{base_url}: not an address to download from; it must begin with 'https://' or 'http://'")
+        raise DataError(
+            f"{base_url}: not an address to download from; it must begin with 'https://' or 'http://'"
+        )
     folder, report = Path(folder), progress or (lambda *_: None)
     with _disk(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -102,7 +114,11 @@ def fetch(name: str, folder: Path | str, *, progress: Progress | None = None, ba
 def _missing(wanted: DataSet, folder: Path) -> set[RemoteFile]:
     """The files to download; looks at all of them before the first download, because a wrong one stops everything."""
     there = [file for file in wanted.files if os.path.lexists(folder / file.name)]
-    wrong = [f"{file.name} {difference}" for file in there if (difference := _difference(file, folder / file.name))]
+    wrong = [
+        f"{file.name} {difference}"
+        for file in there
+        if (difference := _difference(file, folder / file.name))
+    ]
     if wrong:
         raise DataError(
             f"{folder}: already holds other files under the names of {wanted.name!r}: {'; '.join(wrong)}. "
@@ -136,7 +152,11 @@ def _download(file: RemoteFile, url: str, path: Path, report: Progress) -> None:
                 time.sleep(PAUSE * 2**attempt)
     else:
         here = _size(part)
-        kept, then = ("Nothing of it has come", "") if not here else (f"{here} of {file.size} bytes are in {part}", ": it continues where it stopped")
+        kept, then = (
+            ("Nothing of it has come", "")
+            if not here
+            else (f"{here} of {file.size} bytes are in {part}", ": it continues where it stopped")
+        )
         raise DataError(
             f"{url}: could not be downloaded in {ATTEMPTS} attempts, the last one ended with: {reason}. {kept}. "
             f"Check the connection and fetch again{then}"
@@ -156,14 +176,21 @@ def _receive(file: RemoteFile, url: str, part: Path, report: Progress) -> None:
     if here >= file.size:
         return
     with _network(url, part):
-        response = urlopen(Request(url, headers={"Range": f"bytes={here}-"} if here else {}), timeout=TIMEOUT)
+        response = urlopen(
+            Request(url, headers={"Range": f"bytes={here}-"} if here else {}), timeout=TIMEOUT
+        )
     with response:
         if (start := _start(response)) not in (0, here):
             _discard(part)
             raise _Interrupted(f"asked for byte {here} onwards, the server sent from byte {start}")
-        here, expected = start, response.length  # a server that does not know Range sends everything: begin again
+        here, expected = (
+            start,
+            response.length,
+        )  # a server that does not know Range sends everything: begin again
         with _writing(part, "ab" if here else "wb") as handle:
-            while here < file.size:  # and not to the end of the body: a wrong one, however long, must not fill the disk
+            while (
+                here < file.size
+            ):  # and not to the end of the body: a wrong one, however long, must not fill the disk
                 report(file.name, here, file.size)
                 with _network(url, part):
                     chunk = response.read(CHUNK)
@@ -174,7 +201,9 @@ def _receive(file: RemoteFile, url: str, part: Path, report: Progress) -> None:
                     handle.flush()
                 here += len(chunk)
             with _disk(part):
-                os.fsync(handle.fileno())  # so that a power cut cannot leave the right name on missing bytes
+                os.fsync(
+                    handle.fileno()
+                )  # so that a power cut cannot leave the right name on missing bytes
     if here < file.size and (expected is None or here - start < expected):
         raise _Interrupted(f"the connection was closed after {here} of {file.size} bytes")
 
@@ -228,7 +257,9 @@ def _network(url: str, part: Path) -> Iterator[None]:
         yield
     except HTTPError as error:
         error.close()
-        if error.code == 416:  # no such range: `part` is longer than what the server has, so it is of another file
+        if (
+            error.code == 416
+        ):  # no such range: `part` is longer than what the server has, so it is of another file
             _discard(part)
         elif error.code not in PASSING_STATUSES:
             raise DataError(

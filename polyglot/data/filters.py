@@ -26,7 +26,11 @@ class FilterConfig(ComponentConfig):
 
 
 def keep(
-    source_lengths: NDArray[numpy.int32], target_lengths: NDArray[numpy.int32], config: FilterConfig, *, name: str
+    source_lengths: NDArray[numpy.int32],
+    target_lengths: NDArray[numpy.int32],
+    config: FilterConfig,
+    *,
+    name: str,
 ) -> tuple[NDArray[numpy.bool_], dict[str, int]]:
     """As `judge` says. Raises DataError with the name of the text when nothing stays."""
     kept, dropped = judge(source_lengths, target_lengths, config)
@@ -43,7 +47,10 @@ def judge(
     source_lengths: NDArray[numpy.int32], target_lengths: NDArray[numpy.int32], config: FilterConfig
 ) -> tuple[NDArray[numpy.bool_], dict[str, int]]:
     """Lengths (N,), (N,) -> True on the pairs that stay (N,), and how many go for which reason; the first reason counts."""
-    shorter, longer = numpy.minimum(source_lengths, target_lengths), numpy.maximum(source_lengths, target_lengths)
+    shorter, longer = (
+        numpy.minimum(source_lengths, target_lengths),
+        numpy.maximum(source_lengths, target_lengths),
+    )
     reasons = {
         "empty source": (source_lengths == 0) & (config.min_length > 0),
         "empty target": (target_lengths == 0) & (config.min_length > 0),
@@ -68,4 +75,6 @@ def left_out(dropped: Mapping[str, int]) -> str:
 def nothing_left(dropped: Mapping[str, int], total: int) -> str:
     """The sentence for text of which no sentence pair stays."""
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
-    return f"the filters leave none of {total} sentence pairs: {counts}" if total else "no sentences"
+    return (
+        f"the filters leave none of {total} sentence pairs: {counts}" if total else "no sentences"
+    )

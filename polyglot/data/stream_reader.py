@@ -14,8 +14,8 @@ from typing import TypedDict
 
 import numpy
 
-from polyglot.data.corpora.shards import StreamedText
 from polyglot.core.errors import DataError
+from polyglot.data.corpora.shards import StreamedText
 
 Piece = tuple[int, int, int, int]
 """A shard by its number, the row to go on from, and which of how many parts of its rows: those whose number leaves that rest."""
@@ -38,7 +38,9 @@ class Position(TypedDict):
 class Reading:
     """The sentence pairs of one corpus for one task without end, as one of several processes reads them."""
 
-    def __init__(self, text: StreamedText, *, seed: str, key: str, reader: int = 0, readers: int = 1) -> None:
+    def __init__(
+        self, text: StreamedText, *, seed: str, key: str, reader: int = 0, readers: int = 1
+    ) -> None:
         """seed, key: what the order of the files depends on."""
         self.text, self.reader, self.readers = text, reader, readers
         self._key = f"{seed}/{key}"
@@ -60,7 +62,10 @@ class Reading:
         else:
             self.epoch, left = max(one["epoch"] for one in positions), []
             for reader, one in enumerate(positions):
-                later = (_share(self._order(epoch), reader, len(positions)) for epoch in range(one["epoch"] + 1, self.epoch + 1))
+                later = (
+                    _share(self._order(epoch), reader, len(positions))
+                    for epoch in range(one["epoch"] + 1, self.epoch + 1)
+                )
                 left += [*one["left"], *chain.from_iterable(later)]
             left = _share(left, self.reader, self.readers)
         self._left = list(map(tuple, left))
@@ -93,7 +98,9 @@ class Reading:
 
     def _order(self, epoch: int) -> list[Piece]:
         """The shards of an epoch, shuffled."""
-        key = int.from_bytes(hashlib.sha256(f"{self._key}/{epoch}".encode()).digest()[:16], "little")
+        key = int.from_bytes(
+            hashlib.sha256(f"{self._key}/{epoch}".encode()).digest()[:16], "little"
+        )
         random = numpy.random.Generator(numpy.random.Philox(key=key))
         return [(shard, 0, 0, 1) for shard in random.permutation(len(self.text.shards)).tolist()]
 
@@ -102,4 +109,6 @@ def _share(pieces: Sequence[Piece], reader: int, readers: int) -> list[Piece]:
     """What one of several reads: whole pieces in turns, or where there are too few, its part of each."""
     if len(pieces) >= readers:
         return list(pieces[reader::readers])
-    return [(shard, row, part + parts * reader, parts * readers) for shard, row, part, parts in pieces]
+    return [
+        (shard, row, part + parts * reader, parts * readers) for shard, row, part, parts in pieces
+    ]

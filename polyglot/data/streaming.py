@@ -19,13 +19,13 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from polyglot.tasks.batch import Batch
+from polyglot.core.errors import DataError
 from polyglot.data.batching import BatchingConfig, epoch_batches
 from polyglot.data.cache import fingerprint
 from polyglot.data.corpora import Corpora, StreamedText
 from polyglot.data.filters import FilterConfig, judge, left_out, nothing_left
 from polyglot.data.stream_reader import Reading
-from polyglot.core.errors import DataError
+from polyglot.tasks.batch import Batch
 from polyglot.tasks.pairs import Task
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary
@@ -65,7 +65,9 @@ class StreamedDataset:
     @cached_property
     def fingerprint(self) -> str:
         """Of the names and sizes of all files."""
-        return fingerprint(*(f"{shard.label} {shard.size}" for text in self.texts for shard in text.shards))
+        return fingerprint(
+            *(f"{shard.label} {shard.size}" for text in self.texts for shard in text.shards)
+        )
 
     @cached_property
     def keys(self) -> dict[str, StreamedText]:
@@ -73,7 +75,9 @@ class StreamedDataset:
         found: dict[str, StreamedText] = {}
         for text in self.texts:
             name = fingerprint(*(shard.label for shard in text.shards))[:16]
-            found[next(key for number in count(1) if (key := f"{name}.{number}") not in found)] = text
+            found[next(key for number in count(1) if (key := f"{name}.{number}") not in found)] = (
+                text
+            )
         return found
 
     @cached_property
@@ -85,8 +89,14 @@ class StreamedDataset:
     def in_words(self) -> str:
         """For the log."""
         files = sum(len(text.shards) for text in self.texts)
-        size = "how many sentences is not known" if self.about is None else f"about {self.about:,} sentences"
-        found = f"of the first {self.sample.seen:,}{left_out(self.sample.dropped) or ', none left out'}"
+        size = (
+            "how many sentences is not known"
+            if self.about is None
+            else f"about {self.about:,} sentences"
+        )
+        found = (
+            f"of the first {self.sample.seen:,}{left_out(self.sample.dropped) or ', none left out'}"
+        )
         return f"streamed from {files} file{'s' if files > 1 else ''}, {size}; {found}"
 
     def read_by_all(self, readers: int) -> Iterator[str]:
@@ -125,21 +135,37 @@ class StreamedDataset:
 
     def _first(self, number: int) -> Pool:
         own = -(-number // len(self.texts))
-        pool = Pool(self, ((place, 0, 0, *pair) for place, text in enumerate(self.texts) for pair in text.first(own)))
+        pool = Pool(
+            self,
+            (
+                (place, 0, 0, *pair)
+                for place, text in enumerate(self.texts)
+                for pair in text.first(own)
+            ),
+        )
         pool.read(number)
         return pool
 
-    def encoded(self, lines: Sequence[str], others: Sequence[str]) -> tuple[list[Pieces], list[Pieces]]:
+    def encoded(
+        self, lines: Sequence[str], others: Sequence[str]
+    ) -> tuple[list[Pieces], list[Pieces]]:
         """Sources and targets as the model gets them."""
         source, target = self._normalisers
         if self.task.pair.is_copy:
             both = self._pieces(0, map(source.apply, lines))
             return both, both
-        pairs = [source.pair(line, target, other) for line, other in zip(lines, others, strict=True)]
-        return self._pieces(0, (line for line, _ in pairs)), self._pieces(1, (other for _, other in pairs))
+        pairs = [
+            source.pair(line, target, other) for line, other in zip(lines, others, strict=True)
+        ]
+        return self._pieces(0, (line for line, _ in pairs)), self._pieces(
+            1, (other for _, other in pairs)
+        )
 
     def _pieces(self, side: int, lines: Iterator[str]) -> list[Pieces]:
-        return [numpy.array(own, dtype=numpy.int32) for own in self._vocabularies[side].encode(list(lines))]
+        return [
+            numpy.array(own, dtype=numpy.int32)
+            for own in self._vocabularies[side].encode(list(lines))
+        ]
 
 
 class Pool:
@@ -162,7 +188,9 @@ class Pool:
     def read(self, number: int) -> None:
         """So many rows more, or what there is."""
         while rows := list(islice(self._rows, min(number, LARGEST_PORTION))):
-            sources, targets = self._dataset.encoded([row[3] for row in rows], [row[4] for row in rows])
+            sources, targets = self._dataset.encoded(
+                [row[3] for row in rows], [row[4] for row in rows]
+            )
             kept, dropped = judge(_lengths(sources), _lengths(targets), self._dataset.filters)
             for place in numpy.flatnonzero(kept).tolist():
                 self.sources.append(sources[place])
@@ -176,12 +204,28 @@ class Pool:
 class StreamedBatches:
     """Batches of one task without end, as one of several processes reads them; the peer of `BatchStream`."""
 
-    def __init__(self, dataset: StreamedDataset, config: BatchingConfig, *, seed: int, reader: int = 0, readers: int = 1) -> None:
+    def __init__(
+        self,
+        dataset: StreamedDataset,
+        config: BatchingConfig,
+        *,
+        seed: int,
+        reader: int = 0,
+        readers: int = 1,
+    ) -> None:
         """reader: which of how many processes that draw the task."""
-        self.dataset, self.config, self.seed, self.reader, self.readers = dataset, config, seed, reader, readers
+        self.dataset, self.config, self.seed, self.reader, self.readers = (
+            dataset,
+            config,
+            seed,
+            reader,
+            readers,
+        )
         self.name = dataset.task.name
         given = {"seed": f"{seed}/{self.name}", "reader": reader, "readers": readers}
-        self._readings = {key: Reading(text, **given, key=key) for key, text in dataset.keys.items()}
+        self._readings = {
+            key: Reading(text, **given, key=key) for key, text in dataset.keys.items()
+        }
         self._begin(0, seen=0, dropped={})
 
     @property
@@ -235,18 +279,28 @@ class StreamedBatches:
         epochs = [reading.epoch for reading in self._readings.values()]
         while self._index >= len(self._batches):
             self._turn()
-            if not self._batches and all(reading.epoch > 1 + epoch for reading, epoch in zip(self._readings.values(), epochs)):
-                raise DataError(f"{self.dataset.name}: {nothing_left(self._pool.dropped, self._pool.seen)}")
+            if not self._batches and all(
+                reading.epoch > 1 + epoch for reading, epoch in zip(self._readings.values(), epochs)
+            ):
+                raise DataError(
+                    f"{self.dataset.name}: {nothing_left(self._pool.dropped, self._pool.seen)}"
+                )
         places = self._batches[self._index]
         self._index += 1
         due = self._size * self._index // len(self._batches) - self._next.seen
         if due >= PORTION:
             self._next.read(due)
-        return numpy.array([(*self._pool.places[place], place) for place in places.tolist()], dtype=numpy.int64)
+        return numpy.array(
+            [(*self._pool.places[place], place) for place in places.tolist()], dtype=numpy.int64
+        )
 
     def _begin(self, number: int, *, seen: int, dropped: Mapping[str, int]) -> None:
         """Without batches as yet, before the pool of that number; so many pairs were seen and left out in those before it."""
-        self._pool, self._batches, self._index = Pool(self.dataset, iter(())), list[NDArray[numpy.int64]](), 0
+        self._pool, self._batches, self._index = (
+            Pool(self.dataset, iter(())),
+            list[NDArray[numpy.int64]](),
+            0,
+        )
         self._begin_next(number, seen, dropped)
         self._start = self._next_start
 
@@ -256,7 +310,9 @@ class StreamedBatches:
         counts = self._counts(number)
         self._size = sum(counts)
         read = zip(self._readings.values(), counts)
-        rows = ((text, *row) for text, (reading, own) in enumerate(read) for row in reading.take(own))
+        rows = (
+            (text, *row) for text, (reading, own) in enumerate(read) for row in reading.take(own)
+        )
         self._next = Pool(self.dataset, rows)
 
     def _turn(self) -> None:
@@ -264,8 +320,17 @@ class StreamedBatches:
         self._next.read(self._size - self._next.seen)
         self._pool, self._start, self._index = self._next, self._next_start, 0
         named = f"{self.name}/{self.reader}/{self.readers}"
-        self._batches = epoch_batches(*self._pool.lengths, self.config, seed=self.seed, task_name=named, epoch=self._start["pool"])
-        seen, dropped = self._start["seen"] + self._pool.seen, Counter(self._start["dropped"]) + self._pool.dropped
+        self._batches = epoch_batches(
+            *self._pool.lengths,
+            self.config,
+            seed=self.seed,
+            task_name=named,
+            epoch=self._start["pool"],
+        )
+        seen, dropped = (
+            self._start["seen"] + self._pool.seen,
+            Counter(self._start["dropped"]) + self._pool.dropped,
+        )
         for key, reading in self._readings.items():
             if reading.epoch > self._start["texts"][key]["epoch"]:
                 logger.info(
@@ -283,11 +348,17 @@ class StreamedBatches:
     def batch(self, taken: NDArray[numpy.int64]) -> Batch:
         """What was taken last, padded."""
         places = taken[:, 3].tolist()
-        return Batch.of(self.dataset.task, [self._pool.sources[place] for place in places], [self._pool.targets[place] for place in places])
+        return Batch.of(
+            self.dataset.task,
+            [self._pool.sources[place] for place in places],
+            [self._pool.targets[place] for place in places],
+        )
 
     def names(self, taken: NDArray[numpy.int64]) -> list[str]:
         """Where each of its pairs stands, for messages."""
-        shards = [(self.dataset.texts[text].shards[shard], row) for text, shard, row, _ in taken.tolist()]
+        shards = [
+            (self.dataset.texts[text].shards[shard], row) for text, shard, row, _ in taken.tolist()
+        ]
         return [f"{shard.name}, line {shard.first_line + row}" for shard, row in shards]
 
 

@@ -20,7 +20,9 @@ from polyglot.core.errors import DataError, counted
 
 BLOCK = 1 << 24  # bytes read at once; also about what one chunk of a table holds
 SMALL_BLOCK = 1 << 19  # the same where many files are open at once
-PORTION = 1 << 11  # lines translated together: enough of similar length for full batches, few enough that the first are soon there
+PORTION = (
+    1 << 11
+)  # lines translated together: enough of similar length for full batches, few enough that the first are soon there
 LONG = 1 << 12  # characters of a line that is translated alone
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -42,7 +44,9 @@ def _unreadable(path: Path) -> str | None:
         return f"{path}: cannot be read: {error.strerror}"
 
 
-def line_blocks(path: Path, *, empty: bool = False, start: int = 0, block: int = BLOCK) -> Iterator[list[str]]:
+def line_blocks(
+    path: Path, *, empty: bool = False, start: int = 0, block: int = BLOCK
+) -> Iterator[list[str]]:
     """The lines of a file, a block of it at a time. Raises DataError with the line number for what is no UTF-8.
 
     empty: whether no line at all is fine, too. start: how many of the first lines are passed over, without looking at them.
@@ -103,7 +107,12 @@ def _decoded(blocks: Iterator[bytes], *, place: str, done: int = 0) -> Iterator[
             raise DataError(
                 f"{place}, line {line}: not UTF-8 ({error.reason} 0x{block[error.start]:02x}); write the file in UTF-8"
             ) from None
-        lines = (text.removeprefix("\ufeff") if not done else text).replace("\r\n", "\n").removesuffix("\r").split("\n")
+        lines = (
+            (text.removeprefix("\ufeff") if not done else text)
+            .replace("\r\n", "\n")
+            .removesuffix("\r")
+            .split("\n")
+        )
         done += len(lines)
         yield lines
 
@@ -164,12 +173,16 @@ def tsv_rows(
         needed = max(columns.values())
         for number, row in enumerate(rows, start=done + skip + 1):
             if len(row) < needed:
-                raise DataError(f"{path}, line {number}: {counted(len(row), 'column')}, but column {needed} is needed; tabs separate them")
+                raise DataError(
+                    f"{path}, line {number}: {counted(len(row), 'column')}, but column {needed} is needed; tabs separate them"
+                )
         done += len(lines)
         yield {language: [row[column - 1] for row in rows] for language, column in columns.items()}
 
 
-def json_rows(path: Path, keys: Mapping[str, str], *, start: int = 0, block: int = BLOCK) -> Iterator[dict[str, list[str]]]:
+def json_rows(
+    path: Path, keys: Mapping[str, str], *, start: int = 0, block: int = BLOCK
+) -> Iterator[dict[str, list[str]]]:
     """Blocks of the wanted texts of a JSON lines file, from a row on; `translation.de` is the key `de` of the object at `translation`."""
     steps = {language: key.split(".") for language, key in keys.items()}
     done = start
@@ -187,7 +200,9 @@ def json_line(path: Path, number: int, line: str) -> object:
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {number}: no JSON: {error.msg} at character {error.pos + 1}; every line is one object") from None
+        raise DataError(
+            f"{path}, line {number}: no JSON: {error.msg} at character {error.pos + 1}; every line is one object"
+        ) from None
 
 
 def _at(value: object, keys: list[str], *, place: str) -> str:
@@ -199,5 +214,7 @@ def _at(value: object, keys: list[str], *, place: str) -> str:
     if not isinstance(value, str):
         raise DataError(f"{place}: {'.'.join(keys)!r} is {json.dumps(value)[:40]}, not a text")
     if LONE_SURROGATE.search(value):
-        raise DataError(f"{place}: {'.'.join(keys)!r} holds half a character (a lone surrogate), which is no text")
+        raise DataError(
+            f"{place}: {'.'.join(keys)!r} holds half a character (a lone surrogate), which is no text"
+        )
     return re.sub(r"[\r\n]+", " ", value)  # a sentence is one line, since it will be printed as one

@@ -52,11 +52,15 @@ class SearchConfig(ComponentConfig):
     def check_use(self, given: Collection[str]) -> None:
         """Raises ConfigError where settings that somebody gave have nothing to say."""
         if idle := sorted(self.idle & set(given)):
-            raise ConfigError(f"search.{', search.'.join(idle)}: no words are selected; say among how many to search, as `select`")
+            raise ConfigError(
+                f"search.{', search.'.join(idle)}: no words are selected; say among how many to search, as `select`"
+            )
 
     def limits(self, source_lengths: Tensor) -> Tensor:
         """The most pieces (B,) of a translation, for sources of so many pieces (B,)."""
-        return ((source_lengths.cpu() * self.max_length_ratio).long() + self.max_length_extra).clamp(max=self.max_length)
+        return (
+            (source_lengths.cpu() * self.max_length_ratio).long() + self.max_length_extra
+        ).clamp(max=self.max_length)
 
     def penalty(self, length: int) -> float:
         """What a hypothesis of that many pieces, eos included, is divided by."""

@@ -30,11 +30,15 @@ class Finished:
             return True
         if len(self.hypotheses) < self.config.n_best:
             return False
-        return self.hypotheses[self.config.n_best - 1].score >= best_live / self.config.penalty(limit + 1)
+        return self.hypotheses[self.config.n_best - 1].score >= best_live / self.config.penalty(
+            limit + 1
+        )
 
 
 @torch.no_grad()
-def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config: SearchConfig) -> list[list[Hypothesis]]:
+def search(
+    decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config: SearchConfig
+) -> list[list[Hypothesis]]:
     """The n best hypotheses of each sentence, best first.
 
     memory (B, K, D), source_lengths (B,) in pieces. Sentences that are done leave the batch at once, and what happens to a
@@ -56,10 +60,14 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
         at_limit = limits < length
         must_end = at_limit.to(device) if at_limit.any() else None
         # Of twice the beam at most half are ends, so that `beam` stay open.
-        totals, origins, pieces = likeliest(scores, totals, count=2 * beam, never=(PAD, BOS), must_end=must_end)
+        totals, origins, pieces = likeliest(
+            scores, totals, count=2 * beam, never=(PAD, BOS), must_end=must_end
+        )
         ends = pieces == EOS
         _collect(finished, alive, words, totals, origins, ends[:, :beam])
-        totals = totals.masked_fill(ends, -torch.inf)  # where a small vocabulary offers fewer open ones than the beam holds
+        totals = totals.masked_fill(
+            ends, -torch.inf
+        )  # where a small vocabulary offers fewer open ones than the beam holds
         open_first = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :beam]
         totals, origins, pieces = (part.gather(1, open_first) for part in (totals, origins, pieces))
         best, longest = totals[:, 0].tolist(), limits.tolist()
@@ -69,7 +77,9 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
             if not at_limit[row] and not finished[sentence].enough(best[row], longest[row])
         ]
         keep = torch.tensor(without_gaps(going_on), dtype=torch.long, device=device)
-        rows = (origins + torch.arange(len(alive), device=device).unsqueeze(1) * words.shape[1])[keep]
+        rows = (origins + torch.arange(len(alive), device=device).unsqueeze(1) * words.shape[1])[
+            keep
+        ]
         words = torch.cat([words.flatten(0, 1)[rows], pieces[keep].unsqueeze(2)], dim=2)
         totals = totals[keep]
         left = None if len(going_on) == len(alive) else keep
@@ -79,9 +89,19 @@ def search(decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config:
     return [each.hypotheses[: config.n_best] for each in finished]
 
 
-def _collect(finished: list[Finished], alive: Tensor, words: Tensor, totals: Tensor, origins: Tensor, ends: Tensor) -> None:
+def _collect(
+    finished: list[Finished],
+    alive: Tensor,
+    words: Tensor,
+    totals: Tensor,
+    origins: Tensor,
+    ends: Tensor,
+) -> None:
     """Take over the hypotheses that ended."""
-    rows, columns = (index.tolist() for index in (ends & totals[:, : ends.shape[1]].isfinite()).nonzero(as_tuple=True))
+    rows, columns = (
+        index.tolist()
+        for index in (ends & totals[:, : ends.shape[1]].isfinite()).nonzero(as_tuple=True)
+    )
     if not rows:
         return
     chosen = words[rows, origins[rows, columns], 1:].tolist()

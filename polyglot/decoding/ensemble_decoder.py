@@ -44,9 +44,14 @@ class Ensemble:
     def start(self, memory: Memories, words: Tensor | None = None) -> tuple[Any, ...]:
         """words: the only ones that can be written, where they are chosen"""
         chosen = {} if words is None else {"words": words}
-        return tuple(decoder.start(own, **chosen) for decoder, own in zip(self.decoders, memory.members, strict=True))
+        return tuple(
+            decoder.start(own, **chosen)
+            for decoder, own in zip(self.decoders, memory.members, strict=True)
+        )
 
-    def step(self, tokens: Tensor, state: tuple[Any, ...], memory: Memories) -> tuple[Tensor, tuple[Any, ...]]:
+    def step(
+        self, tokens: Tensor, state: tuple[Any, ...], memory: Memories
+    ) -> tuple[Tensor, tuple[Any, ...]]:
         """tokens (N,) -> log-probabilities (N, V) of the next word, up to a constant, and the states after it"""
         total, states = None, []
         for decoder, own, rows in zip(self.decoders, state, memory.members, strict=True):
@@ -60,5 +65,10 @@ class Ensemble:
         count = len(self.decoders)
         return total / count if self.average == "log" else total - math.log(count), tuple(states)
 
-    def reorder(self, state: tuple[Any, ...], rows: Tensor, sentences: Tensor | None) -> tuple[Any, ...]:
-        return tuple(decoder.reorder(own, rows, sentences) for decoder, own in zip(self.decoders, state, strict=True))
+    def reorder(
+        self, state: tuple[Any, ...], rows: Tensor, sentences: Tensor | None
+    ) -> tuple[Any, ...]:
+        return tuple(
+            decoder.reorder(own, rows, sentences)
+            for decoder, own in zip(self.decoders, state, strict=True)
+        )

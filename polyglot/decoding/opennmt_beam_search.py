@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from polyglot.tasks.batch import BOS, EOS
 from polyglot.decoding.topk import likeliest, without_gaps
 from polyglot.model.memory import Memory
+from polyglot.tasks.batch import BOS, EOS
 
 if TYPE_CHECKING:
     from polyglot.decoding.base import SearchConfig, StepDecoder
@@ -55,7 +55,11 @@ def opennmt_search(
                 going_on.append(row)
         totals = totals.masked_fill(ends, ENDED)
         going_on = without_gaps(going_on)
-        left = None if len(going_on) == len(alive) else torch.tensor(going_on, dtype=torch.long, device=device)
+        left = (
+            None
+            if len(going_on) == len(alive)
+            else torch.tensor(going_on, dtype=torch.long, device=device)
+        )
         if left is not None:
             words, totals, rows, alive, memory = (
                 words[left],

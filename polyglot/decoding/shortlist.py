@@ -22,7 +22,11 @@ class Shortlist:
     """p(target word given source word) for the likeliest target words of each source word."""
 
     def __init__(
-        self, starts: NDArray[numpy.int64], words: NDArray[numpy.int32], values: NDArray[numpy.float32], common: NDArray[numpy.float32]
+        self,
+        starts: NDArray[numpy.int64],
+        words: NDArray[numpy.int32],
+        values: NDArray[numpy.float32],
+        common: NDArray[numpy.float32],
     ) -> None:
         """starts (V_s + 2,): where each source word's part begins, the last one that of no word at all.
 
@@ -43,12 +47,16 @@ class Shortlist:
         """By IBM model 1, with a source word for what has none (Brown et al. 1993, section 4.2). sizes: V_s and V_t."""
         nobody, size = sizes
         lengths = numpy.array([len(one) for one in targets])
-        first = numpy.concatenate([[0], numpy.cumsum(lengths)])  # position of each sentence's first target word
+        first = numpy.concatenate(
+            [[0], numpy.cumsum(lengths)]
+        )  # position of each sentence's first target word
         keys = [
-            (numpy.append(source, nobody)[:, None].astype(numpy.int64) * size + target).ravel() for source, target in zip(sources, targets)
+            (numpy.append(source, nobody)[:, None].astype(numpy.int64) * size + target).ravel()
+            for source, target in zip(sources, targets)
         ]
         places = [
-            numpy.tile(numpy.arange(start, start + len(target)), len(source) + 1) for start, source, target in zip(first, sources, targets)
+            numpy.tile(numpy.arange(start, start + len(target)), len(source) + 1)
+            for start, source, target in zip(first, sources, targets)
         ]
         if not keys or not first[-1]:
             return cls(
@@ -70,7 +78,12 @@ class Shortlist:
         kept = order[rank < best]
         starts = numpy.searchsorted(source_of[kept], numpy.arange(nobody + 2))
         common = numpy.bincount(numpy.concatenate(targets), minlength=size) / first[-1]
-        return cls(starts, (pairs % size)[kept].astype(numpy.int32), values[kept].astype(numpy.float32), common.astype(numpy.float32))
+        return cls(
+            starts,
+            (pairs % size)[kept].astype(numpy.int32),
+            values[kept].astype(numpy.float32),
+            common.astype(numpy.float32),
+        )
 
     @classmethod
     def load(cls, path: Path) -> Shortlist:
@@ -78,12 +91,23 @@ class Shortlist:
         try:
             return cls(**load_file(path))
         except OSError as error:
-            raise CheckpointError(f"{path}: the shortlist cannot be read: {error.strerror or error}") from None
+            raise CheckpointError(
+                f"{path}: the shortlist cannot be read: {error.strerror or error}"
+            ) from None
         except (SafetensorError, TypeError):
-            raise CheckpointError(f"{path}: no shortlist; `polyglot shortlist` writes one") from None
+            raise CheckpointError(
+                f"{path}: no shortlist; `polyglot shortlist` writes one"
+            ) from None
 
     def to_bytes(self) -> bytes:
-        return save({"starts": self.starts, "words": self.words, "values": self.values, "common": self.common})
+        return save(
+            {
+                "starts": self.starts,
+                "words": self.words,
+                "values": self.values,
+                "common": self.common,
+            }
+        )
 
     def scores(self, sentences: Sequence[Sequence[int]]) -> Tensor:
         """How much the source words speak for each target word, with what is common to order the rest: (B, V_t)"""

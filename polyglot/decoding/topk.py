@@ -14,7 +14,12 @@ GROUP = 32
 
 
 def likeliest(
-    scores: Tensor, totals: Tensor, *, count: int, never: Sequence[int] = (), must_end: Tensor | None = None
+    scores: Tensor,
+    totals: Tensor,
+    *,
+    count: int,
+    never: Sequence[int] = (),
+    must_end: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The likeliest continuations of each sentence.
 
@@ -30,13 +35,18 @@ def likeliest(
     values, words = largest(scores, each)
     end = None if must_end is None else scores[:, EOS].clone()
     # log Σ exp through the softmax, whose largest entry is at least 1/V.
-    normaliser = values[:, 0] - torch.softmax(scores, dim=1, out=scores).gather(1, words[:, :1]).squeeze(1).log()
+    normaliser = (
+        values[:, 0]
+        - torch.softmax(scores, dim=1, out=scores).gather(1, words[:, :1]).squeeze(1).log()
+    )
     normaliser = torch.cat([normaliser.unsqueeze(1), left_out], dim=1).logsumexp(dim=1)
     if must_end is not None:
         rows = must_end.repeat_interleave(hypotheses)
         values[rows], words[rows] = -torch.inf, EOS
         values[rows, 0] = end[rows]
-    values = (values - normaliser.unsqueeze(1)).view(sentences, hypotheses, each) + totals.unsqueeze(2)
+    values = (values - normaliser.unsqueeze(1)).view(
+        sentences, hypotheses, each
+    ) + totals.unsqueeze(2)
     values, order = values.flatten(1).topk(min(count, hypotheses * each), dim=1)
     return values, order // each, words.view(sentences, -1).gather(1, order)
 
@@ -51,7 +61,9 @@ def largest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if groups < 2 * count:
         return scores.topk(count, dim=1)
     grouped = scores[:, : groups * GROUP].unflatten(1, (groups, GROUP))
-    chosen = grouped.amax(dim=2).topk(count, dim=1, sorted=False).indices.unsqueeze(2)  # (N, count, 1)
+    chosen = (
+        grouped.amax(dim=2).topk(count, dim=1, sorted=False).indices.unsqueeze(2)
+    )  # (N, count, 1)
     candidates = grouped.gather(1, chosen.expand(-1, -1, GROUP)).flatten(1)
     names = (chosen * GROUP + torch.arange(GROUP, device=scores.device)).flatten(1)
     rest = torch.arange(groups * GROUP, columns, device=scores.device).expand(rows, -1)

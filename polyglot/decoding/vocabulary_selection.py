@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from polyglot.tasks.batch import SPECIAL_TOKENS
 from polyglot.decoding.base import Hypothesis, StepDecoder
 from polyglot.model.memory import Memory
+from polyglot.tasks.batch import SPECIAL_TOKENS
 
 
 def likeliest(scores: Tensor, count: int) -> Tensor:
@@ -21,7 +21,9 @@ def likeliest(scores: Tensor, count: int) -> Tensor:
     """
     scores = scores.clone()
     scores[:, : len(SPECIAL_TOKENS)] = torch.inf
-    chosen = scores.topk(min(count + len(SPECIAL_TOKENS), scores.shape[1]), dim=1, sorted=False).indices
+    chosen = scores.topk(
+        min(count + len(SPECIAL_TOKENS), scores.shape[1]), dim=1, sorted=False
+    ).indices
     return chosen.sort(dim=1).values
 
 
@@ -49,7 +51,9 @@ class Selected:
     def start(self, memory: Memory) -> SelectedState:
         return SelectedState(self.decoder.start(memory, words=self.words), self.words)
 
-    def step(self, tokens: Tensor, state: SelectedState, memory: Memory) -> tuple[Tensor, SelectedState]:
+    def step(
+        self, tokens: Tensor, state: SelectedState, memory: Memory
+    ) -> tuple[Tensor, SelectedState]:
         """tokens (N,) as search numbers them -> scores (N, K) and the state after them"""
         words = state.words
         if words.dim() == 1:
@@ -59,8 +63,14 @@ class Selected:
         scores, body = self.decoder.step(tokens, state.body, memory)
         return scores, state._replace(body=body)
 
-    def reorder(self, state: SelectedState, rows: Tensor, sentences: Tensor | None) -> SelectedState:
-        words = state.words if sentences is None or state.words.dim() == 1 else state.words.index_select(0, sentences)
+    def reorder(
+        self, state: SelectedState, rows: Tensor, sentences: Tensor | None
+    ) -> SelectedState:
+        words = (
+            state.words
+            if sentences is None or state.words.dim() == 1
+            else state.words.index_select(0, sentences)
+        )
         return SelectedState(self.decoder.reorder(state.body, rows, sentences), words)
 
     def written(self, found: Sequence[Sequence[Hypothesis]]) -> list[list[Hypothesis]]:

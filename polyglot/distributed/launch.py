@@ -34,14 +34,28 @@ def launched() -> int | None:
         raise ConfigError(f"{found}; {SETS}")
     if number not in (None, "1"):
         given = f"WORLD_SIZE is {number} in the environment, but"
-        if lacking := [name for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT") if not os.environ.get(name)]:
-            raise ConfigError(f"{given} {' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not set; {SETS}")
+        if lacking := [
+            name
+            for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+            if not os.environ.get(name)
+        ]:
+            raise ConfigError(
+                f"{given} {' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not set; {SETS}"
+            )
         if not os.environ["RANK"].isdecimal() or int(os.environ["RANK"]) >= int(number):
-            raise ConfigError(f"{given} RANK is {os.environ['RANK']!r}, and has to be a number below that; {SETS}")
-        for name, most in {"LOCAL_RANK": int(number) - 1, "LOCAL_WORLD_SIZE": int(number), "MASTER_PORT": 65535}.items():
+            raise ConfigError(
+                f"{given} RANK is {os.environ['RANK']!r}, and has to be a number below that; {SETS}"
+            )
+        for name, most in {
+            "LOCAL_RANK": int(number) - 1,
+            "LOCAL_WORLD_SIZE": int(number),
+            "MASTER_PORT": 65535,
+        }.items():
             value = os.environ.get(name, "1")
             if not value.isdecimal() or int(value) > most:
-                raise ConfigError(f"{given} {name} is {value!r}, and has to be a number up to {most}; {SETS}")
+                raise ConfigError(
+                    f"{given} {name} is {value!r}, and has to be a number up to {most}; {SETS}"
+                )
     return None if number is None else int(number)
 
 
@@ -52,19 +66,40 @@ def launch(number: int, command: Sequence[str]) -> int:
     Returns the exit status of the first that failed, or 0; 130, 143 or 129 after an interruption, which comes to each of them as a polite
     end (SIGTERM): until one deals with that it has nothing to put away, and ends at once. A second Ctrl-C kills them. Ctrl-Z halts all.
     """
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, len(os.sched_getaffinity(0)) // number))
+    threads = os.environ.get("OMP_NUM_THREADS") or str(
+        max(1, len(os.sched_getaffinity(0)) // number)
+    )
     if not threads.isdecimal():
-        raise ConfigError(f"OMP_NUM_THREADS is {threads!r} in the environment, and has to be a number: the threads of each process")
-    together = {"WORLD_SIZE": str(number), "LOCAL_WORLD_SIZE": str(number), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
-    common = {**os.environ, **together, "OMP_NUM_THREADS": threads, "POLYGLOT_LAUNCHED": str(os.getpid())}
+        raise ConfigError(
+            f"OMP_NUM_THREADS is {threads!r} in the environment, and has to be a number: the threads of each process"
+        )
+    together = {
+        "WORLD_SIZE": str(number),
+        "LOCAL_WORLD_SIZE": str(number),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(_free_port()),
+    }
+    common = {
+        **os.environ,
+        **together,
+        "OMP_NUM_THREADS": threads,
+        "POLYGLOT_LAUNCHED": str(os.getpid()),
+    }
     started: list[subprocess.Popen] = []
     asked: list[int] = []
-    with handled(heard(), lambda sent, _: asked.append(sent)), handled(heard(HALT), lambda *_: _halt(started)):
+    with (
+        handled(heard(), lambda sent, _: asked.append(sent)),
+        handled(heard(HALT), lambda *_: _halt(started)),
+    ):
         try:
             for index in range(number):
                 environment = {**common, "RANK": str(index), "LOCAL_RANK": str(index)}
                 # A session of its own: Ctrl-C in a terminal comes once to each, from here.
-                started.append(subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True))
+                started.append(
+                    subprocess.Popen(
+                        command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+                    )
+                )
             return _wait(started, asked)
         finally:
             for process in started:
@@ -96,14 +131,22 @@ def _wait(processes: Sequence[subprocess.Popen], asked: Sequence[int]) -> int:
                 failed, deadline = end, time.monotonic() + (UNTOLD if end < 0 or asked else GRACE)
                 if failed < 0 and not asked:
                     name = signal.Signals(-failed).name
-                    hint = "; when nobody sent it, look whether the memory was full" if name == "SIGKILL" else ""
-                    _say(f"process {index} was ended by {name}{hint}; the others end within a minute")
+                    hint = (
+                        "; when nobody sent it, look whether the memory was full"
+                        if name == "SIGKILL"
+                        else ""
+                    )
+                    _say(
+                        f"process {index} was ended by {name}{hint}; the others end within a minute"
+                    )
         if deadline and time.monotonic() > deadline:
             for process in processes:
                 process.kill()
     failed = failed or next((process.returncode for process in processes if process.returncode), 0)
     if failed and asked:
-        if processes[0].returncode < 0 and not hurried:  # otherwise it has said so itself, or had begun to
+        if (
+            processes[0].returncode < 0 and not hurried
+        ):  # otherwise it has said so itself, or had begun to
             _say("interrupted")
         return 128 + asked[0]
     return 128 - failed if failed < 0 else failed

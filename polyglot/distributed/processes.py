@@ -20,11 +20,11 @@ from torch import Tensor
 from torch.distributed import ProcessGroup
 
 from polyglot.core.console import aside
+from polyglot.core.errors import ConfigError, PolyglotError, TrainingError
+from polyglot.core.signals import interrupted_at_once, status_of
 from polyglot.distributed.launch import SETS, launched
 from polyglot.distributed.store import SHORT_PATIENCE, answer, first_to_say, store, waited
 from polyglot.distributed.watch import Watch
-from polyglot.core.errors import ConfigError, PolyglotError, TrainingError
-from polyglot.core.signals import interrupted_at_once, status_of
 
 if TYPE_CHECKING:
     from accelerate import PartialState
@@ -48,7 +48,9 @@ class Processes:
         self._groups: dict[tuple[int, ...], ProcessGroup | None] = {tuple(range(number)): None}
         if number > 1:
             self.store, self.watch = store(), Watch(index, number)
-            self._talk = torch.distributed.new_group(backend="gloo", timeout=TIMEOUT)  # what the CPU says waits for no device
+            self._talk = torch.distributed.new_group(
+                backend="gloo", timeout=TIMEOUT
+            )  # what the CPU says waits for no device
             self.watch.start()
 
     @property
@@ -185,8 +187,12 @@ class Processes:
                 if not quiet and isinstance(error, (PolyglotError, KeyboardInterrupt)):
                     first_to_say(self.store)  # so that the others, who hear of it, need not
                 record = json.dumps({"process": self.index, "what": what})
-                before = json.loads(answer(partial(self.store.compare_set, "failed", "", record), SHORT_PATIENCE))
-                quiet |= not interrupted and before["process"] != self.index and before["what"] == what
+                before = json.loads(
+                    answer(partial(self.store.compare_set, "failed", "", record), SHORT_PATIENCE)
+                )
+                quiet |= (
+                    not interrupted and before["process"] != self.index and before["what"] == what
+                )
             except RuntimeError:  # the store went with the first process
                 pass
         self._leave()
@@ -215,14 +221,22 @@ def _meet() -> PartialState:
     from accelerate.utils import parse_flag_from_env
 
     devices = torch.accelerator.device_count() if torch.accelerator.is_available() else 0
-    cpu = not devices or parse_flag_from_env("ACCELERATE_USE_CPU") or torch.accelerator.current_accelerator().type == "mps"
+    cpu = (
+        not devices
+        or parse_flag_from_env("ACCELERATE_USE_CPU")
+        or torch.accelerator.current_accelerator().type == "mps"
+    )
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if not cpu and local > devices:
-        raise ConfigError(f"{local} processes on this machine, which has {devices} devices; start one for each")
+        raise ConfigError(
+            f"{local} processes on this machine, which has {devices} devices; start one for each"
+        )
     _look_up(os.environ["MASTER_ADDR"])
     state = PartialState(cpu=cpu, timeout=TIMEOUT)
     if state.num_processes != launched():
-        raise ConfigError(f"a launcher has started {launched()} processes, and accelerate counts {state.num_processes}; {SETS}")
+        raise ConfigError(
+            f"a launcher has started {launched()} processes, and accelerate counts {state.num_processes}; {SETS}"
+        )
     return state
 
 

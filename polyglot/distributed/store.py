@@ -22,7 +22,9 @@ SLICE = 0.5
 def store() -> PrefixStore:
     """The key-value store beside the process group, with a connection of its own: another thread's waiting does not hold it up."""
     host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    connection = TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=PATIENCE))
+    connection = TCPStore(
+        host, port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=PATIENCE)
+    )
     return PrefixStore(f"polyglot/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", connection)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import partial
 
 from polyglot.core.console import aside
-from polyglot.distributed.store import PATIENCE, SHORT_PATIENCE, answer, first_to_say, store
 from polyglot.core.errors import TrainingError
 from polyglot.core.signals import wake_when_left
+from polyglot.distributed.store import PATIENCE, SHORT_PATIENCE, answer, first_to_say, store
 
 BEAT = 2.0
 """Seconds between two signs of life."""

@@ -47,7 +47,9 @@ class _Read:
     @property
     def pieces(self) -> Sequence[int]:
         """Its own, where it has most of them."""
-        return max((reading.sentences[0].pieces for reading in self.readings or ()), key=len, default=())
+        return max(
+            (reading.sentences[0].pieces for reading in self.readings or ()), key=len, default=()
+        )
 
 
 def translate_together(
@@ -64,19 +66,29 @@ def translate_together(
     Raises what `Translator.hypotheses` raises.
     """
     lines = {(text, target): [NOTHING.text] * len(texts[text].lines) for text, target in wanted}
-    left, seconds = {direction: len(own) for direction, own in lines.items()}, dict.fromkeys(lines, 0.0)
+    left, seconds = (
+        {direction: len(own) for direction, own in lines.items()},
+        dict.fromkeys(lines, 0.0),
+    )
     for portion in _portions({text: texts[text] for text, _ in lines}):
         started = time.perf_counter()
         read = _read(translator, portion, size=sentences_together(config))
-        owns = {target: [each for each in read if (each.line.text, target) in lines] for _, target in lines}
+        owns = {
+            target: [each for each in read if (each.line.text, target) in lines]
+            for _, target in lines
+        }
         reading = (time.perf_counter() - started) / sum(map(len, owns.values()))
         for target, own in owns.items():
             started = time.perf_counter()
             advance(target, sum(each.readings is None for each in own))
-            size = sentences_together(config, [member.model.decoders[target] for member in translator.members])
+            size = sentences_together(
+                config, [member.model.decoders[target] for member in translator.members]
+            )
             for rows in by_length([each.pieces for each in own], size=size):
                 batch = [own[row] for row in rows]
-                readings = [Reading.of(by_one) for by_one in zip(*(each.readings for each in batch))]
+                readings = [
+                    Reading.of(by_one) for by_one in zip(*(each.readings for each in batch))
+                ]
                 found = translator.write(readings, target, config)
                 for each, (best, *_) in zip(batch, found):
                     lines[each.line.text, target][each.line.row] = best.text
@@ -91,22 +103,35 @@ def translate_together(
 
 def _portions(texts: Mapping[str, Source]) -> Iterator[list[_Line]]:
     """All sentences, text after text, READ at a time."""
-    sentences = (_Line(name, row, text.language, line) for name, text in texts.items() for row, line in enumerate(text.lines))
+    sentences = (
+        _Line(name, row, text.language, line)
+        for name, text in texts.items()
+        for row, line in enumerate(text.lines)
+    )
     while portion := list(islice(sentences, READ)):
         yield portion
 
 
-def _read(translator: Translator | EnsembleTranslator, portion: Sequence[_Line], *, size: int) -> list[_Read]:
+def _read(
+    translator: Translator | EnsembleTranslator, portion: Sequence[_Line], *, size: int
+) -> list[_Read]:
     """The same sentences with their memory, encoder by encoder."""
     found = []
-    for language, group in groupby(sorted(portion, key=attrgetter("language")), key=attrgetter("language")):
+    for language, group in groupby(
+        sorted(portion, key=attrgetter("language")), key=attrgetter("language")
+    ):
         lines = list(group)
-        by_each = [_alone(*reader, size=size) for reader in translator.readers([each.line for each in lines], language)]
+        by_each = [
+            _alone(*reader, size=size)
+            for reader in translator.readers([each.line for each in lines], language)
+        ]
         found += [_Read(line, None if None in own else own) for line, *own in zip(lines, *by_each)]
     return found
 
 
-def _alone(translator: Translator, sentences: Sequence[Sentence], *, size: int) -> list[Reading | None]:
+def _alone(
+    translator: Translator, sentences: Sequence[Sentence], *, size: int
+) -> list[Reading | None]:
     """Each of the sentences, which are of one language, as it was read; None for a blank one."""
     readings: list[Reading | None] = [None] * len(sentences)
     for rows in by_length([each.pieces for each in sentences], size=size):

@@ -29,12 +29,21 @@ class Comet:
         try:
             import comet
         except ImportError:
-            raise ConfigError("comet: the metric needs a package that is not installed: pip install 'polyglot-nmt[comet]'") from None
+            raise ConfigError(
+                "comet: the metric needs a package that is not installed: pip install 'polyglot-nmt[comet]'"
+            ) from None
         self._model = comet.load_from_checkpoint(model)
         self._signature = f"model:{Path(model).parent.parent.name or Path(model).stem}|version:{version('unbabel-comet')}"
 
-    def score(self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]) -> Score:
+    def score(
+        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]
+    ) -> Score:
         """The mean of all sentences, times 100 as all other scores are."""
-        rows = [{"src": source, "mt": line, "ref": reference} for source, line, reference in zip(sources, hypotheses, references)]
-        found = self._model.predict(rows, batch_size=ROWS, gpus=int(torch.cuda.is_available()), progress_bar=False)
+        rows = [
+            {"src": source, "mt": line, "ref": reference}
+            for source, line, reference in zip(sources, hypotheses, references)
+        ]
+        found = self._model.predict(
+            rows, batch_size=ROWS, gpus=int(torch.cuda.is_available()), progress_bar=False
+        )
         return Score(100 * found.system_score, self._signature)

@@ -69,7 +69,9 @@ def evaluate(
     test_set = next(iter(protocol.corpora)) if test_set is None else test_set
     corpora = protocol.corpora[test_set] or run.config.data.test
     if not corpora:
-        raise ConfigError(f"{run.path}: data.test names no corpus; name one there, or `test` in the protocol")
+        raise ConfigError(
+            f"{run.path}: data.test names no corpus; name one there, or `test` in the protocol"
+        )
     text = HeldOut(run, corpora, sentences=protocol.sentences)
     text.check(pairs)
     for pair in pairs:
@@ -77,19 +79,35 @@ def evaluate(
             text.parallel(pair)
     reference = Reference.load(protocol.reference) if protocol.reference else None
     targets = list(dict.fromkeys(pair.target for pair in pairs))
-    if (small := _small(run, targets)) and not any(CONDITIONS[name].lowercase for name in protocol.conditions):
+    if (small := _small(run, targets)) and not any(
+        CONDITIONS[name].lowercase for name in protocol.conditions
+    ):
         logger.warning(
             f"the run writes {few(small)} without capitals, and every score counts them; "
             "a protocol with `conditions: [lowercased]` says what its translations are worth"
         )
-    work = _Work(run, translator, protocol, text=text, store=Store(folder), targets=targets, progress=progress)
+    work = _Work(
+        run,
+        translator,
+        protocol,
+        text=text,
+        store=Store(folder),
+        targets=targets,
+        progress=progress,
+    )
     wanted: list[Route] = [(pair, None) for pair in pairs]
     if protocol.pivot:
-        wanted += [(pair, protocol.pivot) for pair in pairs if not pair.is_copy and protocol.pivot not in (pair.source, pair.target)]
+        wanted += [
+            (pair, protocol.pivot)
+            for pair in pairs
+            if not pair.is_copy and protocol.pivot not in (pair.source, pair.target)
+        ]
     before = translator.symbols_without_rule
     cells = work.cells(wanted)
     if lost := translator.symbols_without_rule - before:
-        logger.info(f"{counted(lost, 'symbol')} had no rule in the source; another of its type that was left stands there, or nothing")
+        logger.info(
+            f"{counted(lost, 'symbol')} had no rule in the source; another of its type that was left stands there, or nothing"
+        )
     used = {language for pair in pairs for language in (pair.source, pair.target)}
     made_with = work.made_with(wanted)
     return Matrix(
@@ -102,7 +120,12 @@ def evaluate(
         protocol=protocol,
         test=[in_words(corpus) for corpus in corpora],
         test_set=test_set,
-        versions={"polyglot": VERSION, "torch": made_with["torch"], "sacrebleu": sacrebleu.__version__, "python": made_with["python"]},
+        versions={
+            "polyglot": VERSION,
+            "torch": made_with["torch"],
+            "sacrebleu": sacrebleu.__version__,
+            "python": made_with["python"],
+        },
         machine=made_with["machine"],
         reference=reference,
         hypotheses=work.hypotheses,
@@ -112,7 +135,11 @@ def evaluate(
 
 def _small(run: Run, targets: Sequence[str]) -> list[str]:
     """The languages that the run has learnt to write without capitals."""
-    return [target for target in targets if any(step.type == "lowercase" for step in run.config.text.of(target))]
+    return [
+        target
+        for target in targets
+        if any(step.type == "lowercase" for step in run.config.text.of(target))
+    ]
 
 
 class _Work:
@@ -129,10 +156,22 @@ class _Work:
         targets: Sequence[str],
         progress: Progress,
     ) -> None:
-        self.run, self.translator, self.protocol, self.text, self.store, self.progress = run, translator, protocol, text, store, progress
+        self.run, self.translator, self.protocol, self.text, self.store, self.progress = (
+            run,
+            translator,
+            protocol,
+            text,
+            store,
+            progress,
+        )
         self.search = protocol.search_of(translator.search_config)
         self.scorers = {
-            target: {str(each): self._scorer(each, target) for each in protocol.measures if each.metric != "comet"} for target in targets
+            target: {
+                str(each): self._scorer(each, target)
+                for each in protocol.measures
+                if each.metric != "comet"
+            }
+            for target in targets
         }
         self.comet = Comet(protocol.comet) if Measure("comet") in protocol.measures else None
         self.hypotheses: dict[str, list[str]] = {}
@@ -152,22 +191,40 @@ class _Work:
     def cells(self, wanted: Sequence[Route]) -> list[Cell]:
         """Each direction from the folder or anew, and then written there: the first hops of all, then the second ones."""
         missing = self._begin(wanted)
-        first = {route: self._hop(route[0].source, self._lines(route[0])[0], route[1] or route[0].target) for route in missing}
-        self._all += sum(len(self._sources[text].lines) for text, _ in set(first.values()) - set(self._translated))
+        first = {
+            route: self._hop(route[0].source, self._lines(route[0])[0], route[1] or route[0].target)
+            for route in missing
+        }
+        self._all += sum(
+            len(self._sources[text].lines)
+            for text, _ in set(first.values()) - set(self._translated)
+        )
         self._all += sum(len(self._lines(pair)[0]) for pair, via in missing if via)
         for ready in self._together(first.values()):
-            for route in (route for route, hop in first.items() if hop == ready and route[1] is None):
+            for route in (
+                route for route, hop in first.items() if hop == ready and route[1] is None
+            ):
                 self._finish(route, *self._translated[ready])
-        second = {(pair, via): self._hop(via, self._translated[first[pair, via]][0], pair.target) for pair, via in missing if via}
+        second = {
+            (pair, via): self._hop(via, self._translated[first[pair, via]][0], pair.target)
+            for pair, via in missing
+            if via
+        }
         for ready in self._together(second.values()):
             for route in (route for route, hop in second.items() if hop == ready):
-                (_, before, first_with), (lines, seconds, made_with) = self._translated[first[route]], self._translated[ready]
+                (_, before, first_with), (lines, seconds, made_with) = (
+                    self._translated[first[route]],
+                    self._translated[ready],
+                )
                 self._finish(route, lines, before + seconds, all_of([first_with, made_with]))
         return [self._cells[route] for route in wanted]
 
     def made_with(self, routes: Sequence[Route]) -> dict[str, str]:
         """Machine and versions that translated these, which need not be those of here: each that differs."""
-        return all_of([self._made_with[route] for route in routes if self._cells[route].scores] or [self._here])
+        return all_of(
+            [self._made_with[route] for route in routes if self._cells[route].scores]
+            or [self._here]
+        )
 
     def _begin(self, wanted: Sequence[Route]) -> list[Route]:
         """Take what the folder has of the same, remove the rest of an interrupted evaluation, and write the texts; what is missing."""
@@ -177,7 +234,11 @@ class _Work:
                 self._cells[pair, via] = Cell(pair, self._kind(pair, via), reason=reason, via=via)
             else:
                 kept[pair, via] = self.store.recall(cell_name(pair, via), self._keys(pair, via))
-        self.store.begin(keep=[cell_name(*route) for route, found in kept.items() if found and not found.finished])
+        self.store.begin(
+            keep=[
+                cell_name(*route) for route, found in kept.items() if found and not found.finished
+            ]
+        )
         for name, lines in self.texts.items():
             self.store.put_text(name, lines)
         for (pair, via), found in kept.items():
@@ -186,7 +247,9 @@ class _Work:
                 made = found.lines, found.seconds, found.made_with
                 self._finish((pair, via), *made, known=found.cell)
                 if via is None:
-                    self._translated[self._hop(pair.source, self._lines(pair)[0], pair.target)] = made
+                    self._translated[self._hop(pair.source, self._lines(pair)[0], pair.target)] = (
+                        made
+                    )
         return [route for route, found in kept.items() if not found]
 
     def _lines(self, pair: LanguagePair) -> tuple[list[str], list[str]]:
@@ -209,7 +272,9 @@ class _Work:
         hops = list(dict.fromkeys(hops))
         yield from [hop for hop in hops if hop in self._translated]
         missing = [hop for hop in hops if hop not in self._translated]
-        for hop, lines, seconds in translate_together(self.translator, self._sources, missing, config=self.search, advance=self._advance):
+        for hop, lines, seconds in translate_together(
+            self.translator, self._sources, missing, config=self.search, advance=self._advance
+        ):
             self._translated[hop] = lines, seconds, self._here
             yield hop
 
@@ -221,7 +286,13 @@ class _Work:
         return "pivot" if via else kind_of(pair, self.run.config.pairs)
 
     def _finish(
-        self, route: Route, lines: list[str], seconds: float, made_with: Mapping[str, str], *, known: Mapping[str, Any] | None = None
+        self,
+        route: Route,
+        lines: list[str],
+        seconds: float,
+        made_with: Mapping[str, str],
+        *,
+        known: Mapping[str, Any] | None = None,
     ) -> None:
         """Score a direction, unless its scores are known, and write it to the folder."""
         (pair, via), (sources, references) = route, self._lines(route[0])
@@ -239,19 +310,34 @@ class _Work:
             seconds=round(seconds, 3),
             via=via,
             outputs=look_at(
-                lines, sources=sources, references=references, source=pair.source, target=pair.target, languages=self.run.config.languages
+                lines,
+                sources=sources,
+                references=references,
+                source=pair.source,
+                target=pair.target,
+                languages=self.run.config.languages,
             ),
             source_text=text_name(pair.source, sources),
             reference_text=text_name(pair.target, references),
         )
-        self.store.put_cell(name, keys=self._keys(pair, via), made_with=made_with, lines=lines, cell=cell_to_dict(cell))
+        self.store.put_cell(
+            name,
+            keys=self._keys(pair, via),
+            made_with=made_with,
+            lines=lines,
+            cell=cell_to_dict(cell),
+        )
 
-    def _scores(self, pair: LanguagePair, lines: list[str], sources: list[str], references: list[str]) -> dict[str, Score]:
+    def _scores(
+        self, pair: LanguagePair, lines: list[str], sources: list[str], references: list[str]
+    ) -> dict[str, Score]:
         scores = {
             measure: scorer.score(lines, references, resamples=self.protocol.resamples)
             for measure, scorer in self.scorers[pair.target].items()
         }
-        return scores | ({"comet": self.comet.score(lines, references, sources)} if self.comet else {})
+        return scores | (
+            {"comet": self.comet.score(lines, references, sources)} if self.comet else {}
+        )
 
     def _keys(self, pair: LanguagePair, via: str | None) -> Mapping[str, str]:
         """Hashes of all that the hypotheses of a direction depend on, and its scores; empty where the parameters have none."""
@@ -259,20 +345,42 @@ class _Work:
         parameters = self.translator.description.get("sha256")
         if parameters is None:
             return {"translated": "", "scored": ""}
-        made_of: list[Any] = [VERSION, self.run.built_from, parameters, self.search.model_dump(), str(pair), via, sources]
+        made_of: list[Any] = [
+            VERSION,
+            self.run.built_from,
+            parameters,
+            self.search.model_dump(),
+            str(pair),
+            via,
+            sources,
+        ]
         if self.search.select and self.search.select_by == "shortlist":
-            hops = [LanguagePair(pair.source, via), LanguagePair(via, pair.target)] if via else [pair]
+            hops = (
+                [LanguagePair(pair.source, via), LanguagePair(via, pair.target)] if via else [pair]
+            )
             made_of += [self.run.shortlist_digest(hop) for hop in hops]
         translated, protocol = digest(made_of), self.protocol
-        how: list[Any] = [sacrebleu.__version__, list(map(str, protocol.measures)), protocol.tokenizer, protocol.comet, protocol.resamples]
-        return {"translated": translated, "scored": digest([translated, how, references, self.run.config.languages])}
+        how: list[Any] = [
+            sacrebleu.__version__,
+            list(map(str, protocol.measures)),
+            protocol.tokenizer,
+            protocol.comet,
+            protocol.resamples,
+        ]
+        return {
+            "translated": translated,
+            "scored": digest([translated, how, references, self.run.config.languages]),
+        }
 
 
 def in_words(corpus: ComponentConfig) -> str:
     """A corpus by its kind and what was set of it: `text test_2016_flickr.{language}.gz`; of an absolute path only its end."""
     settings = corpus.model_dump(exclude_defaults=True, exclude={"type", "weight"})
     words = [
-        (Path(one).name if Path(one).is_absolute() else one) if isinstance(one, str) else f"{name} {one}" for name, one in settings.items()
+        (Path(one).name if Path(one).is_absolute() else one)
+        if isinstance(one, str)
+        else f"{name} {one}"
+        for name, one in settings.items()
     ]
     return " ".join([corpus.type, *words])
 
@@ -280,8 +388,15 @@ def in_words(corpus: ComponentConfig) -> str:
 def machine(device: torch.device) -> str:
     """What translated, in words: processors, threads, accelerator."""
     about = Path("/proc/cpuinfo")  # Linux; elsewhere the architecture has to do
-    named = re.search(r"model name\s*: (.+)", about.read_text(encoding="utf-8", errors="replace")) if about.is_file() else None
-    cores, threads = counted(os.cpu_count() or 1, "core"), counted(torch.get_num_threads(), "thread")
+    named = (
+        re.search(r"model name\s*: (.+)", about.read_text(encoding="utf-8", errors="replace"))
+        if about.is_file()
+        else None
+    )
+    cores, threads = (
+        counted(os.cpu_count() or 1, "core"),
+        counted(torch.get_num_threads(), "thread"),
+    )
     words = [platform.system(), f"{cores} {named[1] if named else platform.machine()}", threads]
     if device.type == "cuda":
         words.append(torch.cuda.get_device_name(device))

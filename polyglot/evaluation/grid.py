@@ -11,9 +11,7 @@ from polyglot.evaluation.measures import RETRIEVAL, TITLES, Measure
 from polyglot.tasks.pairs import LanguagePair
 
 if TYPE_CHECKING:
-
     from polyglot.evaluation.score_matrix import Cell, Matrix
-
 
 
 SIGNS = {"supervised": "{}", "zero-shot": "{}†", "pivot": "{}‡", "copy": "({})"}
@@ -42,15 +40,23 @@ class Grid:
         """A score with the sign of its kind; – for a cell without one, nothing where there is no cell."""
         if pair not in self.kinds:
             return ""
-        return SIGNS[self.kinds[pair]].format(f"{self.values[pair]:.{digits}f}") if pair in self.values else "–"
+        return (
+            SIGNS[self.kinds[pair]].format(f"{self.values[pair]:.{digits}f}")
+            if pair in self.values
+            else "–"
+        )
 
-    def means(self, *, source: str | None = None, target: str | None = None) -> Iterator[tuple[str, float, int]]:
+    def means(
+        self, *, source: str | None = None, target: str | None = None
+    ) -> Iterator[tuple[str, float, int]]:
         """Kind, mean and number of cells, of each kind that has scores; of all, or of one row or column."""
         for kind in SIGNS:
             values = [
                 value
                 for pair, value in self.values.items()
-                if self.kinds[pair] == kind and source in (None, pair.source) and target in (None, pair.target)
+                if self.kinds[pair] == kind
+                and source in (None, pair.source)
+                and target in (None, pair.target)
             ]
             if values:
                 yield kind, mean(values), len(values)
@@ -69,7 +75,11 @@ def pivot_grid(matrix: Matrix, measure: Measure | str) -> Grid:
 def _grid(matrix: Matrix, cells: Mapping[LanguagePair, Cell], measure: Measure | str) -> Grid:
     measure = Measure.parse(str(measure))
     kinds = {pair: cell.kind for pair, cell in cells.items()}
-    values = {pair: cell.scores[str(measure)].value for pair, cell in cells.items() if str(measure) in cell.scores}
+    values = {
+        pair: cell.scores[str(measure)].value
+        for pair, cell in cells.items()
+        if str(measure) in cell.scores
+    }
     return Grid(measure.title, matrix.languages, kinds, values, measure.lower_is_better)
 
 
@@ -81,7 +91,9 @@ def reference_grid(matrix: Matrix, measure: Measure | str) -> Grid | None:
     values = {LanguagePair.parse(pair): score for pair, score in reference.scores.items()}
     languages = [language for language in matrix.languages if language in reference.languages]
     languages += [language for language in reference.languages if language not in languages]
-    return Grid(reference.title, languages, {pair: reference.kind_of(pair) for pair in values}, values)
+    return Grid(
+        reference.title, languages, {pair: reference.kind_of(pair) for pair in values}, values
+    )
 
 
 def heading(matrix: Matrix) -> str:
@@ -89,13 +101,18 @@ def heading(matrix: Matrix) -> str:
     where = matrix.checkpoint
     steps = where.get("steps") or []
     name = f"{where['checkpoint']} checkpoint" if "checkpoint" in where else ""
-    step = f" ({'step' if len(steps) == 1 else 'steps'} {', '.join(map(str, steps))})" if steps else ""
+    step = (
+        f" ({'step' if len(steps) == 1 else 'steps'} {', '.join(map(str, steps))})" if steps else ""
+    )
     return ", ".join(filter(None, [str(where.get("run", "")), name + step, matrix.test_set]))
 
 
 def signature_lines(matrix: Matrix, measure: Measure | str) -> list[str]:
     """`BLEU|nrefs:1|…`, and for which targets where there are several."""
-    signatures, title = matrix.signatures(measure), (TITLES | RETRIEVAL)[Measure.parse(str(measure)).metric]
+    signatures, title = (
+        matrix.signatures(measure),
+        (TITLES | RETRIEVAL)[Measure.parse(str(measure)).metric],
+    )
     return [
         f"{title}|{signature}" + (f" (into {', '.join(targets)})" if len(signatures) > 1 else "")
         for signature, targets in signatures.items()
@@ -106,7 +123,13 @@ def pivot_name(matrix: Matrix) -> str:
     return f"through {matrix.protocol.pivot}"
 
 
-SHARES = {"off_target": "off-target", "copies": "copied source", "empty": "empty", "loops": "loops", "length_ratio": "length ratio"}
+SHARES = {
+    "off_target": "off-target",
+    "copies": "copied source",
+    "empty": "empty",
+    "loops": "loops",
+    "length_ratio": "length ratio",
+}
 """Of `Outputs`, with their headings."""
 
 
@@ -114,12 +137,18 @@ def shares_of_kinds(matrix: Matrix) -> dict[str, dict[str, str]]:
     """What is wrong with the outputs of each kind of cell: the mean of each share over its cells that have it."""
     rows: dict[str, dict[str, str]] = {}
     for kind in SIGNS:
-        found = [asdict(cell.outputs) for cell in matrix.all_cells if cell.kind == kind and cell.outputs]
+        found = [
+            asdict(cell.outputs) for cell in matrix.all_cells if cell.kind == kind and cell.outputs
+        ]
         if found:
             numbers = {
-                name: [each[name] for each in found if each[name] is not None] for name, value in found[0].items() if name != "found"
+                name: [each[name] for each in found if each[name] is not None]
+                for name, value in found[0].items()
+                if name != "found"
             }
-            rows[kind] = shown_shares({name: mean(values) for name, values in numbers.items() if values})
+            rows[kind] = shown_shares(
+                {name: mean(values) for name, values in numbers.items() if values}
+            )
     return rows
 
 
@@ -129,5 +158,11 @@ def shown_shares(values: Mapping[str, float | None]) -> dict[str, str]:
     for name in SHARES:
         value, expected = values.get(name), values.get(f"{name}_references")
         beside = "" if expected is None else f" ({100 * expected:.1f})"
-        shown[name] = "–" if value is None else f"{value:.2f}" if name == "length_ratio" else f"{100 * value:.1f}{beside} %"
+        shown[name] = (
+            "–"
+            if value is None
+            else f"{value:.2f}"
+            if name == "length_ratio"
+            else f"{100 * value:.1f}{beside} %"
+        )
     return shown

@@ -30,9 +30,13 @@ CONDITIONS = {
     "cased": Condition("cased"),
     "lowercased": Condition("lower-cased", lowercase=True),
     # multi-bleu's habit: the tokens are those of Moses, and nothing takes them further apart
-    "tokenised": Condition("tokenised, lower-cased", lowercase=True, steps=("lowercase", "tokenize"), tokenizer="none"),
+    "tokenised": Condition(
+        "tokenised, lower-cased", lowercase=True, steps=("lowercase", "tokenize"), tokenizer="none"
+    ),
     # Vázquez et al. 2018, section 4: such text on both sides, then sacreBLEU with -lc and its own 13a
-    "paper": Condition("as the paper scored", lowercase=True, steps=("lowercase", "punctuation", "tokenize")),
+    "paper": Condition(
+        "as the paper scored", lowercase=True, steps=("lowercase", "punctuation", "tokenize")
+    ),
 }
 """By the names that protocols use."""
 
@@ -62,7 +66,9 @@ class Measure:
     @property
     def title(self) -> str:
         """`BLEU` or `BLEU (as the paper scored)`."""
-        return (TITLES | RETRIEVAL)[self.metric] + ("" if self.condition == "cased" else f" ({CONDITIONS[self.condition].title})")
+        return (TITLES | RETRIEVAL)[self.metric] + (
+            "" if self.condition == "cased" else f" ({CONDITIONS[self.condition].title})"
+        )
 
     @property
     def lower_is_better(self) -> bool:

@@ -19,16 +19,24 @@ class _Chrf(CHRF):
 
     def _compute_f_score(self, statistics: Sequence[int] | numpy.ndarray) -> float:
         found = super()._compute_f_score(statistics)
-        resampled = isinstance(statistics, numpy.ndarray) and statistics.dtype.kind == "f"  # counts are whole numbers, their score is not
+        resampled = (
+            isinstance(statistics, numpy.ndarray) and statistics.dtype.kind == "f"
+        )  # counts are whole numbers, their score is not
         return statistics.dtype.type(found) if resampled else found
 
 
 METRICS: dict[str, Callable[..., Metric]] = {
     # force: only silences the warning about tokenised text, which is no mistake here
-    "bleu": lambda *, lowercase, tokenizer: BLEU(lowercase=lowercase, tokenize=tokenizer, force=True),
-    "chrf": lambda *, lowercase, tokenizer: _Chrf(lowercase=lowercase),  # characters need no tokenizer
+    "bleu": lambda *, lowercase, tokenizer: BLEU(
+        lowercase=lowercase, tokenize=tokenizer, force=True
+    ),
+    "chrf": lambda *, lowercase, tokenizer: _Chrf(
+        lowercase=lowercase
+    ),  # characters need no tokenizer
     "chrf++": lambda *, lowercase, tokenizer: _Chrf(lowercase=lowercase, word_order=2),
-    "ter": lambda *, lowercase, tokenizer: TER(case_sensitive=not lowercase),  # sacreBLEU's default is small letters, ours what was asked
+    "ter": lambda *, lowercase, tokenizer: TER(
+        case_sensitive=not lowercase
+    ),  # sacreBLEU's default is small letters, ours what was asked
 }
 """Four names in a dict; each is what the `sacrebleu` command line makes with the same settings."""
 
@@ -61,11 +69,21 @@ class Scorer:
     def __init__(self, measure: Measure, *, target: str, tokenizer: str | None = None) -> None:
         """tokenizer: of BLEU; by default the one for condition and target. Raises ConfigError when it is not installed."""
         self.measure, condition = measure, CONDITIONS[measure.condition]
-        tokenizer = tokenizer or (condition.tokenizer if condition.tokenizer and has_spaces(target) else tokenizer_of(target))
+        tokenizer = tokenizer or (
+            condition.tokenizer
+            if condition.tokenizer and has_spaces(target)
+            else tokenizer_of(target)
+        )
         self.prepare = condition.preparation(target)
         try:
-            self.metric = METRICS[measure.metric](lowercase=condition.lowercase, tokenizer=tokenizer)
-        except (RuntimeError, ImportError, OSError) as error:  # each tokenizer lacks its package, or its download, in its own way
+            self.metric = METRICS[measure.metric](
+                lowercase=condition.lowercase, tokenizer=tokenizer
+            )
+        except (
+            RuntimeError,
+            ImportError,
+            OSError,
+        ) as error:  # each tokenizer lacks its package, or its download, in its own way
             reason = " ".join(str(error).split()) or type(error).__name__
             if isinstance(error, URLError):
                 reason = f"sacreBLEU downloads its model at the first use, and that failed: {error.reason}"
@@ -74,7 +92,9 @@ class Scorer:
                 "or set another, such as tokenizer: char"
             ) from None
 
-    def score(self, hypotheses: Sequence[str], references: Sequence[str], *, resamples: int = 0) -> Score:
+    def score(
+        self, hypotheses: Sequence[str], references: Sequence[str], *, resamples: int = 0
+    ) -> Score:
         """The score of a whole text, sentence by sentence against one reference each, with an interval from so many resamples.
 
         Both texts are as people read them; what the condition does to them is done here.
@@ -82,7 +102,9 @@ class Scorer:
         assert len(hypotheses) == len(references) > 0, (len(hypotheses), len(references))
         lines, wanted = self.prepare(hypotheses), self.prepare(references)
         found = self.metric.corpus_score(lines, [wanted], n_bootstrap=max(1, resamples))
-        self.metric.n_bootstrap = self.metric.seed = None  # the signature is that of the number, whether it has an interval or not
+        self.metric.n_bootstrap = self.metric.seed = (
+            None  # the signature is that of the number, whether it has an interval or not
+        )
         interval = (float(found._mean), float(found._ci)) if resamples > 1 else (None, None)
         return Score(found.score, str(self.metric.get_signature()), *interval)
 
@@ -90,7 +112,10 @@ class Scorer:
 def tokenizer_of(target: str) -> str:
     """sacreBLEU's tokenizer for a language: `13a` wherever spaces stand between words."""
     code = target.split("_")[0].lower()
-    return next((tokenizer for tokenizer, codes in UNSPACED.items() if code in codes), BLEU.TOKENIZER_DEFAULT)
+    return next(
+        (tokenizer for tokenizer, codes in UNSPACED.items() if code in codes),
+        BLEU.TOKENIZER_DEFAULT,
+    )
 
 
 def has_spaces(target: str) -> bool:

@@ -37,7 +37,13 @@ class Outputs:
 
 
 def look_at(
-    hypotheses: Sequence[str], *, sources: Sequence[str], references: Sequence[str], source: str, target: str, languages: Sequence[str]
+    hypotheses: Sequence[str],
+    *,
+    sources: Sequence[str],
+    references: Sequence[str],
+    source: str,
+    target: str,
+    languages: Sequence[str],
 ) -> Outputs:
     """languages: what the identifier may choose from, the languages of the run."""
     of, copy, characters = len(hypotheses), source == target, not has_spaces(target)
@@ -49,7 +55,11 @@ def look_at(
         off_target_references=_share_other(theirs, code) if code else None,
         copies=0.0 if copy else sum(map(_same, hypotheses, sources)) / of,
         copies_references=0.0 if copy else sum(map(_same, references, sources)) / of,
-        empty=sum(not hypothesis.strip() and bool(line.strip()) for hypothesis, line in zip(hypotheses, sources)) / of,
+        empty=sum(
+            not hypothesis.strip() and bool(line.strip())
+            for hypothesis, line in zip(hypotheses, sources)
+        )
+        / of,
         loops=sum(is_loop(line, characters=characters) for line in hypotheses) / of,
         loops_references=sum(is_loop(line, characters=characters) for line in references) / of,
         length_ratio=sum(map(len, hypotheses)) / max(1, sum(map(len, references))),
@@ -91,7 +101,11 @@ def known_languages(languages: Sequence[str]) -> dict[str, str]:
     """Those of a run's languages that the identifier has a model for, with its own code: `zh_Hans` is its `zh`."""
     _identifier().set_languages(None)
     labels = set(_identifier().labels)
-    return {language: code for language in languages if (code := language.split("_")[0].lower()) in labels}
+    return {
+        language: code
+        for language in languages
+        if (code := language.split("_")[0].lower()) in labels
+    }
 
 
 def languages_of(lines: Sequence[str], languages: Sequence[str]) -> list[str | None]:

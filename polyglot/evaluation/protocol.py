@@ -21,13 +21,19 @@ from polyglot.evaluation.metrics import TOKENIZERS
 from polyglot.inference.translator import Directions, Translator
 from polyglot.tasks.pairs import LanguagePair, kind_of, match_pairs
 
-WORDS = {"all": ("supervised", "zero-shot"), "supervised": ("supervised",), "zero_shot": ("zero-shot",)}
+WORDS = {
+    "all": ("supervised", "zero-shot"),
+    "supervised": ("supervised",),
+    "zero_shot": ("zero-shot",),
+}
 """What `pairs` says in a word: kinds of pairs that are no copies."""
 
 
 def folder_of(protocol: str) -> str:
     """What the matrices under a protocol lie in, of a file by its name: `protocols/news.yaml` has `news`, `news` has `news`."""
-    return Path(protocol).stem if Path(protocol).is_file() or protocol.endswith(".yaml") else protocol
+    return (
+        Path(protocol).stem if Path(protocol).is_file() or protocol.endswith(".yaml") else protocol
+    )
 
 
 def _reference(name: str) -> str:
@@ -47,7 +53,9 @@ class Protocol(ComponentConfig):
     """Corpora that are translated, their relative paths below the run's `data.folder`; by default the run's `data.test`."""
     test_sets: dict[str, CorpusList] = {}
     """In its place several test sets by name, each with a matrix of its own."""
-    pairs: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = Field(["all"], min_length=1)
+    pairs: Annotated[
+        list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+    ] = Field(["all"], min_length=1)
     """Directions: `all`, every one that the run has an encoder and a decoder for; `supervised`; `zero_shot`; patterns such as `*-en` or
     `de-fr`; or a list of these."""
     copies: bool = True
@@ -77,7 +85,9 @@ class Protocol(ComponentConfig):
     def _test_sets_can_be_folders(cls, test_sets: dict[str, Any]) -> dict[str, Any]:
         for name in test_sets:
             if not re.fullmatch(r"\w[\w.-]*", name):
-                raise ValueError(f"{name!r} will be the name of a folder; use letters, digits, underscores, hyphens and dots")
+                raise ValueError(
+                    f"{name!r} will be the name of a folder; use letters, digits, underscores, hyphens and dots"
+                )
         return test_sets
 
     @field_validator("metrics")
@@ -120,12 +130,19 @@ class Protocol(ComponentConfig):
             for condition in self.conditions
             for metric in self.metrics
             if metric != "comet" or condition == "cased"
-        ] + [Measure("comet") for metric in self.metrics if metric == "comet" and "cased" not in self.conditions]
+        ] + [
+            Measure("comet")
+            for metric in self.metrics
+            if metric == "comet" and "cased" not in self.conditions
+        ]
 
     @property
     def papers_measure(self) -> Measure | None:
         """BLEU under the condition that is nearest to the one of papers; None where there is no BLEU."""
-        near = [Measure("bleu", condition) for condition in ("paper", "tokenised", "lowercased", "cased")]
+        near = [
+            Measure("bleu", condition)
+            for condition in ("paper", "tokenised", "lowercased", "cased")
+        ]
         return next((measure for measure in near if measure in self.measures), None)
 
     @property
@@ -140,7 +157,9 @@ class Protocol(ComponentConfig):
 
     def searched_with(self, settings: Mapping[str, Any]) -> Protocol:
         """The same with other settings of the search laid over its own. Raises ConfigError for what cannot be meant."""
-        search = check_settings(SearchConfig, {**self.search.model_dump(exclude_unset=True), **settings}, where="search")
+        search = check_settings(
+            SearchConfig, {**self.search.model_dump(exclude_unset=True), **settings}, where="search"
+        )
         return self.model_copy(update={"search": search})
 
     def search_of(self, config: SearchConfig) -> SearchConfig:
@@ -148,14 +167,21 @@ class Protocol(ComponentConfig):
 
         Raises ConfigError for more hypotheses than the beam has, and for settings without use.
         """
-        result = config.model_copy(update={**self.search.model_dump(exclude_unset=True), "n_best": 1})
+        result = config.model_copy(
+            update={**self.search.model_dump(exclude_unset=True), "n_best": 1}
+        )
         if self.search.n_best > result.beam:
-            raise ConfigError(f"search.n_best: {self.search.n_best} hypotheses cannot come from a beam of {result.beam}")
+            raise ConfigError(
+                f"search.n_best: {self.search.n_best} hypotheses cannot come from a beam of {result.beam}"
+            )
         result.check_use(self.search.model_fields_set)
         return result
 
     def pairs_of(
-        self, translator: Translator | Directions, languages: Sequence[str], trained: Sequence[LanguagePair]
+        self,
+        translator: Translator | Directions,
+        languages: Sequence[str],
+        trained: Sequence[LanguagePair],
     ) -> list[LanguagePair]:
         """The directions, in the order of the languages. Raises ConfigError for one that the run has no components for."""
         kinds = {kind for word in self.pairs if word in WORDS for kind in WORDS[word]}
@@ -171,8 +197,17 @@ class Protocol(ComponentConfig):
                 raise ConfigError(f"pairs: {error}") from None
         if self.copies:
             both = {pair.source for pair in wanted} & {pair.target for pair in wanted}
-            wanted |= {LanguagePair(language, language) for language in (languages if "all" in self.pairs else both)}
-        pairs = [pair for pair in every if pair in wanted and pair.source in translator.sources and pair.target in translator.targets]
+            wanted |= {
+                LanguagePair(language, language)
+                for language in (languages if "all" in self.pairs else both)
+            }
+        pairs = [
+            pair
+            for pair in every
+            if pair in wanted
+            and pair.source in translator.sources
+            and pair.target in translator.targets
+        ]
         if not pairs:
             raise ConfigError(f"pairs: the run has components for none of {', '.join(self.pairs)}")
         return pairs
@@ -180,7 +215,10 @@ class Protocol(ComponentConfig):
     def check_pivot(self, translator: Translator | Directions) -> None:
         """Raises ConfigError for a pivot that the run cannot both write and read."""
         if self.pivot is not None:
-            for source, target in ((translator.sources[0], self.pivot), (self.pivot, translator.targets[0])):
+            for source, target in (
+                (translator.sources[0], self.pivot),
+                (self.pivot, translator.targets[0]),
+            ):
                 try:
                     translator.check(source, target)
                 except ConfigError as error:
@@ -230,4 +268,7 @@ class Reference(ComponentConfig):
 
 def references() -> Mapping[str, Any]:
     """The tables of the papers by name."""
-    return {path.stem: path for path in sorted((presets.folder("evaluation") / "references").glob("*.yaml"))}
+    return {
+        path.stem: path
+        for path in sorted((presets.folder("evaluation") / "references").glob("*.yaml"))
+    }

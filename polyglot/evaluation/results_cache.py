@@ -26,7 +26,9 @@ def text_name(language: str, lines: Sequence[str]) -> str:
 
 def digest(values: Any) -> str:
     """SHA-256 of what JSON can hold."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(values, sort_keys=True, ensure_ascii=False).encode()
+    ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,14 @@ class Store:
         """
         for name, content in files.items():
             replace_file(self.unfinished / name, content)
-        made = sorted((path for path in self.unfinished.rglob("*") if path.is_file()), key=lambda path: path.name == LAST)
+        made = sorted(
+            (path for path in self.unfinished.rglob("*") if path.is_file()),
+            key=lambda path: path.name == LAST,
+        )
         try:
-            (self.folder / LAST).unlink(missing_ok=True)  # killed in the middle of this, it is no matrix, but one that is soon made again
+            (self.folder / LAST).unlink(
+                missing_ok=True
+            )  # killed in the middle of this, it is no matrix, but one that is soon made again
             _remove_old(self.folder, keep=keep)
             for path in made:
                 path.replace(self.folder / path.relative_to(self.unfinished))
@@ -100,18 +107,34 @@ class Store:
             _put_lines(self.unfinished / "hypotheses" / f"{name}.txt", lines)
 
     def put_cell(
-        self, name: str, *, keys: Mapping[str, str], made_with: Mapping[str, str], lines: Sequence[str], cell: Mapping[str, Any]
+        self,
+        name: str,
+        *,
+        keys: Mapping[str, str],
+        made_with: Mapping[str, str],
+        lines: Sequence[str],
+        cell: Mapping[str, Any],
     ) -> None:
         """What is known of a direction, beside hashes of all that it was made of; the hypotheses are there before."""
         if self.folder is not None:
-            values = {**keys, "hypotheses": digest(list(lines)), "made_with": dict(made_with), "cell": cell}
-            replace_file(self.unfinished / "cells" / f"{name}.json", json.dumps(values, indent=1, ensure_ascii=False))
+            values = {
+                **keys,
+                "hypotheses": digest(list(lines)),
+                "made_with": dict(made_with),
+                "cell": cell,
+            }
+            replace_file(
+                self.unfinished / "cells" / f"{name}.json",
+                json.dumps(values, indent=1, ensure_ascii=False),
+            )
 
     def recall(self, name: str, keys: Mapping[str, str]) -> Kept | None:
         """What was made of the same; what is damaged or was changed by hand counts as not there."""
         if self.folder is None or not keys["translated"]:
             return None
-        return _recall(self.unfinished, name, keys, finished=False) or _recall(self.folder, name, keys, finished=True)
+        return _recall(self.unfinished, name, keys, finished=False) or _recall(
+            self.folder, name, keys, finished=True
+        )
 
     def hypotheses(self) -> dict[str, list[str]]:
         """All that are there, by the name of their cell."""
@@ -149,7 +172,9 @@ def _cannot_be_written(folder: Path, error: OSError) -> CheckpointError:
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_bytes().decode().split("\n")[:-1]  # a line ends here and nowhere else, whatever Unicode thinks
+    return (
+        path.read_bytes().decode().split("\n")[:-1]
+    )  # a line ends here and nowhere else, whatever Unicode thinks
 
 
 def _put_lines(path: Path, lines: Sequence[str]) -> None:

@@ -108,10 +108,15 @@ class Matrix:
         if len(matrices) == 1:
             return matrices[0]
         every = {
-            name: {key: value for matrix in matrices for key, value in getattr(matrix, name).items()}
+            name: {
+                key: value for matrix in matrices for key, value in getattr(matrix, name).items()
+            }
             for name in ("cells", "pivots", "hypotheses", "texts")
         }
-        languages, trained = ([one for matrix in matrices for one in getattr(matrix, name)] for name in ("languages", "trained"))
+        languages, trained = (
+            [one for matrix in matrices for one in getattr(matrix, name)]
+            for name in ("languages", "trained")
+        )
         made_with = all_of([{"machine": matrix.machine, **matrix.versions} for matrix in matrices])
         return replace(
             matrices[0],
@@ -134,7 +139,14 @@ class Matrix:
         for name, lines in self.hypotheses.items():
             store.put_hypotheses(name, lines)
         values = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
-        store.finish({"matrix.csv": markdown.csv(self), "matrix.md": markdown.markdown(self), "matrix.json": values}, keep=self.hypotheses)
+        store.finish(
+            {
+                "matrix.csv": markdown.csv(self),
+                "matrix.md": markdown.markdown(self),
+                "matrix.json": values,
+            },
+            keep=self.hypotheses,
+        )
         for measure in self.measures:
             replace_file(folder / f"{measure}.png", heat_map_png(self, measure))
 
@@ -145,13 +157,19 @@ class Matrix:
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
             if values["format"] != FORMAT:
-                raise DataError(f"{path}: format {values['format']}, this version of Polyglot reads {FORMAT}; evaluate again")
+                raise DataError(
+                    f"{path}: format {values['format']}, this version of Polyglot reads {FORMAT}; evaluate again"
+                )
             store = Store(folder)
             return cls.from_dict(values, hypotheses=store.hypotheses(), texts=store.texts())
         except OSError as error:
-            raise DataError(f"{error.filename}: no matrix can be read: {error.strerror}; has the run been evaluated?") from None
+            raise DataError(
+                f"{error.filename}: no matrix can be read: {error.strerror}; has the run been evaluated?"
+            ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{path}: no matrix of ours: {type(error).__name__} {error}; evaluate again") from None
+            raise DataError(
+                f"{path}: no matrix of ours: {type(error).__name__} {error}; evaluate again"
+            ) from None
 
     def to_dict(self) -> dict[str, Any]:
         """All but hypotheses and texts, as JSON has it."""
@@ -163,7 +181,10 @@ class Matrix:
             "test": list(self.test),
             "test_set": self.test_set,
             "search": dict(self.search),
-            "protocol": {**self.protocol.model_dump(), "search": self.protocol.search.model_dump(exclude_unset=True)},
+            "protocol": {
+                **self.protocol.model_dump(),
+                "search": self.protocol.search.model_dump(exclude_unset=True),
+            },
             "measures": {str(measure): measure.title for measure in self.measures},
             "signatures": {str(measure): self.signatures(measure) for measure in self.measures},
             "means": {str(measure): self.means(measure) for measure in self.measures},
@@ -175,7 +196,13 @@ class Matrix:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], *, hypotheses: Mapping[str, Sequence[str]], texts: Mapping[str, Sequence[str]]) -> Matrix:
+    def from_dict(
+        cls,
+        values: Mapping[str, Any],
+        *,
+        hypotheses: Mapping[str, Sequence[str]],
+        texts: Mapping[str, Sequence[str]],
+    ) -> Matrix:
         """What `to_dict` gave, with the hypotheses by cell and the texts by name."""
         same = ("languages", "checkpoint", "test", "test_set", "search", "versions", "machine")
         return cls(
@@ -202,7 +229,14 @@ def cell_to_dict(cell: Cell) -> dict[str, Any]:
 def cell_from_dict(values: Mapping[str, Any]) -> Cell:
     scores = {measure: Score(**score) for measure, score in values["scores"].items()}
     outputs = values["outputs"] and Outputs(**values["outputs"])
-    return Cell(**{**values, "pair": LanguagePair.parse(values["pair"]), "scores": scores, "outputs": outputs})
+    return Cell(
+        **{
+            **values,
+            "pair": LanguagePair.parse(values["pair"]),
+            "scores": scores,
+            "outputs": outputs,
+        }
+    )
 
 
 def by_pair(cells: Iterable[Cell]) -> dict[LanguagePair, Cell]:
@@ -211,4 +245,7 @@ def by_pair(cells: Iterable[Cell]) -> dict[LanguagePair, Cell]:
 
 def all_of(made_with: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Each machine and version that differs, once."""
-    return {name: "; ".join(dict.fromkeys(one for each in made_with for one in each[name].split("; "))) for name in made_with[0]}
+    return {
+        name: "; ".join(dict.fromkeys(one for each in made_with for one in each[name].split("; ")))
+        for name in made_with[0]
+    }

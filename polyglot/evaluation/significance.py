@@ -70,7 +70,11 @@ class Comparison:
         result: dict[str, dict[str, float]] = {}
         for kind in SIGNS:
             for place, name in enumerate(self.names):
-                values = [entries[name].value for direction, entries in self.rows.items() if self.kinds[direction][place] == kind]
+                values = [
+                    entries[name].value
+                    for direction, entries in self.rows.items()
+                    if self.kinds[direction][place] == kind
+                ]
                 if values:
                     result.setdefault(kind, {})[name] = mean(values)
         return result
@@ -80,28 +84,45 @@ class Comparison:
         """How: `paired bootstrap, ` and its signature, or each with its targets where tokenizers differ."""
         signatures = list(self.signatures)
         if len(signatures) > 1:
-            signatures = [f"{signature} into {', '.join(targets)}" for signature, targets in self.signatures.items()]
+            signatures = [
+                f"{signature} into {', '.join(targets)}"
+                for signature, targets in self.signatures.items()
+            ]
         return f"paired {'bootstrap' if self.test == 'bootstrap' else 'approximate randomisation'}, {'; '.join(signatures)}"
 
     @property
     def over(self) -> str:
         """What the mark is of, where systems have several runs; else empty."""
-        return "; of means over the seeds, where sentences are resampled and seeds are not" if self.several else ""
+        return (
+            "; of means over the seeds, where sentences are resampled and seeds are not"
+            if self.several
+            else ""
+        )
 
     @property
     def note(self) -> str:
         """What the mark means."""
-        return f"* differs from {self.names[0]} with p < {LEVEL} ({self.tested}){self.over}" if self.signatures else "no test"
+        return (
+            f"* differs from {self.names[0]} with p < {LEVEL} ({self.tested}){self.over}"
+            if self.signatures
+            else "no test"
+        )
 
     def table(self) -> Table:
         """For rich: a row for each direction, the kinds' means below."""
         rows = plain_table("direction", *self.names)
         for direction, entries in self.rows.items():
             signs = [SIGNS[kind] for kind in self.kinds[direction]]
-            rows.add_row(direction, *(sign.format(entries[name].shown()) for sign, name in zip(signs, self.names)))
+            rows.add_row(
+                direction,
+                *(sign.format(entries[name].shown()) for sign, name in zip(signs, self.names)),
+            )
         rows.add_section()
         for kind, means in self.means().items():
-            rows.add_row(SIGNS[kind].format(kind), *(f"{means[name]:.1f}" if name in means else "–" for name in self.names))
+            rows.add_row(
+                SIGNS[kind].format(kind),
+                *(f"{means[name]:.1f}" if name in means else "–" for name in self.names),
+            )
         what = counted(len(self.names), "system" if self.several else "run")
         return page(f"{self.measure.title} of {what}", rows, self.note)
 
@@ -119,7 +140,9 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     def name(own: tuple[str, ...]) -> str:
         others = [other for other in parts if other != own]
         length = next(
-            length for length in range(1, len(own) + 1) if length == len(own) or all(other[-length:] != own[-length:] for other in others)
+            length
+            for length in range(1, len(own) + 1)
+            if length == len(own) or all(other[-length:] != own[-length:] for other in others)
         )
         return str(Path(*own[-length:]))
 
@@ -136,9 +159,14 @@ class _OverRuns:
         self.metric = metric
         self.get_signature = metric.get_signature
 
-    def _extract_corpus_statistics(self, hypotheses: Sequence[tuple[str, ...]], references: Sequence[Sequence[str]]) -> NDArray[Any]:
+    def _extract_corpus_statistics(
+        self, hypotheses: Sequence[tuple[str, ...]], references: Sequence[Sequence[str]]
+    ) -> NDArray[Any]:
         """(sentences, runs × statistics)"""
-        of_runs = [numpy.asarray(self.metric._extract_corpus_statistics(lines, references)) for lines in zip(*hypotheses)]
+        of_runs = [
+            numpy.asarray(self.metric._extract_corpus_statistics(lines, references))
+            for lines in zip(*hypotheses)
+        ]
         self._width = of_runs[0].shape[1]
         return numpy.concatenate(of_runs, axis=1)
 
@@ -147,12 +175,19 @@ class _OverRuns:
 
     def _compute_score_from_stats(self, statistics: NDArray[Any]) -> Score:
         """statistics (runs × statistics), summed over sentences"""
-        scores = [self.metric._compute_score_from_stats(own) for own in statistics.reshape(-1, self._width)]
+        scores = [
+            self.metric._compute_score_from_stats(own)
+            for own in statistics.reshape(-1, self._width)
+        ]
         return Score(scores[0].name, mean(score.score for score in scores))
 
 
 def compare(
-    systems: Mapping[str, Sequence[Matrix]], *, measure: Measure | None = None, test: str = DEFAULT, samples: int = 0
+    systems: Mapping[str, Sequence[Matrix]],
+    *,
+    measure: Measure | None = None,
+    test: str = DEFAULT,
+    samples: int = 0,
 ) -> Comparison:
     """The first system is the baseline; of several runs, as of several seeds, the mean counts. Sentences are resampled, runs are not.
 
@@ -170,27 +205,49 @@ def compare(
             f"randomisation swaps the runs of two systems, so that each must have as many: {numbers}; the bootstrap takes any number"
         )
     cells = {
-        name: [{cell.name: (matrix, cell) for cell in matrix.all_cells if str(measure) in cell.scores} for matrix in runs]
+        name: [
+            {cell.name: (matrix, cell) for cell in matrix.all_cells if str(measure) in cell.scores}
+            for matrix in runs
+        ]
         for name, runs in systems.items()
     }
-    shared = [direction for direction in cells[names[0]][0] if all(direction in own for own in chain(*cells.values()))]
+    shared = [
+        direction
+        for direction in cells[names[0]][0]
+        if all(direction in own for own in chain(*cells.values()))
+    ]
     if not shared:
-        raise DataError(f"{', '.join(names)}: no direction has {measure.title} in all of them; evaluate them with one protocol")
-    return _compared({one: {name: [own[one] for own in runs] for name, runs in cells.items()} for one in shared}, measure, test, samples)
+        raise DataError(
+            f"{', '.join(names)}: no direction has {measure.title} in all of them; evaluate them with one protocol"
+        )
+    return _compared(
+        {one: {name: [own[one] for own in runs] for name, runs in cells.items()} for one in shared},
+        measure,
+        test,
+        samples,
+    )
 
 
-def compare_hops(runs: Sequence[Matrix], *, measure: Measure, test: str = DEFAULT, samples: int = 0) -> Comparison:
+def compare_hops(
+    runs: Sequence[Matrix], *, measure: Measure, test: str = DEFAULT, samples: int = 0
+) -> Comparison:
     """One hop against two in the mean of a system's runs, of each pair that all have scores of in both ways: `two hops`, `one hop`."""
     directions = {}
     for pair in runs[0].pivots:
-        ways = {"two hops": [run.pivots.get(pair) for run in runs], "one hop": [run.cells.get(pair) for run in runs]}
+        ways = {
+            "two hops": [run.pivots.get(pair) for run in runs],
+            "one hop": [run.cells.get(pair) for run in runs],
+        }
         if all(cell and str(measure) in cell.scores for cell in chain(*ways.values())):
             directions[str(pair)] = {way: list(zip(runs, cells)) for way, cells in ways.items()}
     return _compared(directions, measure, test, samples)
 
 
 def _compared(
-    directions: Mapping[str, Mapping[str, Sequence[tuple[Matrix, Cell]]]], measure: Measure, test: str, samples: int
+    directions: Mapping[str, Mapping[str, Sequence[tuple[Matrix, Cell]]]],
+    measure: Measure,
+    test: str,
+    samples: int,
 ) -> Comparison:
     """directions: of each the systems, and of each system where every run has it; a direction may be none."""
     rows, kinds, signatures, several = {}, {}, {}, False
@@ -198,15 +255,27 @@ def _compared(
         cells = {name: [cell for _, cell in own] for name, own in systems.items()}
         base, *others = systems
         ps: list[float | None] = [None] * len(others)
-        if others and measure.metric != "comet" and len({(cell.source_text, cell.reference_text) for cell in chain(*cells.values())}) == 1:
+        if (
+            others
+            and measure.metric != "comet"
+            and len({(cell.source_text, cell.reference_text) for cell in chain(*cells.values())})
+            == 1
+        ):
             ps, signature = _test(measure, systems, test, samples)
             signatures.setdefault(signature, {})[cells[base][0].pair.target] = None
-        values = {name: mean(cell.scores[str(measure)].value for cell in own) for name, own in cells.items()}
-        rows[direction] = {name: Entry(values[name], p) for name, p in zip(systems, [None, *ps], strict=True)}
+        values = {
+            name: mean(cell.scores[str(measure)].value for cell in own)
+            for name, own in cells.items()
+        }
+        rows[direction] = {
+            name: Entry(values[name], p) for name, p in zip(systems, [None, *ps], strict=True)
+        }
         kinds[direction] = [own[0].kind for own in cells.values()]
         several |= any(len(own) > 1 for own in cells.values())
     targets = {signature: list(languages) for signature, languages in signatures.items()}
-    return Comparison(measure, test, targets, list(next(iter(directions.values()), {})), rows, kinds, several)
+    return Comparison(
+        measure, test, targets, list(next(iter(directions.values()), {})), rows, kinds, several
+    )
 
 
 def _test(
@@ -215,11 +284,20 @@ def _test(
     """p of every system but the first against that in one direction, and the signature of the test."""
     matrix, cell = next(iter(systems.values()))[0]
     scorer = Scorer(measure, target=cell.pair.target, tokenizer=matrix.protocol.tokenizer)
-    lines = {name: [scorer.prepare(run.hypotheses[own.name]) for run, own in runs] for name, runs in systems.items()}
+    lines = {
+        name: [scorer.prepare(run.hypotheses[own.name]) for run, own in runs]
+        for name, runs in systems.items()
+    }
     tuples = [(name, list(zip(*runs, strict=True))) for name, runs in lines.items()]
     references = scorer.prepare(matrix.texts[cell.reference_text])
-    signatures, results = PairedTest(tuples, {measure.metric: _OverRuns(scorer.metric)}, [references], TESTS[test], n_samples=samples)()
-    (title, signature), = signatures.items()
+    signatures, results = PairedTest(
+        tuples,
+        {measure.metric: _OverRuns(scorer.metric)},
+        [references],
+        TESTS[test],
+        n_samples=samples,
+    )()
+    ((title, signature),) = signatures.items()
     base, *others = results[title]
     # sacreBLEU finds the smallest p of all for a system beside itself, since no difference of 0 exceeds 0.
     ps = [1.0 if result.score == base.score else float(result.p_value) for result in others]

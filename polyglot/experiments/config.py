@@ -49,7 +49,9 @@ def _own_alone(settings: list[str]) -> list[str]:
     """Raises ValueError for what the experiment sets itself."""
     for setting in settings:
         if (key := setting.partition("=")[0]) in ("run", "seed"):
-            raise ValueError(f"{setting}: the experiment itself says {key} of every run; leave it out")
+            raise ValueError(
+                f"{setting}: the experiment itself says {key} of every run; leave it out"
+            )
     return settings
 
 
@@ -105,9 +107,13 @@ class SystemConfig(ComponentConfig):
     @model_validator(mode="after")
     def _either(self) -> SystemConfig:
         if sum(map(bool, (self.config, self.run, self.ensemble))) > 1:
-            raise ValueError("one of `config`, `run` and `ensemble` says where its parameters come from")
+            raise ValueError(
+                "one of `config`, `run` and `ensemble` says where its parameters come from"
+            )
         if self.trains_nothing and (self.set or self.seeds or self.separately):
-            raise ValueError("`set`, `seeds` and `separately` are for a `config`; a `run` or an `ensemble` is taken as it is")
+            raise ValueError(
+                "`set`, `seeds` and `separately` are for a `config`; a `run` or an `ensemble` is taken as it is"
+            )
         return self
 
     @property
@@ -141,14 +147,22 @@ class Goal(ComponentConfig):
             try:
                 LanguagePair.parse(scores)
             except ConfigError:
-                raise ValueError(f"found {scores!r}; write supervised, zero-shot or a direction such as en-de") from None
+                raise ValueError(
+                    f"found {scores!r}; write supervised, zero-shot or a direction such as en-de"
+                ) from None
         return scores
 
     @model_validator(mode="after")
     def _one_aim(self) -> Goal:
-        given = [name for name in self.AIMS if getattr(self, name) is not type(self).model_fields[name].default]
+        given = [
+            name
+            for name in self.AIMS
+            if getattr(self, name) is not type(self).model_fields[name].default
+        ]
         if len(given) != 1:
-            raise ValueError(f"found {', '.join(given) or 'none'} of {', '.join(self.AIMS)}; a goal has one of them")
+            raise ValueError(
+                f"found {', '.join(given) or 'none'} of {', '.join(self.AIMS)}; a goal has one of them"
+            )
         return self
 
     @property
@@ -193,7 +207,9 @@ class Experiment(ComponentConfig):
     """What is asked, in a sentence or two below it."""
     expected: str = ""
     """What is expected to come out, and why, said before it is run."""
-    protocol: Annotated[Protocol, BeforeValidator(_protocol)] = Field("default", validate_default=True)
+    protocol: Annotated[Protocol, BeforeValidator(_protocol)] = Field(
+        "default", validate_default=True
+    )
     """How every run is evaluated: the name of a protocol, or its keys."""
     embeddings: AnalysisSettings | None = None
     """Measures the sentence embeddings of every run as well, by the keys of an analysis; `{}` takes its defaults."""
@@ -223,15 +239,21 @@ class Experiment(ComponentConfig):
 
     @field_validator("systems")
     @classmethod
-    def _names_are_different_folders(cls, systems: dict[str, SystemConfig]) -> dict[str, SystemConfig]:
+    def _names_are_different_folders(
+        cls, systems: dict[str, SystemConfig]
+    ) -> dict[str, SystemConfig]:
         folders: dict[str, str] = {}
         for name in systems:
             if not slug(name):
                 raise ValueError(f"{name!r} makes no folder name; use letters or digits")
             if (size := len(slug(name).encode())) > LONGEST_NAME:
-                raise ValueError(f"{name!r} makes a folder name of {size} bytes; use at most {LONGEST_NAME}, as seeds and pairs come after it")
+                raise ValueError(
+                    f"{name!r} makes a folder name of {size} bytes; use at most {LONGEST_NAME}, as seeds and pairs come after it"
+                )
             if (other := folders.setdefault(slug(name), name)) != name:
-                raise ValueError(f"{other!r} and {name!r} are the same folder, {slug(name)}; use other letters or digits for one of them")
+                raise ValueError(
+                    f"{other!r} and {name!r} are the same folder, {slug(name)}; use other letters or digits for one of them"
+                )
         return systems
 
     @field_validator("sizes")
@@ -239,26 +261,44 @@ class Experiment(ComponentConfig):
     def _sizes_are_folders(cls, sizes: dict[str, SizeConfig]) -> dict[str, SizeConfig]:
         for name in sizes:
             if not re.fullmatch(r"\w[\w.-]*", name):
-                raise ValueError(f"{name!r} will be the name of a folder; use letters, digits, underscores, hyphens and dots")
+                raise ValueError(
+                    f"{name!r} will be the name of a folder; use letters, digits, underscores, hyphens and dots"
+                )
         return sizes
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Experiment:
-        configs = [self.config] if not self.sizes else [size.config or self.config for size in self.sizes.values()]
+        configs = (
+            [self.config]
+            if not self.sizes
+            else [size.config or self.config for size in self.sizes.values()]
+        )
         for name, system in self.systems.items():
             if not system.trains_nothing and not system.config and None in configs:
-                raise ValueError(f"systems.{name}: one of `config`, `run` and `ensemble` says where its parameters come from")
+                raise ValueError(
+                    f"systems.{name}: one of `config`, `run` and `ensemble` says where its parameters come from"
+                )
             for other in system.ensemble:
                 self._check_in_an_ensemble(other, f"systems.{name}.ensemble")
             if system.beside is not None and system.beside not in self.systems:
-                raise ValueError(f"systems.{name}.beside: {unknown_name('system', system.beside, self.systems)}")
-        if (led_by := self.protocol.measure).lower_is_better and (self.goals or any(system.paper for system in self.systems.values())):
+                raise ValueError(
+                    f"systems.{name}.beside: {unknown_name('system', system.beside, self.systems)}"
+                )
+        if (led_by := self.protocol.measure).lower_is_better and (
+            self.goals or any(system.paper for system in self.systems.values())
+        ):
             what = "goals" if self.goals else "systems, paper"
-            raise ValueError(f"{what}: the page leads with {led_by.title}, where lower is better; name bleu in the protocol's `metrics`, or chrf first")
+            raise ValueError(
+                f"{what}: the page leads with {led_by.title}, where lower is better; name bleu in the protocol's `metrics`, or chrf first"
+            )
         for number, goal in enumerate(self.goals):
             if goal.system not in self.systems:
-                raise ValueError(f"goals.{number}.system: {unknown_name('system', goal.system, self.systems)}")
-            if (goal.above_paper is not None or goal.each_above_paper) and not self.systems[goal.system].reference:
+                raise ValueError(
+                    f"goals.{number}.system: {unknown_name('system', goal.system, self.systems)}"
+                )
+            if (goal.above_paper is not None or goal.each_above_paper) and not self.systems[
+                goal.system
+            ].reference:
                 raise ValueError(f"goals.{number}: {goal.system!r} has no `reference` to be above")
             if goal.behind_pivot is not None and not self.protocol.pivot:
                 raise ValueError(f"goals.{number}.behind_pivot: the protocol has no `pivot`")
@@ -266,51 +306,95 @@ class Experiment(ComponentConfig):
             chain = [name]
             while other := self.base_of(chain[-1]):
                 if other in chain:
-                    raise ValueError(f"systems.{name}.beside: comes back to {other!r}; of two systems one is compared with the other")
+                    raise ValueError(
+                        f"systems.{name}.beside: comes back to {other!r}; of two systems one is compared with the other"
+                    )
                 chain.append(other)
         for name in self.systems:
             found = self.papers_differences(name)
-            if lacking := [pair for pair in self.systems[name].paper if self.base_of(name) and pair not in found]:
-                raise ValueError(f"systems.{name}.paper: {', '.join(lacking)}: no score of {self.base_of(name)!r} to put it beside")
+            if lacking := [
+                pair
+                for pair in self.systems[name].paper
+                if self.base_of(name) and pair not in found
+            ]:
+                raise ValueError(
+                    f"systems.{name}.paper: {', '.join(lacking)}: no score of {self.base_of(name)!r} to put it beside"
+                )
         for name, size in self.sizes.items():
             for system in size.systems:
                 if system not in self.systems or self.systems[system].trains_nothing:
-                    trained = [each for each, settings in self.systems.items() if not settings.trains_nothing]
-                    raise ValueError(f"sizes.{name}.systems: {unknown_name('system to be trained', system, trained)}")
+                    trained = [
+                        each
+                        for each, settings in self.systems.items()
+                        if not settings.trains_nothing
+                    ]
+                    raise ValueError(
+                        f"sizes.{name}.systems: {unknown_name('system to be trained', system, trained)}"
+                    )
             if unknown := [system for system in size.only if system not in self.systems]:
-                raise ValueError(f"sizes.{name}.only: {unknown_name('system', unknown[0], self.systems)}")
+                raise ValueError(
+                    f"sizes.{name}.only: {unknown_name('system', unknown[0], self.systems)}"
+                )
             if size.only and (first := next(iter(self.systems))) not in size.only:
-                raise ValueError(f"sizes.{name}.only: leaves out {first!r}, the first, which the others are compared with; name it, too")
+                raise ValueError(
+                    f"sizes.{name}.only: leaves out {first!r}, the first, which the others are compared with; name it, too"
+                )
             for system in size.only:
                 if (other := self.systems[system].beside) and other not in size.only:
-                    raise ValueError(f"sizes.{name}.only: {system!r} is shown beside {other!r}, which it leaves out; name both or neither")
-                if missing := [other for other in self.systems[system].ensemble if other not in size.only]:
-                    raise ValueError(f"sizes.{name}.only: {system!r} is made of {few(map(repr, missing))}, left out; name all or none")
+                    raise ValueError(
+                        f"sizes.{name}.only: {system!r} is shown beside {other!r}, which it leaves out; name both or neither"
+                    )
+                if missing := [
+                    other for other in self.systems[system].ensemble if other not in size.only
+                ]:
+                    raise ValueError(
+                        f"sizes.{name}.only: {system!r} is made of {few(map(repr, missing))}, left out; name all or none"
+                    )
             alone = {pair for system in self.systems.values() for pair in system.separately}
             for pair in size.separately:
                 if pair not in alone:
-                    raise ValueError(f"sizes.{name}.separately: {unknown_name('pair with a model of its own', pair, alone)}")
+                    raise ValueError(
+                        f"sizes.{name}.separately: {unknown_name('pair with a model of its own', pair, alone)}"
+                    )
             for system, given in self.systems.items():
-                if size.separately and given.separately and not {*size.separately} & {*given.separately}:
-                    raise ValueError(f"sizes.{name}.separately: leaves nothing of {system!r}, which has {', '.join(given.separately)}")
+                if (
+                    size.separately
+                    and given.separately
+                    and not {*size.separately} & {*given.separately}
+                ):
+                    raise ValueError(
+                        f"sizes.{name}.separately: leaves nothing of {system!r}, which has {', '.join(given.separately)}"
+                    )
         return self
 
     def _check_in_an_ensemble(self, name: str, place: str) -> None:
         """Raises ValueError for a system that has no models of its own, or none that translates all of its directions."""
         if name not in self.systems:
-            possible = [other for other, system in self.systems.items() if not system.ensemble and not system.separately]
+            possible = [
+                other
+                for other, system in self.systems.items()
+                if not system.ensemble and not system.separately
+            ]
             raise ValueError(f"{place}: {unknown_name('system', name, possible)}")
         if self.systems[name].ensemble:
-            raise ValueError(f"{place}: {name!r} is an ensemble itself; name the systems whose runs it is made of")
+            raise ValueError(
+                f"{place}: {name!r} is an ensemble itself; name the systems whose runs it is made of"
+            )
         if self.systems[name].separately:
-            raise ValueError(f"{place}: {name!r} has a model for each pair (`separately`); name a system whose models have all of them")
+            raise ValueError(
+                f"{place}: {name!r} has a model for each pair (`separately`); name a system whose models have all of them"
+            )
         if self.figure == "left_out":
-            raise ValueError(f"{place}: `figure: left_out` compares models that saw a direction with those that did not, not several together")
+            raise ValueError(
+                f"{place}: `figure: left_out` compares models that saw a direction with those that did not, not several together"
+            )
 
     @classmethod
     def load(cls, name: str) -> Experiment:
         """From a file or a shipped name. Raises ConfigError with every problem."""
-        experiment = check_settings(cls, read_yaml(presets.find("evaluation/experiments", name)), where=name)
+        experiment = check_settings(
+            cls, read_yaml(presets.find("evaluation/experiments", name)), where=name
+        )
         experiment._named = name
         return experiment
 
@@ -343,7 +427,9 @@ class Experiment(ComponentConfig):
         if size is None:
             return next(iter(self.sizes), "")
         if not self.sizes:
-            raise ConfigError(f"{self.named}: size: found {size!r}, but this experiment has no `sizes`; it is as large as it is")
+            raise ConfigError(
+                f"{self.named}: size: found {size!r}, but this experiment has no `sizes`; it is as large as it is"
+            )
         if size not in self.sizes:
             raise ConfigError(f"{self.named}: size: {unknown_name('size', size, self.sizes)}")
         return size
@@ -359,13 +445,19 @@ class Experiment(ComponentConfig):
                 update={
                     "config": system.config or chosen.config or self.config,
                     "set": [*chosen.set, *system.set, *chosen.systems.get(each, [])],
-                    "separately": [pair for pair in system.separately if not chosen.separately or pair in chosen.separately],
+                    "separately": [
+                        pair
+                        for pair in system.separately
+                        if not chosen.separately or pair in chosen.separately
+                    ],
                 }
             )
             for each, system in self.systems.items()
             if each in (chosen.only or self.systems)
         }
-        return self.model_copy(update={"sizes": {}, "seeds": chosen.seeds or self.seeds, "systems": systems})
+        return self.model_copy(
+            update={"sizes": {}, "seeds": chosen.seeds or self.seeds, "systems": systems}
+        )
 
 
 def slug(name: str) -> str:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from polyglot.experiments.runs import Member
 
 
-
 LOOK = 1.0
 """Seconds between looks at the logs of runs that train beside each other."""
 
@@ -90,7 +89,11 @@ class Trainings:
         try:
             with log.open("a", encoding="utf-8") as file:
                 process = subprocess.Popen(
-                    command, env=self._environment(place), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
+                    command,
+                    env=self._environment(place),
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
                 )
                 with self._shown(member):
                     self._wait(process, arguments, where=f"in {log}")
@@ -102,7 +105,9 @@ class Trainings:
         with process:
             try:
                 status = process.wait()
-            except KeyboardInterrupt:  # which the training has heard, too: it finishes its step and leaves a checkpoint
+            except (
+                KeyboardInterrupt
+            ):  # which the training has heard, too: it finishes its step and leaves a checkpoint
                 process.wait()
                 raise
             finally:
@@ -111,13 +116,20 @@ class Trainings:
             if status in (128 + number, -number):  # it was stopped, and has said so
                 raise KeyboardInterrupt(number)
         if status != 0:
-            raise TrainingError(f"polyglot train {shlex.join(arguments)}: ended with status {status}; what was wrong is said {where}")
+            raise TrainingError(
+                f"polyglot train {shlex.join(arguments)}: ended with status {status}; what was wrong is said {where}"
+            )
 
     def _environment(self, place: int) -> dict[str, str]:
         import torch
 
-        threads, devices = max(1, len(os.sched_getaffinity(0)) // self.parallel), torch.cuda.device_count()
-        given = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(devices)))).split(",")
+        threads, devices = (
+            max(1, len(os.sched_getaffinity(0)) // self.parallel),
+            torch.cuda.device_count(),
+        )
+        given = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(devices)))).split(
+            ","
+        )
         device = {"CUDA_VISIBLE_DEVICES": given[place % len(given)]} if devices > 1 else {}
         return {"OMP_NUM_THREADS": str(threads), **os.environ, **device}
 

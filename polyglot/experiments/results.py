@@ -32,11 +32,15 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        return cls(mean(values), stdev(values) if len(values) > 1 else None, len(values), tuple(values))
+        return cls(
+            mean(values), stdev(values) if len(values) > 1 else None, len(values), tuple(values)
+        )
 
     def shown(self, digits: int = 2) -> str:
         """`31.4 ± 0.2`."""
-        return f"{self.mean:.{digits}f}" + ("" if self.deviation is None else f" ± {self.deviation:.{digits}f}")
+        return f"{self.mean:.{digits}f}" + (
+            "" if self.deviation is None else f" ± {self.deviation:.{digits}f}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,9 @@ class Claim:
     @property
     def holds(self) -> bool | None:
         """Whether both have the same sign; None where the paper found no difference, or one from another system."""
-        return self.paper * self.ours > 0 if self.paper and self.paper_beside == self.beside else None
+        return (
+            self.paper * self.ours > 0 if self.paper and self.paper_beside == self.beside else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,23 +120,39 @@ class SystemResult:
     @property
     def directions(self) -> dict[str, Cell]:
         """By name: those that have scores in every run, as they are in the first."""
-        every = [{cell.name: cell for cell in matrix.all_cells if cell.scores} for matrix in self.matrices]
-        return {name: cell for name, cell in every[0].items() if all(name in cells for cells in every)}
+        every = [
+            {cell.name: cell for cell in matrix.all_cells if cell.scores}
+            for matrix in self.matrices
+        ]
+        return {
+            name: cell for name, cell in every[0].items() if all(name in cells for cells in every)
+        }
 
     def spread(self, direction: str, measure: Measure) -> Spread:
         """One direction over the runs."""
-        cells = [{cell.name: cell for cell in matrix.all_cells}[direction] for matrix in self.matrices]
+        cells = [
+            {cell.name: cell for cell in matrix.all_cells}[direction] for matrix in self.matrices
+        ]
         return Spread.of([cell.scores[str(measure)].value for cell in cells])
 
     def kinds(self, measure: Measure) -> dict[str, Spread]:
         """The mean of each kind over the runs: the spread is that of the runs' means."""
         found = {}
         for kind in SIGNS:
-            names = [name for name, cell in self.directions.items() if cell.kind == kind and str(measure) in cell.scores]
+            names = [
+                name
+                for name, cell in self.directions.items()
+                if cell.kind == kind and str(measure) in cell.scores
+            ]
             if names:
                 found[kind] = Spread.of(
                     [
-                        mean({cell.name: cell for cell in matrix.all_cells}[name].scores[str(measure)].value for name in names)
+                        mean(
+                            {cell.name: cell for cell in matrix.all_cells}[name]
+                            .scores[str(measure)]
+                            .value
+                            for name in names
+                        )
                         for matrix in self.matrices
                     ]
                 )
@@ -139,7 +161,12 @@ class SystemResult:
     @property
     def empty(self) -> dict[str, str]:
         """The directions that lack a score in any run, and why."""
-        return {cell.name: cell.reason for matrix in self.matrices for cell in matrix.all_cells if cell.reason}
+        return {
+            cell.name: cell.reason
+            for matrix in self.matrices
+            for cell in matrix.all_cells
+            if cell.reason
+        }
 
     def reference_score(self, direction: str) -> float | None:
         """What the paper's table has for a direction in one hop."""
@@ -149,7 +176,11 @@ class SystemResult:
         """Of each kind the paper's mean, ours and their number, over the directions that both have."""
         found = {}
         for kind in SIGNS:
-            both = [name for name, cell in self.directions.items() if cell.kind == kind and self.reference_score(name) is not None]
+            both = [
+                name
+                for name, cell in self.directions.items()
+                if cell.kind == kind and self.reference_score(name) is not None
+            ]
             if both:
                 ours = mean(self.spread(name, measure).mean for name in both)
                 found[kind] = mean(self.reference_score(name) for name in both), ours, len(both)
@@ -199,7 +230,9 @@ class Results:
         for system in self.systems:
             base = by_name.get(system.beside)
             if base and base.directions.keys() & system.directions.keys():
-                found[system.name] = compare({one.name: one.matrices for one in (base, system)}, measure=self.measure)
+                found[system.name] = compare(
+                    {one.name: one.matrices for one in (base, system)}, measure=self.measure
+                )
         return found
 
     @property
@@ -211,12 +244,27 @@ class Results:
         found = []
         for base, tests in groups.items():
             shared = [name for name in tests[0].rows if all(name in test.rows for test in tests)]
-            rows = {name: {run: entry for test in tests for run, entry in test.rows[name].items()} for name in shared}
-            kinds = {name: [tests[0].kinds[name][0], *(test.kinds[name][1] for test in tests)] for name in shared}
+            rows = {
+                name: {run: entry for test in tests for run, entry in test.rows[name].items()}
+                for name in shared
+            }
+            kinds = {
+                name: [tests[0].kinds[name][0], *(test.kinds[name][1] for test in tests)]
+                for name in shared
+            }
             names = [base, *(test.names[1] for test in tests)]
             several = any(test.several for test in tests)
             signatures = _joined(test.signatures for test in tests)
-            found.append(replace(tests[0], signatures=signatures, names=names, rows=rows, kinds=kinds, several=several))
+            found.append(
+                replace(
+                    tests[0],
+                    signatures=signatures,
+                    names=names,
+                    rows=rows,
+                    kinds=kinds,
+                    several=several,
+                )
+            )
         return found
 
     @property
@@ -234,7 +282,10 @@ class Results:
     @cached_property
     def hops(self) -> dict[str, Comparison]:
         """Of each system the pairs that have a score in one hop and in two."""
-        return {system.name: compare_hops(system.matrices, measure=self.measure) for system in self.systems}
+        return {
+            system.name: compare_hops(system.matrices, measure=self.measure)
+            for system in self.systems
+        }
 
     @property
     def hops_note(self) -> str:
@@ -262,9 +313,20 @@ class Results:
         Nothing in an experiment that asks something else.
         """
         for name, cell in self.directions.items() if self.figure == "left_out" else ():
-            kinds = {system.name: system.directions[name].kind for system in self.systems if name in system.directions}
-            scores = {system.name: system.spread(name, self.measure).mean for system in self.systems if system.name in kinds}
-            unseen, seen = ([scores[one] for one, kind in kinds.items() if kind == wanted] for wanted in ("zero-shot", "supervised"))
+            kinds = {
+                system.name: system.directions[name].kind
+                for system in self.systems
+                if name in system.directions
+            }
+            scores = {
+                system.name: system.spread(name, self.measure).mean
+                for system in self.systems
+                if system.name in kinds
+            }
+            unseen, seen = (
+                [scores[one] for one, kind in kinds.items() if kind == wanted]
+                for wanted in ("zero-shot", "supervised")
+            )
             if unseen:
                 yield cell.pair, mean(unseen), Spread.of(seen) if seen else None
 
@@ -278,11 +340,21 @@ class Results:
         if system is None:
             return Outcome(goal.in_words)
         score = lambda direction: system.spread(direction, self.measure).mean  # noqa: E731
-        ours = {name: score(name) for name, cell in system.directions.items() if goal.scores in (name, cell.kind)}
+        ours = {
+            name: score(name)
+            for name, cell in system.directions.items()
+            if goal.scores in (name, cell.kind)
+        }
         if goal.behind_pivot is not None:
-            others = {pair: ways["two hops"].value for pair, ways in self.hops[system.name].rows.items() if pair in ours}
+            others = {
+                pair: ways["two hops"].value
+                for pair, ways in self.hops[system.name].rows.items()
+                if pair in ours
+            }
         else:
-            others = {name: paper for name in ours if (paper := system.reference_score(name)) is not None}
+            others = {
+                name: paper for name in ours if (paper := system.reference_score(name)) is not None
+            }
         if not (ours if goal.at_least is not None else others):
             return Outcome(goal.in_words)
         if goal.at_least is not None:
@@ -303,9 +375,14 @@ class Results:
             base = by_name[system.beside]
             for name in dict.fromkeys(name for each in self.systems for name in each.elsewhere):
                 if name in system.directions.keys() & base.directions.keys():
-                    ours = system.spread(name, self.measure).mean - base.spread(name, self.measure).mean
+                    ours = (
+                        system.spread(name, self.measure).mean
+                        - base.spread(name, self.measure).mean
+                    )
                     paper = system.elsewhere.get(name, (None, None))
-                    found.append(Claim(system.name, base.name, name, *paper, ours, self.p(name, system)))
+                    found.append(
+                        Claim(system.name, base.name, name, *paper, ours, self.p(name, system))
+                    )
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -324,7 +401,12 @@ class Results:
                     "days": [run.day for run in system.runs],
                     "checkpoints": [dict(run.checkpoint) for run in system.runs],
                     "reference": system.reference and system.reference.title,
-                    "kinds": {str(each): {kind: asdict(spread) for kind, spread in system.kinds(each).items()} for each in self.measures},
+                    "kinds": {
+                        str(each): {
+                            kind: asdict(spread) for kind, spread in system.kinds(each).items()
+                        }
+                        for each in self.measures
+                    },
                     "directions": {
                         name: {
                             "kind": cell.kind,
@@ -333,18 +415,30 @@ class Results:
                                 for measure, score in cell.scores.items()
                                 if score.interval is not None
                             },
-                            "scores": {str(each): asdict(system.spread(name, each)) for each in self.measures if str(each) in cell.scores},
+                            "scores": {
+                                str(each): asdict(system.spread(name, each))
+                                for each in self.measures
+                                if str(each) in cell.scores
+                            },
                             "paper": system.reference_score(name),
                             "p": self.p(name, system),
                             "outputs": cell.outputs and asdict(cell.outputs),
                         }
                         for name, cell in system.directions.items()
                     },
-                    "hops": {pair: ways["one hop"].p for pair, ways in self.hops[system.name].rows.items()},
-                    "signatures": {str(each): _joined(matrix.signatures(each) for matrix in system.matrices) for each in self.measures},
+                    "hops": {
+                        pair: ways["one hop"].p
+                        for pair, ways in self.hops[system.name].rows.items()
+                    },
+                    "signatures": {
+                        str(each): _joined(matrix.signatures(each) for matrix in system.matrices)
+                        for each in self.measures
+                    },
                     "empty": system.empty,
                     "versions": all_of([matrix.versions for matrix in system.matrices]),
-                    "machine": all_of([{"machine": matrix.machine} for matrix in system.matrices])["machine"],
+                    "machine": all_of([{"machine": matrix.machine} for matrix in system.matrices])[
+                        "machine"
+                    ],
                 }
                 for system in self.systems
             },
@@ -355,7 +449,10 @@ class Results:
                 for pair, unseen, seen in self.left_out()
             },
             "embeddings": {
-                name: {each: {metric: matrix.means(metric) for metric in METRICS} for each, matrix in analysis.retrieval.items()}
+                name: {
+                    each: {metric: matrix.means(metric) for metric in METRICS}
+                    for each, matrix in analysis.retrieval.items()
+                }
                 for name, analysis in self.embeddings.items()
             },
         }

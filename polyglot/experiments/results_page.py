@@ -21,7 +21,9 @@ YES = {True: "yes", False: "no", None: "–"}
 
 def save(results: Results, folder: Path) -> None:
     """`result.md`, `result.json` and `result.png`. Raises CheckpointError when they cannot be written."""
-    replace_file(folder / "result.json", json.dumps(results.to_dict(), indent=1, ensure_ascii=False))
+    replace_file(
+        folder / "result.json", json.dumps(results.to_dict(), indent=1, ensure_ascii=False)
+    )
     replace_file(folder / "result.png", figure_png(results))
     replace_file(folder / "result.md", "\n\n".join(_blocks(results)) + "\n")
 
@@ -34,7 +36,9 @@ def _blocks(results: Results) -> Iterator[str]:
     if results.expected:
         yield f"**Expected.** {as_it_is(results.expected)}"
     if results.size:
-        yield f"Size {code(results.size)}" + (f": {as_it_is(results.about)}" if results.about else ".")
+        yield f"Size {code(results.size)}" + (
+            f": {as_it_is(results.about)}" if results.about else "."
+        )
     yield f"{results.measure.title} if nothing else is said. {KEY} · {PIVOT_KEY}."
     yield "![Scores of every system](result.png)"
     if results.outcomes:
@@ -78,9 +82,13 @@ def _blocks(results: Results) -> Iterator[str]:
     )
     yield table(["", *(measure.title for measure in results.measures)], rows)
     yield "## What is wrong with the outputs"
-    yield "In brackets the same of the references" + ("; of the first seed of each." if several else ".")
+    yield "In brackets the same of the references" + (
+        "; of the first seed of each." if several else "."
+    )
     rows = (
-        [_of(system, kind), *shares.values()] for system in systems for kind, shares in shares_of_kinds(system.matrices[0]).items()
+        [_of(system, kind), *shares.values()]
+        for system in systems
+        for kind, shares in shares_of_kinds(system.matrices[0]).items()
     )
     yield table(["", *SHARES.values()], rows)
     if results.embeddings:
@@ -92,7 +100,10 @@ def _blocks(results: Results) -> Iterator[str]:
     yield "## How it was made"
     if differs := results.differences():
         yield "What differs between the configurations of the first run of each, besides place and seed; `–` where a system has no such key."
-        rows = ([code(key), *(code(value) if value else "–" for value in values)] for key, values in differs.items())
+        rows = (
+            [code(key), *(code(value) if value else "–" for value in values)]
+            for key, values in differs.items()
+        )
         yield table(["key", *map(_name, systems)], rows)
     for system in systems:
         yield f"### {_name(system)}"
@@ -114,19 +125,47 @@ def _of(system: SystemResult, kind: str) -> str:
 
 
 def _means(results: Results) -> str:
-    kinds = [kind for kind in SIGNS if any(kind in system.kinds(results.measure) for system in results.systems)]
-    every = [{kind: sum(cell.kind == kind for cell in system.directions.values()) for kind in kinds} for system in results.systems]
+    kinds = [
+        kind
+        for kind in SIGNS
+        if any(kind in system.kinds(results.measure) for system in results.systems)
+    ]
+    every = [
+        {kind: sum(cell.kind == kind for cell in system.directions.values()) for kind in kinds}
+        for system in results.systems
+    ]
     alike = {kind for kind in kinds if len({counts[kind] for counts in every if counts[kind]}) == 1}
     rows = []
     for system, counts in zip(results.systems, every):
-        over = {kind: f" ({counts[kind]} direction{'s' * (counts[kind] > 1)})" for kind in kinds if counts[kind] and kind not in alike}
-        rows.append([_name(system), *(f"{_shown(system, kind, measure=results.measure)}{over.get(kind, '')}" for kind in kinds)])
+        over = {
+            kind: f" ({counts[kind]} direction{'s' * (counts[kind] > 1)})"
+            for kind in kinds
+            if counts[kind] and kind not in alike
+        }
+        rows.append(
+            [
+                _name(system),
+                *(
+                    f"{_shown(system, kind, measure=results.measure)}{over.get(kind, '')}"
+                    for kind in kinds
+                ),
+            ]
+        )
         if system.reference:
             theirs = system.beside_reference(results.measure)
             of = {
-                kind: "" if count == counts[kind] else f" ({count} of {counts[kind]} directions)" for kind, (_, _, count) in theirs.items()
+                kind: "" if count == counts[kind] else f" ({count} of {counts[kind]} directions)"
+                for kind, (_, _, count) in theirs.items()
             }
-            rows.append([f"{_name(system)}, the paper", *(f"{theirs[kind][0]:.2f}{of[kind]}" if kind in theirs else "–" for kind in kinds)])
+            rows.append(
+                [
+                    f"{_name(system)}, the paper",
+                    *(
+                        f"{theirs[kind][0]:.2f}{of[kind]}" if kind in theirs else "–"
+                        for kind in kinds
+                    ),
+                ]
+            )
     return table(["system", *(SIGNS[kind].format(kind) for kind in kinds)], rows)
 
 
@@ -144,7 +183,11 @@ def _directions(results: Results) -> str:
         row = [name]
         for system in results.systems:
             cell = system.directions.get(name)
-            score = f"{system.spread(name, results.measure).shown()}{_mark(results.p(name, system))}" if cell else ""
+            score = (
+                f"{system.spread(name, results.measure).shown()}{_mark(results.p(name, system))}"
+                if cell
+                else ""
+            )
             row.append(SIGNS[cell.kind].format(score) if cell else "–")
             if system.reference:
                 theirs = system.reference_score(name)
@@ -177,11 +220,31 @@ def _hops(results: Results) -> Iterator[str]:
         rows = []
         pivots = {str(pair): cell for pair, cell in system.matrices[0].pivots.items()}
         for pair, ways in results.hops[system.name].rows.items():
-            one, two = (system.spread(direction, results.measure) for direction in (pair, pivots[pair].name))
-            kind, difference = system.directions[pair].kind, f"{one.mean - two.mean:+.2f}{_mark(ways['one hop'].p)}"
-            rows.append([pair, SIGNS[kind].format(one.shown()), SIGNS["pivot"].format(two.shown()), difference])
+            one, two = (
+                system.spread(direction, results.measure) for direction in (pair, pivots[pair].name)
+            )
+            kind, difference = (
+                system.directions[pair].kind,
+                f"{one.mean - two.mean:+.2f}{_mark(ways['one hop'].p)}",
+            )
+            rows.append(
+                [
+                    pair,
+                    SIGNS[kind].format(one.shown()),
+                    SIGNS["pivot"].format(two.shown()),
+                    difference,
+                ]
+            )
         if rows:
-            yield table([_name(system), "direct", f"through {system.matrices[0].protocol.pivot}", "difference"], rows)
+            yield table(
+                [
+                    _name(system),
+                    "direct",
+                    f"through {system.matrices[0].protocol.pivot}",
+                    "difference",
+                ],
+                rows,
+            )
 
 
 def _beside(results: Results) -> str:
@@ -217,7 +280,11 @@ def _origins(results: Results) -> Iterator[str]:
         if system.reference:
             theirs = system.reference
             yield f"{_name(system)} stands beside {theirs.source}: {code(theirs.signature)}, {theirs.test_set}; {theirs.condition}"
-    for line in dict.fromkeys(line for system in results.systems for line in signature_lines(system.matrices[0], results.measure)):
+    for line in dict.fromkeys(
+        line
+        for system in results.systems
+        for line in signature_lines(system.matrices[0], results.measure)
+    ):
         yield f"ours: {code(line)}"
 
 
@@ -230,5 +297,7 @@ def _made(system: SystemResult) -> str:
             f"{as_it_is(str(one.get('run')))}: {one.get('checkpoint')} checkpoint, step {', '.join(map(str, one.get('steps', ())))}"
             for one in run.checkpoint.get("members", [run.checkpoint])
         ]
-        lines.append(f"- {'; '.join(read)}{spent}{when}; {code(f'evaluation/{run.name}/matrix.md')} has all of it")
+        lines.append(
+            f"- {'; '.join(read)}{spent}{when}; {code(f'evaluation/{run.name}/matrix.md')} has all of it"
+        )
     return "\n".join([f"- {system.parameters:,} parameters", *lines, settings(system.matrices[0])])

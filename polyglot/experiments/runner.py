@@ -55,7 +55,9 @@ def carry_out(
     runs: dict[str, list[TrainedRun]] = {}
     first: dict[str, Writers] = {}
     writers = writers_of(experiment, members)
-    check_writers(writers, where=experiment.named)  # once more, now that every run has its vocabularies
+    check_writers(
+        writers, where=experiment.named
+    )  # once more, now that every run has its vocabularies
     for each in writers:
         tell(f"evaluating {each.name}")
         matrix, run = matrix_of(each, experiment, folder=folder, progress=progress)
@@ -65,7 +67,9 @@ def carry_out(
     analyses = {}
     for member in members if experiment.embeddings else ():
         tell(f"measuring the sentence embeddings of {member.name}")
-        analyses[member.system if len(runs[member.system]) == 1 else member.name] = analysis_of(member, experiment, folder=folder)
+        analyses[member.system if len(runs[member.system]) == 1 else member.name] = analysis_of(
+            member, experiment, folder=folder
+        )
     systems = [
         SystemResult(
             name,
@@ -97,12 +101,16 @@ def checked(experiment: Experiment, folder: Path) -> list[Member]:
     Raises ConfigError and DataError.
     """
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"--folder: {folder} is a file; name a folder, or one that is yet to be made")
+        raise ConfigError(
+            f"--folder: {folder} is a file; name a folder, or one that is yet to be made"
+        )
     if (folder / "config.yaml").is_file():
         raise ConfigError(f"--folder: {folder} is a run; name a folder of the experiment's own")
     members = list(members_of(experiment, folder))
     if experiment.protocol.test_sets:
-        raise ConfigError(f"{experiment.named}: protocol.test_sets: an experiment has one test set; name it in `test`")
+        raise ConfigError(
+            f"{experiment.named}: protocol.test_sets: an experiment has one test set; name it in `test`"
+        )
     writers = writers_of(experiment, members)
     check_writers(writers, where=experiment.named)
     check_starts(members, where=experiment.named)
@@ -115,31 +123,54 @@ def _check_directions(experiment: Experiment, writers: Sequence[Writers]) -> Non
     """Raises ConfigError for a goal, or a paper's score, of a language that its system has not."""
     languages: dict[str, set[str]] = {}
     for each in writers:
-        languages.setdefault(each.system, set()).update(*(member.settings.languages for member in each.members))
-    said = [(f"goals.{number}.scores", goal.system, goal.scores) for number, goal in enumerate(experiment.goals)]
-    said += [(f"systems.{name}.paper", name, pair) for name, system in experiment.systems.items() for pair in system.paper]
+        languages.setdefault(each.system, set()).update(
+            *(member.settings.languages for member in each.members)
+        )
+    said = [
+        (f"goals.{number}.scores", goal.system, goal.scores)
+        for number, goal in enumerate(experiment.goals)
+    ]
+    said += [
+        (f"systems.{name}.paper", name, pair)
+        for name, system in experiment.systems.items()
+        for pair in system.paper
+    ]
     for place, name, direction in said:
         if name in languages and direction not in ("supervised", "zero-shot"):
             pair = LanguagePair.parse(direction)
             if unknown := {pair.source, pair.target} - languages[name]:
-                raise ConfigError(f"{experiment.named}: {place}: {direction}: {name!r} has no language {', '.join(sorted(unknown))}")
+                raise ConfigError(
+                    f"{experiment.named}: {place}: {direction}: {name!r} has no language {', '.join(sorted(unknown))}"
+                )
 
 
 def protocol_of(system: str, experiment: Experiment) -> Protocol:
     """The experiment's; a model of a single pair cannot translate in two hops."""
     separate = bool(experiment.systems[system].separately)
-    return experiment.protocol.model_copy(update={"pivot": None}) if separate else experiment.protocol
+    return (
+        experiment.protocol.model_copy(update={"pivot": None}) if separate else experiment.protocol
+    )
 
 
-def matrix_of(writers: Writers, experiment: Experiment, *, folder: Path, progress: Progress) -> tuple[Matrix, TrainedRun]:
+def matrix_of(
+    writers: Writers, experiment: Experiment, *, folder: Path, progress: Progress
+) -> tuple[Matrix, TrainedRun]:
     """The matrix of one run or of several together, from the folder of the experiment or anew, and what is to be said of them."""
     runs = [Run.open(member.path) for member in writers.members]
     models = [Translator.load(run, checkpoint=experiment.checkpoint) for run in runs]
     translator = EnsembleTranslator(models) if writers.together else models[0]
     place = folder / "evaluation" / writers.name
-    matrix = evaluate(runs[0], translator, protocol_of(writers.system, experiment), folder=place, progress=progress)
+    matrix = evaluate(
+        runs[0],
+        translator,
+        protocol_of(writers.system, experiment),
+        folder=place,
+        progress=progress,
+    )
     matrix.save(place)
-    parameters = sum(parameter.numel() for model in models for parameter in model.model.parameters())
+    parameters = sum(
+        parameter.numel() for model in models for parameter in model.model.parameters()
+    )
     made = TrainedRun(writers.name, writers.command, matrix.checkpoint, parameters=parameters)
     said = None if writers.together else last_line(runs[0].path)
     if said is None:
@@ -151,6 +182,8 @@ def matrix_of(writers: Writers, experiment: Experiment, *, folder: Path, progres
 def analysis_of(member: Member, experiment: Experiment, *, folder: Path) -> Analysis:
     """The embeddings of one run, measured anew."""
     run = Run.open(member.path)
-    found = analyse(run, Translator.load(run, checkpoint=experiment.checkpoint), experiment.embeddings)
+    found = analyse(
+        run, Translator.load(run, checkpoint=experiment.checkpoint), experiment.embeddings
+    )
     save_analysis(found, folder / "analysis" / member.name)
     return found

@@ -45,7 +45,11 @@ class Member:
     @property
     def starts_from(self) -> set[Path]:
         """Runs that must be complete before it can be trained."""
-        return {Path(initial.run) for initial in self.config.initialize.values()} if self.config else set()
+        return (
+            {Path(initial.run) for initial in self.config.initialize.values()}
+            if self.config
+            else set()
+        )
 
     @property
     def settings(self) -> Config:
@@ -62,9 +66,17 @@ class Member:
         if self.config is None:
             return True
         if self.is_begun and (begun := Run.open(self.path).config) != self.config:
-            there, here = (dict(flat(config.model_dump(mode="json"))) for config in (begun, self.config))
+            there, here = (
+                dict(flat(config.model_dump(mode="json"))) for config in (begun, self.config)
+            )
             changed = (key for key in there | here if there.get(key) != here.get(key))
-            differs = few((f"{key} {there.get(key, 'missing')} there, {here.get(key, 'missing')} here" for key in changed), shown=3)
+            differs = few(
+                (
+                    f"{key} {there.get(key, 'missing')} there, {here.get(key, 'missing')} here"
+                    for key in changed
+                ),
+                shown=3,
+            )
             now = "was begun with other settings than the experiment has now"
             keep = "put the old settings back, or name another --folder; `systems.NAME.run` takes a run as it is"
             raise ConfigError(f"{self.path}: {now} ({differs}); {keep}")
@@ -80,7 +92,9 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
     """Every run of an experiment at one size. Raises ConfigError with every problem of their configurations, and for a run that is not
     there."""
     problems: list[str] = []
-    of_systems: dict[str, dict[str, None]] = {}  # what is wrong with a configuration that several start from is said once
+    of_systems: dict[
+        str, dict[str, None]
+    ] = {}  # what is wrong with a configuration that several start from is said once
     for name, system in experiment.systems.items():
         last = [Path(path).resolve().name for path in system.run]
         for number, (path, own) in enumerate(zip(system.run, last), start=1):
@@ -88,13 +102,27 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
                 Run.open(path)
             except PolyglotError as error:
                 problems.append(f"systems.{name}.run: {error}")
-            own = own if last.count(own) == 1 else f"{own}-{number}"  # what is evaluated has a folder for each
+            own = (
+                own if last.count(own) == 1 else f"{own}-{number}"
+            )  # what is evaluated has a folder for each
             yield Member(name, f"{slug(name)}-{own}", Path(path), path)
         for seed in (system.seeds or experiment.seeds) if not system.trains_nothing else ():
-            for pair in map(LanguagePair.parse, system.separately) if system.separately else (None,):
-                path = folder / "runs" / "-".join([slug(name), *([str(pair)] if pair else []), f"seed{seed}"])
-                words = {"SEED": str(seed), "RUNS": str(path.parent)} | ({"SOURCE": pair.source, "TARGET": pair.target} if pair else {})
-                settings = [*(filled(each, words) for each in system.set), f"seed={seed}", f"run={path}"]
+            for pair in (
+                map(LanguagePair.parse, system.separately) if system.separately else (None,)
+            ):
+                path = (
+                    folder
+                    / "runs"
+                    / "-".join([slug(name), *([str(pair)] if pair else []), f"seed{seed}"])
+                )
+                words = {"SEED": str(seed), "RUNS": str(path.parent)} | (
+                    {"SOURCE": pair.source, "TARGET": pair.target} if pair else {}
+                )
+                settings = [
+                    *(filled(each, words) for each in system.set),
+                    f"seed={seed}",
+                    f"run={path}",
+                ]
                 try:
                     config = load_config(system.config, settings)
                 except PolyglotError as error:
@@ -103,7 +131,9 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
                 trained = [each for each in config.pairs if not each.is_copy]
                 if pair and trained != [pair]:
                     own = "say in `set` what is of the pair alone, such as schedule.pairs=[SOURCE-TARGET]"
-                    problems.append(f"systems.{name}.separately: {pair}: it trains {few(trained)}; {own}")
+                    problems.append(
+                        f"systems.{name}.separately: {pair}: it trains {few(trained)}; {own}"
+                    )
                 yield Member(name, path.name, path, seed, config, [system.config, *settings])
     problems += (f"systems.{few(names)}: {problem}" for problem, names in of_systems.items())
     if problems:
@@ -112,7 +142,9 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
 
 def filled(setting: str, words: Mapping[str, str]) -> str:
     """With what each word stands for in its place: `seedSEED`, but not the SOURCE of RESOURCES, nor in what was put in."""
-    return re.sub(rf"(?<![A-Z])({'|'.join(words)})(?![A-Z])", lambda found: words[found[0]], setting)
+    return re.sub(
+        rf"(?<![A-Z])({'|'.join(words)})(?![A-Z])", lambda found: words[found[0]], setting
+    )
 
 
 def flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, str]]:
@@ -134,7 +166,9 @@ def check_starts(members: Sequence[Member], *, where: str) -> None:
     problems = []
     for member in waiting:
         missing = few(sorted(member.starts_from - there))
-        problems.append(f"{member.name}: starts from {missing}, which is not there and is trained by no system before it")
+        problems.append(
+            f"{member.name}: starts from {missing}, which is not there and is trained by no system before it"
+        )
     if problems:
         raise ConfigError(problems, where=where)
 
@@ -162,7 +196,9 @@ def _completed_step(path: Path, *, last: int) -> int | None:
     return said.get("step", last) if isinstance(said, dict) else last
 
 
-def check_text(members: Sequence[Member], protocol_of: Callable[[str], Protocol], *, named: str) -> None:
+def check_text(
+    members: Sequence[Member], protocol_of: Callable[[str], Protocol], *, named: str
+) -> None:
     """A look at the test text of every run, and at the training text of those that are to be trained.
 
     protocol_of: of a system
@@ -173,20 +209,34 @@ def check_text(members: Sequence[Member], protocol_of: Callable[[str], Protocol]
     problems: dict[str, dict[str, None]] = {}
     for member in members:
         looks = [partial(check_test, member, protocol_of(member.system), where=named)]
-        for look in [*looks, *([] if member.is_complete else [partial(check_training_text, member.config)])]:
+        for look in [
+            *looks,
+            *([] if member.is_complete else [partial(check_training_text, member.config)]),
+        ]:
             try:
                 look()
             except DataError as error:
                 for problem in str(error).splitlines():
                     problems.setdefault(problem, {})[member.name] = None
     if problems:
-        shown = f"; `polyglot show {named}` says where its text is from" if named in presets.names("evaluation/experiments") else ""
-        raise DataError("\n".join(f"{named}: {few(names, shown=2)}: {problem}{shown}" for problem, names in problems.items()))
+        shown = (
+            f"; `polyglot show {named}` says where its text is from"
+            if named in presets.names("evaluation/experiments")
+            else ""
+        )
+        raise DataError(
+            "\n".join(
+                f"{named}: {few(names, shown=2)}: {problem}{shown}"
+                for problem, names in problems.items()
+            )
+        )
 
 
 def check_training_text(config: Config) -> None:
     """Raises DataError with all that is missing of it, as far as it shows without reading much."""
-    if problems := Corpora(config.data.train, folder=Path(config.data.folder), languages=config.languages).check():
+    if problems := Corpora(
+        config.data.train, folder=Path(config.data.folder), languages=config.languages
+    ).check():
         raise DataError("\n".join(problems))
 
 
@@ -200,9 +250,13 @@ def check_test(member: Member, protocol: Protocol, *, where: str) -> None:
     except ConfigError as error:
         raise ConfigError(f"{where}: {member.name}: protocol.{error}") from None
     if corpora := protocol.test or config.data.test:
-        Corpora(corpora, folder=Path(config.data.folder), languages=config.languages).check_any(pairs)
+        Corpora(corpora, folder=Path(config.data.folder), languages=config.languages).check_any(
+            pairs
+        )
     else:
-        raise ConfigError(f"{where}: {member.name}: data.test names no corpus; name one there, or `test` in the protocol")
+        raise ConfigError(
+            f"{where}: {member.name}: data.test names no corpus; name one there, or `test` in the protocol"
+        )
 
 
 def last_line(path: Path) -> dict[str, float] | None:
@@ -210,7 +264,9 @@ def last_line(path: Path) -> dict[str, float] | None:
     log = path / "log.jsonl"
     if not log.is_file():
         return None
-    with log.open("rb") as file:  # looked at every second by whoever shows progress, and it may be long
+    with log.open(
+        "rb"
+    ) as file:  # looked at every second by whoever shows progress, and it may be long
         file.seek(max(0, log.stat().st_size - TAIL))
         lines = file.read().decode(errors="replace").splitlines()
     for line in reversed(lines):

@@ -46,7 +46,9 @@ def _ready(waiting: Sequence[Member], running: Collection[Path]) -> list[Member]
     missing = {member.path for member in waiting}.union(running)
     found = [member for member in waiting if not member.starts_from & missing]
     if waiting and not found and not running:
-        raise ConfigError(f"{', '.join(member.name for member in waiting)}: each starts from a run that is not trained before it")
+        raise ConfigError(
+            f"{', '.join(member.name for member in waiting)}: each starts from a run that is not trained before it"
+        )
     return found
 
 

@@ -51,8 +51,15 @@ class EnsembleTranslator:
         for run in (run if isinstance(run, Run) else Run.open(run) for run in runs):
             readable = {pair.source for pair in run.config.pairs}
             own = [source for source in sources or () if source in readable]
-            pairs = None if sources is None or target is None else [LanguagePair(source, target) for source in own or sources[:1]]
-            members += [Translator.load(run, checkpoint=one, pairs=pairs, device=device) for one in checkpoints]
+            pairs = (
+                None
+                if sources is None or target is None
+                else [LanguagePair(source, target) for source in own or sources[:1]]
+            )
+            members += [
+                Translator.load(run, checkpoint=one, pairs=pairs, device=device)
+                for one in checkpoints
+            ]
         result = cls(members, average=average)
         if target is not None or not result.targets:
             result.check(sources, target or members[0].targets[0])
@@ -61,13 +68,23 @@ class EnsembleTranslator:
     @property
     def sources(self) -> list[str]:
         """Languages that every member reads."""
-        return [language for language in self.members[0].sources if all(language in one.sources for one in self.members)]
+        return [
+            language
+            for language in self.members[0].sources
+            if all(language in one.sources for one in self.members)
+        ]
 
     @property
     def targets(self) -> list[str]:
         """Languages that all of them write in the same pieces."""
         first = self.members[0]
-        return [one for one in first.targets if all(one in other.targets and _spell_alike(first, other, one) for other in self.members)]
+        return [
+            one
+            for one in first.targets
+            if all(
+                one in other.targets and _spell_alike(first, other, one) for other in self.members
+            )
+        ]
 
     @property
     def search_config(self) -> SearchConfig:
@@ -78,7 +95,9 @@ class EnsembleTranslator:
     def description(self) -> Mapping[str, Any]:
         """Where the parameters of each came from."""
         own = [dict(one.description) for one in self.members]
-        digest = hashlib.sha256(json.dumps([own, self.average], sort_keys=True).encode()).hexdigest()
+        digest = hashlib.sha256(
+            json.dumps([own, self.average], sort_keys=True).encode()
+        ).hexdigest()
         names = " + ".join(str(one.get("run", "a model")) for one in own)
         return {"run": names, "checkpoint": "ensemble", "steps": [step for one in own for step in one.get("steps", ())],
                 "average": self.average, "members": own, "sha256": digest}  # fmt: skip
@@ -92,23 +111,46 @@ class EnsembleTranslator:
     def device(self) -> torch.device:
         return self.members[0].device
 
-    def translate(self, sentences: Sentences, *, source: str | None = None, target: str, **search_settings: Any) -> list[str]:
+    def translate(
+        self,
+        sentences: Sentences,
+        *,
+        source: str | None = None,
+        target: str,
+        **search_settings: Any,
+    ) -> list[str]:
         """The best translation of each sentence, in order; a blank one stays empty.
 
         sentences: in the language `source`, or the same ones in several languages: `{"de": […], "fr": […]}`.
         """
-        return [best.text for best, *_ in self.hypotheses(sentences, source=source, target=target, **search_settings)]
+        return [
+            best.text
+            for best, *_ in self.hypotheses(
+                sentences, source=source, target=target, **search_settings
+            )
+        ]
 
     def hypotheses(
-        self, sentences: Sentences, *, source: str | None = None, target: str, **search_settings: Any
+        self,
+        sentences: Sentences,
+        *,
+        source: str | None = None,
+        target: str,
+        **search_settings: Any,
     ) -> list[list[Translation]]:
         """The n best translations of each sentence with their scores, best first."""
         by_language = dict(sentences) if isinstance(sentences, Mapping) else {source: sentences}
         if None in by_language or not by_language:
-            raise ConfigError("source: missing; name the language of the sentences, or give a mapping from language to sentences")
+            raise ConfigError(
+                "source: missing; name the language of the sentences, or give a mapping from language to sentences"
+            )
         self.check(list(by_language), target)
         config = self.members[0].search_with(search_settings)
-        readers = [reader for language, own in by_language.items() for reader in self._reading(own, language)]
+        readers = [
+            reader
+            for language, own in by_language.items()
+            for reader in self._reading(own, language)
+        ]
         _check_alike(readers)
         return translated(readers, target, config, average=self.average)
 
@@ -120,30 +162,48 @@ class EnsembleTranslator:
 
     def _reading(self, lines: Iterable[str], source: str) -> Readers:
         lines = lines if isinstance(lines, str) else list(lines)
-        return [(member, member.sentences(lines, source)) for member in self.members if source in member.sources]
+        return [
+            (member, member.sentences(lines, source))
+            for member in self.members
+            if source in member.sources
+        ]
 
-    def write(self, readings: Sequence[Reading], target: str, config: SearchConfig) -> list[list[Translation]]:
+    def write(
+        self, readings: Sequence[Reading], target: str, config: SearchConfig
+    ) -> list[list[Translation]]:
         """The n best translations of sentences that every member has read. Raises what `found` raises."""
-        return list(self.members[0].texts(found(readings, target, config, average=self.average), readings[0].sentences, target))
+        return list(
+            self.members[0].texts(
+                found(readings, target, config, average=self.average), readings[0].sentences, target
+            )
+        )
 
     def check(self, source: str | Sequence[str] | None, target: str) -> None:
         """Raises ConfigError unless every member reads one of the sources, each is read by one, and all spell the target alike."""
         sources = [source] if isinstance(source, str) else list(source or ())
-        every = list(dict.fromkeys(language for member in self.members for language in member.sources))
+        every = list(
+            dict.fromkeys(language for member in self.members for language in member.sources)
+        )
         for language in sources:
             check_direction(language, target, sources=every, targets=self.members[0].targets)
         first = self.members[0]
         for member in self.members:
             if sources and not set(sources) & set(member.sources):
-                raise ConfigError(f"{_name(member)}: reads {', '.join(member.sources)}, and so none of {', '.join(sources)}")
-            check_direction(member.sources[0], target, sources=member.sources, targets=member.targets)
+                raise ConfigError(
+                    f"{_name(member)}: reads {', '.join(member.sources)}, and so none of {', '.join(sources)}"
+                )
+            check_direction(
+                member.sources[0], target, sources=member.sources, targets=member.targets
+            )
             if not _spell_alike(first, member, target):
                 raise ConfigError(
                     f"{_name(first)} and {_name(member)}: have different vocabularies of {target}, "
                     "so they cannot write a translation together; train the one with `initialize` from the other, or both on the same text"
                 )
             if len(sources) > 1 and member.normalisers[target].symbols:
-                raise ConfigError(f"{_name(member)}: has text.symbols, whose numbers follow one source; name a single --from")
+                raise ConfigError(
+                    f"{_name(member)}: has text.symbols, whose numbers follow one source; name a single --from"
+                )
 
 
 def _spell_alike(one: Translator, other: Translator, language: str) -> bool:
@@ -162,7 +222,9 @@ def _check_alike(readers: Readers) -> None:
         for number, (one, other) in enumerate(zip(first, others), start=1):
             if bool(one.pieces) != bool(other.pieces):
                 empty, full = (one, other) if other.pieces else (other, one)
-                raise DataError(f"sentence {number}: is empty in {empty.language} but not in {full.language}")
+                raise DataError(
+                    f"sentence {number}: is empty in {empty.language} but not in {full.language}"
+                )
 
 
 def _name(member: Translator) -> str:

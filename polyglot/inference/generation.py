@@ -29,17 +29,9 @@ SELECTED = 1 << 25
 """Numbers that the output layers of the sentences decoded together have at most, where each has words of its own: 128 MiB."""
 
 
-
-
-
-
-
-
-
-
-
-
-def translated(readers: Readers, target: str, config: SearchConfig, *, average: Average = "log") -> list[list[Translation]]:
+def translated(
+    readers: Readers, target: str, config: SearchConfig, *, average: Average = "log"
+) -> list[list[Translation]]:
     """The n best translations of each sentence, written by all who read it together; what has no pieces stays empty.
 
     The first one's vocabulary spells the translations. Raises what `found` raises.
@@ -48,24 +40,47 @@ def translated(readers: Readers, target: str, config: SearchConfig, *, average: 
     results: list[list[Translation]] = [[NOTHING]] * len(sentences)
 
     def found_for(rows: list[int]) -> list[list[Hypothesis]]:
-        return found([one.read([own[row] for row in rows]) for one, own in readers], target, config, average=average)
+        return found(
+            [one.read([own[row] for row in rows]) for one, own in readers],
+            target,
+            config,
+            average=average,
+        )
 
-    longest = [max((one.pieces for one in own), key=len) for own in zip(*(own for _, own in readers))]
-    groups = list(by_length(longest, size=sentences_together(config, [one.model.decoders[target] for one, _ in readers])))
-    for own, rows in zip(side_by_side(found_for, groups, first.device), groups):  # texts count symbols: one after the other
-        for row, translations in zip(rows, first.texts(own, [sentences[row] for row in rows], target)):
+    longest = [
+        max((one.pieces for one in own), key=len) for own in zip(*(own for _, own in readers))
+    ]
+    groups = list(
+        by_length(
+            longest,
+            size=sentences_together(config, [one.model.decoders[target] for one, _ in readers]),
+        )
+    )
+    for own, rows in zip(
+        side_by_side(found_for, groups, first.device), groups
+    ):  # texts count symbols: one after the other
+        for row, translations in zip(
+            rows, first.texts(own, [sentences[row] for row in rows], target)
+        ):
             results[row] = translations
     return results
 
 
 @torch.inference_mode()
-def found(readings: Sequence[Reading], target: str, config: SearchConfig, *, average: Average = "log") -> list[list[Hypothesis]]:
+def found(
+    readings: Sequence[Reading], target: str, config: SearchConfig, *, average: Average = "log"
+) -> list[list[Hypothesis]]:
     """The n best hypotheses of each sentence, in the pieces of the first model, by all who have read it.
 
     Raises CheckpointError where the parameters give scores that are no numbers, ConfigError where nobody can choose the words to select.
     """
-    decoders, memories = [one.translator.model.decoders[target] for one in readings], [one.memory for one in readings]
-    lengths = torch.tensor([[len(one.pieces) for one in reading.sentences] for reading in readings]).amax(dim=0)
+    decoders, memories = (
+        [one.translator.model.decoders[target] for one in readings],
+        [one.memory for one in readings],
+    )
+    lengths = torch.tensor(
+        [[len(one.pieces) for one in reading.sentences] for reading in readings]
+    ).amax(dim=0)
     decoder, memory = decoders[0], memories[0]
     if len(readings) > 1:
         decoder, memory = Ensemble(decoders, average=average), Memories(tuple(memories))
@@ -77,11 +92,15 @@ def found(readings: Sequence[Reading], target: str, config: SearchConfig, *, ave
         result = selected.written(search(selected, memory, lengths, config))
     for sentence, own in zip(readings[0].sentences, result):
         if not (own and all(math.isfinite(one.score) for one in own)):
-            raise CheckpointError(readings[0].translator.no_numbers(f"scores of {sentence.language}-{target}"))
+            raise CheckpointError(
+                readings[0].translator.no_numbers(f"scores of {sentence.language}-{target}")
+            )
     return result
 
 
-def _chosen_words(readings: Sequence[Reading], target: str, config: SearchConfig) -> torch.Tensor | None:
+def _chosen_words(
+    readings: Sequence[Reading], target: str, config: SearchConfig
+) -> torch.Tensor | None:
     """The only words that search may write: (B, K) for each sentence, or (U,) for all; None where that is every word.
 
     Raises ConfigError where nobody can choose.
@@ -90,9 +109,15 @@ def _chosen_words(readings: Sequence[Reading], target: str, config: SearchConfig
     known = [one for one in scores if one is not None]
     if not known:
         by_prediction = config.select_by == "prediction"
-        what = "has no `word_prediction` from its initial state" if by_prediction else "has no run directory with a shortlist"
+        what = (
+            "has no `word_prediction` from its initial state"
+            if by_prediction
+            else "has no run directory with a shortlist"
+        )
         other = "shortlist" if by_prediction else "prediction"
-        raise ConfigError(f"search.select: the decoder of {target} {what}; choose select_by {other}, or leave select out")
+        raise ConfigError(
+            f"search.select: the decoder of {target} {what}; choose select_by {other}, or leave select out"
+        )
     words = likeliest(sum(known), config.select)
     words = union(words) if config.select_for == "batch" else words
     return words if words.shape[-1] < known[0].shape[-1] else None
@@ -102,11 +127,15 @@ def sentences_together(config: SearchConfig, decoders: Sequence[LanguageDecoder]
     """How many sentences are searched for at once, by these decoders together."""
     together = ROWS // (config.beam * max(1, len(decoders)))
     if decoders and config.select and config.select_for == "sentence":
-        together = min(together, SELECTED // (config.select * sum(decoder.body.size for decoder in decoders)))
+        together = min(
+            together, SELECTED // (config.select * sum(decoder.body.size for decoder in decoders))
+        )
     return max(1, together)
 
 
-def by_length(sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False) -> Iterator[list[int]]:
+def by_length(
+    sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False
+) -> Iterator[list[int]]:
     """Rows in batches of similar length, the longest first; rows without pieces are left out unless asked for.
 
     At most `size` rows, and fewer where they are so long that padded they have more pieces than `size` rows of LONG.

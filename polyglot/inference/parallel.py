@@ -16,7 +16,9 @@ Result = TypeVar("Result")
 DEPTH = 2  # items of each thread that are begun, wait or are done and not yet taken: nobody waits for the next
 
 
-def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: torch.device) -> Iterator[Result]:
+def side_by_side(
+    work: Callable[[Item], Result], items: Iterable[Item], device: torch.device
+) -> Iterator[Result]:
     """What `work` makes of each item, in order, as it is ready; on a CPU by as many threads as PyTorch would use for one operation.
 
     Items are asked for by the caller's thread, few more than were taken, so that there may be any number of them; what asking raises

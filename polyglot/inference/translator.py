@@ -44,7 +44,10 @@ class Directions:
     def of(cls, pairs: Iterable[LanguagePair]) -> Directions:
         """Trained pairs to every direction that they give the components for."""
         pairs = list(pairs)
-        return cls(list(dict.fromkeys(pair.source for pair in pairs)), list(dict.fromkeys(pair.target for pair in pairs)))
+        return cls(
+            list(dict.fromkeys(pair.source for pair in pairs)),
+            list(dict.fromkeys(pair.target for pair in pairs)),
+        )
 
     def check(self, source: str, target: str) -> None:
         """Raises ConfigError unless the one can be read and the other written."""
@@ -91,13 +94,19 @@ class Translator(SentenceEncoder):
         place = _device(device)
         sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
         chosen = run.choose(checkpoint)
-        for language in dict.fromkeys(language for pair in pairs or trained for language in (pair.source, pair.target)):
+        for language in dict.fromkeys(
+            language for pair in pairs or trained for language in (pair.source, pair.target)
+        ):
             if language not in sizes:
                 raise CheckpointError(
                     f"{run.vocabulary_file(language)}: no such file, so nothing can be translated from or into {language}"
                 )
         model = TranslationModel(
-            run.config.model, vocabulary_sizes=sizes, pairs=trained if pairs is None else pairs, seed=None, sharing=run.config.sharing
+            run.config.model,
+            vocabulary_sizes=sizes,
+            pairs=trained if pairs is None else pairs,
+            seed=None,
+            sharing=run.config.sharing,
         )
         checkpoints.load_average(chosen, model.component_tensors())
         translator = cls(
@@ -125,15 +134,24 @@ class Translator(SentenceEncoder):
         """Languages that can be written."""
         return list(self.model.decoders)
 
-    def translate(self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any) -> list[str]:
+    def translate(
+        self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any
+    ) -> list[str]:
         """The best translation of each sentence, in order; an empty sentence stays empty.
 
         sentences: a list, or whatever gives one after the other.
         search_settings: `beam`, `length_penalty` and the other fields of SearchConfig, where they differ from the run's.
         """
-        return [best.text for best, *_ in self.hypotheses(sentences, source=source, target=target, **search_settings)]
+        return [
+            best.text
+            for best, *_ in self.hypotheses(
+                sentences, source=source, target=target, **search_settings
+            )
+        ]
 
-    def hypotheses(self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any) -> list[list[Translation]]:
+    def hypotheses(
+        self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any
+    ) -> list[list[Translation]]:
         """The n best translations of each sentence with their scores, best first.
 
         Raises CheckpointError where the parameters give scores that are no numbers: there would be nothing to rank.
@@ -155,13 +173,21 @@ class Translator(SentenceEncoder):
     def read(self, sentences: Sequence[Sentence]) -> Reading:
         """Sentences of one language with their memory (B, K, D), which is the same whatever the target."""
         tokens, mask = pad([one.pieces for one in sentences])
-        return Reading(self, sentences, self.model.encode(sentences[0].language, tokens.to(self.device), mask.to(self.device)))
+        return Reading(
+            self,
+            sentences,
+            self.model.encode(sentences[0].language, tokens.to(self.device), mask.to(self.device)),
+        )
 
-    def write(self, readings: Sequence[Reading], target: str, config: SearchConfig) -> list[list[Translation]]:
+    def write(
+        self, readings: Sequence[Reading], target: str, config: SearchConfig
+    ) -> list[list[Translation]]:
         """The n best translations of sentences that were read. Raises what `found` raises."""
         return list(self.texts(found(readings, target, config), readings[0].sentences, target))
 
-    def score(self, sources: Iterable[str], targets: Iterable[str], *, source: str, target: str) -> list[float]:
+    def score(
+        self, sources: Iterable[str], targets: Iterable[str], *, source: str, target: str
+    ) -> list[float]:
         """log p(target given source) of each pair of sentences, summed over its pieces and the end.
 
         Raises CheckpointError where the parameters give what is no number.
@@ -169,20 +195,30 @@ class Translator(SentenceEncoder):
         self.check(source, target)
         lines, targets = _checked(sources, source), _checked(targets, target)
         if len(lines) != len(targets):
-            raise DataError(f"score: {len(lines)} sources and {len(targets)} targets; the same number is needed")
-        pairs = [self._read_pair(line, other, source, target) for line, other in zip(lines, targets)]
+            raise DataError(
+                f"score: {len(lines)} sources and {len(targets)} targets; the same number is needed"
+            )
+        pairs = [
+            self._read_pair(line, other, source, target) for line, other in zip(lines, targets)
+        ]
         source_pieces = self.vocabularies[source].encode([line for line, _ in pairs])
         target_pieces = self.vocabularies[target].encode([other for _, other in pairs])
         task = Task(LanguagePair(source, target))
         scores = [0.0] * len(source_pieces)
         for rows in by_length(target_pieces, size=ROWS // 8, empty=True):
-            batch = Batch.of(task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows])
+            batch = Batch.of(
+                task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows]
+            )
             with torch.inference_mode():
                 output = self.model(batch.to(self.device))
-                for row, states, wanted, mask in zip(rows, output.states, batch.target_out, batch.target_mask):
+                for row, states, wanted, mask in zip(
+                    rows, output.states, batch.target_out, batch.target_mask
+                ):
                     wanted = wanted[mask].to(self.device)
                     projection = output.projection
-                    scores[row] = -projected_cross_entropy(states[: len(wanted)], projection.weight, projection.bias, wanted).item()
+                    scores[row] = -projected_cross_entropy(
+                        states[: len(wanted)], projection.weight, projection.bias, wanted
+                    ).item()
         if not all(map(math.isfinite, scores)):
             raise CheckpointError(self.no_numbers(f"scores of {source}-{target}"))
         return scores
@@ -191,13 +227,22 @@ class Translator(SentenceEncoder):
         self, portions: Iterable[Portion], *, precision: str = "float32", **settings: Any
     ) -> Iterator[tuple[Portion, torch.Tensor]]:
         """As `SentenceEncoder` does it. Raises CheckpointError where the parameters give vectors of what is no number."""
-        check(self.model, layer=settings.get("layer", "bridge"), pooling=settings.get("pooling", "flat"), precision=precision)
+        check(
+            self.model,
+            layer=settings.get("layer", "bridge"),
+            pooling=settings.get("pooling", "flat"),
+            precision=precision,
+        )
         return self._finite(super().encode_portions(portions, **settings), precision)
 
-    def _finite(self, found: Iterable[tuple[Portion, torch.Tensor]], precision: str) -> Iterator[tuple[Portion, torch.Tensor]]:
+    def _finite(
+        self, found: Iterable[tuple[Portion, torch.Tensor]], precision: str
+    ) -> Iterator[tuple[Portion, torch.Tensor]]:
         """Looked at before int8 makes numbers of everything."""
         for portion, vectors in found:
-            if not numpy.isfinite(vectors.numpy()).all():  # several times as fast as PyTorch's, and leaves the other cores alone
+            if not numpy.isfinite(
+                vectors.numpy()
+            ).all():  # several times as fast as PyTorch's, and leaves the other cores alone
                 raise CheckpointError(self.no_numbers("sentence embeddings"))
             yield portion, cast(vectors, precision)
 
@@ -212,7 +257,9 @@ class Translator(SentenceEncoder):
     def sentences(self, lines: Iterable[str], language: str) -> list[Sentence]:
         """Text as this model gets it. Raises DataError for what is no text."""
         lines, steps = _checked(lines, language), self.normalisers[language]
-        pieces = self.vocabularies[language].encode([steps.apply(line) if line.strip() else "" for line in lines])
+        pieces = self.vocabularies[language].encode(
+            [steps.apply(line) if line.strip() else "" for line in lines]
+        )
         return [Sentence(language, line, own) for line, own in zip(lines, pieces)]
 
     def _read_pair(self, line: str, other: str, source: str, target: str) -> tuple[str, str]:
@@ -221,7 +268,9 @@ class Translator(SentenceEncoder):
         return one if line.strip() else "", two if other.strip() else ""
 
     @torch.inference_mode()
-    def word_scores(self, reading: Reading, target: str, config: SearchConfig) -> torch.Tensor | None:
+    def word_scores(
+        self, reading: Reading, target: str, config: SearchConfig
+    ) -> torch.Tensor | None:
         """How likely each word of the target is in the translation of each sentence (B, V), up to a constant.
 
         None where this model cannot say. Raises CheckpointError for a shortlist that is not there.
@@ -229,7 +278,10 @@ class Translator(SentenceEncoder):
         if config.select_by == "shortlist":
             if self.shortlists is None:
                 return None
-            own = [self.shortlists(LanguagePair(one.language, target)).scores([one.pieces]) for one in reading.sentences]
+            own = [
+                self.shortlists(LanguagePair(one.language, target)).scores([one.pieces])
+                for one in reading.sentences
+            ]
             return torch.cat(own).to(self.device)
         decoder = self.model.decoders[target]
         if decoder.predictor is None or decoder.predictor.initial is None:
@@ -237,7 +289,9 @@ class Translator(SentenceEncoder):
         hidden, _ = decoder.predictor.initial(decoder.body.first(reading.memory), reading.memory)
         return decoder.predictor.initial.output(hidden).float().log_softmax(dim=1)
 
-    def texts(self, found: Sequence[Sequence[Hypothesis]], sentences: Sequence[Sentence], target: str) -> Iterator[list[Translation]]:
+    def texts(
+        self, found: Sequence[Sequence[Hypothesis]], sentences: Sequence[Sentence], target: str
+    ) -> Iterator[list[Translation]]:
         """What was found for each of the sentences as people read it; their symbols are put back, and those without a rule counted."""
         steps = self.normalisers[target]
         for hypotheses, sentence in zip(found, sentences):
@@ -246,7 +300,10 @@ class Translator(SentenceEncoder):
             if steps.symbols:
                 rules = self.normalisers[sentence.language].source(sentence.line, target).rules
                 self.symbols_without_rule += without_rule(texts[0], rules)
-            yield [Translation(_one_line(steps.undo(text, rules)), one.score, one.log_probability) for text, one in zip(texts, hypotheses)]
+            yield [
+                Translation(_one_line(steps.undo(text, rules)), one.score, one.log_probability)
+                for text, one in zip(texts, hypotheses)
+            ]
 
     @property
     def device(self) -> torch.device:
@@ -254,15 +311,22 @@ class Translator(SentenceEncoder):
 
     def search_with(self, given: Mapping[str, Any]) -> SearchConfig:
         """The run's settings with others laid over them. Raises ConfigError for what cannot be meant."""
-        config = check_settings(SearchConfig, {**self.search_config.model_dump(), **given}, where="search")
+        config = check_settings(
+            SearchConfig, {**self.search_config.model_dump(), **given}, where="search"
+        )
         if config.n_best > config.beam and "n_best" in given:
-            raise ConfigError(f"n_best: {config.n_best} hypotheses cannot come from a beam of {config.beam}")
+            raise ConfigError(
+                f"n_best: {config.n_best} hypotheses cannot come from a beam of {config.beam}"
+            )
         config.check_use(given)
         return config.model_copy(update={"n_best": min(config.n_best, config.beam)})
 
     def no_numbers(self, what: str) -> str:
         """The sentence for parameters that are spoilt."""
-        place, chosen = self.description.get("run", "this model"), self.description.get("checkpoint")
+        place, chosen = (
+            self.description.get("run", "this model"),
+            self.description.get("checkpoint"),
+        )
         steps = ", ".join(map(str, self.description.get("steps", ())))
         where = f"{place}, checkpoint {chosen} (step {steps})" if steps else place
         return f"{where}: {what} are no numbers, so they are of no use; choose another checkpoint"
@@ -272,17 +336,26 @@ def _shortlist(run: Run, pair: LanguagePair) -> Shortlist:
     """Raises CheckpointError when it was not counted, or for other vocabularies."""
     path = run.shortlist_file(pair)
     if not path.is_file():
-        raise CheckpointError(f"{path}: no such file; `polyglot shortlist {run.path} {pair}` counts it from the training text")
-    shortlist, sizes = Shortlist.load(path), [len(run.vocabularies[language]) for language in (pair.source, pair.target)]
+        raise CheckpointError(
+            f"{path}: no such file; `polyglot shortlist {run.path} {pair}` counts it from the training text"
+        )
+    shortlist, sizes = (
+        Shortlist.load(path),
+        [len(run.vocabularies[language]) for language in (pair.source, pair.target)],
+    )
     if [len(shortlist.starts) - 2, len(shortlist.common)] != sizes:
-        raise CheckpointError(f"{path}: was counted with other vocabularies; `polyglot shortlist {run.path} {pair}` counts it anew")
+        raise CheckpointError(
+            f"{path}: was counted with other vocabularies; `polyglot shortlist {run.path} {pair}` counts it anew"
+        )
     return shortlist
 
 
 def _checked(sentences: Iterable[str], language: str) -> list[str]:
     """Sentences as a list. Raises DataError for what is no text."""
     if isinstance(sentences, str):
-        raise DataError(f"{language}: a list of sentences is expected, found the one string {sentences[:40]!r}; put it in a list")
+        raise DataError(
+            f"{language}: a list of sentences is expected, found the one string {sentences[:40]!r}; put it in a list"
+        )
     if not isinstance(sentences, Iterable):
         raise DataError(f"{language}: a list of sentences is expected, found {sentences!r}")
     sentences = list(sentences)
@@ -290,7 +363,9 @@ def _checked(sentences: Iterable[str], language: str) -> list[str]:
         if not isinstance(sentence, str):
             raise DataError(f"{language}: sentence {number} should be a string, found {sentence!r}")
         if LONE_SURROGATE.search(sentence):
-            raise DataError(f"{language}: sentence {number} holds half a character (a lone surrogate), which is no text: {sentence[:40]!r}")
+            raise DataError(
+                f"{language}: sentence {number} holds half a character (a lone surrogate), which is no text: {sentence[:40]!r}"
+            )
     return sentences
 
 
@@ -299,7 +374,9 @@ def _one_line(text: str) -> str:
     return re.sub(r"[\r\n]+", " ", text).strip()
 
 
-def check_direction(source: str, target: str, *, sources: Collection[str], targets: Collection[str]) -> None:
+def check_direction(
+    source: str, target: str, *, sources: Collection[str], targets: Collection[str]
+) -> None:
     """Raises ConfigError unless there is an encoder of the one language and a decoder of the other."""
     if source not in sources:
         raise ConfigError(f"source language: {unknown_name('encoder', source, sources)}")
@@ -310,11 +387,19 @@ def check_direction(source: str, target: str, *, sources: Collection[str], targe
 def _device(wanted: str | torch.device | None) -> torch.device:
     """That device, or the best that there is. Raises ConfigError for one that this machine does not have."""
     try:
-        device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if wanted is None else wanted)
+        device = torch.device(
+            ("cuda" if torch.cuda.is_available() else "cpu") if wanted is None else wanted
+        )
         torch.zeros(1, device=device).item()
-    except (RuntimeError, AssertionError, TypeError):  # PyTorch's answers to a wrong name, a wrong build, no name; `meta` holds no numbers
+    except (
+        RuntimeError,
+        AssertionError,
+        TypeError,
+    ):  # PyTorch's answers to a wrong name, a wrong build, no name; `meta` holds no numbers
         there = ", ".join(map(repr, _devices()))
-        raise ConfigError(f"device: {wanted!r} cannot be had on this machine; there {'are' if ',' in there else 'is'} {there}") from None
+        raise ConfigError(
+            f"device: {wanted!r} cannot be had on this machine; there {'are' if ',' in there else 'is'} {there}"
+        ) from None
     return device
 
 

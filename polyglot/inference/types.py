@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from polyglot.inference.translator import Translator
 
 
-
 @dataclass(frozen=True, slots=True)
 class Translation:
     """One hypothesis as text."""
@@ -48,7 +47,10 @@ class Reading:
 
     def alone(self) -> list[Reading]:
         """Each sentence with its own memory."""
-        return [Reading(self.translator, [sentence], own) for sentence, own in zip(self.sentences, self.memory.sentences())]
+        return [
+            Reading(self.translator, [sentence], own)
+            for sentence, own in zip(self.sentences, self.memory.sentences())
+        ]
 
     @classmethod
     def of(cls, alone: Sequence[Reading]) -> Reading:

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyglot.runs import checkpoint as checkpoints
-from polyglot.config.schema import Config
 from polyglot.config.loading import check_config
+from polyglot.config.schema import Config
 from polyglot.core.errors import CheckpointError
 from polyglot.model.translation_model import TranslationModel
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.text.word_list import WordList
 
@@ -40,9 +40,17 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
         if key in options and options[key] not in wanted
     ]
     if wrong:
-        raise CheckpointError(f"{path}: a model of this kind cannot be taken over: {'; '.join(wrong)}")
-    words = {side: [word for word in found["vocab"][side] if word not in SPECIALS] for side in ("src", "tgt")}
-    rows = {side: [found["vocab"][side].index(word) for word in [*SPECIALS, *words[side]]] for side in ("src", "tgt")}
+        raise CheckpointError(
+            f"{path}: a model of this kind cannot be taken over: {'; '.join(wrong)}"
+        )
+    words = {
+        side: [word for word in found["vocab"][side] if word not in SPECIALS]
+        for side in ("src", "tgt")
+    }
+    rows = {
+        side: [found["vocab"][side].index(word) for word in [*SPECIALS, *words[side]]]
+        for side in ("src", "tgt")
+    }
     config = _config(kind, options, place, source=source, target=target)
     run = Run.create(config)
     with run.removed_on_error():
@@ -50,16 +58,31 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
         for language, vocabulary in vocabularies.items():
             vocabulary.save(run.vocabulary_file(language))
         sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
-        model = TranslationModel(config.model, vocabulary_sizes=sizes, pairs=config.pairs, seed=None)
+        model = TranslationModel(
+            config.model, vocabulary_sizes=sizes, pairs=config.pairs, seed=None
+        )
         tensors = {
-            f"encoder.{source}": {TABLE: weights[THEIR_TABLE.format("encoder")][rows["src"]], **dict(kind.body("encoder", weights))},
-            f"decoder.{target}": {**dict(_words(weights, generator, rows["tgt"])), **dict(kind.body("decoder", weights))},
+            f"encoder.{source}": {
+                TABLE: weights[THEIR_TABLE.format("encoder")][rows["src"]],
+                **dict(kind.body("encoder", weights)),
+            },
+            f"decoder.{target}": {
+                **dict(_words(weights, generator, rows["tgt"])),
+                **dict(kind.body("decoder", weights)),
+            },
         }
         for name, parameters in model.component_parameters().items():
             checkpoints.check_same(tensors[name], parameters, where=f"{path}: {name}")
         state = {"taken_from": {"program": "OpenNMT-py", "file": path.name}}
         step = int(options.get("train_steps") or 0)
-        checkpoints.write(run.checkpoints, step=step, components=tensors, training={}, state=state, configuration=run.built_from)
+        checkpoints.write(
+            run.checkpoints,
+            step=step,
+            components=tensors,
+            training={},
+            state=state,
+            configuration=run.built_from,
+        )
     return run
 
 
@@ -67,16 +90,27 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         with torch.serialization.safe_globals([argparse.Namespace]):
             found = torch.load(path, weights_only=True, map_location="cpu")
-        if not {"model", "generator", "vocab", "opt"} <= found.keys() or not isinstance(found["opt"], argparse.Namespace):
+        if not {"model", "generator", "vocab", "opt"} <= found.keys() or not isinstance(
+            found["opt"], argparse.Namespace
+        ):
             raise ValueError("it lacks the model, its vocabularies or its options")
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
     except (UnpicklingError, RuntimeError, ValueError, AttributeError, EOFError) as error:
-        raise CheckpointError(f"{path}: no checkpoint of OpenNMT-py 3: {str(error).splitlines()[0]}") from None
+        raise CheckpointError(
+            f"{path}: no checkpoint of OpenNMT-py 3: {str(error).splitlines()[0]}"
+        ) from None
     return found
 
 
-def _config(kind: type[Transformer | Recurrent], options: Mapping[str, Any], place: Path, *, source: str, target: str) -> Config:
+def _config(
+    kind: type[Transformer | Recurrent],
+    options: Mapping[str, Any],
+    place: Path,
+    *,
+    source: str,
+    target: str,
+) -> Config:
     """The configuration of a run that is such a model; its text is wherever it was."""
     tied = {"tie_output": bool(options.get("share_decoder_embeddings"))}
     values = {
@@ -86,19 +120,28 @@ def _config(kind: type[Transformer | Recurrent], options: Mapping[str, Any], pla
         "vocabulary": {"type": "word", "size": 100_000},
         "schedule": {"type": "uniform", "pairs": [f"{source}-{target}"]},
         "model": {
-            "embedding": {"size": options["tgt_word_vec_size"], "dropout": 0.0, "scale": kind.scale, **tied},
+            "embedding": {
+                "size": options["tgt_word_vec_size"],
+                "dropout": 0.0,
+                "scale": kind.scale,
+                **tied,
+            },
             "encoder": kind.settings(options, "enc"),
             "bridge": "none",
             "decoder": kind.settings(options, "dec"),
         },
-        "losses": {"translation": {"label_smoothing": float(options.get("label_smoothing") or 0.0)}},
+        "losses": {
+            "translation": {"label_smoothing": float(options.get("label_smoothing") or 0.0)}
+        },
         "training": {"steps": max(1, int(options.get("train_steps") or 1))},
         "search": SEARCH,
     }
     return check_config(values, where=str(place))
 
 
-def _words(weights: Mapping[str, Tensor], generator: Mapping[str, Tensor], rows: list[int]) -> Iterator[tuple[str, Tensor]]:
+def _words(
+    weights: Mapping[str, Tensor], generator: Mapping[str, Tensor], rows: list[int]
+) -> Iterator[tuple[str, Tensor]]:
     table, output = weights[THEIR_TABLE.format("decoder")], generator["weight"]
     yield TABLE, table[rows]
     if not torch.equal(table, output):  # else they are one
@@ -141,7 +184,11 @@ class Recurrent:
         }
         if side == "enc":
             return shared | {"bidirectional": options["encoder_type"] == "brnn"}
-        return shared | {"attention": options["global_attention"], "input_feeding": bool(options["input_feed"]), "start": "final"}
+        return shared | {
+            "attention": options["global_attention"],
+            "input_feeding": bool(options["input_feed"]),
+            "start": "final",
+        }
 
     @staticmethod
     def body(side: str, weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
@@ -170,9 +217,15 @@ class Transformer:
     scale = True
     stacks = {"encoder": "encoder.transformer", "decoder": "decoder.transformer_layers"}
     attention = {"encoder": {"attention": ("self_attn", "layer_norm")}}
-    attention["decoder"] = {"attention": ("self_attn", "layer_norm_1"), "cross": ("context_attn", "layer_norm_2")}
+    attention["decoder"] = {
+        "attention": ("self_attn", "layer_norm_1"),
+        "cross": ("context_attn", "layer_norm_2"),
+    }
     """Our names of the blocks of a layer, and theirs of the block and of its norm."""
-    products = {"attention": {"inputs": ("query", "keys", "values")}, "cross": {"queries": ("query",), "memory": ("keys", "values")}}
+    products = {
+        "attention": {"inputs": ("query", "keys", "values")},
+        "cross": {"queries": ("query",), "memory": ("keys", "values")},
+    }
     """Which of their matrices are one of ours; none has a bias there."""
 
     @staticmethod
@@ -196,18 +249,30 @@ class Transformer:
             ours, theirs = f"body.layers.{number}", f"{cls.stacks[side]}.{number}"
             for block, (attention, norm) in cls.attention[side].items():
                 for name, parts in cls.products[block].items():
-                    matrices = [weights[f"{theirs}.{attention}.linear_{part}.weight"] for part in parts]
+                    matrices = [
+                        weights[f"{theirs}.{attention}.linear_{part}.weight"] for part in parts
+                    ]
                     yield from _linear(f"{ours}.{block}.{name}", torch.cat(matrices))
-                yield from _linear(f"{ours}.{block}.output", weights[f"{theirs}.{attention}.final_linear.weight"])
+                yield from _linear(
+                    f"{ours}.{block}.output", weights[f"{theirs}.{attention}.final_linear.weight"]
+                )
                 yield from _norm(f"{ours}.around_{block}.norm", weights, f"{theirs}.{norm}")
             for name, other in (("hidden", "w_1"), ("output", "w_2")):
-                weight, bias = (weights[f"{theirs}.feed_forward.{other}.{key}"] for key in ("weight", "bias"))
+                weight, bias = (
+                    weights[f"{theirs}.feed_forward.{other}.{key}"] for key in ("weight", "bias")
+                )
                 yield from _linear(f"{ours}.feed_forward.{name}", weight, bias)
-            yield from _norm(f"{ours}.around_feed_forward.norm", weights, f"{theirs}.feed_forward.layer_norm")
+            yield from _norm(
+                f"{ours}.around_feed_forward.norm", weights, f"{theirs}.feed_forward.layer_norm"
+            )
 
 
 def _layers(weights: Mapping[str, Tensor], prefix: str) -> int:
-    return 1 + max(int(key.removeprefix(f"{prefix}.").partition(".")[0]) for key in weights if key.startswith(f"{prefix}."))
+    return 1 + max(
+        int(key.removeprefix(f"{prefix}.").partition(".")[0])
+        for key in weights
+        if key.startswith(f"{prefix}.")
+    )
 
 
 def _linear(name: str, weight: Tensor, bias: Tensor | None = None) -> Iterator[tuple[str, Tensor]]:

@@ -21,16 +21,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyglot.tasks.batch import pad
-from polyglot.inference.embeddings.pooling import pool, rows_of
 from polyglot.core.errors import ConfigError
+from polyglot.inference.embeddings.pooling import pool, rows_of
 from polyglot.inference.translator import Translator
+from polyglot.tasks.batch import pad
 
 try:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import InputModule
 except ImportError:
-    raise ConfigError("sentence-transformers 6 or newer is not installed; pip install 'polyglot-nmt[sentence-transformers]'") from None
+    raise ConfigError(
+        "sentence-transformers 6 or newer is not installed; pip install 'polyglot-nmt[sentence-transformers]'"
+    ) from None
 
 TAG = re.compile(r"<([A-Za-z][A-Za-z0-9_]*)> ?")
 LIKE_A_LANGUAGE = re.compile(r"<([A-Za-z]{2,3}(?:[_-][A-Za-z0-9]+)*)>")
@@ -43,16 +45,33 @@ class RunModule(InputModule):
     save_in_root = True
     config_keys = ["run", "language", "pooling", "layer", "checkpoint"]
 
-    def __init__(self, run: str, language: str, pooling: str = "flat", layer: str = "bridge", checkpoint: str | int = "best") -> None:
+    def __init__(
+        self,
+        run: str,
+        language: str,
+        pooling: str = "flat",
+        layer: str = "bridge",
+        checkpoint: str | int = "best",
+    ) -> None:
         """language: of sentences that name none. Raises ConfigError and CheckpointError as sentences."""
         super().__init__()
-        self.run, self.language, self.pooling, self.layer, self.checkpoint = str(run), language, pooling, layer, checkpoint
-        self.translator = Translator.load(run, checkpoint=checkpoint, device="cpu")  # sentence-transformers moves it
+        self.run, self.language, self.pooling, self.layer, self.checkpoint = (
+            str(run),
+            language,
+            pooling,
+            layer,
+            checkpoint,
+        )
+        self.translator = Translator.load(
+            run, checkpoint=checkpoint, device="cpu"
+        )  # sentence-transformers moves it
         self.translator.check_readable([language])
         self.model = self.translator.model
         self.size = self.translator.vector_size(layer=layer, pooling=pooling)
 
-    def preprocess(self, inputs: Sequence[str], prompt: str | None = None, **settings: Any) -> dict[str, Tensor]:
+    def preprocess(
+        self, inputs: Sequence[str], prompt: str | None = None, **settings: Any
+    ) -> dict[str, Tensor]:
         """`input_ids` and `attention_mask` (B, S), `languages` (B,) as numbers of the encoders"""
         texts = [self._with_language((prompt or "") + text) for text in inputs]
         pieces = [self.translator.encode_text([text], language)[0] for language, text in texts]
@@ -60,7 +79,9 @@ class RunModule(InputModule):
         return {
             "input_ids": ids,
             "attention_mask": mask,
-            "languages": torch.tensor([self.translator.sources.index(language) for language, _ in texts]),
+            "languages": torch.tensor(
+                [self.translator.sources.index(language) for language, _ in texts]
+            ),
         }
 
     def _with_language(self, text: str) -> tuple[str, str]:
@@ -81,26 +102,44 @@ class RunModule(InputModule):
 
     def forward(self, features: dict[str, Tensor], **settings: Any) -> dict[str, Tensor]:
         """Adds `sentence_embedding` (B, K·D) of `flat`, (B, D) of `mean` and `max`; zeros for a blank sentence."""
-        ids, mask, languages = features["input_ids"], features["attention_mask"].bool(), features["languages"]
+        ids, mask, languages = (
+            features["input_ids"],
+            features["attention_mask"].bool(),
+            features["languages"],
+        )
         vectors = torch.zeros(len(ids), self.size, device=ids.device)
         for number in languages.unique().tolist():
             rows = ((languages == number) & mask.any(dim=1)).nonzero().squeeze(1)
             if len(rows):
-                found = pool(rows_of(self.model, self.translator.sources[number], ids[rows], mask[rows], layer=self.layer), self.pooling)
+                found = pool(
+                    rows_of(
+                        self.model,
+                        self.translator.sources[number],
+                        ids[rows],
+                        mask[rows],
+                        layer=self.layer,
+                    ),
+                    self.pooling,
+                )
                 vectors = vectors.index_copy(0, rows, found)
         return {**features, "sentence_embedding": vectors}
 
     def get_embedding_dimension(self) -> int:
         return self.size
 
-    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **settings: Any) -> None:
+    def save(
+        self, output_path: str, *args: Any, safe_serialization: bool = True, **settings: Any
+    ) -> None:
         """Settings and parameters; text steps and vocabularies stay in the run directory."""
         self.save_config(output_path)
         self.save_torch_weights(output_path, safe_serialization=True)
 
     @classmethod
     def load(cls, model_name_or_path: str, **given: Any) -> RunModule:
-        module = super().load(model_name_or_path, **{key: value for key, value in given.items() if key != "init_defaults"})
+        module = super().load(
+            model_name_or_path,
+            **{key: value for key, value in given.items() if key != "init_defaults"},
+        )
         return cls.load_torch_weights(model_name_or_path, model=module)
 
 

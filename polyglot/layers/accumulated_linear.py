@@ -26,7 +26,11 @@ class DeferredLinear:
 
     def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
         """inputs (N, I), plus (N, O) that is added -> (N, O); of sentences (B, M, I) -> (B, M, O)"""
-        return self.matrix.product(inputs, plus) if self.ticket is None else _Step.apply(inputs, plus, self.ticket, self.matrix)
+        return (
+            self.matrix.product(inputs, plus)
+            if self.ticket is None
+            else _Step.apply(inputs, plus, self.ticket, self.matrix)
+        )
 
 
 class _Matrix:
@@ -34,7 +38,11 @@ class _Matrix:
 
     def __init__(self, parts: Sequence[Tensor], bias: Tensor | None) -> None:
         assert parts[0].dim() == 2 or (len(parts) == 1 and bias is None)
-        weight = parts[0].detach() if len(parts) == 1 else torch.cat([part.detach() for part in parts], dim=1)
+        weight = (
+            parts[0].detach()
+            if len(parts) == 1
+            else torch.cat([part.detach() for part in parts], dim=1)
+        )
         self.dtype = product_type(weight)
         weight = weight.to(self.dtype)
         bias = None if bias is None else bias.detach().to(self.dtype)
@@ -76,7 +84,9 @@ class _OfSentences:
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, inputs: Tensor, plus: Tensor | None, ticket: Tensor, matrix: _Matrix) -> Tensor:  # noqa: ANN001
+    def forward(
+        ctx, inputs: Tensor, plus: Tensor | None, ticket: Tensor, matrix: _Matrix
+    ) -> Tensor:  # noqa: ANN001
         ctx.matrix, ctx.plus = matrix, plus is not None
         ctx.save_for_backward(inputs)
         return matrix.product(inputs, plus)
@@ -85,13 +95,22 @@ class _Step(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
         ctx.matrix.keep(*ctx.saved_tensors, gradient)
-        return ctx.matrix.back(gradient), gradient if ctx.plus else None, gradient.new_zeros(()), None
+        return (
+            ctx.matrix.back(gradient),
+            gradient if ctx.plus else None,
+            gradient.new_zeros(()),
+            None,
+        )
 
 
 class _Collect(torch.autograd.Function):
     @staticmethod
     def forward(ctx, matrix: _Matrix, bias: Tensor | None, *parts: Tensor) -> Tensor:  # noqa: ANN001
-        ctx.matrix, ctx.bias_dtype, ctx.widths = matrix, None if bias is None else bias.dtype, [part.shape[-1] for part in parts]
+        ctx.matrix, ctx.bias_dtype, ctx.widths = (
+            matrix,
+            None if bias is None else bias.dtype,
+            [part.shape[-1] for part in parts],
+        )
         return parts[0].new_zeros(())
 
     @staticmethod
@@ -99,4 +118,8 @@ class _Collect(torch.autograd.Function):
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
         inputs, gradients = ctx.matrix.collect()
         bias = None if ctx.bias_dtype is None else gradients.sum(dim=0, dtype=ctx.bias_dtype)
-        return None, bias, *(gradients.mT @ part for part in inputs.to(gradients.dtype).split(ctx.widths, dim=-1))
+        return (
+            None,
+            bias,
+            *(gradients.mT @ part for part in inputs.to(gradients.dtype).split(ctx.widths, dim=-1)),
+        )

@@ -31,7 +31,9 @@ class Decay(ComponentConfig):
     @model_validator(mode="after")
     def _falls(self) -> Decay:
         if self.minimum > self.start:
-            raise ValueError(f"minimum {self.minimum:g} is above start {self.start:g}, so that nothing could fall; lower it or raise start")
+            raise ValueError(
+                f"minimum {self.minimum:g} is above start {self.start:g}, so that nothing could fall; lower it or raise start"
+            )
         return self
 
     def at(self, step: int) -> float:

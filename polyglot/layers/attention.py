@@ -39,7 +39,9 @@ class Attention(nn.Module):
             return self.key(memory)
         return linear(memory, self.query.weight.t()) if self.kind == "general" else memory
 
-    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """queries (B, T, Q), keys and values (B, K, ·) of the memory, mask (B, K) or None -> contexts (B, T, ·), weights (B, T, K)"""
         scores = self.energies(queries, keys) if self.kind == "mlp" else queries @ keys.mT
         weights = masked_softmax(scores, None if mask is None else mask.unsqueeze(1))
@@ -47,7 +49,9 @@ class Attention(nn.Module):
 
     def energies(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Scores of `mlp`, before the softmax. As `forward` -> (B, T, K)"""
-        return self.energy(torch.tanh(self.query(queries).unsqueeze(2) + keys.unsqueeze(1))).squeeze(-1)
+        return self.energy(
+            torch.tanh(self.query(queries).unsqueeze(2) + keys.unsqueeze(1))
+        ).squeeze(-1)
 
 
 class AttentionSteps:
@@ -56,7 +60,11 @@ class AttentionSteps:
     def __init__(self, attention: Attention, keys: Tensor, values: Tensor) -> None:
         """keys and values (B, K, ·) of the memory"""
         self.attention, self.keys, self.values = attention, keys, values
-        self.scores = partial(attention.energies, keys=keys) if attention.kind == "mlp" else DeferredLinear(keys)
+        self.scores = (
+            partial(attention.energies, keys=keys)
+            if attention.kind == "mlp"
+            else DeferredLinear(keys)
+        )
         self.mixed = DeferredLinear(values.mT)
 
     def __call__(self, queries: Tensor, mask: Tensor | None) -> Tensor:
@@ -67,4 +75,8 @@ class AttentionSteps:
 
     def select(self, sentences: Tensor) -> AttentionSteps:
         """Those of the sentences that stay. sentences (B')"""
-        return AttentionSteps(self.attention, self.keys.index_select(0, sentences), self.values.index_select(0, sentences))
+        return AttentionSteps(
+            self.attention,
+            self.keys.index_select(0, sentences),
+            self.values.index_select(0, sentences),
+        )

@@ -37,11 +37,17 @@ class LstmContext(nn.Module):
 
     def step(self, words: Tensor, state: State) -> tuple[Tensor, State]:
         """words (N, E) -> (N, C) and the state after them"""
-        context, recurrence = state.stepper(state.stepper.read(words), words[:, :0], state.recurrence)
+        context, recurrence = state.stepper(
+            state.stepper.read(words), words[:, :0], state.recurrence
+        )
         return context, state._replace(recurrence=recurrence)
 
     def reorder(self, state: State, rows: Tensor) -> State:
-        return state._replace(recurrence=tuple(tuple(part.index_select(0, rows) for part in layer) for layer in state.recurrence))
+        return state._replace(
+            recurrence=tuple(
+                tuple(part.index_select(0, rows) for part in layer) for layer in state.recurrence
+            )
+        )
 
 
 class CnnContext(nn.Module):
@@ -56,7 +62,11 @@ class CnnContext(nn.Module):
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """embedded (B, S, E), mask (B, S) -> (B, S, C)"""
         words = (embedded * mask.unsqueeze(-1)).transpose(1, 2)
-        return self.convolution(functional.pad(words, (self.before, self.after))).relu().transpose(1, 2)
+        return (
+            self.convolution(functional.pad(words, (self.before, self.after)))
+            .relu()
+            .transpose(1, 2)
+        )
 
     def start(self, rows: int, like: Tensor) -> Tensor:
         """The last words of so many hypotheses before the first: (N, width - 1, E) zeros."""

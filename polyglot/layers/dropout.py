@@ -18,7 +18,11 @@ def dropout(states: Tensor, share: float) -> Tensor:
     """Zero a share of the numbers and scale the others up to keep the mean (Srivastava et al. 2014). Any shape in and out."""
     if not share:
         return states
-    return states * _factors(states.shape, share, states) if states.device.type == "cpu" else functional.dropout(states, share)
+    return (
+        states * _factors(states.shape, share, states)
+        if states.device.type == "cpu"
+        else functional.dropout(states, share)
+    )
 
 
 def _factors(shape: Sequence[int], share: float, like: Tensor) -> Tensor:

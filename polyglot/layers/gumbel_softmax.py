@@ -8,7 +8,9 @@ from torch import Tensor
 from polyglot.layers.masks import masked_softmax
 
 
-def concrete(potentials: Tensor, temperature: Tensor | float, mask: Tensor | None = None, *, noisy: bool) -> Tensor:
+def concrete(
+    potentials: Tensor, temperature: Tensor | float, mask: Tensor | None = None, *, noisy: bool
+) -> Tensor:
     """softmax((λ + g) / τ) over the last dimension, g Gumbel noise or, unless noisy, 0; what the mask leaves out is exactly 0.
 
     potentials λ (..., C), mask broadcastable to it or None -> (..., C) in float32, for any τ above 0: near it one choice has all.
@@ -17,7 +19,9 @@ def concrete(potentials: Tensor, temperature: Tensor | float, mask: Tensor | Non
     if noisy:
         scores = scores + gumbel(scores)
     real = scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    scores = scores - real.detach().amax(dim=-1, keepdim=True)  # before the division, which would overflow
+    scores = scores - real.detach().amax(
+        dim=-1, keepdim=True
+    )  # before the division, which would overflow
     return masked_softmax(scores / temperature, mask)
 
 

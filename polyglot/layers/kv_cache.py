@@ -42,7 +42,12 @@ class Cache(NamedTuple):
         chosen = functional.pad(places, (0, room - places.shape[1]))  # behind them anything
         blocks = torch.arange(sentences * heads, device=places.device).view(sentences, heads, 1)
         rows = (blocks * old + chosen.unsqueeze(1)).flatten()
-        return Cache(*(part.reshape(-1, size).index_select(0, rows).view(sentences, heads, room, size) for part in self))
+        return Cache(
+            *(
+                part.reshape(-1, size).index_select(0, rows).view(sentences, heads, room, size)
+                for part in self
+            )
+        )
 
     def select(self, sentences: Tensor) -> Cache:
         """Of these sentences alone. sentences (B')"""
@@ -77,7 +82,12 @@ class Seen(NamedTuple):
     def and_itself(self, sentences: int) -> Seen:
         """With one place more for each hypothesis, which it alone sees."""
         hypotheses = len(self.penalty) // sentences
-        own = torch.full((hypotheses, hypotheses), -torch.inf, dtype=self.penalty.dtype, device=self.penalty.device).fill_diagonal_(0.0)
+        own = torch.full(
+            (hypotheses, hypotheses),
+            -torch.inf,
+            dtype=self.penalty.dtype,
+            device=self.penalty.device,
+        ).fill_diagonal_(0.0)
         return self._replace(penalty=torch.cat([self.penalty, own.repeat(sentences, 1)], dim=1))
 
     def is_full(self, hypotheses: int) -> bool:
@@ -90,8 +100,12 @@ class Seen(NamedTuple):
         used = (by_sentence == 0).any(dim=1)
         width = int(used.sum(dim=1).max())
         places = used.to(torch.int8).sort(dim=1, descending=True, stable=True).indices[:, :width]
-        penalty = by_sentence.gather(2, places.unsqueeze(1).expand(-1, by_sentence.shape[1], -1)).flatten(0, 1)
-        return places, Seen(penalty, max(ROOM * by_sentence.shape[1], 2 * (width + by_sentence.shape[1])))
+        penalty = by_sentence.gather(
+            2, places.unsqueeze(1).expand(-1, by_sentence.shape[1], -1)
+        ).flatten(0, 1)
+        return places, Seen(
+            penalty, max(ROOM * by_sentence.shape[1], 2 * (width + by_sentence.shape[1]))
+        )
 
     def reorder(self, rows: Tensor) -> Seen:
         """Hypothesis n is the old one rows[n]."""

@@ -15,8 +15,14 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-KERNELS = ("_linear_pointwise", "_reorder_linear_weight", "_is_mkldnn_bf16_supported")  # what torch.compile uses
-ONEDNN = torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, kernel) for kernel in KERNELS)
+KERNELS = (
+    "_linear_pointwise",
+    "_reorder_linear_weight",
+    "_is_mkldnn_bf16_supported",
+)  # what torch.compile uses
+ONEDNN = torch.backends.mkldnn.is_available() and all(
+    hasattr(torch.ops.mkldnn, kernel) for kernel in KERNELS
+)
 ROWS = 256
 """Rows that a matrix is laid out for: a hint that has to be given; other numbers are multiplied as fast."""
 BFLOAT16 = ONEDNN and torch.ops.mkldnn._is_mkldnn_bf16_supported()
@@ -40,9 +46,13 @@ class Linear(nn.Linear):
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x -> W x + b, differentiable once. inputs (..., I), weight (O, I), bias (O) -> (..., O)"""
     kind = product_type(inputs)
-    if _needs_even(inputs, kind) and all(each is None or product_type(each) == kind for each in (weight, bias)):
+    if _needs_even(inputs, kind) and all(
+        each is None or product_type(each) == kind for each in (weight, bias)
+    ):
         rows = inputs.reshape(-1, inputs.shape[-1])
-        outputs = _Linear.apply(even_rows(rows, kind), weight.to(kind), None if bias is None else bias.to(kind))
+        outputs = _Linear.apply(
+            even_rows(rows, kind), weight.to(kind), None if bias is None else bias.to(kind)
+        )
         return outputs[: len(rows)].view(*inputs.shape[:-1], len(weight))
     if not _fits(inputs, weight) or torch.is_autocast_enabled("cpu"):
         return functional.linear(inputs, weight, bias)
@@ -52,7 +62,11 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 def product_type(tensor: Tensor) -> torch.dtype:
     """The type that products with a tensor are made in: autocast's where it is on and casts tensors of this type, else the tensor's own."""
     device = tensor.device.type
-    if tensor.dtype not in CASTED or not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
+    if (
+        tensor.dtype not in CASTED
+        or not torch.amp.is_autocast_available(device)
+        or not torch.is_autocast_enabled(device)
+    ):
         return tensor.dtype
     return torch.get_autocast_dtype(device)
 
@@ -68,7 +82,9 @@ def even_rows(rows: Tensor, kind: torch.dtype) -> Tensor:
     return functional.pad(rows.to(kind), (0, 0, 0, -len(rows) % step))
 
 
-def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None) -> Tensor:
+def product(
+    inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus: Tensor | None = None
+) -> Tensor:
     """The same for tensors of one type, outside of autograd and autocast; `plus` (..., O) is added."""
     of_one_type = all(each is None or each.dtype == weight.dtype for each in (inputs, bias, plus))
     if _fits(inputs, weight) or (of_one_type and _needs_even(inputs, weight.dtype)):
@@ -80,7 +96,9 @@ def product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None, *, plus:
 class LaidOut:
     """A matrix laid out once for many products, without gradients."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, activation: Activation = "none") -> None:
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None = None, *, activation: Activation = "none"
+    ) -> None:
         """weight (O, I), bias (O) or none, of one type. activation: of the product, on the way to memory where oneDNN computes it"""
         self.bias, self.activation = bias, activation
         self.onednn = _fits(weight, weight)
@@ -90,11 +108,15 @@ class LaidOut:
         """inputs (..., I), plus (..., O) that is added, where there is no activation -> (..., O)"""
         assert plus is None or self.activation == "none"
         if self.onednn:
-            if self.activation == "relu":  # oneDNN's makes 0 of what is no number, and nobody would notice a spoilt model
+            if (
+                self.activation == "relu"
+            ):  # oneDNN's makes 0 of what is no number, and nobody would notice a spoilt model
                 return _multiply(inputs, self.weight, self.bias).relu_()
             return _multiply(inputs, self.weight, self.bias, activation=self.activation, plus=plus)
         outputs = product(inputs, self.weight, self.bias, plus=plus)
-        return outputs if self.activation == "none" else getattr(functional, self.activation)(outputs)
+        return (
+            outputs if self.activation == "none" else getattr(functional, self.activation)(outputs)
+        )
 
 
 class RowsOfSentences:
@@ -110,8 +132,14 @@ class RowsOfSentences:
         inputs = inputs.unflatten(0, (len(self.there), -1))
         if len(self.there) == len(self.weight):
             return torch.baddbmm(self.bias, inputs, self.weight.transpose(1, 2)).flatten(0, 1)
-        every = inputs.new_zeros(len(self.weight), *inputs.shape[1:]).index_copy_(0, self.there, inputs)
-        return torch.baddbmm(self.bias, every, self.weight.transpose(1, 2)).index_select(0, self.there).flatten(0, 1)
+        every = inputs.new_zeros(len(self.weight), *inputs.shape[1:]).index_copy_(
+            0, self.there, inputs
+        )
+        return (
+            torch.baddbmm(self.bias, every, self.weight.transpose(1, 2))
+            .index_select(0, self.there)
+            .flatten(0, 1)
+        )
 
     def select(self, sentences: Tensor) -> RowsOfSentences:
         """Those of the sentences that stay. sentences (B',)
@@ -119,25 +147,44 @@ class RowsOfSentences:
         The rows are copied only when half of their sentences have gone: until then it is cheaper to multiply some in vain.
         """
         result = RowsOfSentences.__new__(RowsOfSentences)
-        result.weight, result.bias, result.there = self.weight, self.bias, self.there.index_select(0, sentences)
+        result.weight, result.bias, result.there = (
+            self.weight,
+            self.bias,
+            self.there.index_select(0, sentences),
+        )
         if 2 * len(result.there) <= len(self.weight):
-            result.weight, result.bias = self.weight.index_select(0, result.there), self.bias.index_select(0, result.there)
+            result.weight, result.bias = (
+                self.weight.index_select(0, result.there),
+                self.bias.index_select(0, result.there),
+            )
             result.there = torch.arange(len(result.there), device=sentences.device)
         return result
 
 
 def _fits(inputs: Tensor, weight: Tensor) -> bool:
     """Whether oneDNN is the faster one for this product, and can do it: not with nothing in the rows, or no rows."""
-    return ONEDNN and inputs.device.type == "cpu" and inputs.dtype == weight.dtype == torch.float32 and inputs.numel() > 0
+    return (
+        ONEDNN
+        and inputs.device.type == "cpu"
+        and inputs.dtype == weight.dtype == torch.float32
+        and inputs.numel() > 0
+    )
 
 
 def _needs_even(inputs: Tensor, kind: torch.dtype) -> bool:
     """Whether a kernel would be compiled for just this number of rows. inputs (..., I)"""
-    return BFLOAT16 and inputs.device.type == "cpu" and kind == torch.bfloat16 and inputs.numel() > FEW_ROWS * inputs.shape[-1]
+    return (
+        BFLOAT16
+        and inputs.device.type == "cpu"
+        and kind == torch.bfloat16
+        and inputs.numel() > FEW_ROWS * inputs.shape[-1]
+    )
 
 
 def _laid_out(weight: Tensor) -> Tensor:
-    return torch.ops.mkldnn._reorder_linear_weight(_transposed(weight.t()) if weight.t().is_contiguous() else weight.contiguous(), ROWS)
+    return torch.ops.mkldnn._reorder_linear_weight(
+        _transposed(weight.t()) if weight.t().is_contiguous() else weight.contiguous(), ROWS
+    )
 
 
 def _transposed(matrix: Tensor) -> Tensor:
@@ -149,14 +196,23 @@ def _transposed(matrix: Tensor) -> Tensor:
 
 
 def _multiply(
-    inputs: Tensor, weight: Tensor, bias: Tensor | None, *, activation: Activation = "none", plus: Tensor | None = None
+    inputs: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    *,
+    activation: Activation = "none",
+    plus: Tensor | None = None,
 ) -> Tensor:
     if not weight.is_mkldnn and not weight.t().is_contiguous():
         weight = weight.contiguous()  # a slice of a matrix would be multiplied number by number
     bias = None if bias is None else bias.contiguous()  # its strides would be overlooked
     if plus is not None:
-        return torch.ops.mkldnn._linear_pointwise.binary(inputs.contiguous(), plus.contiguous(), weight, bias, "add")
-    return torch.ops.mkldnn._linear_pointwise(inputs.contiguous(), weight, bias, activation, [], "none")
+        return torch.ops.mkldnn._linear_pointwise.binary(
+            inputs.contiguous(), plus.contiguous(), weight, bias, "add"
+        )
+    return torch.ops.mkldnn._linear_pointwise(
+        inputs.contiguous(), weight, bias, activation, [], "none"
+    )
 
 
 class _Linear(torch.autograd.Function):
@@ -173,7 +229,9 @@ class _Linear(torch.autograd.Function):
         rows = gradient.reshape(-1, gradient.shape[-1])
         return (
             product(gradient, weight.t()) if for_inputs else None,
-            rows.t() @ inputs.reshape(-1, inputs.shape[-1]) if for_weight else None,  # a sum over many rows: here the BLAS is faster
+            rows.t() @ inputs.reshape(-1, inputs.shape[-1])
+            if for_weight
+            else None,  # a sum over many rows: here the BLAS is faster
             rows.sum(dim=0) if for_bias else None,
         )
 

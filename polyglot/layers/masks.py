@@ -16,13 +16,21 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     precise = torch.promote_types(scores.dtype, torch.float32)
     if mask is None:
         return torch.softmax(scores, dim=-1, dtype=precise).to(scores.dtype)
-    floor = torch.finfo(precise).min  # finite, so that an empty row has no NaN before it is multiplied away
+    floor = torch.finfo(
+        precise
+    ).min  # finite, so that an empty row has no NaN before it is multiplied away
     weights = torch.softmax(scores.to(precise).masked_fill(~mask, floor), dim=-1) * mask
     return weights.to(scores.dtype)
 
 
 def fused_attention(
-    queries: Tensor, keys: Tensor, values: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
 ) -> Tensor:
     """softmax(Q·Kᵀ / √d)·V in PyTorch's fused kernels; a query without any real position gets zeros (tested: their doing, not ours).
 
@@ -31,11 +39,17 @@ def fused_attention(
     """
     assert mask is None or not causal
     seen = None if mask is None else mask[:, None, None]
-    if queries.device.type == "cpu" and queries.dtype == torch.bfloat16:  # its way back is several times as fast in float32
+    if (
+        queries.device.type == "cpu" and queries.dtype == torch.bfloat16
+    ):  # its way back is several times as fast in float32
         with torch.autocast("cpu", enabled=False):
             precise = (part.float() for part in (queries, keys, values))
-            return functional.scaled_dot_product_attention(*precise, attn_mask=seen, dropout_p=dropout, is_causal=causal).to(queries.dtype)
-    return functional.scaled_dot_product_attention(queries, keys, values, attn_mask=seen, dropout_p=dropout, is_causal=causal)
+            return functional.scaled_dot_product_attention(
+                *precise, attn_mask=seen, dropout_p=dropout, is_causal=causal
+            ).to(queries.dtype)
+    return functional.scaled_dot_product_attention(
+        queries, keys, values, attn_mask=seen, dropout_p=dropout, is_causal=causal
+    )
 
 
 def masked_mean(states: Tensor, mask: Tensor | None) -> Tensor:

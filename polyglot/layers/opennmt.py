@@ -13,8 +13,8 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from polyglot.core.errors import ConfigError
-from polyglot.layers.transformer import heads_problem
 from polyglot.core.registry import ComponentConfig
+from polyglot.layers.transformer import heads_problem
 
 ALONE = threading.Lock()
 """Held during a step of their decoders: these keep their state inside, and batches may be translated side by side."""
@@ -28,7 +28,9 @@ def available() -> bool:
 def opennmt(module: str) -> ModuleType:
     """One of its modules, imported only now: it takes seconds. Raises ConfigError when it is not installed."""
     if not available():
-        raise ConfigError("the types onmt_* need OpenNMT-py 3.0.4, which is not installed: pip install 'polyglot-nmt[opennmt]'")
+        raise ConfigError(
+            "the types onmt_* need OpenNMT-py 3.0.4, which is not installed: pip install 'polyglot-nmt[opennmt]'"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what it imports
         return import_module(f"onmt.{module}")

@@ -57,7 +57,10 @@ def sinusoids(length: int, size: int, device: torch.device) -> Tensor:
 @lru_cache(maxsize=64)
 def _table(length: int, size: int, device: torch.device) -> Tensor:
     """A power of two of places, made once for all that need fewer."""
-    with torch.inference_mode(False), torch.no_grad():  # what translation made first, training may use
+    with (
+        torch.inference_mode(False),
+        torch.no_grad(),
+    ):  # what translation made first, training may use
         rates = 10000.0 ** (-torch.arange(0, size, 2, device=device).float() / size)
         angles = torch.arange(length, device=device).unsqueeze(1) * rates
         return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size]

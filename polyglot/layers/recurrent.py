@@ -8,12 +8,12 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from polyglot.core.registry import ComponentConfig
 from polyglot.layers.accumulated_linear import DeferredLinear
 from polyglot.layers.dropout import StepDropout, dropout
-from polyglot.layers.lstm_cell import lstm_cell_, tanh
 from polyglot.layers.linear import LaidOut, linear
+from polyglot.layers.lstm_cell import lstm_cell_, tanh
 from polyglot.layers.masks import flip_sentences
-from polyglot.core.registry import ComponentConfig
 
 KINDS = {"lstm": nn.LSTM, "gru": nn.GRU}
 State = tuple[Tensor, ...]
@@ -37,7 +37,9 @@ class RecurrentEncoderConfig(ComponentConfig):
     @model_validator(mode="after")
     def _two_equal_halves(self) -> RecurrentEncoderConfig:
         if self.bidirectional and self.size % 2:
-            raise ValueError(f"size {self.size} cannot be shared by two directions; use an even number")
+            raise ValueError(
+                f"size {self.size} cannot be shared by two directions; use an even number"
+            )
         return self
 
 
@@ -98,12 +100,25 @@ def start_state(kind: str, initial: Tensor, layers: int) -> State:
 def run(recurrence: nn.LSTM | nn.GRU, inputs: Tensor, state: State) -> Tensor:
     """A fused pass over all positions, layer by layer for the sake of our own `dropout` between them. inputs (N, T, E) -> outputs (N, T,
     D)"""
-    fused, share = (torch.lstm, torch.gru)[isinstance(recurrence, nn.GRU)], recurrence.dropout if recurrence.training else 0.0
+    fused, share = (
+        (torch.lstm, torch.gru)[isinstance(recurrence, nn.GRU)],
+        recurrence.dropout if recurrence.training else 0.0,
+    )
     for layer, weights in enumerate(recurrence.all_weights):
         if layer:
             inputs = dropout(inputs, share)
         own = tuple(part[layer : layer + 1] for part in state)
-        inputs = fused(inputs, own if len(own) == 2 else own[0], weights, True, 1, 0.0, recurrence.training, False, True)[0]
+        inputs = fused(
+            inputs,
+            own if len(own) == 2 else own[0],
+            weights,
+            True,
+            1,
+            0.0,
+            recurrence.training,
+            False,
+            True,
+        )[0]
     return inputs
 
 
@@ -124,10 +139,14 @@ class Stepper:
         self.laid_out = None if torch.is_grad_enabled() else LaidOut(self.words)
         self.layers = [self._layer(rest, *others), *(self._layer(*weights) for weights in above)]
 
-    def _layer(self, input_weight: Tensor, state_weight: Tensor, input_bias: Tensor, state_bias: Tensor) -> tuple[DeferredLinear, ...]:
+    def _layer(
+        self, input_weight: Tensor, state_weight: Tensor, input_bias: Tensor, state_bias: Tensor
+    ) -> tuple[DeferredLinear, ...]:
         if self.lstm:
             return (DeferredLinear(input_weight, state_weight, bias=input_bias + state_bias),)
-        return DeferredLinear(input_weight, bias=input_bias), DeferredLinear(state_weight, bias=state_bias)
+        return DeferredLinear(input_weight, bias=input_bias), DeferredLinear(
+            state_weight, bias=state_bias
+        )
 
     def start(self, initial: Tensor) -> LayerStates:
         """The same s₀ for every layer, as `start_state` has it. initial (N, D)"""
@@ -137,7 +156,9 @@ class Stepper:
         """What the gates of the first layer take from words. words (..., E) -> (..., 4·D), or 3·D of a GRU"""
         return self.laid_out(words) if self.laid_out else linear(words, self.words)
 
-    def __call__(self, read: Tensor, others: Tensor, state: LayerStates) -> tuple[Tensor, LayerStates]:
+    def __call__(
+        self, read: Tensor, others: Tensor, state: LayerStates
+    ) -> tuple[Tensor, LayerStates]:
         """read (N, ·) of one word each, others (N, I - E) -> outputs (N, D) and the next state"""
         below, after = others, []
         for number, (weights, before) in enumerate(zip(self.layers, state)):
@@ -148,11 +169,19 @@ class Stepper:
         return below, tuple(after)
 
 
-def _lstm(inputs: Tensor, read: Tensor | None, gates: DeferredLinear, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+def _lstm(
+    inputs: Tensor, read: Tensor | None, gates: DeferredLinear, hidden: Tensor, cell: Tensor
+) -> tuple[Tensor, Tensor]:
     return lstm_cell_(gates(torch.cat([inputs, hidden], dim=1), plus=read), cell)
 
 
-def _gru(inputs: Tensor, read: Tensor | None, input_gates: DeferredLinear, state_gates: DeferredLinear, hidden: Tensor) -> tuple[Tensor]:
+def _gru(
+    inputs: Tensor,
+    read: Tensor | None,
+    input_gates: DeferredLinear,
+    state_gates: DeferredLinear,
+    hidden: Tensor,
+) -> tuple[Tensor]:
     reset, update, new = input_gates(inputs, plus=read).chunk(3, dim=1)
     reset_state, update_state, new_state = state_gates(hidden).chunk(3, dim=1)
     new = tanh(new + (reset + reset_state).sigmoid() * new_state)

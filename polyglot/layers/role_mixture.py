@@ -37,9 +37,17 @@ class _AtOnce(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN001
         roles, words, matrices = ctx.saved_tensors
-        for_roles, for_words, for_matrices = torch.empty_like(roles), torch.empty_like(words), torch.zeros_like(matrices)
-        for own_roles, own_words, own, to_roles, to_words in _blocks(roles, words, gradient, for_roles, for_words):
-            back = product(own, matrices).unflatten(1, (-1, words.shape[1]))  # (n, R, h): what comes to each r_i·e
+        for_roles, for_words, for_matrices = (
+            torch.empty_like(roles),
+            torch.empty_like(words),
+            torch.zeros_like(matrices),
+        )
+        for own_roles, own_words, own, to_roles, to_words in _blocks(
+            roles, words, gradient, for_roles, for_words
+        ):
+            back = product(own, matrices).unflatten(
+                1, (-1, words.shape[1])
+            )  # (n, R, h): what comes to each r_i·e
             torch.bmm(back, own_words.unsqueeze(2), out=to_roles.unsqueeze(2))
             torch.bmm(own_roles.unsqueeze(1), back, out=to_words.unsqueeze(1))
             for_matrices.addmm_(_outer(own_roles, own_words).t(), own)
@@ -60,12 +68,22 @@ class _RoleByRole(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN001
         roles, words, matrices = ctx.saved_tensors
-        for_roles, for_words, for_matrices = torch.zeros_like(roles), _sums(words), torch.zeros_like(matrices)
+        for_roles, for_words, for_matrices = (
+            torch.zeros_like(roles),
+            _sums(words),
+            torch.zeros_like(matrices),
+        )
         for number, rows, matrix in _takers(roles, matrices):
-            own, taking, shares = gradient.index_select(0, rows), words.index_select(0, rows), roles[rows, number, None]
+            own, taking, shares = (
+                gradient.index_select(0, rows),
+                words.index_select(0, rows),
+                roles[rows, number, None],
+            )
             back = product(own, matrix)
             for_roles[rows, number] = torch.linalg.vecdot(back, taking)
-            back.mul_(shares)  # in place, as below: what is as large as the words costs time to make
+            back.mul_(
+                shares
+            )  # in place, as below: what is as large as the words costs time to make
             for_words.index_add_(0, rows, back.to(for_words.dtype))
             size = matrices.shape[1]
             for_matrices[number * size : (number + 1) * size] = taking.mul_(shares).t() @ own
@@ -82,7 +100,9 @@ def _takers(roles: Tensor, matrices: Tensor) -> Iterator[tuple[int, Tensor, Tens
     either."""
     numbers, rows = (roles.t() != 0).nonzero(as_tuple=True)
     counts = torch.bincount(numbers, minlength=roles.shape[1]).tolist()
-    for number, (own, matrix) in enumerate(zip(rows.split(counts), matrices.split(matrices.shape[1]))):
+    for number, (own, matrix) in enumerate(
+        zip(rows.split(counts), matrices.split(matrices.shape[1]))
+    ):
         if len(own):
             yield number, own, matrix
 

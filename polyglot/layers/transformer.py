@@ -12,11 +12,11 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
+from polyglot.core.registry import ComponentConfig
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
 from polyglot.layers.masks import fused_attention
 from polyglot.layers.positions import rotated
-from polyglot.core.registry import ComponentConfig
 
 EPSILON = 1e-6
 """Keeps the division of a layer norm away from zero: that of Tensor2Tensor and OpenNMT-py."""
@@ -66,7 +66,11 @@ class TransformerConfig(BlockConfig):
 
 def heads_problem(size: int, heads: int) -> str | None:
     """The sentence for heads that do not divide a size."""
-    return f"{heads} heads cannot share size {size}; use a number that divides it" if size % heads else None
+    return (
+        f"{heads} heads cannot share size {size}; use a number that divides it"
+        if size % heads
+        else None
+    )
 
 
 class SelfAttention(nn.Module):
@@ -84,11 +88,15 @@ class SelfAttention(nn.Module):
         if self.rotary:
             queries, keys = rotated(queries), rotated(keys)
         share = self.share if self.training else 0.0
-        return self.output(merged(fused_attention(queries, keys, values, mask=mask, causal=causal, dropout=share)))
+        return self.output(
+            merged(fused_attention(queries, keys, values, mask=mask, causal=causal, dropout=share))
+        )
 
     def _split(self, states: Tensor) -> tuple[Tensor, ...]:
         """queries, keys and values, each (B, H, S, d)"""
-        return self.inputs(states).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+        return (
+            self.inputs(states).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+        )
 
 
 class CrossAttention(nn.Module):
@@ -105,13 +113,17 @@ class CrossAttention(nn.Module):
         """states (B, T, D), memory (B, K, M), mask (B, K) or None -> (B, T, D)"""
         keys, values = self._keys_and_values(memory)
         share = self.share if self.training else 0.0
-        return self.output(merged(fused_attention(self._queries(states), keys, values, mask=mask, dropout=share)))
+        return self.output(
+            merged(fused_attention(self._queries(states), keys, values, mask=mask, dropout=share))
+        )
 
     def _queries(self, states: Tensor) -> Tensor:
         return self.queries(states).unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _keys_and_values(self, memory: Tensor) -> tuple[Tensor, ...]:
-        return self.memory(memory).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+        return (
+            self.memory(memory).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+        )
 
 
 def merged(heads: Tensor) -> Tensor:
@@ -164,29 +176,58 @@ class SelfAttentionLayer(nn.Module):
 
     def __init__(self, size: int, config: BlockConfig, *, rotary: bool = False) -> None:
         super().__init__()
-        self.attention, self.around_attention = SelfAttention(size, config, rotary=rotary), Around(size, config)
-        self.feed_forward, self.around_feed_forward = FeedForward(size, config), Around(size, config)
+        self.attention, self.around_attention = (
+            SelfAttention(size, config, rotary=rotary),
+            Around(size, config),
+        )
+        self.feed_forward, self.around_feed_forward = (
+            FeedForward(size, config),
+            Around(size, config),
+        )
 
     def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
         """states (B, S, D), mask (B, S) or None -> (B, S, D)"""
-        states = self.around_attention.leave(states, self.attention(self.around_attention.enter(states), mask))
-        return self.around_feed_forward.leave(states, self.feed_forward(self.around_feed_forward.enter(states)))
+        states = self.around_attention.leave(
+            states, self.attention(self.around_attention.enter(states), mask)
+        )
+        return self.around_feed_forward.leave(
+            states, self.feed_forward(self.around_feed_forward.enter(states))
+        )
 
 
 class CrossAttentionLayer(nn.Module):
     """Self-attention, attention over a memory and a feed-forward network: a layer of a decoder."""
 
-    def __init__(self, size: int, config: BlockConfig, *, memory_size: int, rotary: bool = False) -> None:
+    def __init__(
+        self, size: int, config: BlockConfig, *, memory_size: int, rotary: bool = False
+    ) -> None:
         super().__init__()
-        self.attention, self.around_attention = SelfAttention(size, config, rotary=rotary), Around(size, config)
-        self.cross, self.around_cross = CrossAttention(size, config, memory_size=memory_size), Around(size, config)
-        self.feed_forward, self.around_feed_forward = FeedForward(size, config), Around(size, config)
+        self.attention, self.around_attention = (
+            SelfAttention(size, config, rotary=rotary),
+            Around(size, config),
+        )
+        self.cross, self.around_cross = (
+            CrossAttention(size, config, memory_size=memory_size),
+            Around(size, config),
+        )
+        self.feed_forward, self.around_feed_forward = (
+            FeedForward(size, config),
+            Around(size, config),
+        )
 
-    def forward(self, states: Tensor, memory: Tensor, mask: Tensor | None, *, causal: bool = True) -> Tensor:
+    def forward(
+        self, states: Tensor, memory: Tensor, mask: Tensor | None, *, causal: bool = True
+    ) -> Tensor:
         """states (B, T, D), memory (B, K, M), mask (B, K) or None -> (B, T, D)"""
-        states = self.around_attention.leave(states, self.attention(self.around_attention.enter(states), None, causal=causal))
-        states = self.around_cross.leave(states, self.cross(self.around_cross.enter(states), memory, mask))
-        return self.around_feed_forward.leave(states, self.feed_forward(self.around_feed_forward.enter(states)))
+        states = self.around_attention.leave(
+            states, self.attention(self.around_attention.enter(states), None, causal=causal)
+        )
+        states = self.around_cross.leave(
+            states, self.cross(self.around_cross.enter(states), memory, mask)
+        )
+        return self.around_feed_forward.leave(
+            states, self.feed_forward(self.around_feed_forward.enter(states))
+        )
 
 
 def final_norm(size: int, config: BlockConfig) -> nn.Module:

@@ -18,7 +18,13 @@ class Unfilled(TorchFunctionMode):
     What is drawn through `torch.nn.init` is named itself, since the mode is off inside its own handler.
     """
 
-    DRAWS = {Tensor.uniform_, Tensor.normal_, nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_}
+    DRAWS = {
+        Tensor.uniform_,
+        Tensor.normal_,
+        nn.init.uniform_,
+        nn.init.normal_,
+        nn.init.kaiming_uniform_,
+    }
 
     def __torch_function__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
         kwargs = kwargs or {}
@@ -38,13 +44,27 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
     without parameters.
     """
     role = name.partition(".")[0]
-    norms = {id(parameter) for child in module.modules() if isinstance(child, nn.LayerNorm) for parameter in child.parameters()}
-    of_words = {id(parameter) for child in module.modules() if isinstance(child, Option) for parameter in child.of_each_word()}
+    norms = {
+        id(parameter)
+        for child in module.modules()
+        if isinstance(child, nn.LayerNorm)
+        for parameter in child.parameters()
+    }
+    of_words = {
+        id(parameter)
+        for child in module.modules()
+        if isinstance(child, Option)
+        for parameter in child.of_each_word()
+    }
     for key, parameter in module.named_parameters():
         if id(parameter) in norms:
             nn.init.constant_(parameter, 1.0 if key.endswith("weight") else 0.0)
             continue
-        owner = role if key.startswith(("body.", "options.")) and id(parameter) not in of_words else name
+        owner = (
+            role
+            if key.startswith(("body.", "options.")) and id(parameter) not in of_words
+            else name
+        )
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{owner}/{key}".encode()))
         if initial_range is not None:
             nn.init.uniform_(parameter, -initial_range, initial_range, generator=generator)
@@ -64,7 +84,9 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
         for recurrence in (child for child in module.modules() if isinstance(child, nn.LSTM)):
             for name, parameter in recurrence.named_parameters():
                 if name.startswith("bias_ih"):
-                    nn.init.ones_(parameter.data[recurrence.hidden_size : 2 * recurrence.hidden_size])
+                    nn.init.ones_(
+                        parameter.data[recurrence.hidden_size : 2 * recurrence.hidden_size]
+                    )
     for table in (child for child in module.modules() if isinstance(child, nn.Embedding)):
         with torch.no_grad():
             table.weight[PAD].zero_()

@@ -34,13 +34,20 @@ class LanguageEncoder(nn.Module):
         super().__init__()
         self.embedding = Embedding(embedding, table)
         self.body = like.body if like else ENCODERS.build(config, input_size=embedding.size)
-        words, states = {"size": embedding.size, "memory_size": None}, {"input_size": embedding.size, "size": self.body.size}
-        self.options = like.options if like else build_options(options, embedding=words, states=states)
+        words, states = (
+            {"size": embedding.size, "memory_size": None},
+            {"input_size": embedding.size, "size": self.body.size},
+        )
+        self.options = (
+            like.options if like else build_options(options, embedding=words, states=states)
+        )
         self.projection = like.projection if like else resize(self.body.size, states_size)
 
     def shared(self) -> nn.ModuleDict:
         """What others of its group have, too."""
-        return nn.ModuleDict({"body": self.body, "projection": self.projection, "options": self.options})
+        return nn.ModuleDict(
+            {"body": self.body, "projection": self.projection, "options": self.options}
+        )
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """tokens and mask (B, S) -> states (B, S, D), 0 on padding"""
@@ -86,18 +93,40 @@ class LanguageDecoder(nn.Module):
         """tag: see Embedding. like: the decoder of another language to share the body with. same_words: and the output layer, too."""
         super().__init__()
         self.embedding = Embedding(embedding, table, tag=tag)
-        self.body = like.body if like else DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
+        self.body = (
+            like.body
+            if like
+            else DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
+        )
         words = {"size": embedding.size, "memory_size": memory_size}
-        beside = {"first_size": self.body.first_size or memory_size, "size": self.body.size, "vocabulary_size": table.num_embeddings}
-        self.options = like.options if like else build_options(options, embedding=words, decoder={**beside, "memory_size": memory_size})
-        self.output = like.output if like and same_words else Linear(self.body.size, table.num_embeddings)
+        beside = {
+            "first_size": self.body.first_size or memory_size,
+            "size": self.body.size,
+            "vocabulary_size": table.num_embeddings,
+        }
+        self.options = (
+            like.options
+            if like
+            else build_options(
+                options, embedding=words, decoder={**beside, "memory_size": memory_size}
+            )
+        )
+        self.output = (
+            like.output if like and same_words else Linear(self.body.size, table.num_embeddings)
+        )
         if embedding.tie_output:
             self.output.weight = table.weight
         self.same_words = same_words
 
     def shared(self) -> nn.ModuleDict:
         """What others of its group have, too."""
-        return nn.ModuleDict({"body": self.body, "options": self.options, **({"output": self.output} if self.same_words else {})})
+        return nn.ModuleDict(
+            {
+                "body": self.body,
+                "options": self.options,
+                **({"output": self.output} if self.same_words else {}),
+            }
+        )
 
     def forward(self, target_in: Tensor, target_mask: Tensor, memory: Memory) -> Tensor:
         """target_in and target_mask (B, T) -> states (B, T, D), still to be projected"""
@@ -109,7 +138,9 @@ class LanguageDecoder(nn.Module):
     @property
     def predictor(self) -> WordPrediction | None:
         """What predicts words beside its states, where it has that option."""
-        return next((option for option in self.options.values() if isinstance(option, WordPrediction)), None)
+        return next(
+            (option for option in self.options.values() if isinstance(option, WordPrediction)), None
+        )
 
     def start(self, memory: Memory, words: Tensor | None = None) -> LanguageState:
         """The decoding state before the first word, one row a sentence of the memory (B, K, D).
@@ -126,7 +157,9 @@ class LanguageDecoder(nn.Module):
             output = RowsOfSentences(weight, bias, words)
         return LanguageState(self.body.start(memory), output, options)
 
-    def step(self, tokens: Tensor, state: LanguageState, memory: Memory) -> tuple[Tensor, LanguageState]:
+    def step(
+        self, tokens: Tensor, state: LanguageState, memory: Memory
+    ) -> tuple[Tensor, LanguageState]:
         """tokens (N,) -> scores (N, V) of the next word, or of the chosen ones, before the softmax, and the state after it"""
         if state.options:  # no two words are alike in their contexts
             words, options = self._in_context(self.embedding(tokens), state.options)
@@ -137,10 +170,19 @@ class LanguageDecoder(nn.Module):
         states, body = self.body.step(read, state.body, memory)
         return state.output(states), state._replace(body=body)
 
-    def reorder(self, state: LanguageState, rows: Tensor, sentences: Tensor | None) -> LanguageState:
+    def reorder(
+        self, state: LanguageState, rows: Tensor, sentences: Tensor | None
+    ) -> LanguageState:
         """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
-        options = tuple(option.reorder(own, rows) for option, own in zip(placed(self.options, "embedding"), state.options))
-        output = state.output.select(sentences) if isinstance(state.output, RowsOfSentences) and sentences is not None else state.output
+        options = tuple(
+            option.reorder(own, rows)
+            for option, own in zip(placed(self.options, "embedding"), state.options)
+        )
+        output = (
+            state.output.select(sentences)
+            if isinstance(state.output, RowsOfSentences) and sentences is not None
+            else state.output
+        )
         return LanguageState(self.body.reorder(state.body, rows, sentences), output, options)
 
     def _in_context(self, words: Tensor, states: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
@@ -150,7 +192,3 @@ class LanguageDecoder(nn.Module):
             words, state = option.step(words, state)
             after.append(state)
         return words, tuple(after)
-
-
-
-

@@ -10,11 +10,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from polyglot.tasks.batch import EOS, Batch
+from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.layers.cross_entropy import projected_bag_cross_entropy, projected_cross_entropy
 from polyglot.model.memory import Memory
 from polyglot.model.translation_model import Output
-from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.tasks.batch import EOS, Batch
 
 LOSSES: Registry[Loss] = Registry("loss")
 
@@ -46,12 +46,17 @@ class TranslationLoss(Loss):
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         # The positions of real tokens, without asking the device how many there are: the batch knows.
-        real = torch.nonzero_static(batch.target_mask.flatten(), size=batch.target_tokens).squeeze(1)
+        real = torch.nonzero_static(batch.target_mask.flatten(), size=batch.target_tokens).squeeze(
+            1
+        )
         states = output.states.flatten(0, 1).index_select(0, real)
         targets = batch.target_out.flatten().index_select(0, real)
         weight, bias = output.projection.weight, output.projection.bias
         smoothing = self.config.label_smoothing if torch.is_grad_enabled() else 0.0
-        return projected_cross_entropy(states, weight, bias, targets, smoothing=smoothing) / batch.target_tokens
+        return (
+            projected_cross_entropy(states, weight, bias, targets, smoothing=smoothing)
+            / batch.target_tokens
+        )
 
 
 @LOSSES.register("bridge")
@@ -66,9 +71,13 @@ class BridgePenalty(Loss):
         weights = output.memory.weights
         if weights is None:
             return None
-        with torch.autocast(weights.device.type, enabled=False):  # else the product would be rounded again
+        with torch.autocast(
+            weights.device.type, enabled=False
+        ):  # else the product would be rounded again
             products = weights.float() @ weights.float().transpose(1, 2)  # (B, K, K)
-        return (products - torch.eye(weights.shape[1], device=weights.device)).square().sum() / batch.target_tokens
+        return (
+            products - torch.eye(weights.shape[1], device=weights.device)
+        ).square().sum() / batch.target_tokens
 
 
 @LOSSES.register("agreement")
@@ -88,7 +97,9 @@ class AgreementLoss(Loss):
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
         words, mask = batch.target_in[:, 1:], batch.target_mask[:, 1:]
-        if output.read_target is None or batch.task.pair.is_copy or not words.shape[1]:  # the last: all of them empty
+        if (
+            output.read_target is None or batch.task.pair.is_copy or not words.shape[1]
+        ):  # the last: all of them empty
             return None
         with torch.no_grad():
             translation = output.read_target(words, mask)
@@ -121,7 +132,10 @@ class InitialWordsLoss(Loss):
             return None
         hidden, _ = predictor.initial(output.decoder.body.first(output.memory), output.memory)
         weight, bias = predictor.initial.output.weight, predictor.initial.output.bias
-        return projected_bag_cross_entropy(hidden, weight, bias, batch.target_out, _words(batch)) / batch.target_tokens
+        return (
+            projected_bag_cross_entropy(hidden, weight, bias, batch.target_out, _words(batch))
+            / batch.target_tokens
+        )
 
 
 @LOSSES.register("remaining_words")
@@ -136,14 +150,24 @@ class RemainingWordsLoss(Loss):
         if predictor is None or predictor.states is None:
             return None
         words = _words(batch)
-        count, length = batch.target_tokens - len(words), words.shape[1]  # each sentence has one end
+        count, length = (
+            batch.target_tokens - len(words),
+            words.shape[1],
+        )  # each sentence has one end
         places = torch.nonzero_static(words.flatten(), size=count).squeeze(1)
-        hidden = predictor.states(output.states, output.memory).flatten(0, 1).index_select(0, places)
+        hidden = (
+            predictor.states(output.states, output.memory).flatten(0, 1).index_select(0, places)
+        )
         sentences, steps = places // length, places % length
-        remaining = words[sentences] & (torch.arange(length, device=words.device) >= steps.unsqueeze(1))  # (N, T)
+        remaining = words[sentences] & (
+            torch.arange(length, device=words.device) >= steps.unsqueeze(1)
+        )  # (N, T)
         shares = remaining / remaining.sum(dim=1, keepdim=True)
         weight, bias = predictor.states.output.weight, predictor.states.output.bias
-        return projected_bag_cross_entropy(hidden, weight, bias, batch.target_out[sentences], shares) / batch.target_tokens
+        return (
+            projected_bag_cross_entropy(hidden, weight, bias, batch.target_out[sentences], shares)
+            / batch.target_tokens
+        )
 
 
 def _words(batch: Batch) -> Tensor:
@@ -184,7 +208,11 @@ class Criterion:
 
     def __init__(self, config: LossesConfig) -> None:
         self.per = config.per
-        configs = {name: getattr(config, name) for name in LossesConfig.model_fields if name in LOSSES.names()}
+        configs = {
+            name: getattr(config, name)
+            for name in LossesConfig.model_fields
+            if name in LOSSES.names()
+        }
         self.losses = {name: LOSSES.build(one) for name, one in configs.items() if one.weight > 0}
 
     def count(self, batch: Batch) -> int:

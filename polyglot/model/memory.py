@@ -31,14 +31,29 @@ class Memory:
 
     def select(self, index: Tensor) -> Memory:
         """The memory of some of the sentences. index (N,)"""
-        chosen = [None if tensor is None else tensor.index_select(0, index) for tensor in (self.states, self.mask, self.weights)]
-        return Memory(*chosen, final=self.final and tuple(part.index_select(0, index) for part in self.final))
+        chosen = [
+            None if tensor is None else tensor.index_select(0, index)
+            for tensor in (self.states, self.mask, self.weights)
+        ]
+        return Memory(
+            *chosen, final=self.final and tuple(part.index_select(0, index) for part in self.final)
+        )
 
     def sentences(self) -> list[Memory]:
         """That of each sentence alone, (1, K, D) without the rows that are padding, which stand last."""
-        counts = [self.states.shape[1]] * len(self.states) if self.mask is None else self.mask.sum(dim=1).tolist()
-        finals = [self.final and tuple(part[row : row + 1] for part in self.final) for row in range(len(counts))]
-        return [Memory(states[None, :count], final=final) for states, count, final in zip(self.states, counts, finals)]
+        counts = (
+            [self.states.shape[1]] * len(self.states)
+            if self.mask is None
+            else self.mask.sum(dim=1).tolist()
+        )
+        finals = [
+            self.final and tuple(part[row : row + 1] for part in self.final)
+            for row in range(len(counts))
+        ]
+        return [
+            Memory(states[None, :count], final=final)
+            for states, count, final in zip(self.states, counts, finals)
+        ]
 
     @classmethod
     def of(cls, sentences: Sequence[Memory]) -> Memory:

@@ -10,19 +10,19 @@ from typing import Any
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from polyglot.tasks.batch import Batch
+from polyglot.core.registry import ComponentConfig, spelt_out
 from polyglot.layers.annealing import Annealed, is_annealed
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
-from polyglot.model.encoders import ENCODERS
 from polyglot.model.embedding import EmbeddingConfig, embedding_table
-from polyglot.model.language_modules import LanguageDecoder, LanguageEncoder
+from polyglot.model.encoders import ENCODERS
 from polyglot.model.initialization import Unfilled, initialize
+from polyglot.model.language_modules import LanguageDecoder, LanguageEncoder
 from polyglot.model.memory import Memory
 from polyglot.model.options import OPTIONS, Option
-from polyglot.core.registry import ComponentConfig, spelt_out
-from polyglot.tasks.sharing import SharingConfig
+from polyglot.tasks.batch import Batch
 from polyglot.tasks.pairs import LanguagePair
+from polyglot.tasks.sharing import SharingConfig
 
 
 class OptionsConfig(ComponentConfig):
@@ -42,7 +42,9 @@ class OptionsConfig(ComponentConfig):
                 problems.append(f"{side}: {', '.join(twice)} named twice; once is enough")
             if misfits := [name for name in names if OPTIONS.get(name).place == elsewhere]:
                 article = "an" if side == "encoder" else "a"
-                problems.append(f"{side}: {', '.join(misfits)} cannot be put on {article} {side}, only on the other side")
+                problems.append(
+                    f"{side}: {', '.join(misfits)} cannot be put on {article} {side}, only on the other side"
+                )
         if problems:
             raise ValueError("\n".join(problems))
         return self
@@ -79,17 +81,26 @@ class ModelConfig(LanguageConfig):
         """A language names only its differences: the rest comes from the settings for all."""
         if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
             return value
-        common = {key: spelt_out(value.get(key, {}), dict(field.default)) for key, field in LanguageConfig.model_fields.items()}
+        common = {
+            key: spelt_out(value.get(key, {}), dict(field.default))
+            for key, field in LanguageConfig.model_fields.items()
+        }
         languages = {
-            language: _merge(common, own) if isinstance(own, dict) else own for language, own in value["languages"].items()
+            language: _merge(common, own) if isinstance(own, dict) else own
+            for language, own in value["languages"].items()
         }
         return {**value, "languages": languages}
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> ModelConfig:
         problems: list[str] = []
-        for place, one in self._everybody():  # what is wrong for all is not said again of one language
-            problems += [f"{place}{problem}" for problem in self._misfits(one) if problem not in problems]
+        for (
+            place,
+            one,
+        ) in self._everybody():  # what is wrong for all is not said again of one language
+            problems += [
+                f"{place}{problem}" for problem in self._misfits(one) if problem not in problems
+            ]
         if problem := self.bridge.misfit(self.memory_size):
             problems.append(f"bridge, on states of {self.memory_size}: {problem}")
         if problems:
@@ -98,14 +109,20 @@ class ModelConfig(LanguageConfig):
 
     def _everybody(self) -> list[tuple[str, LanguageConfig]]:
         """The settings for all and those of single languages, with the place of each."""
-        return [("", self), *((f"languages.{name}.", each) for name, each in self.languages.items())]
+        return [
+            ("", self),
+            *((f"languages.{name}.", each) for name, each in self.languages.items()),
+        ]
 
     def _misfits(self, one: LanguageConfig) -> Iterator[str]:
         """Sizes that do not fit together, of one language or of all."""
         if one.embedding.tie_output and one.embedding.size != one.decoder.size:
             sizes = f"embedding.size {one.embedding.size} and decoder.size {one.decoder.size}"
             yield f"embedding.tie_output needs equal sizes, found {sizes}"
-        if getattr(one.decoder, "attention", None) == "dot" and one.decoder.size != self.memory_size:
+        if (
+            getattr(one.decoder, "attention", None) == "dot"
+            and one.decoder.size != self.memory_size
+        ):
             yield (
                 f"decoder.attention 'dot' needs decoder.size ({one.decoder.size}) equal to the size of the states "
                 f"({self.memory_size}); make them equal or use 'general'"
@@ -115,7 +132,10 @@ class ModelConfig(LanguageConfig):
 
     def _other_final_states(self, decoder: ComponentConfig) -> Iterator[str]:
         """Encoders whose last states are not what the decoder begins with."""
-        wanted = {"type": "onmt_rnn", **{key: getattr(decoder, key) for key in ("size", "layers", "cell")}}
+        wanted = {
+            "type": "onmt_rnn",
+            **{key: getattr(decoder, key) for key in ("size", "layers", "cell")},
+        }
         for other, one in self._everybody():
             found = {key: getattr(one.encoder, key, None) for key in wanted}
             if found != wanted:
@@ -137,13 +157,25 @@ class ModelConfig(LanguageConfig):
         """The names of the components that these directions need, without building them; `bridge` even where it has no parameters."""
         names = {"bridge": None}
         for pair in pairs:
-            for part, side, language in (("encoder", "source_embedding", pair.source), ("decoder", "target_embedding", pair.target)):
-                tied, same_table = self.of(language).embedding.tie_sides, sharing.shared("embeddings", language)
+            for part, side, language in (
+                ("encoder", "source_embedding", pair.source),
+                ("decoder", "target_embedding", pair.target),
+            ):
+                tied, same_table = (
+                    self.of(language).embedding.tie_sides,
+                    sharing.shared("embeddings", language),
+                )
                 if tied or same_table:
-                    names[f"{'embedding' if tied else side}.{sharing.group('embeddings', language)}"] = None
+                    names[
+                        f"{'embedding' if tied else side}.{sharing.group('embeddings', language)}"
+                    ] = None
                 if sharing.shared(part, language):
                     names[f"{part}.{sharing.group(part, language)}"] = None
-                if part == "decoder" or not sharing.shared(part, language) or not (tied or same_table):  # a shared decoder leaves the tag
+                if (
+                    part == "decoder"
+                    or not sharing.shared(part, language)
+                    or not (tied or same_table)
+                ):  # a shared decoder leaves the tag
                     names[f"{part}.{language}"] = None
         return list(names)
 
@@ -157,7 +189,11 @@ def _merge(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(common)
     for key, value in own.items():
         value, base = spelt_out(value, {}), common.get(key)
-        if isinstance(value, dict) and isinstance(base, dict) and value.get("type", base.get("type")) == base.get("type"):
+        if (
+            isinstance(value, dict)
+            and isinstance(base, dict)
+            and value.get("type", base.get("type")) == base.get("type")
+        ):
             value = {**base, **value}
         merged[key] = value
     return merged
@@ -206,15 +242,28 @@ class TranslationModel(nn.Module):
             for name, component in self.components().items():
                 initialize(component, initial_range=config.initial_range, seed=str(seed), name=name)
 
-    def _build(self, config: ModelConfig, vocabulary_sizes: Mapping[str, int], pairs: Sequence[LanguagePair]) -> None:
+    def _build(
+        self,
+        config: ModelConfig,
+        vocabulary_sizes: Mapping[str, int],
+        pairs: Sequence[LanguagePair],
+    ) -> None:
         sharing = self.sharing
-        self.embeddings = nn.ModuleDict()  # for both sides of a language, and those that languages share, by group
+        self.embeddings = (
+            nn.ModuleDict()
+        )  # for both sides of a language, and those that languages share, by group
         self.source_embeddings, self.target_embeddings = nn.ModuleDict(), nn.ModuleDict()
         self.encoders, self.decoders = nn.ModuleDict(), nn.ModuleDict()
 
         def table(language: str, side: nn.ModuleDict) -> nn.Embedding:
             own, group = config.of(language).embedding, sharing.group("embeddings", language)
-            room = self.embeddings if own.tie_sides else side if sharing.shared("embeddings", language) else {}
+            room = (
+                self.embeddings
+                if own.tie_sides
+                else side
+                if sharing.shared("embeddings", language)
+                else {}
+            )
             if group not in room:
                 room[group] = embedding_table(vocabulary_sizes[language], own.size)
             return room[group]
@@ -251,7 +300,9 @@ class TranslationModel(nn.Module):
         target = batch.task.target
         decoder = self.decoders[target]
         read_target = partial(self.encode, target) if target in self.encoders else None
-        return Output(decoder(batch.target_in, batch.target_mask, memory), decoder, memory, read_target)
+        return Output(
+            decoder(batch.target_in, batch.target_mask, memory), decoder, memory, read_target
+        )
 
     def encode(self, language: str, tokens: Tensor, mask: Tensor) -> Memory:
         """tokens and mask (B, S) -> the memory any decoder can read"""
@@ -265,18 +316,31 @@ class TranslationModel(nn.Module):
         `target_embedding.west`, `encoder.west`, `decoder.west`: then `encoder.de` is what the language still has for itself.
         """
         named = {f"embedding.{group}": table for group, table in self.embeddings.items()}
-        named |= {f"source_embedding.{group}": table for group, table in self.source_embeddings.items()}
-        named |= {f"target_embedding.{group}": table for group, table in self.target_embeddings.items()}
+        named |= {
+            f"source_embedding.{group}": table for group, table in self.source_embeddings.items()
+        }
+        named |= {
+            f"target_embedding.{group}": table for group, table in self.target_embeddings.items()
+        }
         for part, own in (("encoder", self.encoders), ("decoder", self.decoders)):
-            groups = {self.sharing.group(part, language): one for language, one in own.items() if self.sharing.shared(part, language)}
+            groups = {
+                self.sharing.group(part, language): one
+                for language, one in own.items()
+                if self.sharing.shared(part, language)
+            }
             named |= {f"{part}.{group}": one.shared() for group, one in groups.items()}
         named |= {f"encoder.{language}": encoder for language, encoder in self.encoders.items()}
         named |= {"bridge": self.bridge}
-        return named | {f"decoder.{language}": decoder for language, decoder in self.decoders.items()}
+        return named | {
+            f"decoder.{language}": decoder for language, decoder in self.decoders.items()
+        }
 
     def component_parameters(self) -> dict[str, dict[str, nn.Parameter]]:
         """The parameters of each component that has any; one that is shared belongs to the first."""
-        learnt = {name: {key: one for key, one in own.items() if not is_annealed(key)} for name, own in self.component_tensors().items()}
+        learnt = {
+            name: {key: one for key, one in own.items() if not is_annealed(key)}
+            for name, own in self.component_tensors().items()
+        }
         return {name: own for name, own in learnt.items() if own}
 
     def component_tensors(self) -> dict[str, dict[str, Tensor]]:
@@ -285,7 +349,11 @@ class TranslationModel(nn.Module):
         result = {}
         for name, component in self.components().items():
             tensors = [*component.named_parameters(), *component.named_buffers()]
-            own = {key: one for key, one in tensors if id(one) not in seen and (isinstance(one, nn.Parameter) or is_annealed(key))}
+            own = {
+                key: one
+                for key, one in tensors
+                if id(one) not in seen and (isinstance(one, nn.Parameter) or is_annealed(key))
+            }
             seen.update(map(id, own.values()))
             if own:
                 result[name] = own
@@ -295,10 +363,26 @@ class TranslationModel(nn.Module):
         """The weights of linear and recurrent layers, but for those with a row for each word, and for single rows, which are vectors."""
         tables = [module for module in self.modules() if isinstance(module, nn.Embedding)]
         outputs = [decoder.output for decoder in self.decoders.values()]
-        of_words = {id(parameter) for module in [*tables, *outputs] for parameter in module.parameters()}
-        of_words |= {id(parameter) for module in self.modules() if isinstance(module, Option) for parameter in module.of_each_word()}
-        layers = [module for module in self.modules() if isinstance(module, nn.Linear | nn.RNNBase | nn.RNNCellBase)]
-        found = {id(one): one for layer in layers for one in layer.parameters() if one.dim() == 2 and len(one) > 1}
+        of_words = {
+            id(parameter) for module in [*tables, *outputs] for parameter in module.parameters()
+        }
+        of_words |= {
+            id(parameter)
+            for module in self.modules()
+            if isinstance(module, Option)
+            for parameter in module.of_each_word()
+        }
+        layers = [
+            module
+            for module in self.modules()
+            if isinstance(module, nn.Linear | nn.RNNBase | nn.RNNCellBase)
+        ]
+        found = {
+            id(one): one
+            for layer in layers
+            for one in layer.parameters()
+            if one.dim() == 2 and len(one) > 1
+        }
         return [parameter for identity, parameter in found.items() if identity not in of_words]
 
     def annealed(self) -> dict[str, Annealed]:
@@ -307,7 +391,12 @@ class TranslationModel(nn.Module):
         for name, component in self.components().items():
             for key, one in component.named_modules():
                 if isinstance(one, Annealed) and one not in found.values():
-                    owner = key.rpartition(".")[0]  # a frozen component may have a table that learns with another
-                    if any(parameter.requires_grad for parameter in component.get_submodule(owner).parameters()):
+                    owner = key.rpartition(".")[
+                        0
+                    ]  # a frozen component may have a table that learns with another
+                    if any(
+                        parameter.requires_grad
+                        for parameter in component.get_submodule(owner).parameters()
+                    ):
                         found[f"{name}.{owner.removeprefix('options.')}"] = one
         return found

@@ -65,7 +65,11 @@ class StepDecay(LearningRate):
         """The factor of each."""
 
     def after_warmup(self, step: int) -> float:
-        return self.config.decay ** ((step - self.config.start) // self.config.every + 1) if step >= self.config.start else 1.0
+        return (
+            self.config.decay ** ((step - self.config.start) // self.config.every + 1)
+            if step >= self.config.start
+            else 1.0
+        )
 
 
 class ToTheEndConfig(LearningRate.Config):

@@ -22,11 +22,18 @@ class ParameterGroup(TypedDict):
     """Whether they are weights between states, see `TranslationModel.hidden_weights`."""
 
 
-def by_kind(parameters: Iterable[nn.Parameter], *, hidden: Iterable[nn.Parameter]) -> list[ParameterGroup]:
+def by_kind(
+    parameters: Iterable[nn.Parameter], *, hidden: Iterable[nn.Parameter]
+) -> list[ParameterGroup]:
     """Those that learn, in two groups: the weights between states, and the rest."""
     identities = {id(weight) for weight in hidden}
     learning = [parameter for parameter in parameters if parameter.requires_grad]
-    return [ParameterGroup(params=[one for one in learning if (id(one) in identities) == kind], hidden=kind) for kind in (True, False)]
+    return [
+        ParameterGroup(
+            params=[one for one in learning if (id(one) in identities) == kind], hidden=kind
+        )
+        for kind in (True, False)
+    ]
 
 
 class OptimizerConfig(ComponentConfig):
@@ -55,12 +62,18 @@ class Sgd(torch.optim.SGD):
 
     def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
         # The fused kernel takes momentum of all parameters or of none; here a language may see its first batch long after others.
-        given = {"momentum": config.momentum, "weight_decay": config.weight_decay, "fused": not config.momentum}
+        given = {
+            "momentum": config.momentum,
+            "weight_decay": config.weight_decay,
+            "fused": not config.momentum,
+        }
         super().__init__(parameters, config.learning_rate, **given)
 
 
 class AdamConfig(OptimizerConfig):
-    betas: list[Annotated[float, Field(ge=0, lt=1)]] = Field([0.9, 0.999], min_length=2, max_length=2)
+    betas: list[Annotated[float, Field(ge=0, lt=1)]] = Field(
+        [0.9, 0.999], min_length=2, max_length=2
+    )
     """Decay of the running means of the gradient and of its square."""
     epsilon: float = Field(1e-8, gt=0)
     """Keeps the division away from zero."""
@@ -74,7 +87,12 @@ class Adam(torch.optim.Adam):
 
     def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
         super().__init__(
-            parameters, config.learning_rate, tuple(config.betas), config.epsilon, config.weight_decay, fused=True
+            parameters,
+            config.learning_rate,
+            tuple(config.betas),
+            config.epsilon,
+            config.weight_decay,
+            fused=True,
         )
 
 
@@ -86,7 +104,12 @@ class AdamW(torch.optim.AdamW):
 
     def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
         super().__init__(
-            parameters, config.learning_rate, tuple(config.betas), config.epsilon, config.weight_decay, fused=True
+            parameters,
+            config.learning_rate,
+            tuple(config.betas),
+            config.epsilon,
+            config.weight_decay,
+            fused=True,
         )
 
 
@@ -106,8 +129,12 @@ class Muon(torch.optim.Optimizer):
     def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
         hidden, others = _of_kind(parameters, True), _of_kind(parameters, False)
         rate, decay = config.learning_rate, config.weight_decay
-        self.of_hidden = torch.optim.Muon(hidden, rate, decay, config.momentum, adjust_lr_fn="match_rms_adamw")
-        self.of_others = torch.optim.AdamW(others, rate, tuple(config.betas), config.epsilon, decay, fused=True)
+        self.of_hidden = torch.optim.Muon(
+            hidden, rate, decay, config.momentum, adjust_lr_fn="match_rms_adamw"
+        )
+        self.of_others = torch.optim.AdamW(
+            others, rate, tuple(config.betas), config.epsilon, decay, fused=True
+        )
         super().__init__([*self.of_hidden.param_groups, *self.of_others.param_groups], {})
 
     def step(self, closure: None = None) -> None:
@@ -119,19 +146,3 @@ class Muon(torch.optim.Optimizer):
 
 def _of_kind(groups: Iterable[ParameterGroup], hidden: bool) -> list[ParameterGroup]:
     return [group for group in groups if group["hidden"] == hidden]
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-

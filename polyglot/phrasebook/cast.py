@@ -22,10 +22,16 @@ from polyglot.phrasebook.world import (
 
 COUNTS = (2, 3, 4, 5, 6, 2, 3, 4, 5, 6, 12, 20)
 GROUPS = (2, 3, 4, 5, 6)
-AMOUNTS = {"sum": (12, 20, 50, 100, 250), "span": GROUPS, "letters": (3, 4, 5, 6, 7, 8, 9, 10, 12)}  # of euros, of days, in a word
+AMOUNTS = {
+    "sum": (12, 20, 50, 100, 250),
+    "span": GROUPS,
+    "letters": (3, 4, 5, 6, 7, 8, 9, 10, 12),
+}  # of euros, of days, in a word
 GENDER_UNCLEAR = ("girl", "child")  # German `das Mädchen` with `ihr` or `sein`; nobody's `own` here
 QUALITIES_OF = {
-    noun: tuple(quality for quality in QUALITIES if noun in QUALITIES[quality]) for nouns in QUALITIES.values() for noun in nouns
+    noun: tuple(quality for quality in QUALITIES if noun in QUALITIES[quality])
+    for nouns in QUALITIES.values()
+    for noun in nouns
 }
 
 
@@ -64,24 +70,37 @@ class Cast:
             return self.group()
         if kind in ("animal", "pet"):
             noun = self.random.choice((*PETS, "bird") if kind == "animal" else PETS)
-            determiner = self.random.choice(("the", "this", "my", "name") if noun in PETS else ("the", "this"))
-            return self.described(Thing(noun, determiner, owner=self.name() if determiner == "name" else None), 0.4)
+            determiner = self.random.choice(
+                ("the", "this", "my", "name") if noun in PETS else ("the", "this")
+            )
+            return self.described(
+                Thing(noun, determiner, owner=self.name() if determiner == "name" else None), 0.4
+            )
         if kind in ("birds", "bats"):
             noun = "bat.animal" if kind == "bats" else self.random.choice(("bird", "bat.animal"))
             if self.chance(0.25):
                 return Thing(noun, "count", count=self.random.choice(GROUPS))
             return self.described(Thing(noun, self.random.choice(("the", "this"))))
         nouns = {"worker": ADULTS, "transport": ("train", "bus"), "word": ("word",)}[kind]
-        return self.described(Thing(self.random.choice(nouns), "this" if kind == "word" else self.random.choice(("the", "this"))))
+        return self.described(
+            Thing(
+                self.random.choice(nouns),
+                "this" if kind == "word" else self.random.choice(("the", "this")),
+            )
+        )
 
     def human(self) -> Thing:
-        form = self.random.choices(("name", "speaker", "role", "family", "group"), (50, 13, 22, 10, 5))[0]
+        form = self.random.choices(
+            ("name", "speaker", "role", "family", "group"), (50, 13, 22, 10, 5)
+        )[0]
         if form == "name":
             return Thing(self.name())
         if form == "speaker":
             return Thing(SPEAKER)
         if form == "role":
-            return self.described(Thing(self.random.choice(ROLES), self.random.choice(("the", "the", "this"))), 0.4)
+            return self.described(
+                Thing(self.random.choice(ROLES), self.random.choice(("the", "the", "this"))), 0.4
+            )
         return self.relative_of_somebody() if form == "family" else self.group()
 
     def relative_of_somebody(self) -> Thing:
@@ -113,7 +132,9 @@ class Cast:
         if noun in MASSES:
             return self.described(Thing(noun, "bare"), 0.25)
         determiner = self.random.choice(event.determiners)
-        if determiner in ("count", "many") and (noun in UNCOUNTED or determiner == "count" and not counted):
+        if determiner in ("count", "many") and (
+            noun in UNCOUNTED or determiner == "count" and not counted
+        ):
             determiner = "a"
         if determiner in AMOUNTS:
             return Thing(noun, "count", count=self.random.choice(AMOUNTS[determiner]))
@@ -126,14 +147,18 @@ class Cast:
         elif determiner == "count":
             thing = Thing(noun, "count", count=self.random.choice(COUNTS))
         else:
-            thing = Thing(noun, "bare" if determiner == "many" else determiner, many=determiner == "many")
+            thing = Thing(
+                noun, "bare" if determiner == "many" else determiner, many=determiner == "many"
+            )
         if noun in ("hand", "foot"):
             return replace(thing, quality="right.side")
         return self.described(thing)
 
     def owned(self, noun: str, subject: Thing) -> Thing:
         """The subject's own, or somebody's where `own` would leave the owner's gender open."""
-        single = not subject.plural and (subject.noun == SPEAKER or subject.noun in NAMES + ROLES + FAMILY)
+        single = not subject.plural and (
+            subject.noun == SPEAKER or subject.noun in NAMES + ROLES + FAMILY
+        )
         if single and subject.noun not in GENDER_UNCLEAR and self.chance(0.75):
             return Thing(noun, "own", owner=subject.noun)
         return Thing(noun, "name", owner=self.name())
@@ -146,9 +171,21 @@ class Cast:
         if event.recipient and (event.required or self.chance(0.6)):
             found.append(("recipient", self.recipient(event)))
         if event.companion and self.chance(0.22):
-            found.append(("companion", Thing(self.name()) if self.chance(0.6) else self.owned(self.random.choice(FAMILY), subject)))
+            found.append(
+                (
+                    "companion",
+                    Thing(self.name())
+                    if self.chance(0.6)
+                    else self.owned(self.random.choice(FAMILY), subject),
+                )
+            )
         if event.instruments:
-            found.append(("instrument", self.described(Thing(self.random.choice(event.instruments), "a"), 0.15)))
+            found.append(
+                (
+                    "instrument",
+                    self.described(Thing(self.random.choice(event.instruments), "a"), 0.15),
+                )
+            )
         if event.sources:
             noun = self.random.choice(event.sources)
             found.append(("source", Thing(noun, "a" if noun == "glass" else "the")))
@@ -164,7 +201,11 @@ class Cast:
         form = self.random.choices(("name", "family", "role"), (50, 20, 30))[0]
         if form == "name":
             return Thing(self.name())
-        return Thing(self.random.choice(FAMILY), "my") if form == "family" else Thing(self.random.choice(ROLES), "the")
+        return (
+            Thing(self.random.choice(FAMILY), "my")
+            if form == "family"
+            else Thing(self.random.choice(ROLES), "the")
+        )
 
     def place(self, noun: str) -> Thing:
         if noun in CITIES:
@@ -172,7 +213,9 @@ class Cast:
         determiner = self.random.choices(("the", "this", "name"), (70, 15, 15))[0]
         if determiner == "name" and noun not in PLACES_OF_PEOPLE:
             determiner = "the"
-        return self.described(Thing(noun, determiner, owner=self.name() if determiner == "name" else None), 0.18)
+        return self.described(
+            Thing(noun, determiner, owner=self.name() if determiner == "name" else None), 0.18
+        )
 
     def newcomer(self, nouns: Sequence[str]) -> Thing:
         """Something that is mentioned for the first time: one, several, or an uncertain number."""

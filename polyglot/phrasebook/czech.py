@@ -15,11 +15,23 @@ CASES = ("nominative", "genitive", "dative", "accusative", "locative", "instrume
 NOMINATIVE, GENITIVE, DATIVE, ACCUSATIVE, LOCATIVE, INSTRUMENTAL = CASES
 PLURAL_CASES = (NOMINATIVE, GENITIVE, ACCUSATIVE)  # things in the plural are subjects or objects
 GENDERS = "aifn"  # masculine animate, masculine inanimate, feminine, neuter
-QUESTION_WORDS = {"subject": ("kdo", "PRON"), "object": ("co", "PRON"), "location": ("kde", "ADV"), "time": ("kdy", "ADV")}
+QUESTION_WORDS = {
+    "subject": ("kdo", "PRON"),
+    "object": ("co", "PRON"),
+    "location": ("kde", "ADV"),
+    "time": ("kdy", "ADV"),
+}
 
 # by case, one ending for each gender
 SINGULAR = {
-    "hard": ("ý ý á é", "ého ého é ého", "ému ému é ému", "ého ý ou é", "ém ém é ém", "ým ým ou ým"),
+    "hard": (
+        "ý ý á é",
+        "ého ého é ého",
+        "ému ému é ému",
+        "ého ý ou é",
+        "ém ém é ém",
+        "ým ým ou ým",
+    ),
     "this": (
         "tento tento tato toto",
         "tohoto tohoto této tohoto",
@@ -28,9 +40,23 @@ SINGULAR = {
         "tomto tomto této tomto",
         "tímto tímto touto tímto",
     ),
-    "mine": ("ůj ůj oje oje", "ého ého é ého", "ému ému é ému", "ého ůj oji oje", "ém ém é ém", "ým ým ou ým"),
+    "mine": (
+        "ůj ůj oje oje",
+        "ého ého é ého",
+        "ému ému é ému",
+        "ého ůj oji oje",
+        "ém ém é ém",
+        "ým ým ou ým",
+    ),
     "owner": ("- - a o", "a a y a", "u u ě u", "a - u o", "ě ě ě ě", "ým ým ou ým"),
-    "which": ("ý ý á é", "ého ého é ého", "ému ému é ému", "ého ý ou é", "ém ém é ém", "ým ým ou ým"),
+    "which": (
+        "ý ý á é",
+        "ého ého é ého",
+        "ému ému é ému",
+        "ého ý ou é",
+        "ém ém é ém",
+        "ým ým ou ým",
+    ),
 }
 PLURAL = {
     "hard": ("í é é á", "ých ých ých ých", "é é é á"),
@@ -45,12 +71,29 @@ TAUGHT = "teach"  # the only verb whose recipient is in the accusative: `učí d
 
 class Czech(Grammar):
     lexicon = czech
-    conjunctions: ClassVar = {"and": "a", "but": "ale", "because": "protože", "when": "když", "that": "že"}
+    conjunctions: ClassVar = {
+        "and": "a",
+        "but": "ale",
+        "because": "protože",
+        "when": "když",
+        "that": "že",
+    }
     commas = frozenset({"but", "because", "when", "that", "where"})
 
-    def clause(self, clause: Clause, path: str, *, subordinate: bool = False, antecedent: Thing | None = None) -> Phrase:
+    def clause(
+        self,
+        clause: Clause,
+        path: str,
+        *,
+        subordinate: bool = False,
+        antecedent: Thing | None = None,
+    ) -> Phrase:
         agreeing = self.agreement(clause, antecedent)
-        subject = None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject", NOMINATIVE)
+        subject = (
+            None
+            if clause.subject is None
+            else self.nominal(clause.subject, f"{path}.subject", NOMINATIVE)
+        )
         chain, clitics = self.chain(clause, path, agreeing)
         tail = self.tail(clause, path)
         if clause.verb == "exist":
@@ -59,27 +102,44 @@ class Czech(Grammar):
         if clause.verb == "be":
             chain.append(self.predicate(clause, path) or tail.pop())
         head = chain[-1]
-        time, frequency, opening = self.time(clause, path), self.frequency(clause, path), self.opening(clause, path, antecedent)
+        time, frequency, opening = (
+            self.time(clause, path),
+            self.frequency(clause, path),
+            self.opening(clause, path, antecedent),
+        )
         if clause.question and opening is None:
             order = [chain[0], subject, time, frequency, *chain[1:]]
         elif clause.fronted:
             order = [time, subject, frequency, *chain]
-        elif clause.verb in ("be", "exist") or subject is None and not subordinate and opening is None:
+        elif (
+            clause.verb in ("be", "exist")
+            or subject is None
+            and not subordinate
+            and opening is None
+        ):
             order = [subject, frequency, chain[0], time, *chain[1:]]
         else:
             order = [opening, subject, time, frequency, *chain]
         order = [part for part in order if part is not None]
         if opening is not None and order[0] is not opening:
             order.insert(0, opening)
-        second = 0 if subordinate and opening is None else 1  # a conjunction counts as the first place
-        return join(head, *order[:second], *clitics, *order[second:], *tail, self.complement(clause, path))
+        second = (
+            0 if subordinate and opening is None else 1
+        )  # a conjunction counts as the first place
+        return join(
+            head, *order[:second], *clitics, *order[second:], *tail, self.complement(clause, path)
+        )
 
-    def chain(self, clause: Clause, path: str, agreeing: Thing) -> tuple[list[Word | Phrase], list[Word]]:
+    def chain(
+        self, clause: Clause, path: str, agreeing: Thing
+    ) -> tuple[list[Word | Phrase], list[Word]]:
         """(the verbs from the finite one to the lexical one, the clitics that go with them)"""
         node = f"{path}.verb"
         verb = "be" if clause.verb == "exist" else clause.verb
         forms = czech.VERBS[verb]
-        main = Word(forms[0], "AUX" if clause.verb == "be" else "VERB", node, None if verb == "be" else verb)
+        main = Word(
+            forms[0], "AUX" if clause.verb == "be" else "VERB", node, None if verb == "be" else verb
+        )
         clitics = []
         if clause.past and self.is_speaker(agreeing):
             clitics.append(Word("jsem", "AUX", f"{path}.modal" if clause.modal else node))
@@ -88,7 +148,10 @@ class Czech(Grammar):
         if clause.modal is None:
             main.text = self.finite(verb, clause, agreeing)
             return [main], clitics
-        return [Word(self.finite(clause.modal, clause, agreeing), "AUX", f"{path}.modal"), main], clitics
+        return [
+            Word(self.finite(clause.modal, clause, agreeing), "AUX", f"{path}.modal"),
+            main,
+        ], clitics
 
     def finite(self, verb: str, clause: Clause, agreeing: Thing) -> str:
         forms = czech.VERBS[verb]
@@ -120,12 +183,21 @@ class Czech(Grammar):
             return Word(*QUESTION_WORDS[clause.gap], f"{path}.gap")
         case = NOMINATIVE if clause.gap == "subject" else ACCUSATIVE
         soft = case == NOMINATIVE and self.plural(antecedent) and self.gender(antecedent) == "a"
-        return Word(("kteř" if soft else "kter") + self.ending("which", antecedent, case), "PRON", f"{path}.gap")
+        return Word(
+            ("kteř" if soft else "kter") + self.ending("which", antecedent, case),
+            "PRON",
+            f"{path}.gap",
+        )
 
     def predicate(self, clause: Clause, path: str) -> Word | None:
         node = f"{path}.predicate"
         if clause.quality is not None:
-            return Word(self.adjective(clause.quality, clause.subject, NOMINATIVE), "ADJ", node, clause.quality)
+            return Word(
+                self.adjective(clause.quality, clause.subject, NOMINATIVE),
+                "ADJ",
+                node,
+                clause.quality,
+            )
         if clause.profession is not None:
             text = czech.PROFESSIONS[clause.profession][clause.subject.noun in WOMEN]
             return Word(text, "NOUN", node, clause.profession)
@@ -136,22 +208,40 @@ class Czech(Grammar):
         parts = []
         recipient = self.circumstance(clause, "recipient")
         if recipient is not None:
-            parts.append(self.nominal(recipient, f"{path}.recipient", ACCUSATIVE if clause.verb == TAUGHT else DATIVE))
+            parts.append(
+                self.nominal(
+                    recipient, f"{path}.recipient", ACCUSATIVE if clause.verb == TAUGHT else DATIVE
+                )
+            )
         if clause.object is not None:
             thing = self.nominal(clause.object, f"{path}.object", ACCUSATIVE)
             preposition = czech.VERBS[clause.verb][6]
-            parts.append(join(thing, adposition(preposition, f"{path}.object"), thing) if preposition else thing)
+            parts.append(
+                join(thing, adposition(preposition, f"{path}.object"), thing)
+                if preposition
+                else thing
+            )
         for role in ("companion", "instrument", "source", "direction", "location"):
             thing = self.circumstance(clause, role)
             if thing is not None:
                 preposition, case = self.preposition(role, thing)
                 phrase = self.nominal(thing, f"{path}.{role}", case)
-                parts.append(join(phrase, adposition(preposition, f"{path}.{role}") if preposition else None, phrase))
+                parts.append(
+                    join(
+                        phrase,
+                        adposition(preposition, f"{path}.{role}") if preposition else None,
+                        phrase,
+                    )
+                )
         return parts
 
     def preposition(self, role: str, thing: Thing) -> tuple[str, str]:
         if role in ("companion", "instrument", "source"):
-            return {"companion": ("s", INSTRUMENTAL), "instrument": ("", INSTRUMENTAL), "source": ("z", GENITIVE)}[role]
+            return {
+                "companion": ("s", INSTRUMENTAL),
+                "instrument": ("", INSTRUMENTAL),
+                "source": ("z", GENITIVE),
+            }[role]
         if thing.noun in czech.CITIES:
             return ("v", LOCATIVE) if role == "location" else ("do", GENITIVE)
         if role == "location":
@@ -164,7 +254,14 @@ class Czech(Grammar):
             return None
         column = CASES.index(case)
         if thing.noun in NAMES:
-            return self.names(thing, path, tuple(czech.NAMES[name][column] if name else None for name in (thing.noun, thing.partner)))
+            return self.names(
+                thing,
+                path,
+                tuple(
+                    czech.NAMES[name][column] if name else None
+                    for name in (thing.noun, thing.partner)
+                ),
+            )
         if thing.noun in czech.CITIES:
             nominative, genitive, locative = czech.CITIES[thing.noun]
             accusative = czech.CITY_ACCUSATIVE.get(thing.noun, nominative)
@@ -178,14 +275,22 @@ class Czech(Grammar):
             if thing.count >= 5:
                 case = GENITIVE
         forms = czech.NOUNS[thing.noun]
-        text = forms[7 + PLURAL_CASES.index(case)] if self.plural(thing) else forms[1 + CASES.index(case)]
+        text = (
+            forms[7 + PLURAL_CASES.index(case)]
+            if self.plural(thing)
+            else forms[1 + CASES.index(case)]
+        )
         noun = Word(text, "NOUN", path, thing.noun)
         quality = None
         if thing.quality is not None:
-            quality = Word(self.adjective(thing.quality, thing, case), "ADJ", f"{path}.quality", thing.quality)
+            quality = Word(
+                self.adjective(thing.quality, thing, case), "ADJ", f"{path}.quality", thing.quality
+            )
         relative = []
         if thing.relative is not None:
-            clause = self.clause(thing.relative, f"{path}.relative", subordinate=True, antecedent=thing)
+            clause = self.clause(
+                thing.relative, f"{path}.relative", subordinate=True, antecedent=thing
+            )
             relative = [join(clause, punctuation(","), clause, punctuation(","))]
         return join(noun, number or self.determiner(thing, path, case), quality, noun, *relative)
 
@@ -194,10 +299,20 @@ class Czech(Grammar):
         if thing.determiner == "this":
             return Word(self.ending("this", thing, case), "DET", node)
         if thing.determiner in ("my", "own"):
-            return Word(("m" if thing.determiner == "my" else "sv") + self.ending("mine", thing, case), "PRON", node)
+            return Word(
+                ("m" if thing.determiner == "my" else "sv") + self.ending("mine", thing, case),
+                "PRON",
+                node,
+            )
         if thing.determiner == "name":
             stem, ending = czech.NAMES[thing.owner][6], self.ending("owner", thing, case)
-            text = stem + ending if ending != "-" else stem if thing.owner in WOMEN else stem.removesuffix("ov") + "ův"
+            text = (
+                stem + ending
+                if ending != "-"
+                else stem
+                if thing.owner in WOMEN
+                else stem.removesuffix("ov") + "ův"
+            )
             return Word(text, "ADJ", f"{path}.owner", thing.owner)
         return None
 
@@ -207,12 +322,20 @@ class Czech(Grammar):
         return (soft if animate_plural else stem) + self.ending("hard", thing, case)
 
     def ending(self, paradigm: str, thing: Thing, case: str) -> str:
-        table = PLURAL[paradigm][PLURAL_CASES.index(case)] if self.plural(thing) else SINGULAR[paradigm][CASES.index(case)]
+        table = (
+            PLURAL[paradigm][PLURAL_CASES.index(case)]
+            if self.plural(thing)
+            else SINGULAR[paradigm][CASES.index(case)]
+        )
         return table.split()[GENDERS.index(self.gender(thing))]
 
     def finish(self, words: list[Word]) -> list[Word]:
         for word, following in itertools.pairwise(words):
-            if word.category == "ADP" and word.text in ("v", "s", "z", "k") and vocalises(word.text, following.text.lower()):
+            if (
+                word.category == "ADP"
+                and word.text in ("v", "s", "z", "k")
+                and vocalises(word.text, following.text.lower())
+            ):
                 word.text += "e"
         return words
 

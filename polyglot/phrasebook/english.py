@@ -13,17 +13,37 @@ from polyglot.phrasebook.phrase import Phrase, Word, adposition, join
 
 PREPOSITIONS = {"recipient": "to", "companion": "with", "instrument": "with", "source": "from"}
 ROLES = ("recipient", "companion", "instrument", "source", "direction", "location")
-QUESTION_WORDS = {"subject": ("who", "PRON"), "object": ("what", "PRON"), "location": ("where", "ADV"), "time": ("when", "ADV")}
+QUESTION_WORDS = {
+    "subject": ("who", "PRON"),
+    "object": ("what", "PRON"),
+    "location": ("where", "ADV"),
+    "time": ("when", "ADV"),
+}
 INSTRUMENTS = ("piano", "guitar", "violin")  # played with an article, unlike games
 
 
 class English(Grammar):
     lexicon = english
-    conjunctions: ClassVar = {"and": "and", "but": "but", "because": "because", "when": "when", "that": "that"}
+    conjunctions: ClassVar = {
+        "and": "and",
+        "but": "but",
+        "because": "because",
+        "when": "when",
+        "that": "that",
+    }
     commas = frozenset({"but"})
 
-    def clause(self, clause: Clause, path: str, *, subordinate: bool = False, antecedent: Thing | None = None) -> Phrase:
-        subject = None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject")
+    def clause(
+        self,
+        clause: Clause,
+        path: str,
+        *,
+        subordinate: bool = False,
+        antecedent: Thing | None = None,
+    ) -> Phrase:
+        subject = (
+            None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject")
+        )
         opening = self.opening(clause, path, antecedent)
         chain = self.chain(clause, path, self.agreement(clause, antecedent))
         frequency = self.frequency(clause, path)
@@ -50,7 +70,13 @@ class English(Grammar):
         form = 2 if clause.past else 0 if agreeing.plural or self.is_speaker(agreeing) else 1
         negation = [Word("not", "PART", f"{path}.not")] if clause.negated else []
         if clause.verb in ("be", "exist"):
-            being = "were" if clause.past and agreeing.plural else "was" if clause.past else ("am" if form == 0 else "is")
+            being = (
+                "were"
+                if clause.past and agreeing.plural
+                else "was"
+                if clause.past
+                else ("am" if form == 0 else "is")
+            )
             being = "are" if agreeing.plural and not clause.past else being
             return [Word(being, "AUX" if clause.verb == "be" else "VERB", node), *negation]
         forms = english.VERBS[clause.verb]
@@ -78,9 +104,13 @@ class English(Grammar):
 
     def predicate(self, clause: Clause, path: str) -> Phrase | Word | None:
         if clause.quality is not None:
-            return Word(english.ADJECTIVES[clause.quality][0], "ADJ", f"{path}.predicate", clause.quality)
+            return Word(
+                english.ADJECTIVES[clause.quality][0], "ADJ", f"{path}.predicate", clause.quality
+            )
         if clause.profession is not None:
-            noun = Word(english.NOUNS[clause.profession][0], "NOUN", f"{path}.predicate", clause.profession)
+            noun = Word(
+                english.NOUNS[clause.profession][0], "NOUN", f"{path}.predicate", clause.profession
+            )
             return join(noun, Word("a", "DET", f"{path}.predicate.determiner"), noun)
         return None
 
@@ -90,18 +120,30 @@ class English(Grammar):
         if clause.object is not None:
             thing = self.nominal(clause.object, f"{path}.object")
             preposition = english.VERBS[clause.verb][3]
-            parts.append(join(thing, adposition(preposition, f"{path}.object"), thing) if preposition else thing)
+            parts.append(
+                join(thing, adposition(preposition, f"{path}.object"), thing)
+                if preposition
+                else thing
+            )
         for role in ROLES:
             thing = self.circumstance(clause, role)
             if thing is not None:
                 phrase = self.nominal(thing, f"{path}.{role}")
-                parts.append(join(phrase, adposition(self.preposition(role, thing, clause), f"{path}.{role}"), phrase))
+                parts.append(
+                    join(
+                        phrase,
+                        adposition(self.preposition(role, thing, clause), f"{path}.{role}"),
+                        phrase,
+                    )
+                )
         return parts
 
     def preposition(self, role: str, thing: Thing, clause: Clause) -> str:
         if role in PREPOSITIONS:
             return PREPOSITIONS[role]
-        inside = role == "location" or clause.verb == "arrive"  # one arrives in a city, at a station
+        inside = (
+            role == "location" or clause.verb == "arrive"
+        )  # one arrives in a city, at a station
         if thing.noun in english.CITIES:
             return "in" if inside else "to"
         return english.NOUNS[thing.noun][2 if inside else 3]
@@ -116,10 +158,16 @@ class English(Grammar):
         if thing.noun in english.CITIES:
             return self.single(Word(english.CITIES[thing.noun][0], "PROPN", path, thing.noun))
         noun = Word(english.NOUNS[thing.noun][1 if thing.plural else 0], "NOUN", path, thing.noun)
-        quality = None if thing.quality is None else Word(english.ADJECTIVES[thing.quality][0], "ADJ", f"{path}.quality", thing.quality)
+        quality = (
+            None
+            if thing.quality is None
+            else Word(english.ADJECTIVES[thing.quality][0], "ADJ", f"{path}.quality", thing.quality)
+        )
         relative = None
         if thing.relative is not None:
-            relative = self.clause(thing.relative, f"{path}.relative", subordinate=True, antecedent=thing)
+            relative = self.clause(
+                thing.relative, f"{path}.relative", subordinate=True, antecedent=thing
+            )
         return join(noun, self.determiner(thing, path), quality, noun, relative)
 
     def determiner(self, thing: Thing, path: str) -> Phrase | Word | None:

@@ -10,9 +10,23 @@ from polyglot.phrasebook.meaning import Clause, Thing
 from polyglot.phrasebook.people import NAMES
 from polyglot.phrasebook.phrase import Phrase, Word, join, punctuation
 
-QUESTION_WORDS = {"subject": ("kuka", "PRON"), "object": ("mitä", "PRON"), "location": ("missä", "ADV"), "time": ("milloin", "ADV")}
-ENDINGS = {"inessive": "ssa", "elative": "sta", "adessive": "lla", "ablative": "lta", "allative": "lle"}  # on the genitive's stem
-POSSESSOR_CASES = {"have": "adessive", "have.part": "inessive"}  # `Annalla on koira`: on Anna is a dog
+QUESTION_WORDS = {
+    "subject": ("kuka", "PRON"),
+    "object": ("mitä", "PRON"),
+    "location": ("missä", "ADV"),
+    "time": ("milloin", "ADV"),
+}
+ENDINGS = {
+    "inessive": "ssa",
+    "elative": "sta",
+    "adessive": "lla",
+    "ablative": "lta",
+    "allative": "lle",
+}  # on the genitive's stem
+POSSESSOR_CASES = {
+    "have": "adessive",
+    "have.part": "inessive",
+}  # `Annalla on koira`: on Anna is a dog
 OUTWARD = ("forget",)  # one forgets a thing *into* a place
 INWARD = ("find", "buy", "look_for", "save.person")  # one finds and buys things *from* a place
 
@@ -27,18 +41,39 @@ THIS = {
     "ablative": "tältä",
     "allative": "tälle",
 }
-RELATIVE = {"nominative": "joka", "accusative": "jonka", "partitive": "jota", "elative": "josta", "inessive": "jossa"}
+RELATIVE = {
+    "nominative": "joka",
+    "accusative": "jonka",
+    "partitive": "jota",
+    "elative": "josta",
+    "inessive": "jossa",
+}
 
 
 class Finnish(Grammar):
     lexicon = finnish
-    conjunctions: ClassVar = {"and": "ja", "but": "mutta", "because": "koska", "when": "kun", "that": "että"}
+    conjunctions: ClassVar = {
+        "and": "ja",
+        "but": "mutta",
+        "because": "koska",
+        "when": "kun",
+        "that": "että",
+    }
     commas = frozenset({"and", "but", "because", "when", "that", "where"})
 
-    def clause(self, clause: Clause, path: str, *, subordinate: bool = False, antecedent: Thing | None = None) -> Phrase:
+    def clause(
+        self,
+        clause: Clause,
+        path: str,
+        *,
+        subordinate: bool = False,
+        antecedent: Thing | None = None,
+    ) -> Phrase:
         subject = None
         if clause.subject is not None:
-            subject = self.nominal(clause.subject, f"{path}.subject", POSSESSOR_CASES.get(clause.verb, "nominative"))
+            subject = self.nominal(
+                clause.subject, f"{path}.subject", POSSESSOR_CASES.get(clause.verb, "nominative")
+            )
         chain = self.chain(clause, path, self.agreement(clause, antecedent))
         tail = self.tail(clause, path)
         if clause.verb == "exist":
@@ -54,7 +89,9 @@ class Finnish(Grammar):
             order = [chain[0], subject]
         else:
             order = [opening, front, subject, chain[0]]
-        split = len(chain) - 1 if clause.verb == "be" else len(chain)  # the time stands before a predicate, but after a verb
+        split = (
+            len(chain) - 1 if clause.verb == "be" else len(chain)
+        )  # the time stands before a predicate, but after a verb
         order += [*chain[1:split], self.frequency(clause, path), middle, *chain[split:]]
         return join(head, *order, *tail, self.complement(clause, path))
 
@@ -62,12 +99,21 @@ class Finnish(Grammar):
         """The verb of negation, the modal and the lexical verb, as far as there are any."""
         node = f"{path}.verb"
         verb = "be" if clause.verb == "exist" else clause.verb
-        main = Word(finnish.VERBS[verb][0], "AUX" if clause.verb == "be" else "VERB", node, None if verb == "be" else verb)
+        main = Word(
+            finnish.VERBS[verb][0],
+            "AUX" if clause.verb == "be" else "VERB",
+            node,
+            None if verb == "be" else verb,
+        )
         chain = [main]
         if clause.modal is not None:
             chain.insert(0, Word("", "AUX", f"{path}.modal"))
-        impersonal = clause.verb in ("have", "have.part", "exist") or agreeing.count is not None  # `kolme koiraa nukkuu`
-        person = 2 if impersonal else 3 if agreeing.plural else 1 if self.is_speaker(agreeing) else 2
+        impersonal = (
+            clause.verb in ("have", "have.part", "exist") or agreeing.count is not None
+        )  # `kolme koiraa nukkuu`
+        person = (
+            2 if impersonal else 3 if agreeing.plural else 1 if self.is_speaker(agreeing) else 2
+        )
         forms = finnish.VERBS[clause.modal or verb]
         if clause.negated:
             chain[0].text = connegative(forms, past=clause.past, plural=person == 3)
@@ -81,7 +127,11 @@ class Finnish(Grammar):
         node = f"{path}.gap"
         if antecedent is None:
             text, category = QUESTION_WORDS[clause.gap]
-            return Word("mistä" if clause.gap == "location" and clause.verb in INWARD else text, category, node)
+            return Word(
+                "mistä" if clause.gap == "location" and clause.verb in INWARD else text,
+                category,
+                node,
+            )
         if clause.gap == "subject":
             return Word(RELATIVE["nominative"], "PRON", node)
         case = "partitive" if clause.negated else finnish.VERBS[clause.verb][8]
@@ -90,7 +140,12 @@ class Finnish(Grammar):
     def predicate(self, clause: Clause, path: str) -> Word | None:
         node = f"{path}.predicate"
         if clause.quality is not None:
-            return Word(finnish.ADJECTIVES[clause.quality][4 if clause.subject.plural else 0], "ADJ", node, clause.quality)
+            return Word(
+                finnish.ADJECTIVES[clause.quality][4 if clause.subject.plural else 0],
+                "ADJ",
+                node,
+                clause.quality,
+            )
         if clause.profession is not None:
             return Word(finnish.NOUNS[clause.profession][0], "NOUN", node, clause.profession)
         return None
@@ -110,7 +165,9 @@ class Finnish(Grammar):
         for role in ("instrument", "source", "direction", "location"):
             thing = self.circumstance(clause, role)
             if thing is not None:
-                parts.append(self.nominal(thing, f"{path}.{role}", self.place_case(role, thing, clause)))
+                parts.append(
+                    self.nominal(thing, f"{path}.{role}", self.place_case(role, thing, clause))
+                )
         return parts
 
     def object_case(self, clause: Clause) -> str:
@@ -127,7 +184,9 @@ class Finnish(Grammar):
         if role in ("instrument", "source"):
             return "adessive" if role == "instrument" else "elative"
         inner = thing.noun in finnish.CITIES or finnish.NOUNS[thing.noun][6] == "in"
-        if role == "direction" and thing.noun == "lake":  # one swims in it, but walks as far as its shore
+        if (
+            role == "direction" and thing.noun == "lake"
+        ):  # one swims in it, but walks as far as its shore
             inner = False
         towards = role == "direction" or clause.verb in OUTWARD
         if role == "location" and clause.verb in INWARD:
@@ -142,14 +201,21 @@ class Finnish(Grammar):
         if thing.determiner == "pronoun":
             return self.single(Word("hän" if case == "nominative" else "hänellä", "PRON", path))
         if thing.noun in NAMES:
-            forms = tuple(None if name is None else inflect(name_forms(name), case) for name in (thing.noun, thing.partner))
+            forms = tuple(
+                None if name is None else inflect(name_forms(name), case)
+                for name in (thing.noun, thing.partner)
+            )
             return self.names(thing, path, forms)
         if thing.noun in finnish.CITIES:
-            return self.single(Word(inflect(finnish.CITIES[thing.noun], case), "PROPN", path, thing.noun))
+            return self.single(
+                Word(inflect(finnish.CITIES[thing.noun], case), "PROPN", path, thing.noun)
+            )
         if thing.determiner == "count":
             case = "partitive"  # `kolme kirjaa`, singular
         forms = finnish.NOUNS[thing.noun]
-        bare_plural = thing.many and thing.determiner == "bare"  # an indefinite amount: `puutarhassa on kissoja`
+        bare_plural = (
+            thing.many and thing.determiner == "bare"
+        )  # an indefinite amount: `puutarhassa on kissoja`
         text = forms[4] if bare_plural else inflect(forms, case)
         if thing.determiner in ("my", "own"):
             first = thing.determiner == "my" or thing.owner == "I"
@@ -162,7 +228,9 @@ class Finnish(Grammar):
             quality = Word(text, "ADJ", f"{path}.quality", thing.quality)
         relative = []
         if thing.relative is not None:
-            clause = self.clause(thing.relative, f"{path}.relative", subordinate=True, antecedent=thing)
+            clause = self.clause(
+                thing.relative, f"{path}.relative", subordinate=True, antecedent=thing
+            )
             relative = [join(clause, punctuation(","), clause, punctuation(","))]
         return join(noun, self.determiner(thing, path, case), quality, noun, *relative)
 
@@ -170,7 +238,9 @@ class Finnish(Grammar):
         if thing.determiner == "count":
             return self.number(thing, path)
         if thing.determiner == "this":
-            return Word(THIS["genitive" if case == "accusative" else case], "DET", f"{path}.determiner")
+            return Word(
+                THIS["genitive" if case == "accusative" else case], "DET", f"{path}.determiner"
+            )
         if thing.determiner == "name":
             return Word(name_forms(thing.owner)[1], "PROPN", f"{path}.owner", thing.owner)
         return None
@@ -212,7 +282,9 @@ def suffixed(text: str, stem: str, case: str, *, first_person: bool) -> str:
         text = text.removesuffix("n")
     if first_person:
         return f"{text}ni"
-    lengthened = case not in ("nominative", "genitive", "accusative", "illative") and text[-1] != text[-2]
+    lengthened = (
+        case not in ("nominative", "genitive", "accusative", "illative") and text[-1] != text[-2]
+    )
     if lengthened:
         return f"{text}{text[-1]}n"
     return f"{text}nsa" if is_back(text) else f"{text}nsä"

@@ -33,11 +33,26 @@ CONTRACTIONS = {("de", "le"): "du", ("de", "les"): "des", ("à", "le"): "au", ("
 
 class French(Grammar):
     lexicon = french
-    conjunctions: ClassVar = {"and": "et", "but": "mais", "because": "parce", "when": "quand", "that": "que"}
+    conjunctions: ClassVar = {
+        "and": "et",
+        "but": "mais",
+        "because": "parce",
+        "when": "quand",
+        "that": "que",
+    }
     commas = frozenset({"but"})
 
-    def clause(self, clause: Clause, path: str, *, subordinate: bool = False, antecedent: Thing | None = None) -> Phrase:
-        subject = None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject")
+    def clause(
+        self,
+        clause: Clause,
+        path: str,
+        *,
+        subordinate: bool = False,
+        antecedent: Thing | None = None,
+    ) -> Phrase:
+        subject = (
+            None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject")
+        )
         chain = self.chain(clause, path, antecedent)
         tail = self.tail(clause, path)
         there = None
@@ -46,11 +61,22 @@ class French(Grammar):
             subject, there = Word("il", "PRON", f"{path}.verb"), Word("y", "PRON", f"{path}.verb")
         if clause.verb == "be":
             chain.append(self.predicate(clause, path) or tail.pop())
-        before, after = (Word(text, "PART", f"{path}.not") if clause.negated else None for text in ("ne", "pas"))
+        before, after = (
+            Word(text, "PART", f"{path}.not") if clause.negated else None for text in ("ne", "pas")
+        )
         verbs = [before, there, chain[0], after, self.frequency(clause, path), *chain[1:]]
         time = self.time(clause, path)
         front, back = (time, None) if clause.fronted else (None, time)
-        return join(chain[-1], *self.opening(clause, path, antecedent), front, subject, *verbs, *tail, back, self.complement(clause, path))
+        return join(
+            chain[-1],
+            *self.opening(clause, path, antecedent),
+            front,
+            subject,
+            *verbs,
+            *tail,
+            back,
+            self.complement(clause, path),
+        )
 
     def linked(self, clause: Clause, path: str, *, link: str, subordinate: bool) -> Phrase:
         phrase = super().linked(clause, path, link=link, subordinate=subordinate)
@@ -65,9 +91,16 @@ class French(Grammar):
             return [Word("qui", "PRON", node)]
         words = []
         if clause.gap is not None:
-            words.append(Word("que", "PRON", node) if antecedent is not None else Word(*QUESTION_WORDS[clause.gap], node))
+            words.append(
+                Word("que", "PRON", node)
+                if antecedent is not None
+                else Word(*QUESTION_WORDS[clause.gap], node)
+            )
         if clause.question:
-            words += [Word("est-ce", "PART", f"{path}.question"), Word("que", "SCONJ", f"{path}.question")]
+            words += [
+                Word("est-ce", "PART", f"{path}.question"),
+                Word("que", "SCONJ", f"{path}.question"),
+            ]
         return words
 
     def chain(self, clause: Clause, path: str, antecedent: Thing | None) -> list[Word | Phrase]:
@@ -76,7 +109,13 @@ class French(Grammar):
         agreeing = self.agreement(clause, antecedent)
         if clause.verb in ("be", "exist"):
             verb = "be" if clause.verb == "be" else "have"
-            return [Word(self.finite(verb, clause, agreeing if verb == "be" else None), "AUX" if verb == "be" else "VERB", node)]
+            return [
+                Word(
+                    self.finite(verb, clause, agreeing if verb == "be" else None),
+                    "AUX" if verb == "be" else "VERB",
+                    node,
+                )
+            ]
         forms = french.VERBS[clause.verb]
         main = Word(forms[0], "VERB", node, clause.verb)
         posture = POSTURES.get(clause.verb)
@@ -98,12 +137,22 @@ class French(Grammar):
         elif clause.gap == "object" and antecedent is not None:  # `les lettres qu'elle a écrites`
             main.text = self.inflect(forms[4], antecedent)
         auxiliary = french.VERBS["be" if forms[5] == "e" else "have"]
-        return [Word(auxiliary[3 if agreeing.plural else 1 if self.is_speaker(agreeing) else 2], "AUX", node), main]
+        return [
+            Word(
+                auxiliary[3 if agreeing.plural else 1 if self.is_speaker(agreeing) else 2],
+                "AUX",
+                node,
+            ),
+            main,
+        ]
 
     def finite(self, verb: str, clause: Clause, agreeing: Thing | None) -> str:
         """Present or imperfect."""
         forms = french.VERBS[verb]
-        plural, first = agreeing is not None and agreeing.plural, agreeing is not None and self.is_speaker(agreeing)
+        plural, first = (
+            agreeing is not None and agreeing.plural,
+            agreeing is not None and self.is_speaker(agreeing),
+        )
         if clause.past:
             return forms[4] + ("aient" if plural else "ais" if first else "ait")
         return forms[3 if plural else 1 if first else 2]
@@ -115,10 +164,19 @@ class French(Grammar):
     def predicate(self, clause: Clause, path: str) -> Word | None:
         node = f"{path}.predicate"
         if clause.quality is not None:
-            return Word(self.adjective(clause.quality, clause.subject, following=""), "ADJ", node, clause.quality)
+            return Word(
+                self.adjective(clause.quality, clause.subject, following=""),
+                "ADJ",
+                node,
+                clause.quality,
+            )
         if clause.profession is not None:
             female = is_female(clause.subject.noun)
-            text = french.PROFESSIONS[clause.profession] if female else french.NOUNS[clause.profession][1]
+            text = (
+                french.PROFESSIONS[clause.profession]
+                if female
+                else french.NOUNS[clause.profession][1]
+            )
             return Word(text, "NOUN", node, clause.profession)
         return None
 
@@ -140,12 +198,22 @@ class French(Grammar):
         if clause.object is not None:
             thing = self.nominal(clause.object, f"{path}.object", negated=clause.negated)
             preposition = french.VERBS[clause.verb][6]
-            parts.append(join(thing, adposition(preposition, f"{path}.object"), thing) if preposition else thing)
+            parts.append(
+                join(thing, adposition(preposition, f"{path}.object"), thing)
+                if preposition
+                else thing
+            )
         for role in ROLES:
             thing = self.circumstance(clause, role)
             if thing is not None:
                 phrase = self.nominal(thing, f"{path}.{role}")
-                parts.append(join(phrase, adposition(self.preposition(role, thing, clause), f"{path}.{role}"), phrase))
+                parts.append(
+                    join(
+                        phrase,
+                        adposition(self.preposition(role, thing, clause), f"{path}.{role}"),
+                        phrase,
+                    )
+                )
         return parts
 
     def preposition(self, role: str, thing: Thing, clause: Clause) -> str:
@@ -156,7 +224,11 @@ class French(Grammar):
         if thing.noun in french.CITIES:
             return "à"
         preposition = french.NOUNS[thing.noun][3 if role == "location" else 4]
-        return "dans" if role == "location" and preposition == "à" and thing.determiner != "the" else preposition
+        return (
+            "dans"
+            if role == "location" and preposition == "à" and thing.determiner != "the"
+            else preposition
+        )
 
     def nominal(self, thing: Thing, path: str, *, negated: bool = False) -> Phrase:
         if self.is_speaker(thing):
@@ -167,22 +239,34 @@ class French(Grammar):
             return self.names(thing, path, (thing.noun, thing.partner))
         if thing.noun in french.CITIES:
             return self.single(Word(french.CITIES[thing.noun][0], "PROPN", path, thing.noun))
-        noun = Word(french.NOUNS[thing.noun][2 if self.plural(thing) else 1], "NOUN", path, thing.noun)
+        noun = Word(
+            french.NOUNS[thing.noun][2 if self.plural(thing) else 1], "NOUN", path, thing.noun
+        )
         before, after = None, None
         if thing.quality is not None:
             early = french.ADJECTIVES[thing.quality][4] == "1"
             text = self.adjective(thing.quality, thing, following=noun.text if early else "")
             quality = Word(text, "ADJ", f"{path}.quality", thing.quality)
             before, after = (quality, None) if early else (None, quality)
-        partitive = negated and thing.determiner in ("a", "bare") or thing.determiner == "bare" and thing.many and before is not None
-        determiner = [Word("de", "ADP", f"{path}.determiner")] if partitive else self.determiner(thing, path)
+        partitive = (
+            negated
+            and thing.determiner in ("a", "bare")
+            or thing.determiner == "bare"
+            and thing.many
+            and before is not None
+        )
+        determiner = (
+            [Word("de", "ADP", f"{path}.determiner")] if partitive else self.determiner(thing, path)
+        )
         owner = None
         if thing.determiner == "name":
             name = Word(thing.owner, "PROPN", f"{path}.owner", thing.owner)
             owner = join(name, Word("de", "ADP", f"{path}.possession"), name)
         relative = None
         if thing.relative is not None:
-            relative = self.clause(thing.relative, f"{path}.relative", subordinate=True, antecedent=thing)
+            relative = self.clause(
+                thing.relative, f"{path}.relative", subordinate=True, antecedent=thing
+            )
         return join(noun, *determiner, before, noun, after, owner, relative)
 
     def determiner(self, thing: Thing, path: str) -> list[Word]:

@@ -27,18 +27,95 @@ from polyglot.phrasebook.world import (
 )
 
 PAST_TIMES = ("yesterday", "yesterday", "week.last", "year.last", "year")
-FREE_TIMES = ("today", "morning", "night", "monday", "friday", "sunday", "spring.season", "summer", "winter", "clock")
+FREE_TIMES = (
+    "today",
+    "morning",
+    "night",
+    "monday",
+    "friday",
+    "sunday",
+    "spring.season",
+    "summer",
+    "winter",
+    "clock",
+)
 YEARS = tuple(range(1990, 2024, 3))
 HOURS = tuple(range(5, 13))
-UNCOUNTING = ("read", "carry", "drink", "look_for", "water", "wait_for")  # their Finnish object would put the numeral into the partitive
+UNCOUNTING = (
+    "read",
+    "carry",
+    "drink",
+    "look_for",
+    "water",
+    "wait_for",
+)  # their Finnish object would put the numeral into the partitive
 THINKING = ("know.fact", "say", "think")
 POSSESSING = ("have", "have.part")  # in Finnish the owner is no subject
-FOUND_OBJECTS = ("buy", "sell", "find", "lose", "repair", "carry", "read", "eat", "drink", "learn", "forget", "write")  # what did …?
-FOUND_PLACES = ("work", "live", "sleep", "sit", "buy", "find", "lose", "read", "sing")  # where does …?
-FOUND_TIMES = ("buy", "sell", "find", "arrive", "return", "visit", "repair", "go", "give", "send", "save.person", "eat", "open")
+FOUND_OBJECTS = (
+    "buy",
+    "sell",
+    "find",
+    "lose",
+    "repair",
+    "carry",
+    "read",
+    "eat",
+    "drink",
+    "learn",
+    "forget",
+    "write",
+)  # what did …?
+FOUND_PLACES = (
+    "work",
+    "live",
+    "sleep",
+    "sit",
+    "buy",
+    "find",
+    "lose",
+    "read",
+    "sing",
+)  # where does …?
+FOUND_TIMES = (
+    "buy",
+    "sell",
+    "find",
+    "arrive",
+    "return",
+    "visit",
+    "repair",
+    "go",
+    "give",
+    "send",
+    "save.person",
+    "eat",
+    "open",
+)
 BOUGHT = ("buy", "sell", "find", "lose", "see", "read", "carry", "repair")  # the book that Anna …
-DOING = ("work", "live", "sit", "play.instrument", "play.game", "swim", "repair", "sell")  # the woman who …
-REASONS = ("buy", "sell", "read", "write", "eat", "drink", "find", "lose", "play.instrument", "play.game", "watch", "spend.money")
+DOING = (
+    "work",
+    "live",
+    "sit",
+    "play.instrument",
+    "play.game",
+    "swim",
+    "repair",
+    "sell",
+)  # the woman who …
+REASONS = (
+    "buy",
+    "sell",
+    "read",
+    "write",
+    "eat",
+    "drink",
+    "find",
+    "lose",
+    "play.instrument",
+    "play.game",
+    "watch",
+    "spend.money",
+)
 REASONS += (
     "spend.time",
     "give",
@@ -72,7 +149,13 @@ WISHES = (
     "visit",
     "learn",
 )
-PASSING = (*STATES, "cold", "warm", "open", "closed")  # what a thing is today, but was not yesterday
+PASSING = (
+    *STATES,
+    "cold",
+    "warm",
+    "open",
+    "closed",
+)  # what a thing is today, but was not yesterday
 LASTING = ("live", "know.person", "love", "have", "spend.time")  # no matter of a day
 
 
@@ -91,7 +174,11 @@ def hides_tense(clause: Clause) -> bool:
 @functools.cache
 def candidates(verbs: tuple[str, ...] | None, human: bool) -> tuple[list[Event], list[float]]:
     """(events, their weights)"""
-    events = [event for event in EVENTS if (verbs is None or event.verb in verbs) and (not human or "human" in event.subjects)]
+    events = [
+        event
+        for event in EVENTS
+        if (verbs is None or event.verb in verbs) and (not human or "human" in event.subjects)
+    ]
     return events, [event.weight for event in events]
 
 
@@ -135,10 +222,22 @@ class Imagination:
         subject = self.cast.human()
         if verb == "know.fact" and self.chance(0.5):
             place = self.pick(FOUND_PLACES[:4], human=True)
-            inner = replace(self.core(place, self.third_person()), circumstances=(), gap="location", negated=False, modal=None)
-            return Clause(verb, subject, complement=visible(inner), link="where", negated=self.chance(0.4))
+            inner = replace(
+                self.core(place, self.third_person()),
+                circumstances=(),
+                gap="location",
+                negated=False,
+                modal=None,
+            )
+            return Clause(
+                verb, subject, complement=visible(inner), link="where", negated=self.chance(0.4)
+            )
         same = self.cast.coreferent(subject) if self.chance(0.35) else None
-        inner = self.mood(same) if self.chance(0.2) else visible(self.core(self.pick(human=same is not None), same))
+        inner = (
+            self.mood(same)
+            if self.chance(0.2)
+            else visible(self.core(self.pick(human=same is not None), same))
+        )
         return Clause(verb, subject, complement=inner, link="that")
 
     def question(self) -> Clause:
@@ -151,8 +250,15 @@ class Imagination:
             clause = self.core(event, Thing("man", "the"))
             if clause.object is not None and clause.object.determiner == "own":
                 return self.question()
-            return visible(replace(clause, subject=None, gap="subject", question=True, negated=False))
-        wanted = {"polar": None, "object": FOUND_OBJECTS, "location": FOUND_PLACES, "time": FOUND_TIMES}[kind]
+            return visible(
+                replace(clause, subject=None, gap="subject", question=True, negated=False)
+            )
+        wanted = {
+            "polar": None,
+            "object": FOUND_OBJECTS,
+            "location": FOUND_PLACES,
+            "time": FOUND_TIMES,
+        }[kind]
         event = self.pick(wanted, human=True)
         clause = replace(self.core(event, self.third_person()), question=True, negated=False)
         if kind == "polar":
@@ -165,7 +271,11 @@ class Imagination:
             clause = replace(clause, circumstances=())
         if clause.object is not None and clause.object.determiner == "many":
             clause = replace(clause, object=replace(clause.object, many=False, determiner="this"))
-        return visible(replace(clause, gap=kind)) if kind != "time" or not hides_tense(clause) else self.question()
+        return (
+            visible(replace(clause, gap=kind))
+            if kind != "time" or not hides_tense(clause)
+            else self.question()
+        )
 
     def pair(self) -> Meaning:
         """Two clauses side by side."""
@@ -188,18 +298,26 @@ class Imagination:
         subject = same if same is not None and self.chance(0.7) else self.person()
         event = self.core(self.pick(REASONS, human=True), subject)
         if link == "when":
-            return Meaning(feeling, link, visible(replace(event, past=feeling.past, modal=None, negated=False)))
+            return Meaning(
+                feeling, link, visible(replace(event, past=feeling.past, modal=None, negated=False))
+            )
         feeling = replace(feeling, negated=False)
         if same is None or self.chance(0.5):
             if feeling.past:
-                event = replace(event, past=True, modal=None if event.modal == "can" else event.modal)
+                event = replace(
+                    event, past=True, modal=None if event.modal == "can" else event.modal
+                )
             return Meaning(feeling, link, visible(event))
-        doing = self.core(self.pick(REASONS, human=True), feeling.subject)  # Anna sleeps because she is tired
+        doing = self.core(
+            self.pick(REASONS, human=True), feeling.subject
+        )  # Anna sleeps because she is tired
         if self.chance(0.5):
             return Meaning(visible(doing), link, replace(feeling, subject=same))
         wish = self.core(self.pick(WISHES, human=True), same)
         return Meaning(
-            visible(replace(doing, modal=None, negated=False)), link, replace(wish, modal="want", past=doing.past, negated=False)
+            visible(replace(doing, modal=None, negated=False)),
+            link,
+            replace(wish, modal="want", past=doing.past, negated=False),
         )
 
     # Clauses ---------------------------------------------------------------------------------------------------------------------
@@ -214,12 +332,28 @@ class Imagination:
     def core(self, event: Event, subject: Thing | None = None) -> Clause:
         """Who does what to whom, where; with a tense, but no time yet."""
         subject = subject or self.cast.subject(self.random.choice(event.subjects))
-        modal = self.random.choice(("want", "can")) if event.modal and self.wants(subject) and self.chance(0.16) else None
+        modal = (
+            self.random.choice(("want", "can"))
+            if event.modal and self.wants(subject) and self.chance(0.16)
+            else None
+        )
         past = modal != "can" and self.random.choice(event.tenses)  # Finnish `voi` hides the tense
-        thing = self.cast.object(event, subject, counted=event.verb not in UNCOUNTING) if event.objects else None
+        thing = (
+            self.cast.object(event, subject, counted=event.verb not in UNCOUNTING)
+            if event.objects
+            else None
+        )
         counted = subject.count is not None or thing is not None and thing.count is not None
         negated = not counted and self.chance(0.13)
-        return Clause(event.verb, subject, thing, self.cast.circumstances(event, subject), past=past, modal=modal, negated=negated)
+        return Clause(
+            event.verb,
+            subject,
+            thing,
+            self.cast.circumstances(event, subject),
+            past=past,
+            modal=modal,
+            negated=negated,
+        )
 
     def wants(self, subject: Thing) -> bool:
         """Trains and words want nothing."""
@@ -228,12 +362,20 @@ class Imagination:
     def timed(self, clause: Clause, event: Event) -> Clause:
         """Perhaps with a time or a frequency that goes with the tense."""
         time, frequency = None, None
-        nightly = clause.subject is not None and clause.subject.noun == "bat.animal" and self.chance(0.5)
+        nightly = (
+            clause.subject is not None and clause.subject.noun == "bat.animal" and self.chance(0.5)
+        )
         if nightly:
             time = "night"
         elif clause.verb in LASTING:
             if self.chance(0.35):
-                time = self.random.choice(("year.last", "year")) if clause.past else "now" if clause.verb == "live" else None
+                time = (
+                    self.random.choice(("year.last", "year"))
+                    if clause.past
+                    else "now"
+                    if clause.verb == "live"
+                    else None
+                )
         elif clause.past:
             if self.chance(0.6):
                 time = self.random.choice(PAST_TIMES if self.chance(0.55) else FREE_TIMES)
@@ -242,7 +384,11 @@ class Imagination:
         elif clause.modal is None and not clause.negated and self.chance(0.25):
             frequency = self.random.choice(("often", "always", "sometimes"))
         elif self.chance(0.5):
-            time = "day.every" if self.chance(0.25) and not clause.negated else self.random.choice(FREE_TIMES)
+            time = (
+                "day.every"
+                if self.chance(0.25) and not clause.negated
+                else self.random.choice(FREE_TIMES)
+            )
         if time in ("year", "clock"):
             time = f"{time}:{self.random.choice(YEARS if time == 'year' else HOURS)}"
         clause = visible(replace(clause, time=time, frequency=frequency))
@@ -250,24 +396,42 @@ class Imagination:
 
     def with_object_relative(self) -> Clause:
         """Anna reads the book that David bought."""
-        event = self.pick(("buy", "sell", "read", "find", "see", "carry", "repair", "look_for", "forget"), human=True)
+        event = self.pick(
+            ("buy", "sell", "read", "find", "see", "carry", "repair", "look_for", "forget"),
+            human=True,
+        )
         clause = self.core(event, self.cast.human())
         noun = clause.object.noun
-        choices = [other for other in EVENTS if other.verb in BOUGHT and other.verb != event.verb and noun in other.objects]
+        choices = [
+            other
+            for other in EVENTS
+            if other.verb in BOUGHT and other.verb != event.verb and noun in other.objects
+        ]
         if not choices or noun in MASSES or noun in ROLES:
             return self.timed(clause, event)
         inner = self.core(self.random.choice(choices), Thing(self.cast.name()))
-        relative = replace(inner, object=None, circumstances=(), gap="object", negated=False, modal=None, past=True)
+        relative = replace(
+            inner, object=None, circumstances=(), gap="object", negated=False, modal=None, past=True
+        )
         clause = replace(clause, object=Thing(noun, "the", relative=relative), circumstances=())
-        return replace(clause, past=False) if hides_tense(clause) else clause  # a `yesterday` would seem to belong to the relative clause
+        return (
+            replace(clause, past=False) if hides_tense(clause) else clause
+        )  # a `yesterday` would seem to belong to the relative clause
 
     def with_subject_relative(self) -> Clause:
         """The woman who works in the bank has a dog."""
         subject = Thing(self.random.choice(ROLES), "the")
         event = self.pick(DOING, human=True)
-        inner = replace(self.core(event, subject), subject=None, gap="subject", negated=False, modal=None)
-        if inner.object is None:  # who does it is not enough to tell the woman from others: say where
-            inner = replace(inner, circumstances=(("location", self.cast.place(self.random.choice(event.locations))),))
+        inner = replace(
+            self.core(event, subject), subject=None, gap="subject", negated=False, modal=None
+        )
+        if (
+            inner.object is None
+        ):  # who does it is not enough to tell the woman from others: say where
+            inner = replace(
+                inner,
+                circumstances=(("location", self.cast.place(self.random.choice(event.locations))),),
+            )
         if hides_tense(inner):
             inner = replace(inner, past=False)
         return visible(self.core(self.pick(human=True), replace(subject, relative=inner)))
@@ -276,7 +440,10 @@ class Imagination:
 
     def state(self) -> Clause:
         """How something is, where it is, or that it is there."""
-        kind = self.random.choices((self.quality, self.mood, self.profession, self.place, self.existence), (45, 15, 9, 15, 20))[0]
+        kind = self.random.choices(
+            (self.quality, self.mood, self.profession, self.place, self.existence),
+            (45, 15, 9, 15, 20),
+        )[0]
         clause = kind(None) if kind == self.mood else kind()
         passing = clause.profession is None and clause.quality in (None, *PASSING)
         if passing and self.chance(0.4):
@@ -293,36 +460,65 @@ class Imagination:
 
     def quality(self) -> Clause:
         """The coffee is cold."""
-        quality = self.random.choice(("open", "closed", "light.colour") if self.chance(0.15) else tuple(PREDICATED))
+        quality = self.random.choice(
+            ("open", "closed", "light.colour") if self.chance(0.15) else tuple(PREDICATED)
+        )
         noun = self.random.choice(PREDICATED[quality])
         determiner = self.random.choice(("the", "the", "this"))
-        return Clause("be", Thing(noun, determiner), quality=quality, past=self.past(), negated=self.negated())
+        return Clause(
+            "be", Thing(noun, determiner), quality=quality, past=self.past(), negated=self.negated()
+        )
 
     def mood(self, subject: Thing | None) -> Clause:
         """Anna is tired."""
-        subject = subject or (self.person() if self.chance(0.7) else Thing(self.cast.name(), partner=self.cast.name()))
-        return Clause("be", subject, quality=self.random.choice(STATES), past=self.past(), negated=self.negated())
+        subject = subject or (
+            self.person() if self.chance(0.7) else Thing(self.cast.name(), partner=self.cast.name())
+        )
+        return Clause(
+            "be",
+            subject,
+            quality=self.random.choice(STATES),
+            past=self.past(),
+            negated=self.negated(),
+        )
 
     def profession(self) -> Clause:
         """Anna is a teacher."""
-        return Clause("be", Thing(self.cast.name()), profession=self.random.choice(PROFESSIONS), past=self.past(), negated=self.negated())
+        return Clause(
+            "be",
+            Thing(self.cast.name()),
+            profession=self.random.choice(PROFESSIONS),
+            past=self.past(),
+            negated=self.negated(),
+        )
 
     def place(self) -> Clause:
         """The key is on the table."""
         noun = self.random.choice(SMALL_THINGS)
         determiner = self.random.choice(("the", "the", "my", "name"))
-        subject = self.cast.described(Thing(noun, determiner, owner=self.cast.name() if determiner == "name" else None), 0.2)
+        subject = self.cast.described(
+            Thing(noun, determiner, owner=self.cast.name() if determiner == "name" else None), 0.2
+        )
         place = self.cast.place(self.random.choice(SHELVES))
         if self.chance(0.15):
             subject, place = replace(subject, noun="picture", quality=None), Thing("wall", "the")
-        return Clause("be", subject, circumstances=(("location", place),), past=self.past(), negated=self.negated())
+        return Clause(
+            "be",
+            subject,
+            circumstances=(("location", place),),
+            past=self.past(),
+            negated=self.negated(),
+        )
 
     def existence(self) -> Clause:
         """There is a cat in the garden."""
         if self.chance(0.55):
             subject, places = self.cast.animal_or_person(), (*ROOMS, "forest", "station")
         else:
-            subject, places = self.cast.newcomer([noun for noun in SMALL_THINGS if noun not in UNCOUNTED]), SHELVES
+            subject, places = (
+                self.cast.newcomer([noun for noun in SMALL_THINGS if noun not in UNCOUNTED]),
+                SHELVES,
+            )
         location = self.cast.place(self.random.choice(places))
         if self.chance(0.07):
             subject, location = self.cast.newcomer(("picture",)), self.cast.place("wall")
@@ -333,5 +529,9 @@ def visible(clause: Clause) -> Clause:
     """A past that some language would not show gets its `yesterday`."""
     telling = clause.time is not None and clause.time.partition(":")[0] in PAST_TIMES
     if clause.past and not telling and hides_tense(clause):
-        return replace(clause, past=False) if clause.gap is not None else replace(clause, time="yesterday", frequency=None)
+        return (
+            replace(clause, past=False)
+            if clause.gap is not None
+            else replace(clause, time="yesterday", frequency=None)
+        )
     return clause

@@ -12,16 +12,45 @@ from polyglot.phrasebook.phrase import Phrase, Word, adposition, join, punctuati
 
 NOMINATIVE, ACCUSATIVE, DATIVE = "nominative", "accusative", "dative"
 CIRCUMSTANCES = {"companion": "mit", "instrument": "mit", "source": "aus"}  # all with the dative
-QUESTION_WORDS = {"subject": ("wer", "PRON"), "object": ("was", "PRON"), "location": ("wo", "ADV"), "time": ("wann", "ADV")}
+QUESTION_WORDS = {
+    "subject": ("wer", "PRON"),
+    "object": ("was", "PRON"),
+    "location": ("wo", "ADV"),
+    "time": ("wann", "ADV"),
+}
 
 # endings by case for masculine, feminine, neuter, plural
-DER = {NOMINATIVE: ("der", "die", "das", "die"), ACCUSATIVE: ("den", "die", "das", "die"), DATIVE: ("dem", "der", "dem", "den")}
+DER = {
+    NOMINATIVE: ("der", "die", "das", "die"),
+    ACCUSATIVE: ("den", "die", "das", "die"),
+    DATIVE: ("dem", "der", "dem", "den"),
+}
 RELATIVE = {**DER, DATIVE: ("dem", "der", "dem", "denen")}
-DIESER = {NOMINATIVE: ("er", "e", "es", "e"), ACCUSATIVE: ("en", "e", "es", "e"), DATIVE: ("em", "er", "em", "en")}
-EIN = {NOMINATIVE: ("", "e", "", "e"), ACCUSATIVE: ("en", "e", "", "e"), DATIVE: ("em", "er", "em", "en")}
-WEAK = {NOMINATIVE: ("e", "e", "e", "en"), ACCUSATIVE: ("en", "e", "e", "en"), DATIVE: ("en", "en", "en", "en")}
-MIXED = {NOMINATIVE: ("er", "e", "es", "en"), ACCUSATIVE: ("en", "e", "es", "en"), DATIVE: ("en", "en", "en", "en")}
-STRONG = {NOMINATIVE: ("er", "e", "es", "e"), ACCUSATIVE: ("en", "e", "es", "e"), DATIVE: ("em", "er", "em", "en")}
+DIESER = {
+    NOMINATIVE: ("er", "e", "es", "e"),
+    ACCUSATIVE: ("en", "e", "es", "e"),
+    DATIVE: ("em", "er", "em", "en"),
+}
+EIN = {
+    NOMINATIVE: ("", "e", "", "e"),
+    ACCUSATIVE: ("en", "e", "", "e"),
+    DATIVE: ("em", "er", "em", "en"),
+}
+WEAK = {
+    NOMINATIVE: ("e", "e", "e", "en"),
+    ACCUSATIVE: ("en", "e", "e", "en"),
+    DATIVE: ("en", "en", "en", "en"),
+}
+MIXED = {
+    NOMINATIVE: ("er", "e", "es", "en"),
+    ACCUSATIVE: ("en", "e", "es", "en"),
+    DATIVE: ("en", "en", "en", "en"),
+}
+STRONG = {
+    NOMINATIVE: ("er", "e", "es", "e"),
+    ACCUSATIVE: ("en", "e", "es", "e"),
+    DATIVE: ("em", "er", "em", "en"),
+}
 
 CONTRACTIONS = {
     ("in", "dem"): "im",
@@ -34,15 +63,34 @@ CONTRACTIONS = {
 
 class German(Grammar):
     lexicon = german
-    conjunctions: ClassVar = {"and": "und", "but": "aber", "because": "weil", "when": "wenn", "that": "dass"}
+    conjunctions: ClassVar = {
+        "and": "und",
+        "but": "aber",
+        "because": "weil",
+        "when": "wenn",
+        "that": "dass",
+    }
     commas = frozenset({"but", "because", "when", "that", "where"})
 
     def conjunction(self, link: str, clause: Clause) -> str:
         return "als" if link == "when" and clause.past else self.conjunctions[link]
 
-    def clause(self, clause: Clause, path: str, *, subordinate: bool = False, antecedent: Thing | None = None) -> Phrase:
-        finite, final, main = self.verbs(clause, path, self.agreement(clause, antecedent), subordinate=subordinate)
-        subject = None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject", NOMINATIVE)
+    def clause(
+        self,
+        clause: Clause,
+        path: str,
+        *,
+        subordinate: bool = False,
+        antecedent: Thing | None = None,
+    ) -> Phrase:
+        finite, final, main = self.verbs(
+            clause, path, self.agreement(clause, antecedent), subordinate=subordinate
+        )
+        subject = (
+            None
+            if clause.subject is None
+            else self.nominal(clause.subject, f"{path}.subject", NOMINATIVE)
+        )
         opening = self.opening(clause, path, antecedent)
         time, middle = self.time(clause, path), self.middle(clause, path)
         if clause.verb == "exist":
@@ -53,21 +101,43 @@ class German(Grammar):
             final.insert(0, main)
         first = opening
         if first is None and not clause.question and not subordinate:
-            first, time, subject = (time, None, subject) if clause.fronted else (subject, time, None)
+            first, time, subject = (
+                (time, None, subject) if clause.fronted else (subject, time, None)
+            )
         before = [first, subject] if subordinate else [first, finite, subject]
         after = [*final, finite] if subordinate else final
-        return join(main, *before, time, self.frequency(clause, path), *middle, *after, self.complement(clause, path))
+        return join(
+            main,
+            *before,
+            time,
+            self.frequency(clause, path),
+            *middle,
+            *after,
+            self.complement(clause, path),
+        )
 
-    def verbs(self, clause: Clause, path: str, agreeing: Thing, *, subordinate: bool) -> tuple[Word, list, Word]:
+    def verbs(
+        self, clause: Clause, path: str, agreeing: Thing, *, subordinate: bool
+    ) -> tuple[Word, list, Word]:
         """(finite verb, what stands at the end of the clause, the lexical verb)"""
         node = f"{path}.verb"
         verb = "be" if clause.verb == "exist" else clause.verb
         forms = german.VERBS[verb]
-        main = Word("", "AUX" if clause.verb == "be" else "VERB", node, None if verb == "be" else verb)
+        main = Word(
+            "", "AUX" if clause.verb == "be" else "VERB", node, None if verb == "be" else verb
+        )
         prefix = forms[5]
         if clause.modal is not None:
             main.text = prefix + forms[0]
-            return Word(self.finite(german.VERBS[clause.modal], clause, agreeing), "AUX", f"{path}.modal"), [main], main
+            return (
+                Word(
+                    self.finite(german.VERBS[clause.modal], clause, agreeing),
+                    "AUX",
+                    f"{path}.modal",
+                ),
+                [main],
+                main,
+            )
         main.text = self.finite(forms, clause, agreeing)
         if prefix and subordinate:
             main.text = prefix + main.text
@@ -95,7 +165,11 @@ class German(Grammar):
             head = Word(german.ADJECTIVES[clause.quality][0], "ADJ", node, clause.quality)
         elif clause.profession is not None:
             female = is_female(clause.subject.noun)
-            text = german.PROFESSIONS[clause.profession] if female else german.NOUNS[clause.profession][1]
+            text = (
+                german.PROFESSIONS[clause.profession]
+                if female
+                else german.NOUNS[clause.profession][1]
+            )
             head = Word(text, "NOUN", node, clause.profession)
             if negation is not None:  # a profession has no article, its negation is `keine`
                 negation = Word("keine" if female else "kein", "DET", f"{path}.not")
@@ -118,7 +192,12 @@ class German(Grammar):
             return [*parts, negation, *places] if negation else [*parts, *places]
         preposition = german.VERBS[clause.verb][6]
         absorbed = negation is not None and clause.object.determiner in ("a", "bare")
-        thing = self.nominal(clause.object, f"{path}.object", ACCUSATIVE, negation=f"{path}.not" if absorbed else None)
+        thing = self.nominal(
+            clause.object,
+            f"{path}.object",
+            ACCUSATIVE,
+            negation=f"{path}.not" if absorbed else None,
+        )
         if preposition:
             thing = join(thing, adposition(preposition, f"{path}.object"), thing)
         negation = None if absorbed else negation
@@ -174,11 +253,15 @@ class German(Grammar):
             quality = Word(text, "ADJ", f"{path}.quality", thing.quality)
         relative = []
         if thing.relative is not None:
-            clause = self.clause(thing.relative, f"{path}.relative", subordinate=True, antecedent=thing)
+            clause = self.clause(
+                thing.relative, f"{path}.relative", subordinate=True, antecedent=thing
+            )
             relative = [join(clause, punctuation(","), clause, punctuation(","))]
         return join(noun, determiner, quality, noun, *relative)
 
-    def determiner(self, thing: Thing, path: str, case: str, negation: str | None) -> tuple[Word | None, dict[str, tuple[str, ...]]]:
+    def determiner(
+        self, thing: Thing, path: str, case: str, negation: str | None
+    ) -> tuple[Word | None, dict[str, tuple[str, ...]]]:
         """(determiner, endings of the adjective after it)"""
         column, node = self.column(thing), f"{path}.determiner"
         if negation is not None:

@@ -25,11 +25,17 @@ class Grammar(ABC):
         phrase = self.clause(meaning.first, "first")
         if meaning.second is not None:
             subordinate = meaning.link not in COORDINATING
-            second = self.linked(meaning.second, "second", link=meaning.link, subordinate=subordinate)
+            second = self.linked(
+                meaning.second, "second", link=meaning.link, subordinate=subordinate
+            )
             phrase = join(phrase, phrase, self.comma(meaning.link), second)
         end = Word("?" if meaning.first.question else ".", "PUNCT", "end")
         words = self.finish(join(phrase, phrase, end).words)
-        words = [word for word, following in zip(words, [*words[1:], end], strict=True) if word.text != "," or following.text not in ".,?"]
+        words = [
+            word
+            for word, following in zip(words, [*words[1:], end], strict=True)
+            if word.text != "," or following.text not in ".,?"
+        ]
         first = next(word for word in words if word.category != "PUNCT")
         first.text = first.text[0].upper() + first.text[1:]
         return freeze(words)
@@ -37,7 +43,9 @@ class Grammar(ABC):
     def linked(self, clause: Clause, path: str, *, link: str, subordinate: bool) -> Phrase:
         """A clause after its conjunction."""
         phrase = self.clause(clause, path, subordinate=subordinate)
-        word = Word(self.conjunction(link, clause), "SCONJ" if subordinate else "CCONJ", f"{path}.link")
+        word = Word(
+            self.conjunction(link, clause), "SCONJ" if subordinate else "CCONJ", f"{path}.link"
+        )
         return join(phrase, word, phrase)
 
     def complement(self, clause: Clause, path: str) -> Phrase | None:
@@ -58,7 +66,14 @@ class Grammar(ABC):
         return self.conjunctions[link]
 
     @abstractmethod
-    def clause(self, clause: Clause, path: str, *, subordinate: bool = False, antecedent: Thing | None = None) -> Phrase:
+    def clause(
+        self,
+        clause: Clause,
+        path: str,
+        *,
+        subordinate: bool = False,
+        antecedent: Thing | None = None,
+    ) -> Phrase:
         """One clause in its order; a relative clause is told its antecedent."""
 
     @abstractmethod
@@ -81,7 +96,12 @@ class Grammar(ABC):
         return "m" if self.is_speaker(thing) else self.lexicon.NOUNS[thing.noun][0]
 
     def number(self, thing: Thing, path: str) -> Word:
-        return Word(self.lexicon.NUMBERS.get(thing.count, str(thing.count)), "NUM", f"{path}.count", f"number.{thing.count}")
+        return Word(
+            self.lexicon.NUMBERS.get(thing.count, str(thing.count)),
+            "NUM",
+            f"{path}.count",
+            f"number.{thing.count}",
+        )
 
     @staticmethod
     def single(word: Word) -> Phrase:
@@ -93,7 +113,11 @@ class Grammar(ABC):
         if forms[1] is None:
             return self.single(first)
         second = Word(forms[1], "PROPN", f"{path}.partner", thing.partner)
-        return join(first, first, join(second, Word(self.conjunctions["and"], "CCONJ", f"{path}.and"), second))
+        return join(
+            first,
+            first,
+            join(second, Word(self.conjunctions["and"], "CCONJ", f"{path}.and"), second),
+        )
 
     def time(self, clause: Clause, path: str) -> Phrase | None:
         if clause.time is None:

@@ -41,7 +41,9 @@ class Clause:
     verb: str
     subject: Thing | None = None
     object: Thing | None = None
-    circumstances: tuple[tuple[str, Thing], ...] = field(default=())  # (role, thing): recipient, companion, instrument, …
+    circumstances: tuple[tuple[str, Thing], ...] = field(
+        default=()
+    )  # (role, thing): recipient, companion, instrument, …
     quality: str | None = None
     profession: str | None = None
     complement: Clause | None = None

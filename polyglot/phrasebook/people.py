@@ -5,7 +5,19 @@ from __future__ import annotations
 WOMEN = ("Anna", "Emma", "Eva", "Laura", "Nina", "Sara")
 MEN = ("Adam", "Daniel", "David", "Martin", "Robert", "Simon")
 NAMES = WOMEN + MEN
-ROLES = ("teacher", "doctor", "student", "lawyer", "neighbour", "farmer", "man", "woman", "boy", "girl", "child")
+ROLES = (
+    "teacher",
+    "doctor",
+    "student",
+    "lawyer",
+    "neighbour",
+    "farmer",
+    "man",
+    "woman",
+    "boy",
+    "girl",
+    "child",
+)
 FAMILY = ("mother", "father", "brother", "sister", "friend")
 PEOPLE = NAMES + ROLES + FAMILY
 FEMALE_NOUNS = ("woman", "girl", "mother", "sister")

@@ -56,6 +56,15 @@ def fixed(pattern: str, path: str, sense: str) -> Phrase:
     for item in pattern.split():
         text, category = item.lstrip("*").rsplit("/", 1)
         starred = item.startswith("*")
-        words.append(Word(text, category, path if starred else f"{path}.{category.lower()}", sense if starred else None))
-    top = next(word for word, item in zip(words, pattern.split(), strict=True) if item.startswith("*"))
+        words.append(
+            Word(
+                text,
+                category,
+                path if starred else f"{path}.{category.lower()}",
+                sense if starred else None,
+            )
+        )
+    top = next(
+        word for word, item in zip(words, pattern.split(), strict=True) if item.startswith("*")
+    )
     return join(top, *words)

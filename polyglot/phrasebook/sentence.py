@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from polyglot.core.errors import DataError, unknown_name
 from polyglot.phrasebook.meaning import Meaning
 from polyglot.phrasebook.phrase import Word
-from polyglot.core.errors import DataError, unknown_name
 
 CLOSING = (".", ",", "?", "'s")
 OPENING = ("¿",)
@@ -57,7 +57,14 @@ def freeze(words: list[Word]) -> tuple[Token, ...]:
     """Words whose heads are words -> tokens whose heads are indices."""
     index = {id(word): position for position, word in enumerate(words)}
     return tuple(
-        Token(word.text, word.category, word.sense, -1 if word.head is None else index[id(word.head)], word.node) for word in words
+        Token(
+            word.text,
+            word.category,
+            word.sense,
+            -1 if word.head is None else index[id(word.head)],
+            word.node,
+        )
+        for word in words
     )
 
 

@@ -11,8 +11,20 @@ from polyglot.phrasebook.people import NAMES, PEOPLE, is_female
 from polyglot.phrasebook.phrase import Phrase, Word, adposition, join
 from polyglot.phrasebook.world import PETS
 
-PREPOSITIONS = {"recipient": "a", "companion": "con", "instrument": "con", "source": "de", "direction": "a", "location": "en"}
-QUESTION_WORDS = {"subject": ("quién", "PRON"), "object": ("qué", "PRON"), "location": ("dónde", "ADV"), "time": ("cuándo", "ADV")}
+PREPOSITIONS = {
+    "recipient": "a",
+    "companion": "con",
+    "instrument": "con",
+    "source": "de",
+    "direction": "a",
+    "location": "en",
+}
+QUESTION_WORDS = {
+    "subject": ("quién", "PRON"),
+    "object": ("qué", "PRON"),
+    "location": ("dónde", "ADV"),
+    "time": ("cuándo", "ADV"),
+}
 POSTURES = {"sit": "sentad"}  # said with `estar` and a participle
 FAMILIAR = ("this", "my", "own", "name")  # an animal that one knows takes the personal `a`
 
@@ -29,13 +41,30 @@ CONTRACTIONS = {("a", "el"): "al", ("de", "el"): "del"}
 
 class Spanish(Grammar):
     lexicon = spanish
-    conjunctions: ClassVar = {"and": "y", "but": "pero", "because": "porque", "when": "cuando", "that": "que"}
+    conjunctions: ClassVar = {
+        "and": "y",
+        "but": "pero",
+        "because": "porque",
+        "when": "cuando",
+        "that": "que",
+    }
     commas = frozenset({"but"})
 
-    def clause(self, clause: Clause, path: str, *, subordinate: bool = False, antecedent: Thing | None = None) -> Phrase:
-        subject = None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject")
+    def clause(
+        self,
+        clause: Clause,
+        path: str,
+        *,
+        subordinate: bool = False,
+        antecedent: Thing | None = None,
+    ) -> Phrase:
+        subject = (
+            None if clause.subject is None else self.nominal(clause.subject, f"{path}.subject")
+        )
         if clause.subject is not None and self.is_speaker(clause.subject) and clause.past:
-            forms = spanish.VERBS[clause.modal or (copula(clause) if clause.verb == "be" else clause.verb)]
+            forms = spanish.VERBS[
+                clause.modal or (copula(clause) if clause.verb == "be" else clause.verb)
+            ]
             if forms[4] == forms[5]:  # `estaba` is I or he, so that the `I` must be said
                 subject = self.single(Word("yo", "PRON", f"{path}.subject"))
         chain = self.chain(clause, path, self.agreement(clause, antecedent))
@@ -47,11 +76,15 @@ class Spanish(Grammar):
             chain.append(self.predicate(clause, path) or tail.pop())
         negation = Word("no", "PART", f"{path}.not") if clause.negated else None
         clitic = None
-        if "recipient" in dict(clause.circumstances):  # the recipient is said twice: `le da un libro a Anna`
+        if "recipient" in dict(
+            clause.circumstances
+        ):  # the recipient is said twice: `le da un libro a Anna`
             clitic = Word("le", "PRON", f"{path}.verb")
         verbs = [negation, clitic, chain[0]]
         frequency = self.frequency(clause, path)
-        if clause.gap == "location" or clause.question and clause.verb in POSTURES:  # `¿Dónde puede dormir Sara?`
+        if (
+            clause.gap == "location" or clause.question and clause.verb in POSTURES
+        ):  # `¿Dónde puede dormir Sara?`
             ordered = [*verbs, *chain[1:], subject, frequency]
         elif clause.question:
             ordered = [*verbs, subject, frequency, *chain[1:]]
@@ -59,11 +92,17 @@ class Spanish(Grammar):
             ordered = [subject, *verbs, frequency, *chain[1:]]
         opening = None
         if clause.gap is not None:
-            opening = Word("que", "PRON", f"{path}.gap") if antecedent is not None else Word(*QUESTION_WORDS[clause.gap], f"{path}.gap")
+            opening = (
+                Word("que", "PRON", f"{path}.gap")
+                if antecedent is not None
+                else Word(*QUESTION_WORDS[clause.gap], f"{path}.gap")
+            )
         time = self.time(clause, path)
         front, back = (time, None) if clause.fronted else (None, time)
         mark = Word("¿", "PUNCT", "end") if clause.question else None
-        return join(chain[-1], mark, opening, front, *ordered, *tail, back, self.complement(clause, path))
+        return join(
+            chain[-1], mark, opening, front, *ordered, *tail, back, self.complement(clause, path)
+        )
 
     def chain(self, clause: Clause, path: str, agreeing: Thing) -> list[Word | Phrase]:
         """The verbs from the finite one to the lexical one; a copula stands alone."""
@@ -75,7 +114,11 @@ class Spanish(Grammar):
         main = Word(spanish.VERBS[clause.verb][0], "VERB", node, clause.verb)
         posture = POSTURES.get(clause.verb)
         if posture is not None:
-            main.text = posture + ("a" if self.gender(agreeing) == "f" else "o") + ("s" if agreeing.plural else "")
+            main.text = (
+                posture
+                + ("a" if self.gender(agreeing) == "f" else "o")
+                + ("s" if agreeing.plural else "")
+            )
         if clause.modal is not None:
             modal = Word(self.finite(clause.modal, clause, agreeing), "AUX", f"{path}.modal")
             return [modal, Word("estar", "AUX", node), main] if posture else [modal, main]
@@ -92,10 +135,19 @@ class Spanish(Grammar):
     def predicate(self, clause: Clause, path: str) -> Word | None:
         node = f"{path}.predicate"
         if clause.quality is not None:
-            return Word(spanish.ADJECTIVES[clause.quality][self.column(clause.subject)], "ADJ", node, clause.quality)
+            return Word(
+                spanish.ADJECTIVES[clause.quality][self.column(clause.subject)],
+                "ADJ",
+                node,
+                clause.quality,
+            )
         if clause.profession is not None:
             female = is_female(clause.subject.noun)
-            text = spanish.PROFESSIONS[clause.profession] if female else spanish.NOUNS[clause.profession][1]
+            text = (
+                spanish.PROFESSIONS[clause.profession]
+                if female
+                else spanish.NOUNS[clause.profession][1]
+            )
             return Word(text, "NOUN", node, clause.profession)
         return None
 
@@ -107,8 +159,14 @@ class Spanish(Grammar):
         parts = []
         if clause.object is not None:
             thing = self.nominal(clause.object, f"{path}.object")
-            preposition = spanish.VERBS[clause.verb][7] or ("a" if self.takes_personal_a(clause) else "")
-            parts.append(join(thing, adposition(preposition, f"{path}.object"), thing) if preposition else thing)
+            preposition = spanish.VERBS[clause.verb][7] or (
+                "a" if self.takes_personal_a(clause) else ""
+            )
+            parts.append(
+                join(thing, adposition(preposition, f"{path}.object"), thing)
+                if preposition
+                else thing
+            )
         for role, preposition in PREPOSITIONS.items():
             thing = self.circumstance(clause, role)
             if thing is not None:
@@ -118,7 +176,9 @@ class Spanish(Grammar):
 
     def takes_personal_a(self, clause: Clause) -> bool:
         thing = clause.object
-        return clause.verb != "have" and (thing.noun in PEOPLE or thing.noun in PETS and thing.determiner in FAMILIAR)
+        return clause.verb != "have" and (
+            thing.noun in PEOPLE or thing.noun in PETS and thing.determiner in FAMILIAR
+        )
 
     def nominal(self, thing: Thing, path: str) -> Phrase | None:
         if self.is_speaker(thing) or thing.determiner == "pronoun":
@@ -130,14 +190,21 @@ class Spanish(Grammar):
         noun = Word(spanish.NOUNS[thing.noun][2 if thing.plural else 1], "NOUN", path, thing.noun)
         quality = None
         if thing.quality is not None:
-            quality = Word(spanish.ADJECTIVES[thing.quality][self.column(thing)], "ADJ", f"{path}.quality", thing.quality)
+            quality = Word(
+                spanish.ADJECTIVES[thing.quality][self.column(thing)],
+                "ADJ",
+                f"{path}.quality",
+                thing.quality,
+            )
         owner = None
         if thing.determiner == "name":
             name = Word(thing.owner, "PROPN", f"{path}.owner", thing.owner)
             owner = join(name, Word("de", "ADP", f"{path}.possession"), name)
         relative = None
         if thing.relative is not None:
-            relative = self.clause(thing.relative, f"{path}.relative", subordinate=True, antecedent=thing)
+            relative = self.clause(
+                thing.relative, f"{path}.relative", subordinate=True, antecedent=thing
+            )
         return join(noun, self.determiner(thing, path), noun, quality, owner, relative)
 
     def determiner(self, thing: Thing, path: str) -> Word | None:
@@ -151,7 +218,9 @@ class Spanish(Grammar):
         column = self.column(thing)
         if kind == "the" and self.gender(thing) == "e":  # `el agua`, although `agua` is feminine
             column = 0
-        return Word(ARTICLES[kind][column], "PRON" if kind in ("my", "own") else "DET", f"{path}.determiner")
+        return Word(
+            ARTICLES[kind][column], "PRON" if kind in ("my", "own") else "DET", f"{path}.determiner"
+        )
 
     def finish(self, words: list[Word]) -> list[Word]:
         finished: list[Word] = []

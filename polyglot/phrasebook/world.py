@@ -13,9 +13,35 @@ TEXTS = ("book", "newspaper", "letter.mail")
 INSTRUMENTS = ("piano", "guitar", "violin")
 GAMES = ("football", "chess", "tennis")
 LUGGAGE = ("suitcase", "bag", "box")
-GOODS = ("book", "car", "bicycle", "boat", "suitcase", "bag", "box", "chair", "table", "bed", "bench", "candle", "picture", "shirt")
+GOODS = (
+    "book",
+    "car",
+    "bicycle",
+    "boat",
+    "suitcase",
+    "bag",
+    "box",
+    "chair",
+    "table",
+    "bed",
+    "bench",
+    "candle",
+    "picture",
+    "shirt",
+)
 GOODS += ("flower", "plant.flower", "lock", "ball", "bat.sport", "guitar", "piano", "house")
-CITIES = ("berlin", "paris", "london", "madrid", "prague", "helsinki", "vienna", "rome", "lisbon", "munich")
+CITIES = (
+    "berlin",
+    "paris",
+    "london",
+    "madrid",
+    "prague",
+    "helsinki",
+    "vienna",
+    "rome",
+    "lisbon",
+    "munich",
+)
 ROOMS = ("house", "garden", "park", "kitchen", "hotel", "castle", "church", "school")
 WORKPLACES = (
     "school",
@@ -28,13 +54,36 @@ WORKPLACES = (
     "kitchen",
     "forest",
 )
-GOALS = ("school", "museum", "castle", "park", "station", "lake", "forest", "church", "hotel", "garden")
+GOALS = (
+    "school",
+    "museum",
+    "castle",
+    "park",
+    "station",
+    "lake",
+    "forest",
+    "church",
+    "hotel",
+    "garden",
+)
 SIGHTS = ("museum", "castle", "church")
 SEATS = ("chair", "bench", "bed", "bank.river")
 SHELVES = ("table", "chair", "bed", "bench", "box", "bag", "suitcase")
 READING_PLACES = ("park", "garden", "kitchen", "train", "bus", "school")
 LEFT_BEHIND = ("train", "bus", "kitchen", "hotel", "church", "museum", "house")
-SMALL_THINGS = ("key", "book", "ball", "candle", "letter.mail", "newspaper", "shirt", "flower", "match.fire", "apple", "glass")
+SMALL_THINGS = (
+    "key",
+    "book",
+    "ball",
+    "candle",
+    "letter.mail",
+    "newspaper",
+    "shirt",
+    "flower",
+    "match.fire",
+    "apple",
+    "glass",
+)
 
 MASSES = MEALS + DRINKS + ("money",)
 PLACES_OF_PEOPLE = ("house", "garden", "kitchen", "car", "bed", "table", "bag", "suitcase", "box")
@@ -76,7 +125,18 @@ QUALITIES: dict[str, tuple[str, ...]] = {
         "teacher",
         "key",
     ),
-    "young": ("man", "woman", "doctor", "teacher", "lawyer", "farmer", "student", "dog", "cat", "horse"),
+    "young": (
+        "man",
+        "woman",
+        "doctor",
+        "teacher",
+        "lawyer",
+        "farmer",
+        "student",
+        "dog",
+        "cat",
+        "horse",
+    ),
     "small": (
         "boy",
         "girl",
@@ -125,11 +185,34 @@ QUALITIES: dict[str, tuple[str, ...]] = {
         "plant.flower",
         "letter.mail",
     ),
-    "red": ("car", "bicycle", "bus", "shirt", "apple", "flower", "ball", "box", "candle", "suitcase", "boat"),
+    "red": (
+        "car",
+        "bicycle",
+        "bus",
+        "shirt",
+        "apple",
+        "flower",
+        "ball",
+        "box",
+        "candle",
+        "suitcase",
+        "boat",
+    ),
     "green": ("pear", "apple", "door", "bench", "shirt", "bag", "avocado", "bus", "plant.flower"),
     "black": ("cat", "dog", "horse", "bird", "piano", "bag", "car", "suitcase", "bat.animal"),
     "white": ("horse", "dog", "cat", "shirt", "house", "boat", "flower", "candle", "wall"),
-    "expensive": ("car", "house", "picture", "hotel", "shirt", "guitar", "piano", "boat", "violin", "bicycle"),
+    "expensive": (
+        "car",
+        "house",
+        "picture",
+        "hotel",
+        "shirt",
+        "guitar",
+        "piano",
+        "boat",
+        "violin",
+        "bicycle",
+    ),
     "heavy": ("suitcase", "bag", "box", "table", "bed", "lock", "bench"),
     "light.weight": ("suitcase", "bag", "box", "bicycle", "chair", "ball"),
     "light.colour": ("wall", "colour", "kitchen", "wall", "colour"),
@@ -139,7 +222,17 @@ QUALITIES: dict[str, tuple[str, ...]] = {
     "right.side": ("hand", "foot"),
     "cold": ("coffee", "tea", "water", "milk", "soup", "lake", "kitchen"),
     "warm": ("coffee", "tea", "milk", "soup", "bread", "kitchen", "water"),
-    "interesting": ("book", "film", "letter.mail", "museum", "question", "newspaper", "match.game", "answer", "word"),
+    "interesting": (
+        "book",
+        "film",
+        "letter.mail",
+        "museum",
+        "question",
+        "newspaper",
+        "match.game",
+        "answer",
+        "word",
+    ),
     "long": ("letter.mail", "film", "song", "train", "word", "book", "match.game", "bench"),
     "famous": ("doctor", "lawyer", "picture", "castle", "museum", "song", "book", "hotel"),
     "strong": ("coffee", "tea", "man", "horse", "boy"),
@@ -150,6 +243,17 @@ QUALITIES: dict[str, tuple[str, ...]] = {
 STATES = ("tired", "happy", "sick")  # what a person or the speaker can be for the moment
 PREDICATED = {  # what may stand after `is`
     **{quality: nouns for quality, nouns in QUALITIES.items() if quality != "right.side"},
-    "open": ("door", "window", "lock", "box", "museum", "school", "bank.money", "church", "hotel", "station"),
+    "open": (
+        "door",
+        "window",
+        "lock",
+        "box",
+        "museum",
+        "school",
+        "bank.money",
+        "church",
+        "hotel",
+        "station",
+    ),
     "closed": ("door", "window", "box", "museum", "school", "bank.money", "church", "hotel"),
 }

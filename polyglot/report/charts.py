@@ -34,7 +34,10 @@ class Chart:
 
 def draw(chart: Chart) -> Markup:
     """A figure: the picture, a switch for each curve, and a table of the numbers."""
-    curves = {name: thinned([(x, y) for x, y in points if math.isfinite(y)]) for name, points in chart.curves.items()}
+    curves = {
+        name: thinned([(x, y) for x, y in points if math.isfinite(y)])
+        for name, points in chart.curves.items()
+    }
     curves = {name: points for name, points in curves.items() if points}
     everything = [point for points in curves.values() for point in points]
     if not everything:
@@ -48,7 +51,9 @@ def draw(chart: Chart) -> Markup:
     def place(x: float, y: float) -> tuple[float, float]:
         across = (x - left) / (right - left or 1)
         up = (y - low) / (high - low or 1)
-        return round(LEFT + across * (WIDTH - LEFT - RIGHT), 1), round(HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM), 1)
+        return round(LEFT + across * (WIDTH - LEFT - RIGHT), 1), round(
+            HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM), 1
+        )
 
     order = list(chart.order) or list(curves)
     lines = [
@@ -63,7 +68,10 @@ def draw(chart: Chart) -> Markup:
         for name, points in curves.items()
     ]
     steps = sorted({x for points in curves.values() for x, _ in points})
-    shown = [steps[round(place * (len(steps) - 1) / max(1, min(ROWS, len(steps)) - 1))] for place in range(min(ROWS, len(steps)))]
+    shown = [
+        steps[round(place * (len(steps) - 1) / max(1, min(ROWS, len(steps)) - 1))]
+        for place in range(min(ROWS, len(steps)))
+    ]
     values = {name: dict(points) for name, points in curves.items()}
     return render(
         "chart.html",
@@ -73,11 +81,22 @@ def draw(chart: Chart) -> Markup:
         bottom=HEIGHT - BOTTOM,
         left=LEFT,
         right=WIDTH - RIGHT,
-        across=[(place(value, low)[0], _short(value)) for value in ticks(left, right) if left <= value <= right],
+        across=[
+            (place(value, low)[0], _short(value))
+            for value in ticks(left, right)
+            if left <= value <= right
+        ],
         up=[(place(left, value)[1], _short(value)) for value in verticals],
         lines=lines,
         rows=[
-            (f"{step:,.0f}", [None if (value := values[name].get(step)) is None else f"{value:,.3g}" for name in curves]) for step in shown
+            (
+                f"{step:,.0f}",
+                [
+                    None if (value := values[name].get(step)) is None else f"{value:,.3g}"
+                    for name in curves
+                ],
+            )
+            for step in shown
         ],
     )
 

@@ -47,7 +47,11 @@ class Scored:
 
     def mean(self, measure: str, kind: str) -> float | None:
         """Of all cells of a kind that have a score."""
-        values = [cell["scores"][measure]["value"] for cell in self.cells if cell["kind"] == kind and measure in cell["scores"]]
+        values = [
+            cell["scores"][measure]["value"]
+            for cell in self.cells
+            if cell["kind"] == kind and measure in cell["scores"]
+        ]
         return sum(values) / len(values) if values else None
 
 
@@ -70,7 +74,9 @@ class Files:
     def log(self) -> list[dict[str, Any]]:
         """Every whole line of the log."""
         lines = []
-        for line in self.run.log.read_text(encoding="utf-8").splitlines() if self.run.log.is_file() else ():
+        for line in (
+            self.run.log.read_text(encoding="utf-8").splitlines() if self.run.log.is_file() else ()
+        ):
             try:
                 lines.append(json.loads(line))
             except ValueError:  # the last line of a run that was pulled from the plug
@@ -80,23 +86,40 @@ class Files:
     @cached_property
     def scored(self) -> list[Scored]:
         """Every evaluation that can be read: the protocol `default` first, then by name."""
-        found = [Scored(folder.relative_to(self.run.evaluation).as_posix(), folder, values) for folder, values in self.left("matrix.json")]
+        found = [
+            Scored(folder.relative_to(self.run.evaluation).as_posix(), folder, values)
+            for folder, values in self.left("matrix.json")
+        ]
         return sorted(found, key=lambda one: (one.name != "default", one.name))
 
     @cached_property
     def unreadable(self) -> list[str]:
         """Folders of evaluations and analyses of another version, or damaged."""
-        return [path.parent.relative_to(self.run.path).as_posix() for path, values in self._left.items() if values is None]
+        return [
+            path.parent.relative_to(self.run.path).as_posix()
+            for path, values in self._left.items()
+            if values is None
+        ]
 
     def left(self, name: str) -> list[tuple[Path, dict[str, Any]]]:
         """Folders with a file of that name that can be read, and what it holds. name: one of FORMATS"""
-        return [(path.parent, values) for path, values in self._left.items() if path.name == name and values is not None]
+        return [
+            (path.parent, values)
+            for path, values in self._left.items()
+            if path.name == name and values is not None
+        ]
 
     @cached_property
     def _left(self) -> dict[Path, dict[str, Any] | None]:
         """Every such file of what was completed; None where it cannot be read."""
         rooms = (self.run.evaluation, self.run.path / "analysis")
-        paths = [path for room in rooms for name in FORMATS for path in room.rglob(name) if path.parent.name != ".unfinished"]
+        paths = [
+            path
+            for room in rooms
+            for name in FORMATS
+            for path in room.rglob(name)
+            if path.parent.name != ".unfinished"
+        ]
         return {path: _content(path) for path in sorted(paths)}
 
 
@@ -106,4 +129,6 @@ def _content(path: Path) -> dict[str, Any] | None:
         values = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return None
-    return values if isinstance(values, dict) and values.get("format") == FORMATS[path.name] else None
+    return (
+        values if isinstance(values, dict) and values.get("format") == FORMATS[path.name] else None
+    )

@@ -10,15 +10,17 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from polyglot.core.atomic_files import replace_file
+from polyglot.core.version import VERSION
 from polyglot.report.files import Files
 from polyglot.report.section import Section, render
 from polyglot.report.sections import SECTIONS
 from polyglot.runs.run import Run
-from polyglot.core.atomic_files import replace_file
-from polyglot.core.version import VERSION
 
 
-def write(run: Run, *, sentences: Sequence[tuple[str, str]] = (), more: Sequence[Section] = ()) -> Path:
+def write(
+    run: Run, *, sentences: Sequence[tuple[str, str]] = (), more: Sequence[Section] = ()
+) -> Path:
     """`report.html` of a run directory.
 
     sentences: language and text, for which the bridge's attention is shown besides those of the test text.
@@ -42,7 +44,9 @@ def page(files: Files, *, more: Sequence[Section] = ()) -> str:
         languages=files.run.config.languages,
         sections=sections,
         data={section.name: dict(section.data) for section in sections},
-        style=Markup((resources("polyglot.report") / "templates" / "style.css").read_text(encoding="utf-8")),  # noqa: S704: ours
+        style=Markup(
+            (resources("polyglot.report") / "templates" / "style.css").read_text(encoding="utf-8")
+        ),  # noqa: S704: ours
         script=Markup(script),  # noqa: S704: ours
         policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
         version=VERSION,

@@ -32,10 +32,16 @@ class Section:
 def _templates() -> Environment:
     """Every value is escaped unless it is Markup; a name that nobody gave is a mistake."""
     environment = Environment(
-        loader=PackageLoader("polyglot.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("polyglot.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["number"] = number
-    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the first measure is the one to show first
+    environment.policies["json.dumps_kwargs"] = {
+        "sort_keys": False
+    }  # the first measure is the one to show first
     return environment
 
 

@@ -35,24 +35,49 @@ def with_language(
             raise ConfigError(f"{run.path}: {unknown_name('language', one, before.languages)}")
     for pattern in free:
         if not any(fnmatchcase(name, pattern) for name in before.components):
-            raise ConfigError(f"{run.path}: {unknown_name('component', pattern, before.components)}")
-    sources, targets = ({getattr(pair, side) for pair in before.pairs} for side in ("source", "target"))
+            raise ConfigError(
+                f"{run.path}: {unknown_name('component', pattern, before.components)}"
+            )
+    sources, targets = (
+        {getattr(pair, side) for pair in before.pairs} for side in ("source", "target")
+    )
     others = partners or before.languages
-    pairs = [f"{language}-{one}" for one in others if one in targets] + [f"{one}-{language}" for one in others if one in sources]
+    pairs = [f"{language}-{one}" for one in others if one in targets] + [
+        f"{one}-{language}" for one in others if one in sources
+    ]
     copies = [language] if before.schedule.copies else False
     values = before.model_dump()
     values |= {
         "languages": [*before.languages, language],
         "run": None,
-        "schedule": {**values["schedule"], "pairs": pairs, "exclude": [], "copies": copies, "phases": []},
-        "sharing": {part: _without_newcomers(groups, before.languages) for part, groups in values["sharing"].items()},
-        "freeze": [name for name in before.components if not any(fnmatchcase(name, pattern) for pattern in free)],
-        "initialize": {name: {"run": str(run.path), "checkpoint": checkpoint} for name in before.components},
+        "schedule": {
+            **values["schedule"],
+            "pairs": pairs,
+            "exclude": [],
+            "copies": copies,
+            "phases": [],
+        },
+        "sharing": {
+            part: _without_newcomers(groups, before.languages)
+            for part, groups in values["sharing"].items()
+        },
+        "freeze": [
+            name
+            for name in before.components
+            if not any(fnmatchcase(name, pattern) for pattern in free)
+        ],
+        "initialize": {
+            name: {"run": str(run.path), "checkpoint": checkpoint} for name in before.components
+        },
         "trained_before": [str(pair) for pair in before.pairs],
     }
-    return configure(values, overrides, run=f"{run.path}-{language}", where=f"{run.path} with {language}")
+    return configure(
+        values, overrides, run=f"{run.path}-{language}", where=f"{run.path} with {language}"
+    )
 
 
-def _without_newcomers(groups: dict[str, list[str]] | str, languages: Sequence[str]) -> dict[str, list[str]]:
+def _without_newcomers(
+    groups: dict[str, list[str]] | str, languages: Sequence[str]
+) -> dict[str, list[str]]:
     """What everybody shared is shared by those who were there: a new language has words of its own."""
     return {EVERYBODY: list(languages)} if groups == EVERYBODY else groups

@@ -25,7 +25,12 @@ from polyglot.core.version import VERSION
 from polyglot.distributed.processes import Processes
 from polyglot.runs.steps import steps
 
-MANIFEST, TRAINING, STATE, BEST = "manifest.json", "training.safetensors", "training.json", "best.json"
+MANIFEST, TRAINING, STATE, BEST = (
+    "manifest.json",
+    "training.safetensors",
+    "training.json",
+    "best.json",
+)
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,15 @@ class Checkpoint:
                 raise ValueError("it holds no mapping")
             if manifest.pop("checksum", None) not in (None, _checksum(manifest)):
                 raise ValueError("its own checksum differs")
-            if not isinstance(manifest.get("files"), dict) or not isinstance(manifest.get("step"), int):
+            if not isinstance(manifest.get("files"), dict) or not isinstance(
+                manifest.get("step"), int
+            ):
                 raise ValueError("`files` or `step` is missing or something else")
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            raise CheckpointError(f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({why}); {_instead_of(path)}") from None
+            raise CheckpointError(
+                f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({why}); {_instead_of(path)}"
+            ) from None
         return cls(path, manifest)
 
     @property
@@ -62,20 +71,32 @@ class Checkpoint:
     @property
     def components(self) -> list[str]:
         """The names of all it holds."""
-        files = (file for file in self.manifest["files"] if file.endswith(".safetensors") and not _is_training(file))
+        files = (
+            file
+            for file in self.manifest["files"]
+            if file.endswith(".safetensors") and not _is_training(file)
+        )
         return sorted(file.removesuffix(".safetensors") for file in files)
 
     def component(self, name: str) -> dict[str, Tensor]:
         """The parameters of one component. Raises CheckpointError when it is missing or damaged."""
         if not self.has(name):
-            raise CheckpointError(f"{self.path}: has no component {name!r}; it has {', '.join(self.components)}")
+            raise CheckpointError(
+                f"{self.path}: has no component {name!r}; it has {', '.join(self.components)}"
+            )
         return self._tensors(f"{name}.safetensors")
 
     def training_tensors(self, components: Collection[str] | None = None) -> dict[str, Tensor]:
         """What the optimizer keeps for each parameter, named `component/parameter/quantity`; of all components or of these."""
-        files = sorted(file for file in self.manifest["files"] if _is_training(file) and file != STATE)
+        files = sorted(
+            file for file in self.manifest["files"] if _is_training(file) and file != STATE
+        )
         everything = ((key, value) for file in files for key, value in self._tensors(file).items())
-        return {key: value for key, value in everything if components is None or key.partition("/")[0] in components}
+        return {
+            key: value
+            for key, value in everything
+            if components is None or key.partition("/")[0] in components
+        }
 
     def training_state(self) -> dict[str, Any]:
         """Step, positions in the data, the best score so far."""
@@ -90,7 +111,9 @@ class Checkpoint:
         try:
             return load(self._bytes(file))
         except SafetensorError as error:
-            raise CheckpointError(f"{self.path / file}: cannot be read as safetensors: {error}") from None
+            raise CheckpointError(
+                f"{self.path / file}: cannot be read as safetensors: {error}"
+            ) from None
 
     def _bytes(self, file: str) -> bytes:
         try:
@@ -110,12 +133,21 @@ class Checkpoint:
 
 def _instead_of(path: Path) -> str:
     """What to do where a checkpoint is of no use: `--resume` takes none but the last."""
-    return f"choose another checkpoint; to train on, remove {path}, and the one before it is continued"
+    return (
+        f"choose another checkpoint; to train on, remove {path}, and the one before it is continued"
+    )
 
 
 def digest(chosen: Sequence[Checkpoint]) -> str:
     """A hash of the parameters of one checkpoint or of several: the same parameters have the same."""
-    files = [sorted((name, sha256) for name, sha256 in one.manifest["files"].items() if not _is_training(name)) for one in chosen]
+    files = [
+        sorted(
+            (name, sha256)
+            for name, sha256 in one.manifest["files"].items()
+            if not _is_training(name)
+        )
+        for one in chosen
+    ]
     return hashlib.sha256(json.dumps(files).encode()).hexdigest()
 
 
@@ -124,7 +156,9 @@ def _is_training(file: str) -> bool:
     return file.partition(".")[0] == "training"
 
 
-def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str) -> None:
+def copy_parameters(
+    tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str
+) -> None:
     """Tensors into parameters of the same names and shapes. Raises CheckpointError when they are not the same."""
     check_same(tensors, parameters, where=where)
     with torch.no_grad():
@@ -132,11 +166,15 @@ def copy_parameters(tensors: Mapping[str, Tensor], parameters: Mapping[str, Tens
             parameter.copy_(tensors[key])
 
 
-def check_same(tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str) -> None:
+def check_same(
+    tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str
+) -> None:
     """Raises CheckpointError unless names and shapes are the same."""
     if tensors.keys() != parameters.keys():
         different = few(sorted(tensors.keys() ^ parameters.keys()), shown=4)
-        raise CheckpointError(f"{where}: comes from another configuration: the parameters differ ({different})")
+        raise CheckpointError(
+            f"{where}: comes from another configuration: the parameters differ ({different})"
+        )
     for key, parameter in parameters.items():
         if tensors[key].shape != parameter.shape:
             raise CheckpointError(
@@ -168,11 +206,21 @@ def write(
         temporary.mkdir(parents=True)
 
     def put_all() -> dict[str, str]:
-        own = {file: _put(temporary / file, content) for file, content in _files(components, training, part=processes.index)}
-        return own | ({STATE: _put(temporary / STATE, json.dumps(state, indent=1).encode())} if processes.main else {})
+        own = {
+            file: _put(temporary / file, content)
+            for file, content in _files(components, training, part=processes.index)
+        }
+        return own | (
+            {STATE: _put(temporary / STATE, json.dumps(state, indent=1).encode())}
+            if processes.main
+            else {}
+        )
 
     def complete() -> None:
-        _put(temporary / MANIFEST, json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode())
+        _put(
+            temporary / MANIFEST,
+            json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode(),
+        )
         sync_folder(temporary)
         _put_in_place(temporary, path)
         sync_folder(folder)
@@ -180,14 +228,21 @@ def write(
     try:
         _by_all(processes, begin if processes.main else None)
         checksums = {file: one for own in _by_all(processes, put_all) for file, one in own.items()}
-        manifest = {"step": step, "version": VERSION, "configuration": configuration, "files": checksums}
+        manifest = {
+            "step": step,
+            "version": VERSION,
+            "configuration": configuration,
+            "files": checksums,
+        }
         _by_all(processes, complete if processes.main else None)
     except OSError as error:
         if processes.main:
             shutil.rmtree(temporary, ignore_errors=True)
         last = steps(folder)[-1:]
         kept = f"the last good one is step {last[0]}" if last else "there is no earlier one"
-        raise CheckpointError(f"{path}: the checkpoint cannot be written: {error.strerror or error}; {kept}") from None
+        raise CheckpointError(
+            f"{path}: the checkpoint cannot be written: {error.strerror or error}; {kept}"
+        ) from None
     return Checkpoint(path, manifest)
 
 
@@ -263,7 +318,9 @@ def best_step(folder: Path) -> int | None:
         if not isinstance(step, int):
             raise ValueError("no step")
     except (OSError, ValueError, KeyError, TypeError):
-        raise CheckpointError(f"{folder / BEST}: cannot be used; remove it, and the newest checkpoint counts as the best") from None
+        raise CheckpointError(
+            f"{folder / BEST}: cannot be used; remove it, and the newest checkpoint counts as the best"
+        ) from None
     return step
 
 
@@ -303,17 +360,23 @@ def choose(folder: Path, which: str | int) -> list[Checkpoint]:
     elif re.fullmatch(r"average:[1-9][0-9]*", which):
         wanted = there[-int(which.removeprefix("average:")) :]
     else:
-        raise CheckpointError(f"checkpoint {which!r}: write best, last, a step, or average:N; there are {_list(there)}")
+        raise CheckpointError(
+            f"checkpoint {which!r}: write best, last, a step, or average:N; there are {_list(there)}"
+        )
     if not set(wanted) <= set(there):
         raise CheckpointError(f"{folder}: no checkpoint of step {which}; there are {_list(there)}")
     return [Checkpoint.open(folder / f"step-{step:08d}") for step in wanted]
 
 
-def load_average(checkpoints: Iterable[Checkpoint], components: Mapping[str, Mapping[str, Tensor]]) -> None:
+def load_average(
+    checkpoints: Iterable[Checkpoint], components: Mapping[str, Mapping[str, Tensor]]
+) -> None:
     """The mean of some checkpoints' parameters into a model; of one, exactly its parameters."""
     checkpoints = list(checkpoints)
     for name, parameters in components.items():
-        copy_parameters(average(checkpoints, name), parameters, where=f"{checkpoints[-1].path}: {name}")
+        copy_parameters(
+            average(checkpoints, name), parameters, where=f"{checkpoints[-1].path}: {name}"
+        )
 
 
 def average(checkpoints: Sequence[Checkpoint], name: str) -> dict[str, Tensor]:
@@ -326,7 +389,10 @@ def average(checkpoints: Sequence[Checkpoint], name: str) -> dict[str, Tensor]:
         return parts[0]
     for checkpoint, part in zip(checkpoints, parts):
         check_same(part, parts[-1], where=f"{checkpoint.path}: {name}")
-    return {key: torch.stack([part[key].double() for part in parts]).mean(dim=0).to(one.dtype) for key, one in parts[-1].items()}
+    return {
+        key: torch.stack([part[key].double() for part in parts]).mean(dim=0).to(one.dtype)
+        for key, one in parts[-1].items()
+    }
 
 
 def _list(there: list[int]) -> str:

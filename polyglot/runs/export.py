@@ -14,7 +14,9 @@ from polyglot.runs.run import Run
 from polyglot.tasks.sharing import SharingConfig
 
 
-def export(run: Run, place: Path, *, checkpoint: str | int, components: Sequence[str] = ("*",)) -> tuple[Run, list[str]]:
+def export(
+    run: Run, place: Path, *, checkpoint: str | int, components: Sequence[str] = ("*",)
+) -> tuple[Run, list[str]]:
     """A new run directory with some components of a run, and the vocabularies of their languages: what `initialize` can start from.
 
     With all components it translates, too. components: names and patterns; checkpoint: with `average:N` the mean of the newest N.
@@ -46,9 +48,8 @@ def export(run: Run, place: Path, *, checkpoint: str | int, components: Sequence
 def _languages_of(components: Sequence[str], config: Config) -> list[str]:
     """The languages whose words those components may know."""
     owners = {name.partition(".")[2] for name in components}
-    groups = lambda language: {language, *(config.sharing.group(part, language) for part in SharingConfig.model_fields)}  # noqa: E731
+    groups = lambda language: {
+        language,
+        *(config.sharing.group(part, language) for part in SharingConfig.model_fields),
+    }  # noqa: E731
     return [language for language in config.languages if owners & groups(language)]
-
-
-
-

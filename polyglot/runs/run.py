@@ -65,7 +65,9 @@ class Run:
                 run.path.mkdir(parents=True, exist_ok=True)
                 (run.path / "vocabulary").mkdir(exist_ok=True)
             except OSError as error:
-                raise CheckpointError(f"{run.path}: the run directory cannot be written: {error.strerror}") from None
+                raise CheckpointError(
+                    f"{run.path}: the run directory cannot be written: {error.strerror}"
+                ) from None
             run.write_config()
         return run
 
@@ -75,7 +77,9 @@ class Run:
         path = Path(path)
         if not (path / "config.yaml").is_file():
             raise ConfigError(f"{path}: no run directory: {_why_none(path)}")
-        return cls(path, check_config(read_yaml(path / "config.yaml"), where=str(path / "config.yaml")))
+        return cls(
+            path, check_config(read_yaml(path / "config.yaml"), where=str(path / "config.yaml"))
+        )
 
     @classmethod
     def reconfigure(cls, path: str | Path, overrides: Sequence[str]) -> Run:
@@ -87,20 +91,31 @@ class Run:
         try:
             run = cls(path, load_config(before.path / "config.yaml", overrides))
         except ConfigError as error:  # the file alone has no problem
-            fixed = {one.partition("=")[0]: None for one in overrides if re.split("[.=]", one)[0] in BUILT_FROM and before.vocabularies}
+            fixed = {
+                one.partition("=")[0]: None
+                for one in overrides
+                if re.split("[.=]", one)[0] in BUILT_FROM and before.vocabularies
+            }
             first = [
                 f"{place}: cannot change, the run was built from it; leave it out, or choose a new run=… without --resume"
                 for place in fixed
             ]
-            raise ConfigError([*first, *error.problems], where=f"the command line, for {path}") from None
+            raise ConfigError(
+                [*first, *error.problems], where=f"the command line, for {path}"
+            ) from None
         if run.config.run != before.config.run:
             raise ConfigError(
                 f"run: {run.config.run!r}; the run stays where it is, in {path}; leave run=… out, or begin a new one without --resume"
             )
         one, other = (each.config.model_dump(include=set(BUILT_FROM)) for each in (before, run))
-        changed = [f"{place} was {as_written(_value(one, place))}" for place in sorted(_different(one, other))]
+        changed = [
+            f"{place} was {as_written(_value(one, place))}"
+            for place in sorted(_different(one, other))
+        ]
         if set(run.config.pairs) != set(before.config.pairs):
-            changed.append(f"the pairs of schedule were {', '.join(sorted(map(str, before.config.pairs)))}")
+            changed.append(
+                f"the pairs of schedule were {', '.join(sorted(map(str, before.config.pairs)))}"
+            )
         if changed and before.vocabularies:
             raise ConfigError(
                 f"the command line, for {path}: what a run was built from cannot change: {few(changed, shown=SHOWN)}; "
@@ -138,7 +153,9 @@ class Run:
     def exists(self) -> str | None:
         """The sentence for a directory that holds something already. Raises CheckpointError where there can be none, at a file."""
         if self.path.exists() and not self.path.is_dir():
-            raise CheckpointError(f"{self.path}: is a file, and a run is a folder; choose another name with run=…")
+            raise CheckpointError(
+                f"{self.path}: is a file, and a run is a folder; choose another name with run=…"
+            )
         if not self.path.is_dir() or not any(self.path.iterdir()):
             return None
         if not (self.path / "config.yaml").exists():
@@ -160,23 +177,31 @@ class Run:
         try:
             file = (self.path / ".lock").open("w")
         except OSError as error:
-            raise CheckpointError(f"{self.path}: the run directory cannot be written: {error.strerror}") from None
+            raise CheckpointError(
+                f"{self.path}: the run directory cannot be written: {error.strerror}"
+            ) from None
         with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise CheckpointError(f"{self.path}: another process is training this run") from None
+                raise CheckpointError(
+                    f"{self.path}: another process is training this run"
+                ) from None
             yield
 
     def vocabulary_file(self, language: str) -> Path:
         """Languages that share a vocabulary have one file."""
-        return self.path / "vocabulary" / f"{self.config.sharing.group('vocabulary', language)}.model"
+        return (
+            self.path / "vocabulary" / f"{self.config.sharing.group('vocabulary', language)}.model"
+        )
 
     @cached_property
     def vocabularies(self) -> dict[str, Vocabulary | WordList]:
         """The vocabulary of every language that has one."""
         files = {language: self.vocabulary_file(language) for language in self.config.languages}
-        return {language: load_vocabulary(file) for language, file in files.items() if file.is_file()}
+        return {
+            language: load_vocabulary(file) for language, file in files.items() if file.is_file()
+        }
 
     def shortlist_file(self, pair: LanguagePair) -> Path:
         """What `polyglot shortlist` counts for a direction."""
@@ -197,7 +222,10 @@ class Run:
     @cached_property
     def normalisers(self) -> dict[str, Normaliser]:
         """The text steps of every language."""
-        return {language: Normaliser(self.config.text.of(language), language, symbols=self.symbols) for language in self.config.languages}
+        return {
+            language: Normaliser(self.config.text.of(language), language, symbols=self.symbols)
+            for language in self.config.languages
+        }
 
     @property
     def symbols_file(self) -> Path:
@@ -209,16 +237,28 @@ class Run:
         """What puts symbols into text and takes them out; None where the run has none."""
         if self.config.text.symbols is None:
             return None
-        return Symbolizer(self.config.text.symbols, Dictionary.load(self.symbols_file) if self.symbols_file.is_file() else Dictionary())
+        return Symbolizer(
+            self.config.text.symbols,
+            Dictionary.load(self.symbols_file) if self.symbols_file.is_file() else Dictionary(),
+        )
 
     @cached_property
     def built_from(self) -> dict[str, Any]:
         """All that the components are built from, and how text becomes the pieces they know: what a checkpoint must agree with."""
         steps = self.normalisers
-        vocabularies = {language: one.sha256 + steps[language].fingerprint for language, one in sorted(self.vocabularies.items())}
+        vocabularies = {
+            language: one.sha256 + steps[language].fingerprint
+            for language, one in sorted(self.vocabularies.items())
+        }
         pairs = sorted(map(str, self.config.pairs))
-        built_from = {"model": self.config.model.model_dump(), "pairs": pairs, "vocabularies": vocabularies}
-        if self.config.sharing != SharingConfig():  # nobody shares in checkpoints that are older than the setting
+        built_from = {
+            "model": self.config.model.model_dump(),
+            "pairs": pairs,
+            "vocabularies": vocabularies,
+        }
+        if (
+            self.config.sharing != SharingConfig()
+        ):  # nobody shares in checkpoints that are older than the setting
             built_from["sharing"] = self.config.sharing.model_dump()
         return built_from
 
@@ -262,7 +302,11 @@ class Run:
             return f"the vocabularies, of which there is none of {', '.join(lacking)}"
         with torch.device("meta"):
             model = TranslationModel(
-                self.config.model, vocabulary_sizes=sizes, pairs=self.config.pairs, seed=None, sharing=self.config.sharing
+                self.config.model,
+                vocabulary_sizes=sizes,
+                pairs=self.config.pairs,
+                seed=None,
+                sharing=self.config.sharing,
             )
         components = model.component_tensors()
         if one_sided := sorted(components.keys() ^ set(checkpoint.components)):
@@ -273,7 +317,9 @@ class Run:
                 return f"the model: only one of the two has {few(one_sided, shown=SHOWN)} in {name}"
             for key, parameter in parameters.items():
                 if (found := there[key].shape) != parameter.shape:
-                    words = found[1:] == parameter.shape[1:] and parameter.shape[0] in sizes.values()
+                    words = (
+                        found[1:] == parameter.shape[1:] and parameter.shape[0] in sizes.values()
+                    )
                     what = "the vocabularies" if words else "the model"
                     return f"{what}: {key} of {name} has shape {tuple(found)}, here {tuple(parameter.shape)}"
         return "nothing that parameters show: the pairs (copies, say), the text of vocabularies, or settings such as dropout"
@@ -281,7 +327,9 @@ class Run:
     def _hash(self) -> str:
         """With the settings of the model as they stand in `config.yaml`, which knows no more of them than its checkpoints."""
         model = read_yaml(self.path / "config.yaml").get("model")
-        return hashlib.sha256(json.dumps({**self.built_from, "model": model}, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps({**self.built_from, "model": model}, sort_keys=True).encode()
+        ).hexdigest()
 
 
 def _different(one: Any, other: Any, place: str = "") -> Iterator[str]:
@@ -302,8 +350,18 @@ def _value(nested: Any, place: str) -> Any:
 
 def _why_none(path: Path) -> str:
     """What stands where a run directory should, and which one may be meant: a configuration's name is often that of its run."""
-    why = "it is a file" if path.is_file() else "it has no config.yaml" if path.is_dir() else "there is nothing"
-    runs = [config.parent for room in dict.fromkeys((path.parent, Path("runs"))) for config in sorted(room.glob("*/config.yaml"))]
+    why = (
+        "it is a file"
+        if path.is_file()
+        else "it has no config.yaml"
+        if path.is_dir()
+        else "there is nothing"
+    )
+    runs = [
+        config.parent
+        for room in dict.fromkeys((path.parent, Path("runs")))
+        for config in sorted(room.glob("*/config.yaml"))
+    ]
     near = difflib.get_close_matches(path.stem, [run.name for run in runs], n=1)
     if near:
         return f"{why}. Did you mean {next(run for run in runs if run.name == near[0])}?"

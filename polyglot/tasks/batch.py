@@ -34,13 +34,23 @@ class Batch:
     """Real tokens of target_out, known without asking the device."""
 
     @classmethod
-    def of(cls, task: Task, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Batch:
+    def of(
+        cls, task: Task, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> Batch:
         """Pad the sentences of one task; neither side holds special tokens yet."""
         source, source_mask = pad(sources)
         bos, eos = numpy.array([BOS]), numpy.array([EOS])
         target_in, target_mask = pad([numpy.concatenate([bos, target]) for target in targets])
         target_out, _ = pad([numpy.concatenate([target, eos]) for target in targets])
-        return cls(task, source, source_mask, target_in, target_out, target_mask, sum(map(len, targets)) + len(targets))
+        return cls(
+            task,
+            source,
+            source_mask,
+            target_in,
+            target_out,
+            target_mask,
+            sum(map(len, targets)) + len(targets),
+        )
 
     @property
     def sentences(self) -> int:
@@ -52,7 +62,14 @@ class Batch:
         if self.source.device == device:
             return self
         moved = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{k: v.to(device, non_blocking=True) for k, v in moved.items() if isinstance(v, Tensor)})
+        return replace(
+            self,
+            **{
+                k: v.to(device, non_blocking=True)
+                for k, v in moved.items()
+                if isinstance(v, Tensor)
+            },
+        )
 
 
 def pad(sentences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
@@ -60,5 +77,7 @@ def pad(sentences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     lengths = numpy.fromiter(map(len, sentences), dtype=numpy.int64, count=len(sentences))
     mask = numpy.arange(max(1, lengths.max(initial=0))) < lengths[:, None]
     ids = numpy.full(mask.shape, PAD, dtype=numpy.int64)
-    ids[mask] = numpy.concatenate([numpy.asarray(sentence, dtype=numpy.int64) for sentence in sentences])
+    ids[mask] = numpy.concatenate(
+        [numpy.asarray(sentence, dtype=numpy.int64) for sentence in sentences]
+    )
     return torch.from_numpy(ids), torch.from_numpy(mask)

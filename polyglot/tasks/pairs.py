@@ -24,7 +24,9 @@ class LanguagePair:
         """`de-en` to a pair. Raises ConfigError when the text is no pair."""
         source, dash, target = text.partition("-")
         if not dash or not LANGUAGE_CODE.fullmatch(source) or not LANGUAGE_CODE.fullmatch(target):
-            raise ConfigError(f"{text!r} is no language pair; write source and target with a hyphen, such as 'de-en'")
+            raise ConfigError(
+                f"{text!r} is no language pair; write source and target with a hyphen, such as 'de-en'"
+            )
         return cls(source, target)
 
     @property
@@ -65,13 +67,17 @@ def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[Langu
     for pattern in patterns:
         source, dash, target = pattern.partition("-")
         if not dash:
-            problems.append(f"{pattern!r} is no pattern for language pairs; write 'de-en', '*-en' or '*-*'")
+            problems.append(
+                f"{pattern!r} is no pattern for language pairs; write 'de-en', '*-en' or '*-*'"
+            )
             continue
         matches = [
             LanguagePair(one, other)
             for one in languages
             for other in languages
-            if fnmatchcase(one, source) and fnmatchcase(other, target) and (one != other or pattern == f"{one}-{other}")
+            if fnmatchcase(one, source)
+            and fnmatchcase(other, target)
+            and (one != other or pattern == f"{one}-{other}")
         ]
         if not matches:
             problems.append(f"{pattern!r} matches no pair of the languages {', '.join(languages)}")

@@ -63,7 +63,13 @@ class Schedule:
     """Whether it must know how many sentences each task has."""
 
     def __init__(
-        self, config: Config, *, tasks: Sequence[Task], languages: Sequence[str], sizes: Mapping[LanguagePair, int], seed: int
+        self,
+        config: Config,
+        *,
+        tasks: Sequence[Task],
+        languages: Sequence[str],
+        sizes: Mapping[LanguagePair, int],
+        seed: int,
     ) -> None:
         """sizes: sentences of each task."""
         self.config, self.tasks, self.seed = config, list(tasks), seed
@@ -74,18 +80,28 @@ class Schedule:
         """The tasks of one update on one process."""
         active = self.active(step)
         first = (step * processes + process) * self.config.tasks_per_update
-        return [self.choose(active, first + number) for number in range(self.config.tasks_per_update)]
+        return [
+            self.choose(active, first + number) for number in range(self.config.tasks_per_update)
+        ]
 
     def at_own(self, step: int, own: Sequence[Task], *, process: int) -> list[Task]:
         """The tasks of one update on a process that only has some of all; none where no phase has any of its own."""
         active = self.active(step, own)
         first = step * self.config.tasks_per_update
-        return [self.choose(active, first + number, process) for number in range(self.config.tasks_per_update) if active]
+        return [
+            self.choose(active, first + number, process)
+            for number in range(self.config.tasks_per_update)
+            if active
+        ]
 
     def active(self, step: int, tasks: Sequence[Task] | None = None) -> list[Task]:
         """The tasks that may train at this step, of all or of these."""
         phases = [pairs for phase, pairs in self._phases if phase.covers(step)]
-        return [task for task in (self.tasks if tasks is None else tasks) if not phases or any(task.pair in pairs for pairs in phases)]
+        return [
+            task
+            for task in (self.tasks if tasks is None else tasks)
+            if not phases or any(task.pair in pairs for pairs in phases)
+        ]
 
     def never(self, *, steps: int) -> list[Task]:
         """The tasks that no step before `steps` may train."""
@@ -98,7 +114,12 @@ class Schedule:
         """The task of the draw-th batch of the run, or of what a process draws for itself: drawn by the shares."""
         shares = numpy.cumsum([self.share(task) for task in active])
         # One counter-based generator a draw: any draw is known without those before it.
-        point = numpy.random.Generator(numpy.random.Philox(key=self.seed, counter=[0, 0, process, draw])).random() * shares[-1]
+        point = (
+            numpy.random.Generator(
+                numpy.random.Philox(key=self.seed, counter=[0, 0, process, draw])
+            ).random()
+            * shares[-1]
+        )
         return active[int(numpy.searchsorted(shares, point, side="right"))]
 
     def share(self, task: Task) -> float:
@@ -173,11 +194,23 @@ def tasks_of(config: Schedule.Config, languages: Sequence[str]) -> list[Task]:
     known = not problems
     for number, phase in enumerate(config.phases):
         with noted(problems, f"schedule.phases.{number}."):
-            extra = [str(pair) for pair in _pairs_of(phase, languages) if known and pair not in pairs]
-            problems += [f"schedule.phases.{number}: not among schedule.pairs and schedule.copies: {', '.join(extra)}"] if extra else []
-    if known and (unknown := [one for one in getattr(config, "weights", {}) if one not in map(str, pairs)]):
+            extra = [
+                str(pair) for pair in _pairs_of(phase, languages) if known and pair not in pairs
+            ]
+            problems += (
+                [
+                    f"schedule.phases.{number}: not among schedule.pairs and schedule.copies: {', '.join(extra)}"
+                ]
+                if extra
+                else []
+            )
+    if known and (
+        unknown := [one for one in getattr(config, "weights", {}) if one not in map(str, pairs)]
+    ):
         there = ", ".join(map(str, pairs))
-        problems.append(f"schedule.weights: not among schedule.pairs and schedule.copies: {', '.join(unknown)}; there are {there}")
+        problems.append(
+            f"schedule.weights: not among schedule.pairs and schedule.copies: {', '.join(unknown)}; there are {there}"
+        )
     if problems:
         raise ConfigError(problems)
     return [Task(pair, config.copy_weight if pair.is_copy else 1.0) for pair in pairs]
@@ -186,7 +219,11 @@ def tasks_of(config: Schedule.Config, languages: Sequence[str]) -> list[Task]:
 def _pairs_of(part: Schedule.Config | Phase, languages: Sequence[str]) -> list[LanguagePair]:
     """What `pairs` and `copies` name together. Raises ConfigError with each key and what it names in vain."""
     copied = languages if part.copies is True else part.copies or []
-    problems = [f"copies: {unknown_name('language', one, languages)}" for one in copied if one not in languages]
+    problems = [
+        f"copies: {unknown_name('language', one, languages)}"
+        for one in copied
+        if one not in languages
+    ]
     pairs = []
     with noted(problems, "pairs: "):
         pairs = match_pairs(part.pairs, languages)

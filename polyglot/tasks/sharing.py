@@ -49,7 +49,9 @@ class SharingConfig(ComponentConfig):
 
     def same_words(self, language: str, *, tied: bool) -> bool:
         """Whether the decoder's group has one output layer. tied: it is the table of embeddings, which then must be one as well."""
-        return self.shared("decoder", language) and self.shared("embeddings" if tied else "vocabulary", language)
+        return self.shared("decoder", language) and self.shared(
+            "embeddings" if tied else "vocabulary", language
+        )
 
     def problems(self, languages: Sequence[str]) -> Iterator[str]:
         """What cannot be meant in a run of those languages."""
@@ -60,13 +62,21 @@ class SharingConfig(ComponentConfig):
                 place = f"sharing.{part}.{name}"
                 if not GROUP_NAME.fullmatch(name) or name in languages:
                     yield f"{place}: {name!r} cannot name a group; use letters, digits and underscores, and no name of a language"
-                yield from (f"{place}: {unknown_name('language', one, languages)}" for one in members if one not in languages)
+                yield from (
+                    f"{place}: {unknown_name('language', one, languages)}"
+                    for one in members
+                    if one not in languages
+                )
             everyone = [one for members in named.values() for one in members]
             if twice := sorted({one for one in everyone if everyone.count(one) > 1}):
                 yield f"sharing.{part}: {', '.join(twice)} named twice; a language shares with one group"
         for language in languages:
             alike = self.members("embeddings", language, languages)
-            if strangers := [one for one in alike if self.group("vocabulary", one) != self.group("vocabulary", language)]:
+            if strangers := [
+                one
+                for one in alike
+                if self.group("vocabulary", one) != self.group("vocabulary", language)
+            ]:
                 yield f"sharing.embeddings: {language} and {strangers[0]} cannot share embeddings without sharing their vocabulary"
                 return
 
@@ -82,7 +92,10 @@ Sharing = Annotated[SharingConfig, BeforeValidator(_everything)]
 
 def components_of(pair: LanguagePair, sharing: SharingConfig = SharingConfig()) -> tuple[str, ...]:
     """The names of the components that a direction may use; a model has those of them that have parameters."""
-    source, target = sharing.group("embeddings", pair.source), sharing.group("embeddings", pair.target)
+    source, target = (
+        sharing.group("embeddings", pair.source),
+        sharing.group("embeddings", pair.target),
+    )
     names = (
         f"embedding.{source}",
         f"embedding.{target}",

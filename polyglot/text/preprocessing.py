@@ -59,11 +59,15 @@ class LowercaseStep(Step):
 class PunctuationStep(Step):
     """Quotation marks, dashes and spaces as the Moses script `normalize-punctuation.perl` writes them; cannot be undone."""
 
-    _notable = re.compile(r"[^\w ,.?!'-]|  |''")  # a line without any of these stays as it is, and most lines have none
+    _notable = re.compile(
+        r"[^\w ,.?!'-]|  |''"
+    )  # a line without any of these stays as it is, and most lines have none
 
     @cached_property
     def _normalizer(self):
-        from sacremoses import MosesPunctNormalizer  # 0.3 s that a run without this step does not wait for
+        from sacremoses import (
+            MosesPunctNormalizer,  # 0.3 s that a run without this step does not wait for
+        )
 
         return MosesPunctNormalizer(self.language)
 
@@ -91,7 +95,9 @@ class TokenizeStep(Step):
 
     # The tokenizer passes over a line some twenty times. What it makes of a plain word does not depend on the words beside it (but a full
     # stop depends on the next word), so that lines of nothing else are put together from words that are known.
-    _words = re.compile(r"(?:{word}[,;:!?]? )*{word}[.,;:!?]?".format(word=r"[^\W_]{1,40}(?:['-][^\W_]{1,40}){0,4}"))
+    _words = re.compile(
+        r"(?:{word}[,;:!?]? )*{word}[.,;:!?]?".format(word=r"[^\W_]{1,40}(?:['-][^\W_]{1,40}){0,4}")
+    )
 
     def __init__(self, config: Step.Config, *, language: str) -> None:
         super().__init__(config, language=language)
@@ -110,10 +116,16 @@ class TokenizeStep(Step):
         return MosesDetokenizer(self.language)
 
     def apply(self, line: str) -> str:
-        return " ".join(map(self._known.__getitem__, line.split(" "))) if self._words.fullmatch(line) else self._apart(line)
+        return (
+            " ".join(map(self._known.__getitem__, line.split(" ")))
+            if self._words.fullmatch(line)
+            else self._apart(line)
+        )
 
     def _apart(self, line: str) -> str:
-        return self._tokenizer.tokenize(line, aggressive_dash_splits=False, return_str=True, escape=False)
+        return self._tokenizer.tokenize(
+            line, aggressive_dash_splits=False, return_str=True, escape=False
+        )
 
     def undo(self, line: str) -> str:
         return self._detokenizer.detokenize(line.split(), return_str=True, unescape=False)
@@ -122,7 +134,9 @@ class TokenizeStep(Step):
 class Normaliser:
     """All steps of one language: applied in order before the vocabulary, undone in reverse after it; symbols come last."""
 
-    def __init__(self, steps: Sequence[ComponentConfig], language: str, *, symbols: Symbolizer | None = None) -> None:
+    def __init__(
+        self, steps: Sequence[ComponentConfig], language: str, *, symbols: Symbolizer | None = None
+    ) -> None:
         self.language, self.symbols = language, symbols
         self._configs = tuple(steps)
         self._steps = [STEPS.build(config, language=language) for config in steps]
@@ -134,7 +148,9 @@ class Normaliser:
     def source(self, line: str, target: str | None = None) -> Symbolized:
         """A line to be translated, and what its symbols stand for in the target language, or by default in its own."""
         line = self._stepped(line)
-        return self.symbols.line(line, self.language, target) if self.symbols else Symbolized(line, {})
+        return (
+            self.symbols.line(line, self.language, target) if self.symbols else Symbolized(line, {})
+        )
 
     def pair(self, line: str, target: Normaliser, target_line: str) -> tuple[str, str]:
         """A line and its translation, with symbols where they match."""

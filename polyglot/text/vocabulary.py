@@ -14,12 +14,14 @@ from typing import Literal
 import sentencepiece
 from pydantic import Field
 
-from polyglot.tasks.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
+from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.core.registry import ComponentConfig
-from polyglot.core.atomic_files import replace_file
+from polyglot.tasks.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 
-LONGEST_LINE = 1 << 16  # bytes; SentencePiece leaves longer lines out of its training, and its own default of 4192 is short
+LONGEST_LINE = (
+    1 << 16
+)  # bytes; SentencePiece leaves longer lines out of its training, and its own default of 4192 is short
 WHOLE_TIMES = 1000  # as often a word counts that a vocabulary of words shall have: no word of its size is as rare in usual text
 THREADS = 4  # fixed, not the machine's number: sums of floats depend on how the text is divided
 
@@ -58,7 +60,15 @@ class Vocabulary:
         self.sha256 = hashlib.sha256(model).hexdigest()
 
     @classmethod
-    def train(cls, texts: Iterable[str], config: VocabularyConfig, *, language: str, seed: int, whole: Sequence[str] = ()) -> Vocabulary:
+    def train(
+        cls,
+        texts: Iterable[str],
+        config: VocabularyConfig,
+        *,
+        language: str,
+        seed: int,
+        whole: Sequence[str] = (),
+    ) -> Vocabulary:
         """Learn a vocabulary; the same text, settings and seed give the same bytes.
 
         whole: pieces that it shall have whatever the text, and never take apart; `▁` begins those that are words.
@@ -66,7 +76,9 @@ class Vocabulary:
         """
         pieces_of_words = config.type in ("unigram", "bpe")
         sentences = _sample(texts, config.sentences, seed=seed) if config.sentences else texts
-        if config.type == "word":  # where words are not taken apart, symbols of SentencePiece's kind would spoil their neighbours
+        if (
+            config.type == "word"
+        ):  # where words are not taken apart, symbols of SentencePiece's kind would spoil their neighbours
             words = " ".join(piece[1:] for piece in whole if piece.startswith("▁"))
             sentences = chain(sentences, [words] * WHOLE_TIMES if words else [])
         model = io.BytesIO()
@@ -101,11 +113,17 @@ class Vocabulary:
             vocabulary = cls(path.read_bytes())
             specials = vocabulary.pieces([PAD, BOS, EOS, UNK])
         except OSError as error:
-            raise CheckpointError(f"{path}: the vocabulary cannot be read: {error.strerror}") from None
+            raise CheckpointError(
+                f"{path}: the vocabulary cannot be read: {error.strerror}"
+            ) from None
         except (RuntimeError, IndexError):
-            raise CheckpointError(f"{path}: no SentencePiece model; the file is damaged or something else") from None
+            raise CheckpointError(
+                f"{path}: no SentencePiece model; the file is damaged or something else"
+            ) from None
         if tuple(specials) != SPECIAL_TOKENS:
-            raise CheckpointError(f"{path}: the first pieces are {' '.join(specials)}; they must be {' '.join(SPECIAL_TOKENS)}")
+            raise CheckpointError(
+                f"{path}: the first pieces are {' '.join(specials)}; they must be {' '.join(SPECIAL_TOKENS)}"
+            )
         return vocabulary
 
     def save(self, path: Path) -> None:
@@ -118,7 +136,12 @@ class Vocabulary:
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
         """Texts; pad, bos and eos are invisible, `<unk>` is shown."""
-        return [text.strip(" ") for text in self._processor.decode([[int(piece) for piece in sentence] for sentence in sentences])]
+        return [
+            text.strip(" ")
+            for text in self._processor.decode(
+                [[int(piece) for piece in sentence] for sentence in sentences]
+            )
+        ]
 
     def pieces(self, sentence: Sequence[int]) -> list[str]:
         return [self._processor.id_to_piece(int(piece)) for piece in sentence]
@@ -145,7 +168,9 @@ def _sample(texts: Iterable[str], count: int, *, seed: int) -> list[str]:
 def _training_problem(message: str, size: int, language: str) -> ConfigError | DataError:
     """SentencePiece's words in ours."""
     if most := re.search(r"set it to a value <= (\d+)", message):
-        return ConfigError(f"vocabulary.size: {size} pieces for {language} cannot be had from this text; at most {most[1]}")
+        return ConfigError(
+            f"vocabulary.size: {size} pieces for {language} cannot be had from this text; at most {most[1]}"
+        )
     if least := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return ConfigError(
             f"vocabulary.size: {size} pieces for {language} do not hold the characters of this text; at least {least[1]}, "

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from polyglot.tasks.batch import SPECIAL_TOKENS, UNK
-from polyglot.core.errors import CheckpointError
 from polyglot.core.atomic_files import replace_file
+from polyglot.core.errors import CheckpointError
+from polyglot.tasks.batch import SPECIAL_TOKENS, UNK
 from polyglot.text.vocabulary import Vocabulary
 
 HEAD = b"polyglot word list\n"
@@ -31,11 +31,16 @@ class WordList:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Word numbers of each text, without bos and eos; what is not in the list is `<unk>`."""
-        return [[self._numbers.get(word, UNK) for word in text.split(" ") if word] for text in texts]
+        return [
+            [self._numbers.get(word, UNK) for word in text.split(" ") if word] for text in texts
+        ]
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
         """Texts; pad, bos and eos are invisible, `<unk>` is shown."""
-        return [" ".join(self._words[int(number)] for number in sentence if int(number) >= UNK) for sentence in sentences]
+        return [
+            " ".join(self._words[int(number)] for number in sentence if int(number) >= UNK)
+            for sentence in sentences
+        ]
 
     def pieces(self, sentence: Sequence[int]) -> list[str]:
         return [self._words[int(number)] for number in sentence]

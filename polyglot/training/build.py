@@ -38,18 +38,12 @@ from polyglot.training.warm_start import Initial, freeze
 logger = logging.getLogger("polyglot")
 
 
-
-
-
-
-
-
-
-
-
-
 def build_datasets(
-    config: Config, corpora: Corpora, vocabularies: Mapping[str, Vocabulary], normalisers: Mapping[str, Normaliser], tasks: Sequence[Task]
+    config: Config,
+    corpora: Corpora,
+    vocabularies: Mapping[str, Vocabulary],
+    normalisers: Mapping[str, Normaliser],
+    tasks: Sequence[Task],
 ) -> dict[str, TaskDataset | StreamedDataset]:
     """The sentences of each task, by its name."""
 
@@ -64,7 +58,10 @@ def build_datasets(
 
 def sizes_of(datasets: Mapping[str, TaskDataset | StreamedDataset]) -> dict[str, int | None]:
     """The sentences of each task, of a streamed one about; None where nobody knows."""
-    return {name: dataset.about if isinstance(dataset, StreamedDataset) else len(dataset) for name, dataset in datasets.items()}
+    return {
+        name: dataset.about if isinstance(dataset, StreamedDataset) else len(dataset)
+        for name, dataset in datasets.items()
+    }
 
 
 def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
@@ -79,7 +76,9 @@ def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
             f"{few(unknown)}; use 'uniform', or 'weighted' with weights of your own"
         )
     given = {"sizes": {task.pair: sizes[task.name] for task in config.tasks}, "seed": config.seed}
-    schedule = SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, **given)
+    schedule = SCHEDULES.build(
+        config.schedule, tasks=config.tasks, languages=config.languages, **given
+    )
     if never := schedule.never(steps=config.training.steps):
         logger.warning(
             f"schedule.phases: {', '.join(task.name for task in never)} will not train at all, "
@@ -90,16 +89,24 @@ def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
 
 
 def build_model(
-    config: Config, vocabularies: Mapping[str, Vocabulary], *, seed: int | None, pairs: Sequence[LanguagePair] | None = None
+    config: Config,
+    vocabularies: Mapping[str, Vocabulary],
+    *,
+    seed: int | None,
+    pairs: Sequence[LanguagePair] | None = None,
 ) -> TranslationModel:
     """The model of a run, or the part of it that these pairs need; on the meta device it costs nothing and can still be counted."""
     sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
     pairs = config.pairs if pairs is None else pairs
-    return TranslationModel(config.model, vocabulary_sizes=sizes, pairs=pairs, seed=seed, sharing=config.sharing)
+    return TranslationModel(
+        config.model, vocabulary_sizes=sizes, pairs=pairs, seed=seed, sharing=config.sharing
+    )
 
 
 def build_trainer(
-    run: Run, validator: Callable[[TranslationModel], Callable[[], Validation] | None], processes: Processes = Processes()
+    run: Run,
+    validator: Callable[[TranslationModel], Callable[[], Validation] | None],
+    processes: Processes = Processes(),
 ) -> Trainer:
     """Everything a run needs to train; vocabularies are read from the run directory, those it lacks are learnt and put there.
 
@@ -111,7 +118,11 @@ def build_trainer(
     torch.manual_seed(config.seed)
     begun = bool(checkpoints.steps(run.checkpoints))
     corpora = checked_text(config, begun=begun)
-    accelerator = Accelerator(mixed_precision=config.training.precision, log_with=config.training.trackers or None, project_dir=run.path)
+    accelerator = Accelerator(
+        mixed_precision=config.training.precision,
+        log_with=config.training.trackers or None,
+        project_dir=run.path,
+    )
     missing = [language for language in config.languages if language not in run.vocabularies]
     if missing and not processes.main:
         raise CheckpointError(
@@ -129,33 +140,57 @@ def build_trainer(
     partitioned = is_partitioned(config, processes.number)
     text = corpora, run.vocabularies, run.normalisers
     # All are looked at, where memory shall not hold them all by the first process alone: a process's share depends on the sizes.
-    datasets = build_datasets(config, *text, config.tasks if processes.main or not partitioned else ())
+    datasets = build_datasets(
+        config, *text, config.tasks if processes.main or not partitioned else ()
+    )
     sizes = sizes_of(datasets)
     placement = place(
-        build_schedule(config, processes.tell(f"sizes/{run.path}", sizes) if partitioned else sizes), config, processes.number
+        build_schedule(
+            config, processes.tell(f"sizes/{run.path}", sizes) if partitioned else sizes
+        ),
+        config,
+        processes.number,
     )
     tasks = placement.tasks(processes.index)
     for name, dataset in datasets.items() if processes.main else ():
         logger.info(f"task {name}: {dataset.in_words()}")
     streams = [dataset for dataset in datasets.values() if isinstance(dataset, StreamedDataset)]
-    for words in dict.fromkeys(words for dataset in streams for words in dataset.read_by_all(len(placement.readers(dataset.task)))):
+    for words in dict.fromkeys(
+        words
+        for dataset in streams
+        for words in dataset.read_by_all(len(placement.readers(dataset.task)))
+    ):
         logger.info(words)
     if not placement.everywhere:
         least, most = (f"{one:.2f}" for one in placement.departure())
         if least != most:
-            logger.info(f"tasks are drawn from {least} to {most} times as often as the schedule says, as they are divided over processes")
-        datasets = {task.name: datasets[task.name] for task in tasks} if processes.main else build_datasets(config, *text, tasks)
+            logger.info(
+                f"tasks are drawn from {least} to {most} times as often as the schedule says, as they are divided over processes"
+            )
+        datasets = (
+            {task.name: datasets[task.name] for task in tasks}
+            if processes.main
+            else build_datasets(config, *text, tasks)
+        )
     pairs = placement.pairs(processes.index)
 
     def stream(dataset: TaskDataset | StreamedDataset) -> BatchStream | StreamedBatches:
         if isinstance(dataset, TaskDataset):
             return BatchStream(dataset, config.batching, seed=config.seed)
         readers = placement.readers(dataset.task)
-        return StreamedBatches(dataset, config.batching, seed=config.seed, reader=readers.index(processes.index), readers=len(readers))
+        return StreamedBatches(
+            dataset,
+            config.batching,
+            seed=config.seed,
+            reader=readers.index(processes.index),
+            readers=len(readers),
+        )
 
     with torch.device("meta"):
         parameters = count(build_model(config, run.vocabularies, seed=None, pairs=pairs))
-    if more := more_than_there_is(of_parameters(config, parameters, trained_at_once=placement.trained_at_once)):
+    if more := more_than_there_is(
+        of_parameters(config, parameters, trained_at_once=placement.trained_at_once)
+    ):
         logger.warning(more)
     model = build_model(config, run.vocabularies, seed=config.seed, pairs=pairs)
     if initial:
@@ -165,8 +200,12 @@ def build_trainer(
     trainer = Trainer(
         run,
         model=model,
-        optimizer=OPTIMIZERS.build(config.optimizer, parameters=by_kind(model.parameters(), hidden=model.hidden_weights())),
-        learning_rate=LEARNING_RATES.build(config.learning_rate_schedule, steps=config.training.steps),
+        optimizer=OPTIMIZERS.build(
+            config.optimizer, parameters=by_kind(model.parameters(), hidden=model.hidden_weights())
+        ),
+        learning_rate=LEARNING_RATES.build(
+            config.learning_rate_schedule, steps=config.training.steps
+        ),
         placement=placement,
         streams={name: stream(dataset) for name, dataset in datasets.items()},
         criterion=Criterion(config.losses),
@@ -174,7 +213,10 @@ def build_trainer(
         validate=validator(model),
         processes=processes,
     )
-    for language, vocabulary in learnt.items():  # last: a start that fails leaves none behind for other settings to find
+    for (
+        language,
+        vocabulary,
+    ) in learnt.items():  # last: a start that fails leaves none behind for other settings to find
         vocabulary.save(run.vocabulary_file(language))
     if run.symbols and processes.main:
         replace_file(run.symbols_file, run.symbols.dictionary.to_json())

@@ -51,25 +51,45 @@ class Plan:
 
     def memory(self) -> dict[str, int]:
         """Bytes by purpose, estimated; of several processes those of the largest."""
-        largest = max(map(self.parameters_of, range(self.placement.processes)), key=lambda own: sum(own.values()))
-        parameters = of_parameters(self.config, largest, trained_at_once=self.placement.trained_at_once)
+        largest = max(
+            map(self.parameters_of, range(self.placement.processes)),
+            key=lambda own: sum(own.values()),
+        )
+        parameters = of_parameters(
+            self.config, largest, trained_at_once=self.placement.trained_at_once
+        )
         return parameters | {"activations": of_activations(self.config, self.datasets)}
 
     def parameters_of(self, process: int) -> dict[str, int]:
         """How many parameters a process has, by component."""
-        return {name: count for name, count in self.parameters.items() if process in self.placement.holders(name)}
+        return {
+            name: count
+            for name, count in self.parameters.items()
+            if process in self.placement.holders(name)
+        }
 
     def tables(self) -> Iterator[Table]:
         """For the terminal."""
-        tasks = Table("task", "sentences", "left out", "source tokens", "target tokens", title="Tasks")
+        tasks = Table(
+            "task", "sentences", "left out", "source tokens", "target tokens", title="Tasks"
+        )
         for name, dataset in self.datasets.items():
             about, of = "", ""
             sentences, factor = len(dataset.source_lengths), 1.0
-            if isinstance(dataset, StreamedDataset):  # what it has is known of its first sentences only
+            if isinstance(
+                dataset, StreamedDataset
+            ):  # what it has is known of its first sentences only
                 about, of = "about ", f" of the first {dataset.sample.seen:,}"
-                sentences, factor = dataset.about, dataset.about and dataset.about / dataset.sample.seen
-            dropped = ", ".join(f"{lines} {reason}" for reason, lines in dataset.dropped.items() if lines)
-            tokens = (int(lengths.sum()) for lengths in (dataset.source_lengths, dataset.target_lengths))
+                sentences, factor = (
+                    dataset.about,
+                    dataset.about and dataset.about / dataset.sample.seen,
+                )
+            dropped = ", ".join(
+                f"{lines} {reason}" for reason, lines in dataset.dropped.items() if lines
+            )
+            tokens = (
+                int(lengths.sum()) for lengths in (dataset.source_lengths, dataset.target_lengths)
+            )
             figures = (sentences, *(factor and round(factor * one) for one in tokens))
             told = ["not known" if one is None else f"{about}{one:,}" for one in figures]
             tasks.add_row(name, told[0], f"{dropped or 'none'}{of}", *told[1:])
@@ -89,17 +109,27 @@ class Plan:
             yield self._processes()
         title = "Memory of training, estimated" + (", of one process" if several else "")
         memory = Table("memory for", "MiB", "which is", title=title)
-        sizes, made_of = self.memory(), in_words(self.config, trained_at_once=self.placement.trained_at_once)
+        sizes, made_of = (
+            self.memory(),
+            in_words(self.config, trained_at_once=self.placement.trained_at_once),
+        )
         for purpose, size in sizes.items():
             memory.add_row(purpose, f"{size / MEBIBYTE:,.0f}", made_of[purpose])
         memory.add_section()
-        memory.add_row("all", f"{sum(sizes.values()) / MEBIBYTE:,.0f}", f"besides the program itself, about {PROGRAM} MiB")
+        memory.add_row(
+            "all",
+            f"{sum(sizes.values()) / MEBIBYTE:,.0f}",
+            f"besides the program itself, about {PROGRAM} MiB",
+        )
         yield memory
 
     def _processes(self) -> Table:
         """Each of a few processes; of many those with the fewest and the most parameters."""
         number = self.placement.processes
-        rows = [(sum(self.parameters_of(one).values()), len(self.placement.tasks(one)), str(one)) for one in range(number)]
+        rows = [
+            (sum(self.parameters_of(one).values()), len(self.placement.tasks(one)), str(one))
+            for one in range(number)
+        ]
         if number > EACH:
             (*least, first), (*most, last) = min(rows), max(rows)
             rows = [(*least, f"{first}, the smallest of {number}"), (*most, f"{last}, the largest")]
@@ -119,14 +149,21 @@ def plan(config: Config, processes: int = 1, *, begun: Run | None = None) -> Pla
     corpora = checked_text(config, begun=begun is not None)
     _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":
-        _check_held_out(config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages))
+        _check_held_out(
+            config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages)
+        )
     _check_held_out(config, config.data.test, directions(config))
-    run, initial = begun or Run.of(config), Initial(config) if config.initialize and not begun else None
+    run, initial = (
+        begun or Run.of(config),
+        Initial(config) if config.initialize and not begun else None,
+    )
     if begun:
         vocabularies = {language: begun.vocabularies[language] for language in config.languages}
     else:
         run.symbols = learn_symbols(config, corpora, initial)
-        vocabularies = initial_vocabularies(config, corpora, run.normalisers, initial, languages=config.languages)
+        vocabularies = initial_vocabularies(
+            config, corpora, run.normalisers, initial, languages=config.languages
+        )
     datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
     placement = place(build_schedule(config, sizes_of(datasets)), config, processes)
     with torch.device("meta"):
@@ -134,13 +171,21 @@ def plan(config: Config, processes: int = 1, *, begun: Run | None = None) -> Pla
     if initial:
         initial.check_shapes(model)
     freeze(model, config.freeze, config.tasks)
-    found = Plan(config, {language: len(each) for language, each in vocabularies.items()}, datasets, count(model), placement)
+    found = Plan(
+        config,
+        {language: len(each) for language, each in vocabularies.items()},
+        datasets,
+        count(model),
+        placement,
+    )
     if more := more_than_there_is(found.memory()):
         logger.warning(more)
     return found
 
 
-def _check_held_out(config: Config, corpora: Sequence[ComponentConfig], wanted: Sequence[LanguagePair]) -> None:
+def _check_held_out(
+    config: Config, corpora: Sequence[ComponentConfig], wanted: Sequence[LanguagePair]
+) -> None:
     """Raises DataError where validation or evaluation would: for text of none of the pairs, or for text that cannot be used."""
     if corpora:
         text = Corpora(corpora, folder=Path(config.data.folder), languages=config.languages)

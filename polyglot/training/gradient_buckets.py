@@ -27,4 +27,11 @@ class Bucket:
 def _turn(component: str) -> tuple[int, str]:
     """As the backward pass comes to them, and the same on processes that have different ones."""
     part = component.partition(".")[0]
-    return ["decoder", "target_embedding", "bridge", "encoder", "source_embedding", "embedding"].index(part), component
+    return [
+        "decoder",
+        "target_embedding",
+        "bridge",
+        "encoder",
+        "source_embedding",
+        "embedding",
+    ].index(part), component

@@ -34,7 +34,9 @@ class Alone:
     def join_groups(self) -> None:
         pass
 
-    def begin(self, step: int, plan: Sequence[Entry], own: Mapping[int, int], *, stop: int) -> dict[int, int]:
+    def begin(
+        self, step: int, plan: Sequence[Entry], own: Mapping[int, int], *, stop: int
+    ) -> dict[int, int]:
         return dict(own)
 
     @contextmanager
@@ -51,17 +53,24 @@ class Alone:
         pass
 
 
-
-
 class Exchange:
     """Adds up the gradients of an update over all processes."""
 
     def __init__(
-        self, processes: Processes, placement: Placement, parameters: Parameters, sharing: SharingConfig, *, bucket: float
+        self,
+        processes: Processes,
+        placement: Placement,
+        parameters: Parameters,
+        sharing: SharingConfig,
+        *,
+        bucket: float,
     ) -> None:
         """parameters: of this process, by component. bucket: MiB."""
         self.processes, self.placement, self.sharing = processes, placement, sharing
-        self.parameters = {name: {key: one for key, one in own.items() if one.requires_grad} for name, own in parameters.items()}
+        self.parameters = {
+            name: {key: one for key, one in own.items() if one.requires_grad}
+            for name, own in parameters.items()
+        }
         self._device = next(one.device for own in parameters.values() for one in own.values())
         self.size = bucket * 2**20
         self.stop = 0
@@ -89,13 +98,17 @@ class Exchange:
             with self.processes.waiting("those that it has components in common with"):
                 self.processes.group(members)
 
-    def begin(self, step: int, plan: Sequence[Entry], own: Mapping[int, int], *, stop: int) -> dict[int, int]:
+    def begin(
+        self, step: int, plan: Sequence[Entry], own: Mapping[int, int], *, stop: int
+    ) -> dict[int, int]:
         """Say how much the own batches count, in target tokens or sentences, by their number in the plan, and hear it of all.
 
         stop: the signal that asked this process for an end, or 0.
         """
         self._step, self._plan = step, plan
-        largest = max(sum(one == process for one, _ in plan) for process in range(self.processes.number))
+        largest = max(
+            sum(one == process for one, _ in plan) for process in range(self.processes.number)
+        )
         told = [stop, *own.values(), *[0] * (largest - len(own))]
         heard = self.processes.gather_numbers(told, f"the others at the beginning of step {step}")
         self.stop = max(row[0] for row in heard)
@@ -119,7 +132,9 @@ class Exchange:
         if self._learning:
             self._learn()
             self._line_up()
-        assert not self._unforeseen, "a task gives gradients to a parameter that its first batch did not reach"
+        assert not self._unforeseen, (
+            "a task gives gradients to a parameter that its first batch did not reach"
+        )
         self._current = len(self._plan)
         self._send_off()
         for bucket in self._queue:
@@ -136,13 +151,20 @@ class Exchange:
         everything = [one for own in trained.values() for one in own.values()]
         if self.placement.everywhere:
             return clip(everything, largest)
-        own = [one for name, part in trained.items() if self.placement.holders(name)[0] == self.processes.index for one in part.values()]
+        own = [
+            one
+            for name, part in trained.items()
+            if self.placement.holders(name)[0] == self.processes.index
+            for one in part.values()
+        ]
         square = clip(own, None).to(self._device).square()
         with self.processes.waiting(f"the norm of the gradients at step {self._step}"):
             torch.distributed.all_reduce(square)
         norm = square.sqrt()
         if largest is not None and everything:
-            torch._foreach_mul_([one.grad for one in everything], torch.clamp(largest / (norm + 1e-6), max=1.0))
+            torch._foreach_mul_(
+                [one.grad for one in everything], torch.clamp(largest / (norm + 1e-6), max=1.0)
+            )
         return norm
 
     def verify(self, trained: Sequence[str]) -> None:
@@ -152,7 +174,10 @@ class Exchange:
         for name in trained:
             values = {process: own[name] for process, own in enumerate(everybody) if name in own}
             if len(set(values.values())) > 1:
-                alike = [", ".join(str(one) for one in values if values[one] == value) for value in dict.fromkeys(values.values())]
+                alike = [
+                    ", ".join(str(one) for one in values if values[one] == value)
+                    for value in dict.fromkeys(values.values())
+                ]
                 raise TrainingError(
                     f"step {self._step}: {name} is no longer the same on all processes: that of {' is not that of '.join(alike)}; "
                     "do all machines have the same version of the program and of its libraries?"
@@ -163,12 +188,20 @@ class Exchange:
         found: dict[str, dict[str, list[str]]] = {}
         for number, given in self._given.items():
             pair = self._plan[number][1].pair
-            components = {name: self.parameters.get(name, {}) for name in components_of(pair, self.sharing)}
-            found[str(pair)] = {name: [key for key, one in own.items() if one in given] for name, own in components.items() if own}
+            components = {
+                name: self.parameters.get(name, {}) for name in components_of(pair, self.sharing)
+            }
+            found[str(pair)] = {
+                name: [key for key, one in own.items() if one in given]
+                for name, own in components.items()
+                if own
+            }
         for known in self.processes.gather(found, f"what the tasks of step {self._step} train"):
             for task, components in known.items():
                 before = self.reached.setdefault(task, {})
-                before.update({name: before.get(name, set()).union(keys) for name, keys in components.items()})
+                before.update(
+                    {name: before.get(name, set()).union(keys) for name, keys in components.items()}
+                )
 
     def _line_up(self) -> None:
         """What will be sent in this update, in the same order everywhere: as the backward pass gives it, decoders first."""
@@ -178,7 +211,9 @@ class Exchange:
         for name in sorted(trained, key=_turn):
             holders = self.placement.holders(name)
             of = [number for number, own in enumerate(trains) if name in own]
-            reached = set().union(*(self.reached[self._plan[number][1].name].get(name, ()) for number in of))
+            reached = set().union(
+                *(self.reached[self._plan[number][1].name].get(name, ()) for number in of)
+            )
             if len(holders) == 1 or not reached:
                 continue
             trainers = tuple(dict.fromkeys(self._plan[number][0] for number in of))
@@ -186,9 +221,14 @@ class Exchange:
             late = self.reached[self._plan[last][1].name].get(name, ()) if last >= 0 else ()
             group = self.processes.group(holders)
             for keys in self._cut(name, reached):
-                parameters, missing = [self.parameters[name][key] for key in keys], sum(key in late for key in keys)
+                parameters, missing = (
+                    [self.parameters[name][key] for key in keys],
+                    sum(key in late for key in keys),
+                )
                 self._queue.append(Bucket(name, parameters, trainers, group, last, missing))
-        self._bucket_of = {parameter: bucket for bucket in self._queue for parameter in bucket.parameters}
+        self._bucket_of = {
+            parameter: bucket for bucket in self._queue for parameter in bucket.parameters
+        }
 
     def _cut(self, name: str, reached: set[str]) -> Iterator[list[str]]:
         keys, size = [], 0
@@ -225,17 +265,23 @@ class Exchange:
     def _send(self, bucket: Bucket) -> None:
         trains = self.processes.index in bucket.trainers
         if len(bucket.trainers) == 1 and not trains:
-            bucket.flat = bucket.parameters[0].new_empty(sum(one.numel() for one in bucket.parameters))
+            bucket.flat = bucket.parameters[0].new_empty(
+                sum(one.numel() for one in bucket.parameters)
+            )
         else:
-            gradients = [torch.zeros_like(one) if one.grad is None else one.grad for one in bucket.parameters]
+            gradients = [
+                torch.zeros_like(one) if one.grad is None else one.grad for one in bucket.parameters
+            ]
             bucket.flat = torch.cat([one.flatten() for one in gradients])
         with self.processes.waiting(f"its part of {bucket.component} at step {self._step}"):
             if len(bucket.trainers) == 1:
-                bucket.work = torch.distributed.broadcast(bucket.flat, bucket.trainers[0], group=bucket.group, async_op=True)
+                bucket.work = torch.distributed.broadcast(
+                    bucket.flat, bucket.trainers[0], group=bucket.group, async_op=True
+                )
             else:
-                bucket.work = torch.distributed.all_reduce(bucket.flat, group=bucket.group, async_op=True)
-
-
+                bucket.work = torch.distributed.all_reduce(
+                    bucket.flat, group=bucket.group, async_op=True
+                )
 
 
 def _checksum(parameters: Mapping[str, nn.Parameter]) -> int:

@@ -12,7 +12,9 @@ from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.sharing import SharingConfig, components_of
 
 
-def count_by_component(batches: Iterable[tuple[LanguagePair, int]], components: Iterable[str], sharing: SharingConfig) -> dict[str, int]:
+def count_by_component(
+    batches: Iterable[tuple[LanguagePair, int]], components: Iterable[str], sharing: SharingConfig
+) -> dict[str, int]:
     """How much trains each component, in target tokens or sentences; what nobody trains is absent. batches: the pair and the count of
     each."""
     counts: Counter[str] = Counter()
@@ -21,7 +23,9 @@ def count_by_component(batches: Iterable[tuple[LanguagePair, int]], components: 
     return {name: counts[name] for name in components if name in counts}
 
 
-def to_means(parameters: Mapping[str, Mapping[str, nn.Parameter]], counts: Mapping[str, int], *, total: int) -> None:
+def to_means(
+    parameters: Mapping[str, Mapping[str, nn.Parameter]], counts: Mapping[str, int], *, total: int
+) -> None:
     """Turn gradients summed with weights count/total into each component's own mean.
 
     A batch of n tokens (or sentences) went into the sum with n/total; a component that only some of the batches trained is scaled up.

@@ -22,20 +22,31 @@ MEBIBYTE = 2**20
 # `polyglot train phrasebook` with 60 sentences and states of 8, whose own tensors are less than 2 MiB, was 515 after 4 steps and
 # 550 after 40.
 PROGRAM = 500
-CONTAINER = Path("/sys/fs/cgroup/memory.max")  # what this process may use where that is less than the machine has
+CONTAINER = Path(
+    "/sys/fs/cgroup/memory.max"
+)  # what this process may use where that is less than the machine has
 
 
 def count(model: TranslationModel) -> dict[str, int]:
     """Parameters by component; on the meta device they take no memory themselves."""
-    return {name: sum(each.numel() for each in own.values()) for name, own in model.component_parameters().items()}
+    return {
+        name: sum(each.numel() for each in own.values())
+        for name, own in model.component_parameters().items()
+    }
 
 
-def of_parameters(config: Config, parameters: Mapping[str, int], *, trained_at_once: int) -> dict[str, int]:
+def of_parameters(
+    config: Config, parameters: Mapping[str, int], *, trained_at_once: int
+) -> dict[str, int]:
     """Bytes by purpose of what grows with the parameters, which are counted by component. trained_at_once: tasks of an update."""
     total = sum(parameters.values())
     own = lambda pair: sum(parameters.get(name, 0) for name in components_of(pair, config.sharing))  # noqa: E731
     gradients = max(own(task.pair) for task in config.tasks) * trained_at_once
-    return {"parameters": 4 * total, "optimizer": 4 * config.optimizer.kept * total, "gradients": 4 * min(gradients, total)}
+    return {
+        "parameters": 4 * total,
+        "optimizer": 4 * config.optimizer.kept * total,
+        "gradients": 4 * min(gradients, total),
+    }
 
 
 def of_activations(config: Config, datasets: Mapping[str, TaskDataset | StreamedDataset]) -> int:
@@ -46,10 +57,16 @@ def of_activations(config: Config, datasets: Mapping[str, TaskDataset | Streamed
     most = 0
     for name, dataset in datasets.items():
         sources, targets = dataset.source_lengths, dataset.target_lengths
-        batches = epoch_batches(sources, targets, config.batching, seed=config.seed, task_name=name, epoch=0)
-        cells = max(len(rows) * int(numpy.maximum(sources, targets + 1)[rows].max()) for rows in batches)
+        batches = epoch_batches(
+            sources, targets, config.batching, seed=config.seed, task_name=name, epoch=0
+        )
+        cells = max(
+            len(rows) * int(numpy.maximum(sources, targets + 1)[rows].max()) for rows in batches
+        )
         reads, writes = config.model.of(dataset.task.source), config.model.of(dataset.task.target)
-        layers = sum(getattr(one, "layers", 1) * one.size for one in (reads.encoder, writes.decoder))
+        layers = sum(
+            getattr(one, "layers", 1) * one.size for one in (reads.encoder, writes.decoder)
+        )
         most = max(most, cells * (layers + max(reads.embedding.size, writes.embedding.size)))
     return 4 * 16 * most
 

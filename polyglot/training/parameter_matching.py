@@ -39,11 +39,15 @@ def match(config: Config, vocabulary_sizes: Mapping[str, int], wanted: int) -> M
     """
     before = config.model.model_dump()
     blocks = [place for place in _places(before) if "feed_forward" in place]
-    unit = math.lcm(2, *(block["heads"] * (2 if block.get("positions") == "rotary" else 1) for block in blocks))
+    unit = math.lcm(
+        2, *(block["heads"] * (2 if block.get("positions") == "rotary" else 1) for block in blocks)
+    )
     counted = lambda model: parameters(config, ModelConfig.model_validate(model), vocabulary_sizes)  # noqa: E731
     found, best = _nearest(lambda factor: _scaled(before, factor, unit), counted, wanted)
     if abs(found - wanted) > TOLERANCE * wanted:
-        found, best = _nearest(lambda factor: _scaled(best, factor, unit, fine=True), counted, wanted)
+        found, best = _nearest(
+            lambda factor: _scaled(best, factor, unit, fine=True), counted, wanted
+        )
     if abs(found - wanted) > TOLERANCE * wanted:
         raise ConfigError(
             f"no width has {wanted:,} parameters within {TOLERANCE:.0%}; the nearest has {found:,}; change layers or vocabularies, too"
@@ -54,11 +58,19 @@ def match(config: Config, vocabulary_sizes: Mapping[str, int], wanted: int) -> M
 def parameters(config: Config, model: ModelConfig, vocabulary_sizes: Mapping[str, int]) -> int:
     """How many a model has; no memory is taken for them."""
     with torch.device("meta"):
-        built = TranslationModel(model, vocabulary_sizes=vocabulary_sizes, pairs=config.pairs, seed=None, sharing=config.sharing)
+        built = TranslationModel(
+            model,
+            vocabulary_sizes=vocabulary_sizes,
+            pairs=config.pairs,
+            seed=None,
+            sharing=config.sharing,
+        )
     return sum(count(built).values())
 
 
-def _nearest(scaled: Callable[[float], dict[str, Any]], count: Callable[[dict[str, Any]], int], wanted: int) -> tuple[int, dict[str, Any]]:
+def _nearest(
+    scaled: Callable[[float], dict[str, Any]], count: Callable[[dict[str, Any]], int], wanted: int
+) -> tuple[int, dict[str, Any]]:
     """The count nearest to the wanted one, which grows with the factor, and its model."""
     low, high, factor, tried = 1 / WIDEST, WIDEST, 1.0, []
     for _ in range(14):  # to a two-thousandth of a factor
@@ -71,7 +83,9 @@ def _nearest(scaled: Callable[[float], dict[str, Any]], count: Callable[[dict[st
     return min(tried, key=lambda one: abs(one[0] - wanted))
 
 
-def _scaled(model: dict[str, Any], factor: float, unit: int, *, fine: bool = False) -> dict[str, Any]:
+def _scaled(
+    model: dict[str, Any], factor: float, unit: int, *, fine: bool = False
+) -> dict[str, Any]:
     """A copy with every width multiplied, or with only the fine ones."""
     result = copy.deepcopy(model)
     for place in _places(result):
@@ -86,7 +100,9 @@ def _places(model: Any) -> Iterator[dict[str, Any]]:
     """Every mapping of settings in it."""
     if isinstance(model, dict):
         yield model
-    for value in model.values() if isinstance(model, dict) else model if isinstance(model, list) else ():
+    for value in (
+        model.values() if isinstance(model, dict) else model if isinstance(model, list) else ()
+    ):
         yield from _places(value)
 
 

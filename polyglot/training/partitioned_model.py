@@ -20,22 +20,34 @@ class SharedModel:
         """model: what this process has of it."""
         self.model, self.run, self.processes = model, run, processes
 
-    def each(self, pairs: Sequence[LanguagePair], work: Callable[[TranslationModel, LanguagePair], float]) -> dict[LanguagePair, float]:
+    def each(
+        self, pairs: Sequence[LanguagePair], work: Callable[[TranslationModel, LanguagePair], float]
+    ) -> dict[LanguagePair, float]:
         """What the work finds for each direction, on every process. work: is given a model that has the direction.
 
         A direction that no process has the components of is done where its decoder is, with what it lacks sent there: in rounds, so that
         nobody waits for what another one does meanwhile.
         """
         doing, foreign = self._divided(pairs)
-        own = {pair: work(self.model, pair) for pair, process in doing.items() if process == self.processes.index}
+        own = {
+            pair: work(self.model, pair)
+            for pair, process in doing.items()
+            if process == self.processes.index
+        }
         for turn in foreign:
             # All of the turn are sent before any is looked at.
             models = {pair: self._collected(pair, receiver) for pair, receiver in turn.items()}
             own |= {pair: work(model, pair) for pair, model in models.items() if model is not None}
-        found = {pair: value for part in self.processes.gather(own, "its part of the validation") for pair, value in part.items()}
+        found = {
+            pair: value
+            for part in self.processes.gather(own, "its part of the validation")
+            for pair, value in part.items()
+        }
         return {pair: found[pair] for pair in pairs}
 
-    def _divided(self, pairs: Sequence[LanguagePair]) -> tuple[dict[LanguagePair, int], list[dict[LanguagePair, int]]]:
+    def _divided(
+        self, pairs: Sequence[LanguagePair]
+    ) -> tuple[dict[LanguagePair, int], list[dict[LanguagePair, int]]]:
         """The process of each direction, the least busy of those that have it; and turns of others, at most one for each process."""
         doing: dict[LanguagePair, int] = {}
         busy, guests, turns = Counter[int](), Counter[int](), list[dict[LanguagePair, int]]()
@@ -57,15 +69,29 @@ class SharedModel:
         """A model of one direction on the process that shall have it, None on the others."""
         own, receives = self.model.component_parameters(), self.processes.index == receiver
         device = next(self.model.parameters()).device
-        sizes = {language: len(vocabulary) for language, vocabulary in self.run.vocabularies.items()}
-        given = {"vocabulary_sizes": sizes, "pairs": [pair], "seed": None, "sharing": self.run.config.sharing}
-        model = TranslationModel(self.run.config.model, **given).to(device).eval() if receives else None
+        sizes = {
+            language: len(vocabulary) for language, vocabulary in self.run.vocabularies.items()
+        }
+        given = {
+            "vocabulary_sizes": sizes,
+            "pairs": [pair],
+            "seed": None,
+            "sharing": self.run.config.sharing,
+        }
+        model = (
+            TranslationModel(self.run.config.model, **given).to(device).eval() if receives else None
+        )
         parts = model.component_parameters() if model else own
         for name in sorted(set(components_of(pair, self.run.config.sharing)) & self._known):
             holders = self._holders(name)
             if receiver not in holders:
                 tensors = [one.detach() for one in parts.get(name, {}).values()]
-                self.processes.copy(tensors, sender=holders[0], receiver=receiver, what=f"{name} for the validation of {pair}")
+                self.processes.copy(
+                    tensors,
+                    sender=holders[0],
+                    receiver=receiver,
+                    what=f"{name} for the validation of {pair}",
+                )
             elif receives:
                 for key, parameter in parts[name].items():
                     parameter.detach().copy_(own[name][key])
@@ -77,7 +103,9 @@ class SharedModel:
     @cached_property
     def _components(self) -> list[list[str]]:
         """What each process has, asked for when all are there."""
-        return self.processes.gather(list(self.model.component_parameters()), "what the others have")
+        return self.processes.gather(
+            list(self.model.component_parameters()), "what the others have"
+        )
 
     @cached_property
     def _known(self) -> set[str]:

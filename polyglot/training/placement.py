@@ -63,7 +63,10 @@ class Replicated(Placement):
     def at(self, step: int) -> list[Entry]:
         """As one process alone would take them with so many more tasks an update; or for all the same, each with other sentences."""
         several = {} if self.config.parallel.tasks == "same" else {"processes": self.processes}
-        drawn = [self.schedule.at(step, **several, **({"process": one} if several else {})) for one in range(self.processes)]
+        drawn = [
+            self.schedule.at(step, **several, **({"process": one} if several else {}))
+            for one in range(self.processes)
+        ]
         return [(process, task) for process, own in enumerate(drawn) for task in own]
 
 
@@ -78,7 +81,10 @@ class Partitioned(Placement):
         self.assigned = assign(schedule, config.tasks, processes)
 
     def at(self, step: int) -> list[Entry]:
-        drawn = [self.schedule.at_own(step, own, process=process) for process, own in enumerate(self.assigned)]
+        drawn = [
+            self.schedule.at_own(step, own, process=process)
+            for process, own in enumerate(self.assigned)
+        ]
         return [(process, task) for process, own in enumerate(drawn) for task in own]
 
     def tasks(self, process: int) -> list[Task]:
@@ -97,13 +103,19 @@ class Partitioned(Placement):
 
     @property
     def groups(self) -> list[tuple[int, ...]]:
-        return sorted(members for members in set(self._holders.values()) if 1 < len(members) < self.processes)
+        return sorted(
+            members for members in set(self._holders.values()) if 1 < len(members) < self.processes
+        )
 
     @cached_property
     def _holders(self) -> dict[str, tuple[int, ...]]:
         found: defaultdict[str, list[int]] = defaultdict(list)
         for process in range(self.processes):
-            for name in {name for pair in self.pairs(process) for name in components_of(pair, self.config.sharing)}:
+            for name in {
+                name
+                for pair in self.pairs(process)
+                for name in components_of(pair, self.config.sharing)
+            }:
                 found[name].append(process)
         return {name: tuple(members) for name, members in found.items()}
 
@@ -151,7 +163,9 @@ def check_processes(config: Config, processes: int) -> None:
 
 def place(schedule: Schedule, config: Config, processes: int) -> Placement:
     """As the configuration says."""
-    return (Partitioned if is_partitioned(config, processes) else Replicated)(schedule, config, processes)
+    return (Partitioned if is_partitioned(config, processes) else Replicated)(
+        schedule, config, processes
+    )
 
 
 def is_partitioned(config: Config, processes: int) -> bool:

@@ -22,7 +22,10 @@ logger = logging.getLogger("polyglot")
 
 def problems_here(config: Config) -> list[str]:
     """Everything that a new run misses or cannot use here, as far as it shows without reading much."""
-    return [*_of_machine(config, begun=False), *_of_text(_corpora(config, config.data.train), _held_out(config))]
+    return [
+        *_of_machine(config, begun=False),
+        *_of_text(_corpora(config, config.data.train), _held_out(config)),
+    ]
 
 
 def checked_text(config: Config, *, begun: bool = False) -> Corpora:
@@ -34,13 +37,17 @@ def checked_text(config: Config, *, begun: bool = False) -> Corpora:
     train, held_out = _corpora(config, config.data.train), _held_out(config)
     machine, text = _of_machine(config, begun=begun), list(_of_text(train, held_out))
     if machine:
-        raise ConfigError(machine + text, where=f"the configuration of {config.run}, on this machine")
+        raise ConfigError(
+            machine + text, where=f"the configuration of {config.run}, on this machine"
+        )
     if text:
         raise DataError("\n".join(text))
     if config.data.test:
         held_out["test"].check_any(directions(config))
         for sentence in held_out["test"].lacking():
-            logger.warning(f"data.test: {sentence}; directions with that language will have no score")
+            logger.warning(
+                f"data.test: {sentence}; directions with that language will have no score"
+            )
     _say_what_is_left_aside(train)
     return train
 
@@ -57,19 +64,28 @@ def training_text(config: Config) -> Corpora:
 def directions(config: Config) -> list[LanguagePair]:
     """From every language with an encoder into every one with a decoder."""
     pairs = config.pairs
-    sources, targets = dict.fromkeys(pair.source for pair in pairs), dict.fromkeys(pair.target for pair in pairs)
+    sources, targets = (
+        dict.fromkeys(pair.source for pair in pairs),
+        dict.fromkeys(pair.target for pair in pairs),
+    )
     return [LanguagePair(source, target) for source in sources for target in targets]
 
 
 def _of_machine(config: Config, *, begun: bool) -> list[str]:
     """Packages, a precision and runs that are not there."""
     problems: list[str] = []
-    if missing := [name for name in config.training.trackers if name not in map(str, get_available_trackers())]:
+    if missing := [
+        name for name in config.training.trackers if name not in map(str, get_available_trackers())
+    ]:
         install = "for tensorboard, pip install 'polyglot-nmt[trackers]'"
         problems.append(f"training.trackers: {', '.join(missing)} not installed; {install}")
     precision, device = config.training.precision, PartialState().device.type
-    if (precision == "fp16" and device == "cpu") or (precision == "bf16" and not is_bf16_available()):
-        problems.append(f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another")
+    if (precision == "fp16" and device == "cpu") or (
+        precision == "bf16" and not is_bf16_available()
+    ):
+        problems.append(
+            f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another"
+        )
     if not begun:
         with noted(problems):
             runs_of(config)

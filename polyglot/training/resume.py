@@ -31,9 +31,15 @@ def last_checkpoint(run: Run) -> Checkpoint | None:
 def state_of(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
     """The training state of a checkpoint that the run can go on from. Raises CheckpointError for any other."""
     run.check_same(checkpoint)
-    state, optimizer, steps = checkpoint.training_state(), run.config.optimizer.type, run.config.training.steps
+    state, optimizer, steps = (
+        checkpoint.training_state(),
+        run.config.optimizer.type,
+        run.config.training.steps,
+    )
     if "progress" not in state:
-        raise CheckpointError(f"{checkpoint.path}: was taken out of another run and cannot be continued; begin a new run with `initialize`")
+        raise CheckpointError(
+            f"{checkpoint.path}: was taken out of another run and cannot be continued; begin a new run with `initialize`"
+        )
     if state.get("optimizer", optimizer) != optimizer:
         raise CheckpointError(
             f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}, "
@@ -41,7 +47,9 @@ def state_of(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
             "or begin a new run from these components with `initialize`"
         )
     if state["progress"]["step"] > steps:
-        raise CheckpointError(f"{checkpoint.path}: the run is past training.steps {steps} already; name more steps than that")
+        raise CheckpointError(
+            f"{checkpoint.path}: the run is past training.steps {steps} already; name more steps than that"
+        )
     return state
 
 
@@ -56,13 +64,22 @@ class Division:
 
     @classmethod
     def of(cls, config: Config, processes: int) -> Division:
-        return cls(processes, config.schedule.tasks_per_update, config.parallel.tasks, config.parallel.placement)
+        return cls(
+            processes,
+            config.schedule.tasks_per_update,
+            config.parallel.tasks,
+            config.parallel.placement,
+        )
 
     @property
     def drawn(self) -> tuple[str, int, int]:
         """Two with the same draw the same tasks."""
         as_one = self.processes == 1 or (self.tasks, self.placement) == ("mixed", "replicated")
-        return ("", 1, self.batches) if as_one else (f"{self.tasks} {self.placement}", self.processes, self.tasks_per_update)
+        return (
+            ("", 1, self.batches)
+            if as_one
+            else (f"{self.tasks} {self.placement}", self.processes, self.tasks_per_update)
+        )
 
     @property
     def read(self) -> tuple[int, bool]:
@@ -76,15 +93,25 @@ class Division:
 
     def words(self, other: Division) -> str:
         """In what it is another than that one, as far as that matters."""
-        words = {"processes": "one process" if self.processes == 1 else f"{self.processes} processes"}
+        words = {
+            "processes": "one process" if self.processes == 1 else f"{self.processes} processes"
+        }
         words["tasks_per_update"] = f"schedule.tasks_per_update {self.tasks_per_update}"
         if self.processes == other.processes > 1:
             words |= {key: f"parallel.{key} {getattr(self, key)}" for key in ("tasks", "placement")}
-        return ", ".join(said for key, said in words.items() if getattr(self, key) != getattr(other, key))
+        return ", ".join(
+            said for key, said in words.items() if getattr(self, key) != getattr(other, key)
+        )
 
 
 def what_changed(
-    run: Run, state: Mapping[str, Any], processes: int, *, streamed: Sequence[str], begun: Sequence[str], changed: Sequence[str]
+    run: Run,
+    state: Mapping[str, Any],
+    processes: int,
+    *,
+    streamed: Sequence[str],
+    begun: Sequence[str],
+    changed: Sequence[str],
 ) -> Iterator[str]:
     """Sentences about what is not as it was when a checkpoint of that training state was written, and what that does to the order of the
     data.
@@ -95,9 +122,21 @@ def what_changed(
     was = Division(**{**asdict(now), **state.get("division", {})})  # older checkpoints do not say
     drawn, read = was.drawn != now.drawn, bool(streamed) and was.read != now.read
     if drawn or read:
-        number = "an update has another number of batches from here on, and " if was.batches != now.batches else ""
-        other = f", but {number}other tasks are drawn{'' if number else ' from here on'}" if drawn else ""
-        divided = "; of streamed text, what is left of the epoch is divided anew, after the sentences that were in memory" if read else ""
+        number = (
+            "an update has another number of batches from here on, and "
+            if was.batches != now.batches
+            else ""
+        )
+        other = (
+            f", but {number}other tasks are drawn{'' if number else ' from here on'}"
+            if drawn
+            else ""
+        )
+        divided = (
+            "; of streamed text, what is left of the epoch is divided anew, after the sentences that were in memory"
+            if read
+            else ""
+        )
         words = f"was written with {was.words(now)} and goes on with {now.words(was)}"
         yield f"{words}: every text goes on where it was{other}{divided}"
     if begun:

@@ -23,7 +23,9 @@ def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) 
         if language not in run.vocabularies:
             raise ConfigError(unknown_name("vocabulary", language, run.vocabularies))
     corpora = training_text(run.config)
-    [dataset] = build_datasets(run.config, corpora, run.vocabularies, run.normalisers, [Task(pair)]).values()
+    [dataset] = build_datasets(
+        run.config, corpora, run.vocabularies, run.normalisers, [Task(pair)]
+    ).values()
     sources, targets = dataset.first(sentences)
     sizes = len(run.vocabularies[pair.source]), len(run.vocabularies[pair.target])
     path = run.shortlist_file(pair)

@@ -73,7 +73,12 @@ class Trainer:
         processes: Processes = Processes(),
     ) -> None:
         """streams: by task name. validate: looks at held-out text; None when there is none."""
-        self.run, self.settings, self.accelerator, self.processes = run, run.config.training, accelerator, processes
+        self.run, self.settings, self.accelerator, self.processes = (
+            run,
+            run.config.training,
+            accelerator,
+            processes,
+        )
         self.model = model.to(accelerator.device)
         self.optimizer = accelerator.prepare_optimizer(optimizer)
         self.learning_rate, self.placement, self.streams = learning_rate, placement, streams
@@ -96,7 +101,11 @@ class Trainer:
         self.model.train()
         self.exchange.join_groups()
         with self._log() as self.log, self._interruptible():
-            while progress.step < settings.steps and not self._asked_to_end() and not self._out_of_patience():
+            while (
+                progress.step < settings.steps
+                and not self._asked_to_end()
+                and not self._out_of_patience()
+            ):
                 started = time.perf_counter()
                 norm = self.update()
                 progress.step += 1
@@ -134,7 +143,10 @@ class Trainer:
         pairs = ((plan[number][1].pair, part) for number, part in parts.items())
         counts = count_by_component(pairs, self.parameters, self.run.config.sharing)
         to_means(self.parameters, counts, total=total)
-        trained = {name: {key: one for key, one in self.parameters[name].items() if one.grad is not None} for name in counts}
+        trained = {
+            name: {key: one for key, one in self.parameters[name].items() if one.grad is not None}
+            for name in counts
+        }
         self.accelerator.unscale_gradients(self.optimizer)
         norm = self.exchange.clip(trained, self.settings.clip_norm)
         self.optimizer.step()
@@ -142,7 +154,15 @@ class Trainer:
             for one in own.values():
                 one.grad = None
         if (every := self.run.config.parallel.verify) and (step + 1) % every == 0:
-            self.exchange.verify(sorted({name for _, task in plan for name in components_of(task.pair, self.run.config.sharing)}))
+            self.exchange.verify(
+                sorted(
+                    {
+                        name
+                        for _, task in plan
+                        for name in components_of(task.pair, self.run.config.sharing)
+                    }
+                )
+            )
         return norm
 
     def save(self) -> None:
@@ -158,7 +178,11 @@ class Trainer:
             training=self._optimizer_tensors(),
             state={
                 "progress": self.progress.to_dict(),
-                "annealed": dict(one for own in self.processes.gather(self._annealed_values(), "annealed values") for one in own.items()),
+                "annealed": dict(
+                    one
+                    for own in self.processes.gather(self._annealed_values(), "annealed values")
+                    for one in own.items()
+                ),
                 "positions": {name: position for name, (position, _) in texts.items()},
                 "data": {name: fingerprint for name, (_, fingerprint) in texts.items()},
                 "batching": self.run.config.batching.model_dump(mode="json"),
@@ -174,13 +198,21 @@ class Trainer:
             if self.progress.best and self.progress.best["step"] == self.progress.step:
                 checkpoints.mark_best(self.run.checkpoints, self.progress.best)
             checkpoints.prune(self.run.checkpoints, keep=self.settings.checkpoint.keep)
-        self.log.write(f"step {self.progress.step} · checkpoint in {checkpoint.path}", step=self.progress.step, kind="checkpoint")
+        self.log.write(
+            f"step {self.progress.step} · checkpoint in {checkpoint.path}",
+            step=self.progress.step,
+            kind="checkpoint",
+        )
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Go on exactly where a checkpoint was written."""
         state = state_of(self.run, checkpoint)
         checkpoint.load_into(self.model.component_tensors())
-        named = {f"{component}/{name}": one for component, own in self.parameters.items() for name, one in own.items()}
+        named = {
+            f"{component}/{name}": one
+            for component, own in self.parameters.items()
+            for name, one in own.items()
+        }
         for key, value in checkpoint.training_tensors(self.parameters).items():
             name, _, quantity = key.rpartition("/")
             # Fused optimizers keep the step count beside the parameter too.
@@ -196,16 +228,29 @@ class Trainer:
             and best["step"] in checkpoints.steps(self.run.checkpoints)
             and best["step"] != checkpoints.best_step(self.run.checkpoints)
         ):
-            checkpoints.mark_best(self.run.checkpoints, best)  # it comes after the checkpoint, and somebody was stopped between the two
-        begun = [name for name, stream in self.streams.items() if stream.seek(state["positions"][name])]
+            checkpoints.mark_best(
+                self.run.checkpoints, best
+            )  # it comes after the checkpoint, and somebody was stopped between the two
+        begun = [
+            name for name, stream in self.streams.items() if stream.seek(state["positions"][name])
+        ]
         written = state.get("data", {})  # older checkpoints do not say
-        changed = [name for name, own in self.streams.items() if name in written and written[name] != own.fingerprint]
-        streamed = [name for name, stream in self.streams.items() if isinstance(stream, StreamedBatches)]
+        changed = [
+            name
+            for name, own in self.streams.items()
+            if name in written and written[name] != own.fingerprint
+        ]
+        streamed = [
+            name for name, stream in self.streams.items() if isinstance(stream, StreamedBatches)
+        ]
         everybody = self.processes.gather((begun, changed, streamed), "what has changed")
         begun, changed, streamed = (
-            [task.name for task in self.run.config.tasks if any(task.name in own for own in of)] for of in zip(*everybody)
+            [task.name for task in self.run.config.tasks if any(task.name in own for own in of)]
+            for of in zip(*everybody)
         )
-        for sentence in what_changed(self.run, state, self.processes.number, streamed=streamed, begun=begun, changed=changed):
+        for sentence in what_changed(
+            self.run, state, self.processes.number, streamed=streamed, begun=begun, changed=changed
+        ):
             logger.warning(f"{checkpoint.path}: {sentence}")
 
     # The loop's calls, in its order -----------------------------------------------------------------------------------------
@@ -214,11 +259,23 @@ class Trainer:
         if self.processes.number == 1:
             return Alone()
         config = self.run.config
-        return Exchange(self.processes, self.placement, self.parameters, config.sharing, bucket=config.parallel.bucket)
+        return Exchange(
+            self.processes,
+            self.placement,
+            self.parameters,
+            config.sharing,
+            bucket=config.parallel.bucket,
+        )
 
     def _log(self) -> Log:
         start, seconds = self.progress.step, self.progress.seconds
-        return Log(self.run.log, accelerator=self.accelerator, steps=self.settings.steps, start=start, seconds=seconds)
+        return Log(
+            self.run.log,
+            accelerator=self.accelerator,
+            steps=self.settings.steps,
+            start=start,
+            seconds=seconds,
+        )
 
     def _asked_to_end(self) -> int:
         """The signal that did; among several processes what all have heard of, so that they end at the same step."""
@@ -257,7 +314,9 @@ class Trainer:
 
     def _remember(self, batch: Batch, losses: Losses, indices: Any) -> None:
         terms = {name: term.detach() for name, term in losses.terms.items()}
-        self.pending.append(Trained(self.progress.step + 1, batch.task.name, batch.target_tokens, indices, terms))
+        self.pending.append(
+            Trained(self.progress.step + 1, batch.task.name, batch.target_tokens, indices, terms)
+        )
 
     def _look_at_losses(self, norm: Tensor | None, *, flush: bool = False) -> None:
         """Read the losses of the last steps from the device: at each line of the log, so that no step has to wait for them.
@@ -267,10 +326,16 @@ class Trainer:
         if norm is not None:
             self.norms.append((self.progress.step, norm))
         due = norm is not None and self._due(self.settings.log_every)
-        if not due and not flush and (self.accelerator.device.type != "cpu" or self.processes.number > 1):
+        if (
+            not due
+            and not flush
+            and (self.accelerator.device.type != "cpu" or self.processes.number > 1)
+        ):
             return
         (pending, self.pending), (norms, self.norms) = (self.pending, []), (self.norms, [])
-        numbers = [term.float() for batch in pending for term in batch.terms.values()] + [norm.float() for _, norm in norms]
+        numbers = [term.float() for batch in pending for term in batch.terms.values()] + [
+            norm.float() for _, norm in norms
+        ]
         values = iter(torch.stack(numbers).tolist() if numbers else [])
         seen, problems = [], []
         for batch in pending:
@@ -280,7 +345,9 @@ class Trainer:
                 problems.append(self._not_a_number("the loss", losses, [batch]))
         for (step, _), value in zip(norms, values):
             own = [batch for batch in pending if batch.step == step]
-            if not math.isfinite(value) and own and self.settings.precision != "fp16":  # there the scaler skips such a step
+            if (
+                not math.isfinite(value) and own and self.settings.precision != "fp16"
+            ):  # there the scaler skips such a step
                 problems.append(self._not_a_number("the gradient", {"norm": value}, own))
         everybody = self.processes.gather((seen, problems[:1]), "the losses of the others")
         for problem in (one for _, found in everybody for one in found):
@@ -292,15 +359,26 @@ class Trainer:
     def _report(self, norm: Tensor) -> None:
         """A line of the log; the losses of its steps have been read."""
         rate, annealed = self.optimizer.param_groups[0]["lr"], self._annealed_values()
-        figures = {"learning_rate": rate, "gradient_norm": norm.item(), **({"annealed": annealed} if annealed else {})}
+        figures = {
+            "learning_rate": rate,
+            "gradient_norm": norm.item(),
+            **({"annealed": annealed} if annealed else {}),
+        }
         self.log.training(self.progress.step, seconds=self.progress.seconds, **figures)
 
     def _annealed_values(self) -> dict[str, dict[str, float]]:
         """By option and name, as they were in the last update."""
-        return {name: {key: float(f"{value.item():.6g}") for key, value in one.values().items()} for name, one in self.annealed.items()}
+        return {
+            name: {key: float(f"{value.item():.6g}") for key, value in one.values().items()}
+            for name, one in self.annealed.items()
+        }
 
-    def _not_a_number(self, what: str, values: Mapping[str, float], batches: Sequence[Trained]) -> str:
-        lines = [line for batch in batches for line in self.streams[batch.task].names(batch.indices)]
+    def _not_a_number(
+        self, what: str, values: Mapping[str, float], batches: Sequence[Trained]
+    ) -> str:
+        lines = [
+            line for batch in batches for line in self.streams[batch.task].names(batch.indices)
+        ]
         found = ", ".join(f"{name} {value}" for name, value in values.items())
         return (
             f"step {batches[0].step}, task {', '.join(batch.task for batch in batches)}: {what} is no longer a number ({found}); "
@@ -310,13 +388,19 @@ class Trainer:
     def _check_numbers(self) -> None:
         """Raises TrainingError rather than judge or keep what a step spoilt: what is no number, and parameters beyond DIVERGED."""
         self._look_at_losses(None, flush=True)
-        for problem in self.processes.gather(next(self._spoilt(), None), "the parameters of the others"):
+        for problem in self.processes.gather(
+            next(self._spoilt(), None), "the parameters of the others"
+        ):
             if problem:
                 raise TrainingError(f"step {self.progress.step}: {problem}; {self._what_to_do()}")
 
     def _spoilt(self) -> Iterator[str]:
         for name, own in self.parameters.items():
-            largest = torch.stack([parameter.detach().abs().max() for parameter in own.values()]).max().item()  # NaN when one is NaN
+            largest = (
+                torch.stack([parameter.detach().abs().max() for parameter in own.values()])
+                .max()
+                .item()
+            )  # NaN when one is NaN
             if not math.isfinite(largest):
                 yield f"the parameters of {name} are no longer numbers"
             elif largest > DIVERGED:
@@ -325,7 +409,9 @@ class Trainer:
     def _kept(self) -> str:
         """What is on the disk to go on from: also a checkpoint that is just complete."""
         kept = checkpoints.steps(self.run.checkpoints)
-        return f"the last good checkpoint is step {kept[-1]}" if kept else "there is no checkpoint yet"
+        return (
+            f"the last good checkpoint is step {kept[-1]}" if kept else "there is no checkpoint yet"
+        )
 
     def _what_to_do(self) -> str:
         return f"{self._kept()}; try a lower learning rate or a smaller training.clip_norm"
@@ -341,7 +427,13 @@ class Trainer:
         scores = " ".join(f"{pair} {score:.1f}" for pair, score in result.bleu.items())
         line = f"step {self.progress.step} · validation · {by} {value:.3f}{' (best so far)' if better else ''}"
         line += f" · BLEU {scores}" if scores else ""
-        figures = {"value": value, "by": by, "best": better, "losses": dict(result.losses), "bleu": dict(result.bleu)}
+        figures = {
+            "value": value,
+            "by": by,
+            "best": better,
+            "losses": dict(result.losses),
+            "bleu": dict(result.bleu),
+        }
         self.log.write(line, step=self.progress.step, kind="validation", **figures)
         if better:
             self.save()
@@ -352,12 +444,19 @@ class Trainer:
         found: dict[str, tuple[dict[str, Any], str]] = {}
         for texts in self.processes.gather(own, "where the texts are"):
             for name, (position, fingerprint) in texts.items():
-                found[name] = {**found.get(name, ({},))[0], **position}, fingerprint  # the same of all, or of each its own
+                found[name] = (
+                    {**found.get(name, ({},))[0], **position},
+                    fingerprint,
+                )  # the same of all, or of each its own
         return {task.name: found[task.name] for task in self.run.config.tasks}
 
     def _owned(self, components: Mapping[str, Any]) -> dict[str, Any]:
         """What this process writes: the first that has a component does."""
-        return {name: own for name, own in components.items() if self.placement.holders(name)[0] == self.processes.index}
+        return {
+            name: own
+            for name, own in components.items()
+            if self.placement.holders(name)[0] == self.processes.index
+        }
 
     def _optimizer_tensors(self) -> dict[str, Tensor]:
         state = self.optimizer.state

@@ -30,7 +30,9 @@ class Window:
         self.started = seconds
         self.steps = 0
         self.tokens: defaultdict[str, int] = defaultdict(int)
-        self.losses: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+        self.losses: defaultdict[str, defaultdict[str, float]] = defaultdict(
+            lambda: defaultdict(float)
+        )
 
     def add(self, task: str, losses: Mapping[str, float], tokens: int) -> None:
         """One batch; losses are means per target token."""
@@ -41,12 +43,20 @@ class Window:
     def summary(self, seconds: float) -> dict[str, Any]:
         """Mean losses by task, tokens, and what was done in a second of training; what else took time does not count."""
         tasks = {
-            task: {"tokens": tokens, **{name: value / tokens for name, value in self.losses[task].items()}}
+            task: {
+                "tokens": tokens,
+                **{name: value / tokens for name, value in self.losses[task].items()},
+            }
             for task, tokens in sorted(self.tokens.items())
         }
         total, spent = sum(self.tokens.values()), seconds - self.started
         mean = sum(self.losses[task]["translation"] for task in self.tokens) / max(total, 1)
-        return {"loss": mean, "tokens_per_second": total / spent, "steps_per_second": self.steps / spent, "tasks": tasks}
+        return {
+            "loss": mean,
+            "tokens_per_second": total / spent,
+            "steps_per_second": self.steps / spent,
+            "tasks": tasks,
+        }
 
 
 def start_trackers(accelerator: Accelerator) -> None:
@@ -55,20 +65,29 @@ def start_trackers(accelerator: Accelerator) -> None:
     try:
         accelerator.init_trackers("polyglot", init_kwargs={})
     except Exception as error:  # noqa: BLE001 - trackers fail in as many ways as they have authors
-        names, reason = ", ".join(map(str, accelerator.log_with)), str(error).strip() or type(error).__name__
+        names, reason = (
+            ", ".join(map(str, accelerator.log_with)),
+            str(error).strip() or type(error).__name__,
+        )
         what_to_do = "set it up as its own documentation says, or leave it out"
-        raise ConfigError(f"training.trackers: {names} cannot be started: {reason.splitlines()[0]}; {what_to_do}") from None
+        raise ConfigError(
+            f"training.trackers: {names} cannot be started: {reason.splitlines()[0]}; {what_to_do}"
+        ) from None
 
 
 class Log(AbstractContextManager):
     """Everything a run says, also to trackers that were started. Only the main process speaks."""
 
-    def __init__(self, path: Path, *, accelerator: Accelerator, steps: int, start: int, seconds: float) -> None:
+    def __init__(
+        self, path: Path, *, accelerator: Accelerator, steps: int, start: int, seconds: float
+    ) -> None:
         """start, seconds: steps done and time spent training before."""
         self.path, self.accelerator, self.speaks = path, accelerator, accelerator.is_main_process
         name, state = TextColumn("[bold]{task.description}"), TextColumn("{task.fields[state]}")
         columns = name, BarColumn(), MofNCompleteColumn(), state, TimeRemainingColumn()
-        self.bar = Progress(*columns, console=aside, transient=True, disable=not (self.speaks and aside.is_terminal))
+        self.bar = Progress(
+            *columns, console=aside, transient=True, disable=not (self.speaks and aside.is_terminal)
+        )
         self.row = self.bar.add_task("training", total=steps, completed=start, state="")
         self.window = Window(seconds)
         if self.speaks:
@@ -91,10 +110,20 @@ class Log(AbstractContextManager):
         """One line about the window since the last, which starts anew; seconds: of training, over all starts."""
         summary = {**self.window.summary(seconds), **values, "seconds": round(seconds, 2)}
         self.window = Window(seconds)
-        tasks = " ".join(f"{name} {each['translation']:.2f}" for name, each in summary["tasks"].items())
+        tasks = " ".join(
+            f"{name} {each['translation']:.2f}" for name, each in summary["tasks"].items()
+        )
         speed = f"{summary['tokens_per_second']:,.0f} tokens/s"
-        self.bar.update(self.row, state=f"{speed} · {tasks if len(summary['tasks']) <= 8 else 'loss ' + format(summary['loss'], '.3f')}")
-        self.write(f"step {step} · loss {summary['loss']:.3f} · {speed} · {tasks}", step=step, kind="training", **summary)
+        self.bar.update(
+            self.row,
+            state=f"{speed} · {tasks if len(summary['tasks']) <= 8 else 'loss ' + format(summary['loss'], '.3f')}",
+        )
+        self.write(
+            f"step {step} · loss {summary['loss']:.3f} · {speed} · {tasks}",
+            step=step,
+            kind="training",
+            **summary,
+        )
 
     def write(self, line: str, *, step: int, kind: str, **values: Any) -> None:
         """A line for people, its values for `log.jsonl` and the trackers."""
@@ -106,7 +135,9 @@ class Log(AbstractContextManager):
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record, allow_nan=False) + "\n")
         except OSError as error:
-            raise CheckpointError(f"{self.path}: the log cannot be written: {error.strerror}") from None
+            raise CheckpointError(
+                f"{self.path}: the log cannot be written: {error.strerror}"
+            ) from None
         self.accelerator.log({f"{kind}/{name}": value for name, value in _flat(values)}, step=step)
 
 

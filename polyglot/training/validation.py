@@ -39,7 +39,9 @@ class Validation:
         """The number that makes a checkpoint the best: mean BLEU, or the mean loss of the tasks that are no copies (if any)."""
         if by == "bleu":
             return mean(self.bleu.values())
-        translations = [loss for task, loss in self.losses.items() if not LanguagePair.parse(task).is_copy]
+        translations = [
+            loss for task, loss in self.losses.items() if not LanguagePair.parse(task).is_copy
+        ]
         return mean(translations or self.losses.values())
 
 
@@ -75,9 +77,15 @@ class Validator:
         shared = SharedModel(model, run, self.processes)
 
         def validate() -> Validation:
-            losses = shared.each([task.pair for task in named.values()], lambda whole, pair: self._loss(whole, datasets[str(pair)]))
+            losses = shared.each(
+                [task.pair for task in named.values()],
+                lambda whole, pair: self._loss(whole, datasets[str(pair)]),
+            )
             bleu = shared.each(scored, lambda whole, pair: self._bleu(whole, pair, *lines[pair]))
-            return Validation({str(pair): loss for pair, loss in losses.items()}, {str(pair): score for pair, score in bleu.items()})
+            return Validation(
+                {str(pair): loss for pair, loss in losses.items()},
+                {str(pair): score for pair, score in bleu.items()},
+            )
 
         return validate
 
@@ -86,7 +94,9 @@ class Validator:
         tasks, most = self.run.config.tasks, self.run.config.validation.tasks
         if most is None or most >= len(tasks):
             return tasks
-        chosen = numpy.random.default_rng(self.run.config.seed).choice(len(tasks), most, replace=False)
+        chosen = numpy.random.default_rng(self.run.config.seed).choice(
+            len(tasks), most, replace=False
+        )
         return [tasks[number] for number in sorted(chosen)]
 
     def _has_text(self, text: HeldOut, pair: LanguagePair) -> bool:
@@ -106,12 +116,21 @@ class Validator:
             tokens += batch.target_tokens
         return total.item() / tokens
 
-    def _bleu(self, model: TranslationModel, pair: LanguagePair, sources: list[str], references: list[str]) -> float:
+    def _bleu(
+        self, model: TranslationModel, pair: LanguagePair, sources: list[str], references: list[str]
+    ) -> float:
         """Of greedy translations; small letters only where the run writes nothing else."""
         run = self.run
-        translator = Translator(model, vocabularies=run.vocabularies, normalisers=run.normalisers, search_config=run.config.search)
+        translator = Translator(
+            model,
+            vocabularies=run.vocabularies,
+            normalisers=run.normalisers,
+            search_config=run.config.search,
+        )
         # among all words: a shortlist is counted for a run that is trained
-        hypotheses = translator.translate(sources, source=pair.source, target=pair.target, beam=1, n_best=1, select=None)
+        hypotheses = translator.translate(
+            sources, source=pair.source, target=pair.target, beam=1, n_best=1, select=None
+        )
         lowercase = any(step.type == "lowercase" for step in run.config.text.of(pair.target))
         measure = Measure("bleu", "lowercased" if lowercase else "cased")
         return Scorer(measure, target=pair.target).score(hypotheses, references).value

@@ -66,12 +66,25 @@ class Initial:
             if not _holds_words(source):
                 continue
             part, _, owner = source.component.partition(".")
-            there = next((one for one in source.run.config.languages if owner in (one, _group(source.run.config, part, one))), owner)
-            here = [one for one in self.config.languages if source.name.partition(".")[2] in (one, _group(self.config, part, one))]
+            there = next(
+                (
+                    one
+                    for one in source.run.config.languages
+                    if owner in (one, _group(source.run.config, part, one))
+                ),
+                owner,
+            )
+            here = [
+                one
+                for one in self.config.languages
+                if source.name.partition(".")[2] in (one, _group(self.config, part, one))
+            ]
             for language in here:
                 vocabulary, place = source.run.vocabularies.get(there), f"initialize.{source.name}"
                 if vocabulary is None:
-                    raise CheckpointError(f"{source.run.vocabulary_file(there)}: no such file, but {source.component} was trained with it")
+                    raise CheckpointError(
+                        f"{source.run.vocabulary_file(there)}: no such file, but {source.component} was trained with it"
+                    )
                 if self.config.text.of(language) != source.run.config.text.of(there):
                     raise ConfigError(
                         f"{place}: the text steps of {language} differ from those of {there} in {source.run.path}; make text.steps the same"
@@ -80,7 +93,9 @@ class Initial:
                     raise ConfigError(
                         f"{place}: text.symbols differ from those of {source.run.path}, whose vocabulary comes along; make them the same"
                     )
-                for one in self.config.sharing.members("vocabulary", language, self.config.languages):
+                for one in self.config.sharing.members(
+                    "vocabulary", language, self.config.languages
+                ):
                     other, known = found.setdefault(one, (source, vocabulary))
                     if known.sha256 != vocabulary.sha256:
                         raise ConfigError(
@@ -93,7 +108,9 @@ class Initial:
         """Raises ConfigError unless the run has the vocabularies that its components were trained with."""
         for language, vocabulary in self.vocabularies().items():
             if vocabularies[language].sha256 != vocabulary.sha256:
-                raise ConfigError(f"initialize: the vocabulary of {language} in the run directory is another than that it is to start from")
+                raise ConfigError(
+                    f"initialize: the vocabulary of {language} in the run directory is another than that it is to start from"
+                )
 
     def load_into(self, model: TranslationModel) -> None:
         """Copy the components' parameters. Raises CheckpointError when names or shapes differ."""
@@ -105,7 +122,9 @@ class Initial:
         for tensors, parameters, where in self._matched(model):
             checkpoints.check_same(tensors, parameters, where=where)
 
-    def _matched(self, model: TranslationModel) -> Iterator[tuple[Mapping[str, Tensor], Mapping[str, Tensor], str]]:
+    def _matched(
+        self, model: TranslationModel
+    ) -> Iterator[tuple[Mapping[str, Tensor], Mapping[str, Tensor], str]]:
         """What each component is to be, what it is, and the place for a message.
 
         An annealed quantity that only one of the two has stays out: a one-hot role layer may start from a softmax one. So does what
@@ -115,8 +134,13 @@ class Initial:
         for source in self.sources:
             if source.name in components:  # a bridge may have none
                 own, there = components[source.name], source.tensors
-                one_sided = {key for key in own.keys() ^ there.keys() if is_annealed(key) or is_beside(key)}
-                matched = [{key: tensor for key, tensor in each.items() if key not in one_sided} for each in (there, own)]
+                one_sided = {
+                    key for key in own.keys() ^ there.keys() if is_annealed(key) or is_beside(key)
+                }
+                matched = [
+                    {key: tensor for key, tensor in each.items() if key not in one_sided}
+                    for each in (there, own)
+                ]
                 yield *matched, f"initialize.{source.name}: {source.component} of {source.run.path}"
 
 
@@ -140,9 +164,15 @@ def freeze(model: TranslationModel, patterns: Iterable[str], tasks: Iterable[Tas
             for parameter in own.values():
                 parameter.requires_grad_(False)
     for task in tasks:
-        used = [one for name in components_of(task.pair, model.sharing) for one in parameters.get(name, {}).values()]
+        used = [
+            one
+            for name in components_of(task.pair, model.sharing)
+            for one in parameters.get(name, {}).values()
+        ]
         if not any(one.requires_grad for one in used):
-            raise ConfigError(f"freeze: nothing is left to train in the task {task.name}; leave one of its components free")
+            raise ConfigError(
+                f"freeze: nothing is left to train in the task {task.name}; leave one of its components free"
+            )
 
 
 def _has(source: Source) -> bool:
@@ -153,7 +183,9 @@ def _holds_words(source: Source) -> bool:
     """Whether rows of its tables are pieces of a vocabulary."""
     if source.component == "bridge":
         return False
-    return "embedding" in source.component or any(key.startswith(("embedding.table", "output.")) for key in source.tensors)
+    return "embedding" in source.component or any(
+        key.startswith(("embedding.table", "output.")) for key in source.tensors
+    )
 
 
 def _group(config: Config, part: str, language: str) -> str:

@@ -36,7 +36,9 @@ def translator(run) -> Translator:
     return Translator.load(run.path)
 
 
-def seen_in_encoding(monkeypatch, translator: Translator, language: str, text: str, owner: type, method: str) -> numpy.ndarray:
+def seen_in_encoding(
+    monkeypatch, translator: Translator, language: str, text: str, owner: type, method: str
+) -> numpy.ndarray:
     """What a method of an option gives while the model itself encodes a sentence, without the batch."""
     seen, own = [], getattr(owner, method)
     monkeypatch.setattr(owner, method, lambda *given: seen.append(own(*given)) or seen[-1])

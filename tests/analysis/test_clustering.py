@@ -16,7 +16,9 @@ def test_the_same_under_other_names_is_1():
 
 
 def test_what_knows_nothing_is_0():
-    assert v_measure([0, 1, 0, 1], "aabb") == pytest.approx(0) and purity([0, 1, 0, 1], "aabb") == 0.5
+    assert (
+        v_measure([0, 1, 0, 1], "aabb") == pytest.approx(0) and purity([0, 1, 0, 1], "aabb") == 0.5
+    )
 
 
 def test_one_cluster_is_complete_and_says_nothing():
@@ -39,4 +41,8 @@ def test_chance_is_far_from_0_where_there_are_few_of_each_and_near_it_where_ther
 
 
 def test_entropy_of_counts():
-    assert entropy([2, 2]) == pytest.approx(math.log(2)) and entropy([5, 0]) == pytest.approx(0) and entropy([]) == 0
+    assert (
+        entropy([2, 2]) == pytest.approx(math.log(2))
+        and entropy([5, 0]) == pytest.approx(0)
+        and entropy([]) == 0
+    )

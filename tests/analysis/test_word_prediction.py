@@ -21,7 +21,11 @@ from tests.builders.runs import tiny_run, train
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Run:
     options = {"options": {"decoder": [{"type": "word_prediction", "predict": "initial"}]}}
-    given = {"schedule": {"type": "uniform", "pairs": ["de-en"]}, "training": {"steps": 40}, "optimizer": {"learning_rate": 0.02}}
+    given = {
+        "schedule": {"type": "uniform", "pairs": ["de-en"]},
+        "training": {"steps": 40},
+        "optimizer": {"learning_rate": 0.02},
+    }
     made = tiny_run(tmp_path_factory.mktemp("words"), model=options, **given)
     train(made)
     return made
@@ -41,7 +45,9 @@ def test_precision_and_recall_are_those_of_a_hand():
 
 def test_attention_over_a_bridge_is_traced_back_to_the_source():
     shares = torch.tensor([[[0.5, 0.5, 0.0], [0.0, 0.25, 0.75]]])
-    traced = _over_the_source(torch.tensor([[0.4, 0.6]]), Memory(torch.zeros(1, 2, 4), weights=shares), 3)
+    traced = _over_the_source(
+        torch.tensor([[0.4, 0.6]]), Memory(torch.zeros(1, 2, 4), weights=shares), 3
+    )
     torch.testing.assert_close(traced, torch.tensor([[0.2, 0.35, 0.45]]))
 
 
@@ -53,7 +59,11 @@ def test_copies_are_counted_by_what_they_say():
         source="en",
         target="de",
     )
-    assert {kind: (one.right, one.expected) for kind, one in found.items()} == {"number": (3, 4), "name": (0, 1), "acronym": (1, 1)}
+    assert {kind: (one.right, one.expected) for kind, one in found.items()} == {
+        "number": (3, 4),
+        "name": (0, 1),
+        "acronym": (1, 1),
+    }
 
 
 def test_the_page_has_every_table_and_picture(run, monkeypatch, capsys):
@@ -63,13 +73,22 @@ def test_the_page_has_every_table_and_picture(run, monkeypatch, capsys):
     assert result.status == 0 and "Search among few words" in result.output
     folder = run.path / "analysis" / "words-de-en"
     values = json.loads((folder / "page.json").read_text(encoding="utf-8"))
-    assert len(values["pictures"]) == 3 and all((folder / file).read_bytes().startswith(b"\x89PNG") for file in values["pictures"].values())
+    assert len(values["pictures"]) == 3 and all(
+        (folder / file).read_bytes().startswith(b"\x89PNG") for file in values["pictures"].values()
+    )
     found = values["values"]
-    assert found["sentences"] == 10 and found["precision and recall"].keys() == {"prediction", "shortlist"}
+    assert found["sentences"] == 10 and found["precision and recall"].keys() == {
+        "prediction",
+        "shortlist",
+    }
     for sizes in found["precision and recall"].values():
         assert all(0 <= precision <= 1 and 0 <= recall <= 1 for precision, recall in sizes.values())
     whole, *few = found["quality"]
-    assert whole["chooser"] == "all" and whole["same"] == 1 and {one["chooser"] for one in few} == {"prediction", "shortlist"}
+    assert (
+        whole["chooser"] == "all"
+        and whole["same"] == 1
+        and {one["chooser"] for one in few} == {"prediction", "shortlist"}
+    )
     assert all("tok:13a" in one["signature"] for one in found["quality"])
     assert all(sum(one["weights"]) == pytest.approx(1, abs=1e-4) for one in found["attention"])
     assert program("report", run.path).status == 0
@@ -80,14 +99,19 @@ def test_recall_grows_with_the_number_of_words_and_all_of_them_have_it_all(run):
     page = words(run, Translator.load(run), LanguagePair("de", "en"), count=5, sizes=(2, 5, 10))
     for own in page.values["precision and recall"].values():
         recalls = [recall for _, recall in own.values()]
-        assert recalls == sorted(recalls) and recalls[-1] > 0.8, "12 words and the special tokens are all there are"
+        assert recalls == sorted(recalls) and recalls[-1] > 0.8, (
+            "12 words and the special tokens are all there are"
+        )
 
 
 def test_a_decoder_without_prediction_still_has_its_copies(tmp_path):
     made = tiny_run(tmp_path, training={"steps": 2})
     train(made)
     page = words(made, Translator.load(made, checkpoint="last"), LanguagePair("de", "en"), count=3)
-    assert [table.title for table in page.tables] == ["Search among few words", "Numbers, names and acronyms that are copied"]
+    assert [table.title for table in page.tables] == [
+        "Search among few words",
+        "Numbers, names and acronyms that are copied",
+    ]
     assert not page.pictures
 
 
@@ -98,5 +122,10 @@ def test_directions_that_are_not_there_are_said(run):
     with pytest.raises(ConfigError, match="no decoder named 'fr'"):
         words(run, Translator.load(run), LanguagePair("de", "fr"), count=3)
     with pytest.raises(DataError, match="name no corpus"):
-        bare = Run(run.path, run.config.model_copy(update={"data": run.config.data.model_copy(update={"valid": [], "test": []})}))
+        bare = Run(
+            run.path,
+            run.config.model_copy(
+                update={"data": run.config.data.model_copy(update={"valid": [], "test": []})}
+            ),
+        )
         words(bare, Translator.load(run), LanguagePair("de", "en"), count=3)

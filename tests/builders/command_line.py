@@ -14,7 +14,13 @@ import pytest
 from polyglot import cli
 
 TEXT = {
-    "en": ["a dog sleeps", "two cats see a bird", "the child reads a book", "it rains", "a bird sees two cats and a dog"],
+    "en": [
+        "a dog sleeps",
+        "two cats see a bird",
+        "the child reads a book",
+        "it rains",
+        "a bird sees two cats and a dog",
+    ],
     "de": [
         "Ein Hund schläft",
         "zwei Katzen sehen einen Vogel",
@@ -22,7 +28,13 @@ TEXT = {
         "es regnet",
         "ein Vogel sieht zwei Katzen und einen Hund",
     ],
-    "fr": ["un chien dort", "deux chats voient un oiseau", "l' enfant lit un livre", "il pleut", "un oiseau voit deux chats et un chien"],
+    "fr": [
+        "un chien dort",
+        "deux chats voient un oiseau",
+        "l' enfant lit un livre",
+        "il pleut",
+        "un oiseau voit deux chats et un chien",
+    ],
 }
 """Three languages, line n of each the same sentence."""
 
@@ -48,7 +60,10 @@ search: {beam: 2}
 
 SMALL = ["model.embedding.size=8", "model.encoder.size=8", "model.decoder.size=8", "model.bridge.hidden_size=8", "batching.size=8",
          "training.steps=4", "training.checkpoint.every=2", "validation.every=4", "validation.sentences=4"]  # fmt: skip
-PHRASEBOOK = [f"data.{part}=[{{type: phrasebook, split: {part}, train: 60, valid: 6, test: 4}}]" for part in ("train", "valid", "test")]
+PHRASEBOOK = [
+    f"data.{part}=[{{type: phrasebook, split: {part}, train: 60, valid: 6, test: 4}}]"
+    for part in ("train", "valid", "test")
+]
 """Overrides that make a run of the shipped phrasebook configuration a matter of seconds."""
 
 
@@ -70,7 +85,9 @@ class Program:
     def __call__(self, *arguments: object, stdin: str | bytes = b"") -> Result:
         content = stdin.encode() if isinstance(stdin, str) else stdin
         self.monkeypatch.setattr(sys, "argv", ["polyglot", *map(str, arguments)])
-        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+        self.monkeypatch.setattr(
+            sys, "stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+        )
         self.capsys.readouterr()
         handlers = logging.root.handlers[:]
         try:
@@ -92,4 +109,6 @@ class Program:
 
 def write_text(folder: Path, text: dict[str, Sequence[str]] = TEXT, *, part: str = "train") -> None:
     for language, lines in text.items():
-        (folder / f"{part}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        (folder / f"{part}.{language}").write_text(
+            "".join(f"{line}\n" for line in lines), encoding="utf-8"
+        )

@@ -10,13 +10,13 @@ import numpy
 import pytest
 import torch
 
-from polyglot.tasks.batch import Batch
+from polyglot.core.registry import Registry
 from polyglot.layers.opennmt import available
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.translation_model import ModelConfig, TranslationModel
-from polyglot.core.registry import Registry
+from polyglot.tasks.batch import Batch
 from polyglot.tasks.pairs import LanguagePair, Task
 
 VOCABULARY = 40
@@ -39,7 +39,10 @@ TINY = {
 
 
 def tiny_config(
-    encoder: str | dict = "lstm", bridge: str | dict = "attention", decoder: str | dict = "lstm", **settings: object
+    encoder: str | dict = "lstm",
+    bridge: str | dict = "attention",
+    decoder: str | dict = "lstm",
+    **settings: object,
 ) -> ModelConfig:
     """A model of a few thousand parameters without dropout."""
     values = {
@@ -49,7 +52,9 @@ def tiny_config(
         "decoder": tiny_component(DECODERS, decoder),
     }
     for key, value in settings.items():
-        values[key] = {**values[key], **value} if isinstance(value, dict) and key in values else value
+        values[key] = (
+            {**values[key], **value} if isinstance(value, dict) and key in values else value
+        )
     return ModelConfig.model_validate(values)
 
 
@@ -57,12 +62,23 @@ def tiny_component(registry: Registry, name: str | dict) -> dict[str, object]:
     """The component of that name with as many of the tiny settings as it has; one that is spelt out stays as it is."""
     if isinstance(name, dict):
         return name
-    return {"type": name, **{key: value for key, value in TINY.items() if key in registry.get(name).Config.model_fields}}
+    return {
+        "type": name,
+        **{
+            key: value
+            for key, value in TINY.items()
+            if key in registry.get(name).Config.model_fields
+        },
+    }
 
 
 def alternatives(registry: Registry, name: str) -> Iterator[dict[str, object]]:
     """Every combination of the alternatives that the settings of a class name."""
-    fields = {key: choices(field.annotation) for key, field in registry.get(name).Config.model_fields.items() if key != "type"}
+    fields = {
+        key: choices(field.annotation)
+        for key, field in registry.get(name).Config.model_fields.items()
+        if key != "type"
+    }
     fields = {key: values for key, values in fields.items() if values}
     for chosen in itertools.product(*fields.values()):
         yield dict(zip(fields, chosen))
@@ -72,16 +88,27 @@ def choices(annotation: object) -> list[object]:
     """What may stand in a field that names its alternatives; of others nothing is varied."""
     if annotation is bool:
         return [True, False]
-    return list(typing.get_args(annotation)) if typing.get_origin(annotation) is typing.Literal else []
+    return (
+        list(typing.get_args(annotation)) if typing.get_origin(annotation) is typing.Literal else []
+    )
 
 
-def tiny_model(config: ModelConfig, pairs: Sequence[str] = ("de-en", "en-de"), *, seed: int | None = 1) -> TranslationModel:
+def tiny_model(
+    config: ModelConfig, pairs: Sequence[str] = ("de-en", "en-de"), *, seed: int | None = 1
+) -> TranslationModel:
     parsed = [LanguagePair.parse(pair) for pair in pairs]
     languages = {language for pair in parsed for language in (pair.source, pair.target)}
-    return TranslationModel(config, vocabulary_sizes=dict.fromkeys(languages, VOCABULARY), pairs=parsed, seed=seed)
+    return TranslationModel(
+        config, vocabulary_sizes=dict.fromkeys(languages, VOCABULARY), pairs=parsed, seed=seed
+    )
 
 
-def random_batch(pair: str = "de-en", *, lengths: Sequence[tuple[int, int]] = ((5, 4), (1, 1), (9, 7)), seed: int = 0) -> Batch:
+def random_batch(
+    pair: str = "de-en",
+    *,
+    lengths: Sequence[tuple[int, int]] = ((5, 4), (1, 1), (9, 7)),
+    seed: int = 0,
+) -> Batch:
     """Random sentences of these (source, target) lengths."""
     random = numpy.random.default_rng(seed)
     sources = [random.integers(4, VOCABULARY, source) for source, _ in lengths]
@@ -96,4 +123,6 @@ def close(one: torch.Tensor, other: torch.Tensor, tolerance: float = 1e-5) -> bo
 def there(*names):
     """Names of components, skipped where one of them is another program's that is not installed."""
     mark = pytest.mark.skipif(not available(), reason="OpenNMT-py is not installed")
-    return pytest.param(*names, marks=mark if any(name.startswith("onmt_") for name in names) else ())
+    return pytest.param(
+        *names, marks=mark if any(name.startswith("onmt_") for name in names) else ()
+    )

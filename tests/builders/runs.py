@@ -11,8 +11,8 @@ import numpy
 import yaml
 from accelerate.state import AcceleratorState, PartialState
 
-from polyglot.runs import checkpoint as checkpoints
 from polyglot.config.loading import check_config
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.training.build import build_trainer
 from polyglot.training.trainer import Trainer
@@ -51,7 +51,13 @@ def tiny_settings(folder: Path, name: str = "run", **sections: Any) -> dict[str,
     values = {
         "languages": ["en", "de", "fr"],
         "run": str(folder / name),
-        "data": {"folder": str(folder), **{part: [{"type": "text", "path": f"{part}.{{language}}"}] for part in ("train", "valid")}},
+        "data": {
+            "folder": str(folder),
+            **{
+                part: [{"type": "text", "path": f"{part}.{{language}}"}]
+                for part in ("train", "valid")
+            },
+        },
         "vocabulary": {"type": "word", "size": 100},
         "schedule": {"type": "uniform", "pairs": ["en-*", "*-en"]},
         "model": {
@@ -89,7 +95,9 @@ def tiny_run(folder: Path, name: str = "run", **sections: Any) -> Run:
 def write_config(folder: Path, **sections: Any) -> Path:
     """The same as a file, for whoever reads one."""
     write_corpus(folder)
-    (folder / "tiny.yaml").write_text(yaml.safe_dump(tiny_settings(folder, **sections)), encoding="utf-8")
+    (folder / "tiny.yaml").write_text(
+        yaml.safe_dump(tiny_settings(folder, **sections)), encoding="utf-8"
+    )
     return folder / "tiny.yaml"
 
 
@@ -103,7 +111,9 @@ def trainer_of(run: Run, validator: Callable[..., Any] = lambda model: None) -> 
     return trainer
 
 
-def train(run: Run, validator: Callable[..., Any] = lambda model: None, *, stop_after: int | None = None) -> Trainer:
+def train(
+    run: Run, validator: Callable[..., Any] = lambda model: None, *, stop_after: int | None = None
+) -> Trainer:
     """Train to the end, or interrupt the run in the middle of a step as Ctrl-C does."""
     trainer = trainer_of(run, validator)
     if stop_after is not None:

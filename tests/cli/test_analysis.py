@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from polyglot.analysis.page import file_name
-from polyglot.report.page import page as report_page
 from polyglot.report.files import Files
+from polyglot.report.page import page as report_page
 from polyglot.runs.run import Run
 from tests.builders.command_line import Program
 
@@ -30,17 +30,44 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
     polyglot, english = Program(monkeypatch, capsys), word_of(copied, "en")
     calls = {
         "roles.decoder.fr": ("roles", "--side", "decoder", "--language", "fr", "--sentences", "4"),
-        "roles.encoder.de.u2e": ("roles", "--token", "▁.", "--into", "en", "--language", "de", "--sentences", "4"),
+        "roles.encoder.de.u2e": (
+            "roles",
+            "--token",
+            "▁.",
+            "--into",
+            "en",
+            "--language",
+            "de",
+            "--sentences",
+            "4",
+        ),
         "graph.de": ("graph", "--sentence", "de=Der alte Bauer schläft.", "--sentences", "4"),
         f"chart.encoder.de.{word_of(copied)}": ("chart", word_of(copied), "--language", "de"),
-        f"chart.decoder.en.{file_name(english)}": ("chart", english, "--side", "decoder", "--sentence", "de=Ein Haus."),
-        "heads": ("heads", "--sentence", "de=Der alte Bauer schläft.", "--sentence", "en=The old farmer sleeps."),
+        f"chart.decoder.en.{file_name(english)}": (
+            "chart",
+            english,
+            "--side",
+            "decoder",
+            "--sentence",
+            "de=Ein Haus.",
+        ),
+        "heads": (
+            "heads",
+            "--sentence",
+            "de=Der alte Bauer schläft.",
+            "--sentence",
+            "en=The old farmer sleeps.",
+        ),
     }
     for name, arguments in calls.items():
         result = polyglot("analyse", "run", *arguments)
         assert result.status == 0 and result.output, result.errors
         content = json.loads((copied / "analysis" / name / "page.json").read_text())
-        assert content["tables"] and content["pictures"] and f"written to run/analysis/{name}" in " ".join(result.errors.split())
+        assert (
+            content["tables"]
+            and content["pictures"]
+            and f"written to run/analysis/{name}" in " ".join(result.errors.split())
+        )
     html = report_page(Files(Run.open(copied)))
     assert html.count("<h3>") >= 5 and html.count("data:image/png;base64,") == 8
     assert "Latent graph of the encoder of de" in html and "Roles of the decoder of fr" in html
@@ -49,15 +76,30 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("rolls",), "rolls: there is no such run; or, if that is what to look at: no analysis named 'rolls'. Did you mean 'roles'?"),
+        (
+            ("rolls",),
+            "rolls: there is no such run; or, if that is what to look at: no analysis named 'rolls'. Did you mean 'roles'?",
+        ),
         (("chart",), "chart needs one word"),
         (("chart", " "), "chart needs one word"),
         (("roles", "der"), "nothing else takes one"),
         (("roles", "--side", "left"), "--side: found 'left'; encoder or decoder"),
-        (("graph", "--sentence", "Ein Haus."), "--sentence: found 'Ein Haus.'; write language and text"),
-        (("chart", "lac", "--language", "fr", "--sentence", "fr=Le lac."), "the encoder of fr has the same words in every --sentence"),
-        (("graph", "--sentence", "de=Ein Haus.", "--language", "en"), "--sentence de=…: the encoder of en reads en alone"),
-        (("roles", "--sentence", "de=Ein Haus."), "--sentence: roles has no use for it, only graph and chart and heads"),
+        (
+            ("graph", "--sentence", "Ein Haus."),
+            "--sentence: found 'Ein Haus.'; write language and text",
+        ),
+        (
+            ("chart", "lac", "--language", "fr", "--sentence", "fr=Le lac."),
+            "the encoder of fr has the same words in every --sentence",
+        ),
+        (
+            ("graph", "--sentence", "de=Ein Haus.", "--language", "en"),
+            "--sentence de=…: the encoder of en reads en alone",
+        ),
+        (
+            ("roles", "--sentence", "de=Ein Haus."),
+            "--sentence: roles has no use for it, only graph and chart and heads",
+        ),
         (("roles", "--into", "fr"), "--into: roles translates nothing without --token"),
         (("chart", "lac", "--token", "lac"), "--token: chart has no use for it, only roles"),
         (("heads", "--output", "page.md"), "--output: heads has no use for it, only embeddings"),

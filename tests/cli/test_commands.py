@@ -26,31 +26,41 @@ from accelerate import Accelerator
 from rich.console import Console
 from rich.progress import Progress
 
-from polyglot.runs import checkpoint as checkpoints
 from polyglot import cli
-from polyglot.core import presets
 from polyglot.cli import app, translation
-from polyglot.experiments.launcher import Trainings
 from polyglot.config.loading import load_config
+from polyglot.core import presets
+from polyglot.core.errors import CheckpointError, TrainingError
+from polyglot.core.signals import handled, status_of
+from polyglot.core.version import VERSION
+from polyglot.core.yaml import parse_value
 from polyglot.data import download, streaming
 from polyglot.data.corpora import Corpora, collection, shards
 from polyglot.distributed import launch as launching
-from polyglot.core.errors import CheckpointError, TrainingError
-from polyglot.training.validation import Validator
+from polyglot.experiments.launcher import Trainings
 from polyglot.inference.translator import Translator
-from polyglot.core.signals import handled, status_of
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
-from polyglot.training import training_log as logging_of_training
 from polyglot.training import preflight
+from polyglot.training import training_log as logging_of_training
 from polyglot.training.build import build_trainer
 from polyglot.training.trainer import Trainer
-from polyglot.core.version import VERSION
-from polyglot.core.yaml import parse_value
+from polyglot.training.validation import Validator
 from tests.builders.command_line import CONFIG, TEXT, Program, Result, write_text
 from tests.conftest import ROOT
 
 VERBS = (
-    *("train", "translate", "embed", "similar", "evaluate", "compare", "experiment", "report", "analyse"),
+    *(
+        "train",
+        "translate",
+        "embed",
+        "similar",
+        "evaluate",
+        "compare",
+        "experiment",
+        "report",
+        "analyse",
+    ),
     *("symbolize", "desymbolize", "shortlist"),
     *("add-language", "average", "export", "match", "convert", "fetch", "show"),
 )
@@ -63,7 +73,11 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     write_text(folder)
     (folder / "mine.yaml").write_text(CONFIG, encoding="utf-8")
-    run = Run.create(load_config(folder / "mine.yaml", [f"data.folder={folder}", f"run={folder / 'runs' / 'mine'}"]))
+    run = Run.create(
+        load_config(
+            folder / "mine.yaml", [f"data.folder={folder}", f"run={folder / 'runs' / 'mine'}"]
+        )
+    )
     build_trainer(run, Validator(run)).train()
     assert checkpoints.steps(run.checkpoints) == [2, 4]
     return folder
@@ -85,7 +99,10 @@ def polyglot(monkeypatch, capsys) -> Program:
 def contents(folder: Path) -> dict[str, str]:
     """Every file with its checksum; the lock is no file of the run's."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
 
 
 TRANSLATE = ("translate", "runs/mine", "--from", "de", "--to", "fr")
@@ -117,7 +134,13 @@ try:
 except SystemExit:
     print(sorted({"torch", "datasets", "numpy"} & sys.modules.keys()))
 """
-    ended = subprocess.run([sys.executable, "-c", program, "--help"], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "--help"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "Multilingual many-to-many translation" in ended.stdout and ended.stdout.endswith("[]\n")
 
 
@@ -137,7 +160,10 @@ def test_the_version(polyglot):
         (["trainn"], "No such command 'trainn'. Did you mean 'train'?"),
         (["train"], "Missing argument"),
         (["translate", "runs/mine", "--to", "fr"], "Missing option '--from'"),
-        (["translate", "runs/mine", "--from", "de", "--to", "fr", "--beam", "0"], "Invalid value for '--beam'"),
+        (
+            ["translate", "runs/mine", "--from", "de", "--to", "fr", "--beam", "0"],
+            "Invalid value for '--beam'",
+        ),
         (["translate", "runs/mine", "--from", "de", "--to", "fr", "--beem", "5"], "No such option"),
     ],
 )
@@ -159,7 +185,10 @@ def test_show_prints_a_configuration_that_is_the_same_when_read(name, folder, po
     result = polyglot("show", name)
     assert result.status == 0
     (folder / "shown.yaml").write_text(result.output, encoding="utf-8")
-    shown, meant = load_config("shown.yaml"), Run.open(name).config if name.startswith("runs/") else load_config(name)
+    shown, meant = (
+        load_config("shown.yaml"),
+        Run.open(name).config if name.startswith("runs/") else load_config(name),
+    )
     assert shown == meant
 
 
@@ -175,13 +204,17 @@ def test_show_prints_what_is_shipped_as_it_is_written(room, folder, polyglot):
 def test_show_says_where_else_a_name_is(folder, polyglot):
     found = polyglot("show", "phrasebook")
     assert found.output.startswith("languages:")
-    assert "phrasebook is the name of a shipped experiment, too: polyglot show evaluation/experiments/phrasebook" in found.errors
+    assert (
+        "phrasebook is the name of a shipped experiment, too: polyglot show evaluation/experiments/phrasebook"
+        in found.errors
+    )
     assert polyglot("show", "configs/phrasebook").output == found.output
 
 
 def test_show_of_nothing(folder, polyglot):
-    assert "no configuration, schedule, protocol or experiment named 'with_copis'. Did you mean 'with_copies'?" in polyglot.refuses(
-        "show", "with_copis"
+    assert (
+        "no configuration, schedule, protocol or experiment named 'with_copis'. Did you mean 'with_copies'?"
+        in polyglot.refuses("show", "with_copis")
     )
     assert "Did you mean 'phrasebook'?" in polyglot.refuses("show", "phrasebok")
     assert "runs: no run directory: it has no config.yaml" in polyglot.refuses("show", "runs")
@@ -196,43 +229,85 @@ def test_a_dry_run_shows_everything_and_writes_nothing(folder, polyglot):
     assert result.status == 0 and contents(folder) == before and not Path("elsewhere").exists()
     for title in ("Tasks", "Vocabularies", "Components", "Memory of training, estimated"):
         assert " ".join(title.split()) in " ".join(result.output.split())
-    for name in ("en-de", "fr-fr", "encoder.de", "decoder.fr", "bridge", "parameters", "optimizer", "activations"):
+    for name in (
+        "en-de",
+        "fr-fr",
+        "encoder.de",
+        "decoder.fr",
+        "bridge",
+        "parameters",
+        "optimizer",
+        "activations",
+    ):
         assert f"│ {name} " in result.output
 
 
 def test_a_dry_run_finds_what_a_run_would(folder, polyglot):
     Path("train.fr").write_text("un chien\n")
-    assert "train.en has 5 lines, but train.fr has 1" in polyglot.refuses("train", "mine.yaml", "run=elsewhere", "--dry-run")
+    assert "train.en has 5 lines, but train.fr has 1" in polyglot.refuses(
+        "train", "mine.yaml", "run=elsewhere", "--dry-run"
+    )
 
 
-STREAMED = ["run=streamed", "data.train.0.streaming=true", "batching.buffer=3", "validation.every=1000"]
+STREAMED = [
+    "run=streamed",
+    "data.train.0.streaming=true",
+    "batching.buffer=3",
+    "validation.every=1000",
+]
 
 
 def test_a_dry_run_tells_of_streamed_text_what_is_known(folder, polyglot):
     result = polyglot("train", "mine.yaml", *STREAMED, "--dry-run", "data.filter.max_length=8")
-    assert result.status == 0 and "about 5" in result.output and "of the first 5" in " ".join(result.output.split())
+    assert (
+        result.status == 0
+        and "about 5" in result.output
+        and "of the first 5" in " ".join(result.output.split())
+    )
     assert polyglot("train", "mine.yaml", *STREAMED).status == 0
     said = polyglot("train", "streamed", "--resume", "training.steps=6").errors
-    assert "task en-de: streamed from 1 file, about 5 sentences; of the first 5, none left out" in said
-    assert polyglot("shortlist", "streamed", "en-de").status == polyglot("report", "streamed").status == 0
+    assert (
+        "task en-de: streamed from 1 file, about 5 sentences; of the first 5, none left out" in said
+    )
+    assert (
+        polyglot("shortlist", "streamed", "en-de").status
+        == polyglot("report", "streamed").status
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
     ("spoilt", "sentence"),
     [
-        (b"one\ntwo\nthree\nfour\nfive\nsix\n", "ends after line 5, but {file} has 6 lines; line n of both must be one sentence pair; "),
+        (
+            b"one\ntwo\nthree\nfour\nfive\nsix\n",
+            "ends after line 5, but {file} has 6 lines; line n of both must be one sentence pair; ",
+        ),
         (b"one\ntwo\n", "{file} ends after line 2, but "),
-        (b"one\ntwo\nthree\nf\xfcnf\nfive\n", "{file}, line 4: not UTF-8 (invalid start byte 0xfc); write the file in UTF-8; "),
+        (
+            b"one\ntwo\nthree\nf\xfcnf\nfive\n",
+            "{file}, line 4: not UTF-8 (invalid start byte 0xfc); write the file in UTF-8; ",
+        ),
     ],
     ids=["longer", "shorter", "no UTF-8"],
 )
-def test_streamed_text_that_is_spoilt_further_on_stops_the_training(spoilt, sentence, folder, polyglot, monkeypatch):
+def test_streamed_text_that_is_spoilt_further_on_stops_the_training(
+    spoilt, sentence, folder, polyglot, monkeypatch
+):
     monkeypatch.setattr(collection, "SAMPLE", 2)
     monkeypatch.setattr(shards, "SMALL_BLOCK", 4)
     monkeypatch.setattr(streaming, "SAMPLE", 2)
     (folder / "train.fr").write_bytes(spoilt)
-    own = [*STREAMED, "schedule={pairs: [en-fr], copies: false}", "languages=[en, fr]", "data.valid=[]", "validation={every: 1000}"]
-    said = " ".join(polyglot.refuses("train", "mine.yaml", *own, "batching.size=1", "training.steps=20").split())
+    own = [
+        *STREAMED,
+        "schedule={pairs: [en-fr], copies: false}",
+        "languages=[en, fr]",
+        "data.valid=[]",
+        "validation={every: 1000}",
+    ]
+    said = " ".join(
+        polyglot.refuses("train", "mine.yaml", *own, "batching.size=1", "training.steps=20").split()
+    )
     assert sentence.format(file="train.fr") in said
     assert "; there is no checkpoint yet" in said or "; the last good checkpoint is step " in said
 
@@ -240,14 +315,26 @@ def test_streamed_text_that_is_spoilt_further_on_stops_the_training(spoilt, sent
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("data.valid.0.streaming=true", "data.valid.0.streaming: held-out text is not streamed; leave it out"),
-        ("data.train.0.streaming=maybe", "data.train.0.streaming: found 'maybe'; expected true or false"),
-        ("data.train=[{type: phrasebook, streaming: true}]", "data.train.0.streaming: no key named 'streaming'"),
+        (
+            "data.valid.0.streaming=true",
+            "data.valid.0.streaming: held-out text is not streamed; leave it out",
+        ),
+        (
+            "data.train.0.streaming=maybe",
+            "data.train.0.streaming: found 'maybe'; expected true or false",
+        ),
+        (
+            "data.train=[{type: phrasebook, streaming: true}]",
+            "data.train.0.streaming: no key named 'streaming'",
+        ),
         (
             "data.train=[{type: tsv, path: '*.tsv', columns: {de: 1}}]",
             "'*.tsv' names several files, which are streamed; write streaming: true",
         ),
-        ("data.train=[{type: text, path: 'none-*.{language}', streaming: true}]", "none-*.{language}: nothing for any of en, de, fr"),
+        (
+            "data.train=[{type: text, path: 'none-*.{language}', streaming: true}]",
+            "none-*.{language}: nothing for any of en, de, fr",
+        ),
     ],
 )
 def test_what_cannot_be_streamed_is_said_before_training(override, sentence, folder, polyglot):
@@ -259,32 +346,64 @@ def test_a_schedule_by_sizes_needs_a_stream_that_tells_them(folder, polyglot, mo
     monkeypatch.setattr(shards.StreamedText, "about", lambda text: None)
     said = " ".join(
         polyglot.refuses(
-            "train", "mine.yaml", *STREAMED, "validation.bleu_pairs=[]", "schedule={type: temperature, pairs: [en-de]}"
+            "train",
+            "mine.yaml",
+            *STREAMED,
+            "validation.bleu_pairs=[]",
+            "schedule={type: temperature, pairs: [en-de]}",
         ).split()
     )
     assert (
         "schedule.type: 'temperature' needs to know how many sentences each task has, which a stream does not tell of en-de; use 'uniform'"
         in said
     )
-    assert polyglot("train", "mine.yaml", *STREAMED, "validation.bleu_pairs=[]", "schedule={type: uniform, pairs: [en-de]}").status == 0
+    assert (
+        polyglot(
+            "train",
+            "mine.yaml",
+            *STREAMED,
+            "validation.bleu_pairs=[]",
+            "schedule={type: uniform, pairs: [en-de]}",
+        ).status
+        == 0
+    )
 
 
-def test_processes_that_a_launcher_has_started_are_as_many_as_the_command_says(folder, polyglot, monkeypatch):
+def test_processes_that_a_launcher_has_started_are_as_many_as_the_command_says(
+    folder, polyglot, monkeypatch
+):
     monkeypatch.setattr(launching, "launch", lambda number, command: 40 + number)
     monkeypatch.setenv("RANK", "0")
-    assert polyglot("train", "mine.yaml", "run=other", "--processes", "2").status == 42, "nobody has counted them"
+    assert polyglot("train", "mine.yaml", "run=other", "--processes", "2").status == 42, (
+        "nobody has counted them"
+    )
     monkeypatch.setenv("WORLD_SIZE", "1")
     said = polyglot.refuses("train", "mine.yaml", "run=other", "--processes", "2")
-    assert "--processes 2, but a launcher has started 1 (WORLD_SIZE in the environment); leave the option out" in said
-    assert polyglot("train", "mine.yaml", "run=other", "training.steps=1", "--processes", "1").status == 0
-    for name, value in {"WORLD_SIZE": "4", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
+    assert (
+        "--processes 2, but a launcher has started 1 (WORLD_SIZE in the environment); leave the option out"
+        in said
+    )
+    assert (
+        polyglot("train", "mine.yaml", "run=other", "training.steps=1", "--processes", "1").status
+        == 0
+    )
+    for name, value in {
+        "WORLD_SIZE": "4",
+        "LOCAL_RANK": "0",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "1",
+    }.items():
         monkeypatch.setenv(name, value)
-    assert "--processes 1, but a launcher has started 4" in polyglot.refuses("train", "mine.yaml", "run=other", "--processes", "1")
+    assert "--processes 1, but a launcher has started 4" in polyglot.refuses(
+        "train", "mine.yaml", "run=other", "--processes", "1"
+    )
 
 
 def test_a_polite_end_before_the_first_step_leaves_nothing_behind(folder, polyglot, monkeypatch):
     """As Ctrl-C does: the next attempt finds no run in its way."""
-    monkeypatch.setattr("polyglot.training.build.build_trainer", lambda *given: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr(
+        "polyglot.training.build.build_trainer", lambda *given: signal.raise_signal(signal.SIGTERM)
+    )
     ended = polyglot("train", "mine.yaml", "run=other")
     assert (ended.status, ended.errors) == (143, "interrupted\n") and not Path("other").exists()
 
@@ -299,20 +418,28 @@ def test_a_dry_run_of_a_resumed_run_does_not_train(folder, polyglot):
 def test_tasks_that_never_train_are_said(dry, folder, polyglot):
     phases = "schedule.phases=[{until_step: 2, pairs: ['*-en'], copies: true}]"
     said = polyglot("train", "mine.yaml", "run=other", "training.steps=2", phases, *dry).errors
-    sentence = (
-        "schedule.phases: en-de, en-fr will not train at all, because no phase has them before training.steps, 2; train longer, or change"
-    )
+    sentence = "schedule.phases: en-de, en-fr will not train at all, because no phase has them before training.steps, 2; train longer, or change"
     assert sentence in said
     if dry:
-        assert "will not train" not in polyglot("train", "mine.yaml", "run=other", "training.steps=3", phases, *dry).errors
+        assert (
+            "will not train"
+            not in polyglot(
+                "train", "mine.yaml", "run=other", "training.steps=3", phases, *dry
+            ).errors
+        )
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
 def test_text_that_is_left_aside_is_said(dry, folder, polyglot):
-    Path("rows.tsv").write_text("\n".join("\t".join(row) for row in zip(*TEXT.values())), encoding="utf-8")
+    Path("rows.tsv").write_text(
+        "\n".join("\t".join(row) for row in zip(*TEXT.values())), encoding="utf-8"
+    )
     rows = "data.train=[{type: tsv, path: rows.tsv, columns: {en: 1, de: 2, fr: 3, sw: 1}}]"
     result = polyglot("train", "mine.yaml", "run=other", rows, "training.steps=1", *dry)
-    assert result.status == 0 and "rows.tsv: sw left aside; `languages` does not name it" in result.errors
+    assert (
+        result.status == 0
+        and "rows.tsv: sw left aside; `languages` does not name it" in result.errors
+    )
 
 
 def test_training_and_going_on(folder, polyglot):
@@ -322,7 +449,11 @@ def test_training_and_going_on(folder, polyglot):
     second = polyglot("train", "other", "--resume", "training.steps=4")
     assert second.status == 0 and "4 of 4 steps" in second.errors
     stopped, whole = (
-        {name: checksum for name, checksum in contents(path).items() if name.endswith(".safetensors")}
+        {
+            name: checksum
+            for name, checksum in contents(path).items()
+            if name.endswith(".safetensors")
+        }
         for path in (Path("other/checkpoints/step-00000004"), LAST)
     )
     assert stopped == whole and len(whole) == 8  # as if it had never stopped
@@ -331,7 +462,10 @@ def test_training_and_going_on(folder, polyglot):
 
 
 def test_quiet_training_has_no_log(folder, polyglot):
-    assert "step 1" not in polyglot("--quiet", "train", "mine.yaml", "run=other", "training.steps=1").errors
+    assert (
+        "step 1"
+        not in polyglot("--quiet", "train", "mine.yaml", "run=other", "training.steps=1").errors
+    )
 
 
 EXISTS = "runs/mine: exists; continue it with `polyglot train runs/mine --resume`, choose another with run=…, or remove it"
@@ -344,11 +478,20 @@ def test_a_run_directory_that_exists_is_not_touched(folder, polyglot):
 
 
 def test_a_dry_run_beside_a_run_that_exists_shows_everything_and_says_so(folder, polyglot):
-    before, elsewhere = contents(folder), polyglot("train", "mine.yaml", "run=elsewhere", "--dry-run")
+    before, elsewhere = (
+        contents(folder),
+        polyglot("train", "mine.yaml", "run=elsewhere", "--dry-run"),
+    )
     result = polyglot("train", "mine.yaml", "--dry-run")
-    assert (result.status, result.output) == (0, elsewhere.output) and EXISTS in result.errors and "exists" not in elsewhere.errors
+    assert (
+        (result.status, result.output) == (0, elsewhere.output)
+        and EXISTS in result.errors
+        and "exists" not in elsewhere.errors
+    )
     Path("train.fr").write_text("un chien\n")
-    assert "train.en has 5 lines, but train.fr has 1" in polyglot.refuses("train", "mine.yaml", "--dry-run")
+    assert "train.en has 5 lines, but train.fr has 1" in polyglot.refuses(
+        "train", "mine.yaml", "--dry-run"
+    )
     shutil.copy(folder / "train.en", "train.fr")
     assert contents(folder).keys() == before.keys()
 
@@ -357,7 +500,11 @@ def test_a_dry_run_beside_a_run_that_exists_shows_everything_and_says_so(folder,
 def test_a_file_is_no_place_for_a_run(dry, folder, polyglot):
     before = contents(folder)
     said = polyglot.refuses("train", "mine.yaml", "run=train.de", *dry)
-    assert said == "error: train.de: is a file, and a run is a folder; choose another name with run=…\n" and contents(folder) == before
+    assert (
+        said
+        == "error: train.de: is a file, and a run is a folder; choose another name with run=…\n"
+        and contents(folder) == before
+    )
 
 
 def test_nothing_to_resume(folder, polyglot):
@@ -371,14 +518,21 @@ def test_nothing_to_resume(folder, polyglot):
         ("mine.yaml", "mine.yaml: no run directory: it is a file. Did you mean runs/mine?"),
         ("mine", "mine: no run directory: there is nothing. Did you mean runs/mine?"),
         ("runs/mien", "runs/mien: no run directory: there is nothing. Did you mean runs/mine?"),
-        ("train.de", "train.de: no run directory: it is a file; a run is the folder that `polyglot train` has made, such as runs/mine"),
+        (
+            "train.de",
+            "train.de: no run directory: it is a file; a run is the folder that `polyglot train` has made, such as runs/mine",
+        ),
         ("runs", "runs: no run directory: it has no config.yaml; a run is the folder"),
     ],
 )
 @pytest.mark.parametrize(
-    "verb", [("train", "--resume"), ("evaluate",), ("translate", "--from", "de", "--to", "fr")], ids=lambda verb: verb[0]
+    "verb",
+    [("train", "--resume"), ("evaluate",), ("translate", "--from", "de", "--to", "fr")],
+    ids=lambda verb: verb[0],
 )
-def test_what_is_no_run_is_said_with_the_run_that_may_be_meant(given, sentence, verb, folder, polyglot):
+def test_what_is_no_run_is_said_with_the_run_that_may_be_meant(
+    given, sentence, verb, folder, polyglot
+):
     assert sentence in polyglot.refuses(*verb, given)
 
 
@@ -386,8 +540,13 @@ def test_what_is_no_run_is_said_with_the_run_that_may_be_meant(given, sentence, 
 def test_a_folder_is_no_configuration(dry, folder, polyglot):
     Path("text").mkdir()
     said = polyglot.refuses("train", "text", *dry)
-    assert "text: a folder; a YAML file is expected here, or the name of a shipped one: " in said and "multi30k/paper, " in said
-    assert "runs/mine: a run directory; continue it with --resume" in polyglot.refuses("train", "runs/mine", *dry)
+    assert (
+        "text: a folder; a YAML file is expected here, or the name of a shipped one: " in said
+        and "multi30k/paper, " in said
+    )
+    assert "runs/mine: a run directory; continue it with --resume" in polyglot.refuses(
+        "train", "runs/mine", *dry
+    )
 
 
 def test_what_cannot_be_resumed_leaves_the_run_as_it_was(folder, polyglot):
@@ -401,7 +560,10 @@ def test_what_cannot_be_resumed_leaves_the_run_as_it_was(folder, polyglot):
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("optimizer=sgd", "step-00000004: the optimizer was another one, 'adam'; the configuration says 'sgd'"),
+        (
+            "optimizer=sgd",
+            "step-00000004: the optimizer was another one, 'adam'; the configuration says 'sgd'",
+        ),
         ("data.folder=nowhere", "nowhere/train.{language}: nothing for any of en, de, fr"),
         ("training.trackers=[aim]", "training.trackers: aim not installed"),
         ("data.filter.max_length=1", "only over-long sentences"),
@@ -410,7 +572,9 @@ def test_what_cannot_be_resumed_leaves_the_run_as_it_was(folder, polyglot):
 )
 def test_a_change_that_does_not_work_is_not_kept(override, sentence, folder, polyglot):
     before = contents(folder)
-    assert sentence in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6", override)
+    assert sentence in polyglot.refuses(
+        "train", "runs/mine", "--resume", "training.steps=6", override
+    )
     assert contents(folder) == before and not Path("runs/other").exists()
     assert polyglot("train", "runs/mine", "--resume").status == 0
 
@@ -419,13 +583,20 @@ def test_a_change_that_does_not_work_is_not_kept(override, sentence, folder, pol
     ("spoilt", "sentence"),
     [
         (["optimizer.learning_rate=1e30"], "no longer"),
-        (["training.trackers=[tensorboard]", "data.folder=nowhere"], "nothing for any of en, de, fr"),
+        (
+            ["training.trackers=[tensorboard]", "data.folder=nowhere"],
+            "nothing for any of en, de, fr",
+        ),
     ],
 )
-def test_a_change_that_training_fails_with_is_not_kept_either(spoilt, sentence, folder, polyglot, monkeypatch):
+def test_a_change_that_training_fails_with_is_not_kept_either(
+    spoilt, sentence, folder, polyglot, monkeypatch
+):
     monkeypatch.setattr(preflight, "get_available_trackers", lambda: ["tensorboard"])
     before = contents(folder)
-    assert sentence in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6", *spoilt)
+    assert sentence in polyglot.refuses(
+        "train", "runs/mine", "--resume", "training.steps=6", *spoilt
+    )
     assert contents(folder) == before
     assert polyglot("train", "runs/mine", "--resume", "training.steps=6").status == 0
 
@@ -439,7 +610,9 @@ def test_a_change_that_training_fails_with_is_not_kept_either(spoilt, sentence, 
         (CheckpointError("No space left on device"), True),
     ],
 )
-def test_what_becomes_of_a_change_that_fails_after_some_steps(error, stays, folder, polyglot, monkeypatch):
+def test_what_becomes_of_a_change_that_fails_after_some_steps(
+    error, stays, folder, polyglot, monkeypatch
+):
     """Before there is a new checkpoint; a full disk is no fault of the change."""
     update = Trainer.update
 
@@ -449,7 +622,9 @@ def test_what_becomes_of_a_change_that_fails_after_some_steps(error, stays, fold
         return update(trainer)
 
     monkeypatch.setattr(Trainer, "update", fails)
-    polyglot.refuses("train", "runs/mine", "--resume", "training.steps=9", "training.checkpoint.every=9")
+    polyglot.refuses(
+        "train", "runs/mine", "--resume", "training.steps=9", "training.checkpoint.every=9"
+    )
     assert checkpoints.steps(Path("runs/mine/checkpoints")) == [2, 4]
     assert (Run.open("runs/mine").config.training.steps == 9) == stays
 
@@ -464,7 +639,9 @@ def test_a_log_that_cannot_be_shortened_keeps_no_change(folder, polyglot, monkey
         log.write('{"step": 5}\n')
     before = contents(folder)
     monkeypatch.setattr(logging_of_training, "replace_file", full)
-    assert "log.jsonl: cannot be written" in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6")
+    assert "log.jsonl: cannot be written" in polyglot.refuses(
+        "train", "runs/mine", "--resume", "training.steps=6"
+    )
     assert contents(folder) == before
 
 
@@ -479,7 +656,10 @@ def test_a_change_that_left_a_checkpoint_stays_with_it(folder, polyglot, monkeyp
 
     monkeypatch.setattr(Trainer, "update", fails)
     polyglot.refuses("train", "runs/mine", "--resume", "training.steps=9")
-    assert checkpoints.steps(Path("runs/mine/checkpoints"))[-1] == 6 and Run.open("runs/mine").config.training.steps == 9
+    assert (
+        checkpoints.steps(Path("runs/mine/checkpoints"))[-1] == 6
+        and Run.open("runs/mine").config.training.steps == 9
+    )
 
 
 def test_a_change_that_works_is_kept(folder, polyglot):
@@ -487,7 +667,9 @@ def test_a_change_that_works_is_kept(folder, polyglot):
     assert Run.open("runs/mine").config.training.steps == 6
 
 
-@pytest.mark.parametrize("override", ["model.encoder.size=10", "schedule=many_to_many", "run=runs/other"])
+@pytest.mark.parametrize(
+    "override", ["model.encoder.size=10", "schedule=many_to_many", "run=runs/other"]
+)
 def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, polyglot):
     before = contents(folder)
     polyglot.refuses("train", "runs/mine", "--resume", "--dry-run", override)
@@ -497,37 +679,66 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("optimizer=sgd", "what it remembers is of no use: go on with optimizer.type=adam, or begin a new run"),
+        (
+            "optimizer=sgd",
+            "what it remembers is of no use: go on with optimizer.type=adam, or begin a new run",
+        ),
         ("training.steps=3", "step-00000004: the run is past training.steps 3 already"),
     ],
 )
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
-def test_what_cannot_be_continued_is_said_before_the_text_is_read(override, sentence, dry, folder, polyglot, monkeypatch):
-    monkeypatch.setattr(Corpora, "__init__", lambda *given, **named: pytest.fail("the text was read"))
+def test_what_cannot_be_continued_is_said_before_the_text_is_read(
+    override, sentence, dry, folder, polyglot, monkeypatch
+):
+    monkeypatch.setattr(
+        Corpora, "__init__", lambda *given, **named: pytest.fail("the text was read")
+    )
     assert sentence in polyglot.refuses("train", "runs/mine", "--resume", *dry, override)
 
 
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
 def test_a_damaged_checkpoint_is_said_before_the_text_is_read(dry, folder, polyglot, monkeypatch):
     flip(LAST / "training.safetensors")
-    monkeypatch.setattr(Corpora, "__init__", lambda *given, **named: pytest.fail("the text was read"))
-    assert "training.safetensors: damaged: its SHA-256 is" in polyglot.refuses("train", "runs/mine", "--resume", *dry)
+    monkeypatch.setattr(
+        Corpora, "__init__", lambda *given, **named: pytest.fail("the text was read")
+    )
+    assert "training.safetensors: damaged: its SHA-256 is" in polyglot.refuses(
+        "train", "runs/mine", "--resume", *dry
+    )
 
 
 def test_what_cannot_change_is_named(folder, polyglot):
-    said = polyglot.refuses("train", "runs/mine", "--resume", "model.encoder.size=10", "model.bridge.heads=3", "vocabulary.size=50")
+    said = polyglot.refuses(
+        "train",
+        "runs/mine",
+        "--resume",
+        "model.encoder.size=10",
+        "model.bridge.heads=3",
+        "vocabulary.size=50",
+    )
     assert (
         "the command line, for runs/mine: what a run was built from cannot change: model.bridge.heads was 2, "
         "model.encoder.size was 8, vocabulary.size was 100; leave" in said
     )
     said = polyglot.refuses("train", "runs/mine", "--resume", "schedule=english_centric")
-    assert "cannot change: the pairs of schedule were de-de, de-en, en-de, en-en, en-fr, fr-en, fr-fr; leave that out" in said
+    assert (
+        "cannot change: the pairs of schedule were de-de, de-en, en-de, en-en, en-fr, fr-en, fr-fr; leave that out"
+        in said
+    )
 
 
 def test_what_is_wrong_with_a_change_is_no_fault_of_the_file(folder, polyglot):
-    said = polyglot.refuses("train", "runs/mine", "--resume", "languages=[en,de]", "search.beam=0").splitlines()
-    assert said[0].endswith("the command line, for runs/mine: 3 problems") and "config.yaml" not in "".join(said)
-    assert said[1].strip().startswith("languages: cannot change, the run was built from it; leave it out")
+    said = polyglot.refuses(
+        "train", "runs/mine", "--resume", "languages=[en,de]", "search.beam=0"
+    ).splitlines()
+    assert said[0].endswith(
+        "the command line, for runs/mine: 3 problems"
+    ) and "config.yaml" not in "".join(said)
+    assert (
+        said[1]
+        .strip()
+        .startswith("languages: cannot change, the run was built from it; leave it out")
+    )
 
 
 # Bad input: the configuration --------------------------------------------------------------------------------------------
@@ -537,22 +748,46 @@ def test_what_is_wrong_with_a_change_is_no_fault_of_the_file(folder, polyglot):
     ("overrides", "sentences"),
     [
         (["model.encodr=lstm"], ["model.encodr: no key named 'encodr'. Did you mean 'encoder'?"]),
-        (["model.encoder.layers=1000000"], ["model.encoder.layers: found 1000000; expected at most 256"]),
-        (["model.decoder.size=10000000"], ["model.decoder.size: found 10000000; expected at most 65536"]),
-        (["vocabulary.size=100000000"], ["vocabulary.size: found 100000000; expected at most 1000000"]),
-        (["schedule.tasks_per_update=1000000000"], ["schedule.tasks_per_update: found 1000000000; expected at most 10000"]),
+        (
+            ["model.encoder.layers=1000000"],
+            ["model.encoder.layers: found 1000000; expected at most 256"],
+        ),
+        (
+            ["model.decoder.size=10000000"],
+            ["model.decoder.size: found 10000000; expected at most 65536"],
+        ),
+        (
+            ["vocabulary.size=100000000"],
+            ["vocabulary.size: found 100000000; expected at most 1000000"],
+        ),
+        (
+            ["schedule.tasks_per_update=1000000000"],
+            ["schedule.tasks_per_update: found 1000000000; expected at most 10000"],
+        ),
         (
             ["data.train=[{type: phrasebook, train: 1000000000}]"],
             ["data.train.0.train: found 1000000000; expected at most 100000"],
         ),
         (["training.steps=many"], ["training.steps: found 'many'; expected a whole number"]),
-        (["model.encoder=lsmt"], ["model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, "]),
-        (["schedule.pairs=[de-xx]"], ["schedule.pairs: 'de-xx' matches no pair of the languages en, de, fr"]),
+        (
+            ["model.encoder=lsmt"],
+            ["model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, "],
+        ),
+        (
+            ["schedule.pairs=[de-xx]"],
+            ["schedule.pairs: 'de-xx' matches no pair of the languages en, de, fr"],
+        ),
         (["schedule=with_copys"], ["no schedule named 'with_copys'. Did you mean 'with_copies'?"]),
-        (["vocabulary={languages: {xx: {size: 9}}}"], ["vocabulary.languages.xx: no language named 'xx'"]),
+        (
+            ["vocabulary={languages: {xx: {size: 9}}}"],
+            ["vocabulary.languages.xx: no language named 'xx'"],
+        ),
         (
             ["data.train.0.weight=1e300", "search.length_penalty=1000"],
-            ["data.train.0.weight: found 1.0e+300; expected at most 1000", "search.length_penalty: found 1000; expected at most 10"],
+            [
+                "data.train.0.weight: found 1.0e+300; expected at most 1000",
+                "search.length_penalty: found 1000; expected at most 10",
+            ],
         ),
         (
             ["model.encoder=lsmt", "training.steps=0", "seeed=3", "batching.size=big"],
@@ -575,7 +810,9 @@ def test_a_wrong_configuration(overrides, sentences, dry, folder, polyglot):
 
 
 def test_a_configuration_that_is_not_there(folder, polyglot):
-    assert "no configuration named 'phrasebok'. Did you mean 'phrasebook'?" in polyglot.refuses("train", "phrasebok")
+    assert "no configuration named 'phrasebok'. Did you mean 'phrasebook'?" in polyglot.refuses(
+        "train", "phrasebok"
+    )
 
 
 def test_a_configuration_that_is_no_yaml(folder, polyglot):
@@ -607,8 +844,14 @@ def spoil(what: str, path: Path) -> None:
         ("missing", "train.fr: no such file; there are files for en, de"),
         ("empty", "train.fr: the file is empty"),
         ("folder", "train.fr: a folder, not a file"),
-        ("shorter", "train.en has 5 lines, but train.fr has 3; line n of both must be one sentence pair"),
-        ("latin1", "train.fr, line 6: not UTF-8 (invalid continuation byte 0xe9); write the file in UTF-8"),
+        (
+            "shorter",
+            "train.en has 5 lines, but train.fr has 3; line n of both must be one sentence pair",
+        ),
+        (
+            "latin1",
+            "train.fr, line 6: not UTF-8 (invalid continuation byte 0xe9); write the file in UTF-8",
+        ),
         ("cut", "train.fr: the gzip file is damaged or was cut off"),
     ],
 )
@@ -622,17 +865,29 @@ def test_text_that_cannot_be_used(what, sentence, folder, polyglot):
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
 def test_a_weight_that_leaves_nothing_to_train_on(dry, folder, polyglot):
     said = polyglot.refuses("train", "mine.yaml", "run=other", "data.train.0.weight=0.0001", *dry)
-    assert "error: weight 0.0001 leaves none of the 5 pairs of en-de" in said and not Path("other").exists()
+    assert (
+        "error: weight 0.0001 leaves none of the 5 pairs of en-de" in said
+        and not Path("other").exists()
+    )
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
 @pytest.mark.parametrize(
     ("test", "sentence"),
     [
-        ("{type: text, path: 'gone.{language}'}", "error: data.test: gone.{language}: nothing for any of en, de, fr; looked in "),
-        ("{type: text, pairs: {de-en: [test.de, gone.en]}}", "error: data.test: gone.en: no such file"),
+        (
+            "{type: text, path: 'gone.{language}'}",
+            "error: data.test: gone.{language}: nothing for any of en, de, fr; looked in ",
+        ),
+        (
+            "{type: text, pairs: {de-en: [test.de, gone.en]}}",
+            "error: data.test: gone.en: no such file",
+        ),
         ("{type: text, path: 'test.{language}'}", "error: data.test: test.fr: the file is empty"),
-        ("{type: tsv, path: gone.tsv, columns: {de: 1, en: 2}}", "error: data.test: gone.tsv: no such file"),
+        (
+            "{type: tsv, path: gone.tsv, columns: {de: 1, en: 2}}",
+            "error: data.test: gone.tsv: no such file",
+        ),
     ],
 )
 def test_test_text_is_looked_at_before_training(test, sentence, dry, folder, polyglot):
@@ -643,18 +898,30 @@ def test_test_text_is_looked_at_before_training(test, sentence, dry, folder, pol
 
 @pytest.mark.parametrize(
     ("lines", "sentence"),
-    [(b"un chien\n", "test.en has 5 lines, but test.fr has 1"), (b"\n\n\n\n\xe9\n", "test.fr, line 5: not UTF-8")],
+    [
+        (b"un chien\n", "test.en has 5 lines, but test.fr has 1"),
+        (b"\n\n\n\n\xe9\n", "test.fr, line 5: not UTF-8"),
+    ],
 )
 def test_a_dry_run_reads_the_test_text(lines, sentence, folder, polyglot):
     write_text(folder, part="test")
     Path("test.fr").write_bytes(lines)
-    assert sentence in polyglot.refuses("train", "mine.yaml", "run=other", "data.test.0.path=test.{language}", "--dry-run")
+    assert sentence in polyglot.refuses(
+        "train", "mine.yaml", "run=other", "data.test.0.path=test.{language}", "--dry-run"
+    )
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["train", "dry-run"])
 def test_a_language_without_test_text_is_said(dry, folder, polyglot):
     write_text(folder, {language: TEXT[language] for language in ("en", "de")}, part="test")
-    result = polyglot("train", "mine.yaml", "run=other", "training.steps=1", "data.test.0.path=test.{language}", *dry)
+    result = polyglot(
+        "train",
+        "mine.yaml",
+        "run=other",
+        "training.steps=1",
+        "data.test.0.path=test.{language}",
+        *dry,
+    )
     sentence = "data.test: test.fr: no such file; there are files for en, de; directions with that language will have no score"
     assert result.status == 0 and sentence in result.errors
 
@@ -662,9 +929,18 @@ def test_a_language_without_test_text_is_said(dry, folder, polyglot):
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("data.filter.max_length=1", "only over-long sentences: max_length is 1 pieces, the shortest of 5 pairs has 2"),
-        ("vocabulary={type: bpe, size: 8000}", "vocabulary.size: 8000 pieces for en cannot be had from this text; at most "),
-        ("vocabulary={type: unigram, size: 200}", "vocabulary.size: 200 pieces for en do not hold the characters of this text; at least "),
+        (
+            "data.filter.max_length=1",
+            "only over-long sentences: max_length is 1 pieces, the shortest of 5 pairs has 2",
+        ),
+        (
+            "vocabulary={type: bpe, size: 8000}",
+            "vocabulary.size: 8000 pieces for en cannot be had from this text; at most ",
+        ),
+        (
+            "vocabulary={type: unigram, size: 200}",
+            "vocabulary.size: 200 pieces for en do not hold the characters of this text; at least ",
+        ),
         ("languages=[en, de, fr, xx]", "train.xx: no such file; there are files for en, de, fr"),
         ("data.folder=nowhere", "nowhere/train.{language}: nothing for any of en, de, fr"),
     ],
@@ -695,7 +971,10 @@ def test_a_run_directory_that_nobody_may_write(folder, polyglot, monkeypatch):
     monkeypatch.setattr(checkpoints, "write_synced", refuse)
     before = contents(folder / "runs/mine/checkpoints")
     said = polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6")
-    assert "step-00000006: the checkpoint cannot be written: Permission denied; the last good one is step 4" in said
+    assert (
+        "step-00000006: the checkpoint cannot be written: Permission denied; the last good one is step 4"
+        in said
+    )
     assert contents(folder / "runs/mine/checkpoints") == before
 
 
@@ -703,7 +982,9 @@ def test_a_lock_that_cannot_be_taken(folder, polyglot):
     Path("runs/mine/.lock").unlink(missing_ok=True)
     Path("runs/mine/.lock").mkdir()
     before = contents(folder)
-    assert "runs/mine: the run directory cannot be written" in polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6")
+    assert "runs/mine: the run directory cannot be written" in polyglot.refuses(
+        "train", "runs/mine", "--resume", "training.steps=6"
+    )
     assert contents(folder) == before
 
 
@@ -718,7 +999,10 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(folder, polyglot, monkeypat
     monkeypatch.setattr(checkpoints, "write_synced", full)
     before = contents(folder / "runs/mine/checkpoints")
     said = polyglot.refuses("train", "runs/mine", "--resume", "training.steps=6")
-    assert "step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 4" in said
+    assert (
+        "step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 4"
+        in said
+    )
     assert contents(folder / "runs/mine/checkpoints") == before
     monkeypatch.undo()
     monkeypatch.chdir(folder)
@@ -733,10 +1017,22 @@ def flip(path: Path) -> None:
 
 
 DAMAGES = {
-    "flipped": (lambda: flip(LAST / "decoder.fr.safetensors"), "decoder.fr.safetensors: damaged: its SHA-256 is"),
-    "missing": (lambda: (LAST / "decoder.fr.safetensors").unlink(), "decoder.fr.safetensors: cannot be read: No such file or directory"),
-    "manifest": (lambda: (LAST / "manifest.json").write_text("{"), "step-00000004: no complete checkpoint: manifest.json cannot be used"),
-    "best": (lambda: Path("runs/mine/checkpoints/best.json").write_text("x"), "best.json: cannot be used; remove it"),
+    "flipped": (
+        lambda: flip(LAST / "decoder.fr.safetensors"),
+        "decoder.fr.safetensors: damaged: its SHA-256 is",
+    ),
+    "missing": (
+        lambda: (LAST / "decoder.fr.safetensors").unlink(),
+        "decoder.fr.safetensors: cannot be read: No such file or directory",
+    ),
+    "manifest": (
+        lambda: (LAST / "manifest.json").write_text("{"),
+        "step-00000004: no complete checkpoint: manifest.json cannot be used",
+    ),
+    "best": (
+        lambda: Path("runs/mine/checkpoints/best.json").write_text("x"),
+        "best.json: cannot be used; remove it",
+    ),
     "vocabulary": (
         lambda: Path("runs/mine/vocabulary/fr.model").write_bytes(b"x"),
         "fr.model: no SentencePiece model; the file is damaged",
@@ -746,16 +1042,23 @@ DAMAGES = {
         "step-00000004: comes from another configuration than runs/mine/config.yaml",
     ),
     "config.yaml": (
-        lambda: Path("runs/mine/config.yaml").write_text(Path("runs/mine/config.yaml").read_text().replace("heads: 2", "heads: 3")),
+        lambda: Path("runs/mine/config.yaml").write_text(
+            Path("runs/mine/config.yaml").read_text().replace("heads: 2", "heads: 3")
+        ),
         "step-00000004: comes from another configuration than runs/mine/config.yaml",
     ),
     "text steps": (
         lambda: Path("runs/mine/config.yaml").write_text(
-            Path("runs/mine/config.yaml").read_text().replace("  steps: []\n", "  steps: [lowercase]\n")
+            Path("runs/mine/config.yaml")
+            .read_text()
+            .replace("  steps: []\n", "  steps: [lowercase]\n")
         ),
         "step-00000004: comes from another configuration than runs/mine/config.yaml",
     ),
-    "never trained": (lambda: shutil.rmtree("runs/mine/checkpoints"), "runs/mine/checkpoints: no checkpoint; has the run been trained?"),
+    "never trained": (
+        lambda: shutil.rmtree("runs/mine/checkpoints"),
+        "runs/mine/checkpoints: no checkpoint; has the run been trained?",
+    ),
 }
 
 
@@ -770,7 +1073,9 @@ def test_a_checkpoint_that_cannot_be_trusted(damage, verb, folder, polyglot):
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("damage", ["flipped", "missing", "manifest", "another vocabulary", "config.yaml", "text steps"])
+@pytest.mark.parametrize(
+    "damage", ["flipped", "missing", "manifest", "another vocabulary", "config.yaml", "text steps"]
+)
 def test_a_checkpoint_that_cannot_be_resumed(damage, folder, polyglot):
     spoil_it, sentence = DAMAGES[damage]
     spoil_it()
@@ -786,37 +1091,79 @@ def test_another_checkpoint_works_when_one_is_damaged(folder, polyglot):
 
 @pytest.mark.parametrize("what", ["7", "avg", "average:0", "newest"])
 def test_a_checkpoint_that_is_not_there(what, folder, polyglot):
-    assert "there are 2, 4" in polyglot.refuses(*TRANSLATE, "--checkpoint", what, stdin="es regnet\n")
+    assert "there are 2, 4" in polyglot.refuses(
+        *TRANSLATE, "--checkpoint", what, stdin="es regnet\n"
+    )
 
 
 def test_a_loss_that_is_no_number(folder, polyglot):
-    polyglot("train", "mine.yaml", "run=other", "training.steps=2", "optimizer=sgd", "training.clip_norm=null")
+    polyglot(
+        "train",
+        "mine.yaml",
+        "run=other",
+        "training.steps=2",
+        "optimizer=sgd",
+        "training.clip_norm=null",
+    )
     before = contents(folder / "other/checkpoints")
-    said = polyglot.refuses("train", "other", "--resume", "training.steps=40", "optimizer.learning_rate=1e30")
+    said = polyglot.refuses(
+        "train", "other", "--resume", "training.steps=40", "optimizer.learning_rate=1e30"
+    )
     sentence = said.splitlines()[-1]
-    assert sentence.startswith("error: step ") and ", task " in sentence and "the loss is no longer a number (translation nan" in sentence
-    assert "batch of " in sentence and "train." in sentence and ", line " in sentence and "the last good checkpoint is step 2" in sentence
+    assert (
+        sentence.startswith("error: step ")
+        and ", task " in sentence
+        and "the loss is no longer a number (translation nan" in sentence
+    )
+    assert (
+        "batch of " in sentence
+        and "train." in sentence
+        and ", line " in sentence
+        and "the last good checkpoint is step 2" in sentence
+    )
     kept = contents(folder / "other/checkpoints")
     assert before.items() <= kept.items()
-    assert polyglot("translate", "other", "--from", "de", "--to", "fr", stdin="es regnet\n").status == 0
+    assert (
+        polyglot("translate", "other", "--from", "de", "--to", "fr", stdin="es regnet\n").status
+        == 0
+    )
 
 
 def test_a_run_goes_on_without_those_that_its_components_came_from(folder, polyglot):
-    assert polyglot("train", "mine.yaml", "run=other", "training.steps=2", "initialize={encoder.de: runs/mine}").status == 0
+    assert (
+        polyglot(
+            "train",
+            "mine.yaml",
+            "run=other",
+            "training.steps=2",
+            "initialize={encoder.de: runs/mine}",
+        ).status
+        == 0
+    )
     shutil.rmtree("runs/mine")
     for dry in (["--dry-run"], []):
         assert polyglot("train", "other", "--resume", "training.steps=4", *dry).status == 0
 
 
 def test_a_tracker_that_is_not_installed(folder, polyglot):
-    assert "training.trackers: aim not installed" in polyglot.refuses("train", "mine.yaml", "run=other", "training.trackers=[aim]")
+    assert "training.trackers: aim not installed" in polyglot.refuses(
+        "train", "mine.yaml", "run=other", "training.trackers=[aim]"
+    )
 
 
-MISSING = ["training.trackers=[aim]", "data.valid.0.path=nothing.{language}", "initialize={encoder.de: runs/none}"]
+MISSING = [
+    "training.trackers=[aim]",
+    "data.valid.0.path=nothing.{language}",
+    "initialize={encoder.de: runs/none}",
+]
 
 
 @pytest.mark.parametrize("verb", [["train"], ["train", "--dry-run"]], ids=["train", "dry-run"])
-@pytest.mark.parametrize("wrong", [["seeed=3", "data.filter.max_lenght=3", "search.beam=0"], []], ids=["beside-mistakes", "alone"])
+@pytest.mark.parametrize(
+    "wrong",
+    [["seeed=3", "data.filter.max_lenght=3", "search.beam=0"], []],
+    ids=["beside-mistakes", "alone"],
+)
 def test_what_is_missing_is_said_at_once(wrong, verb, folder, polyglot):
     """Packages, text and runs, together with what is wrong in the configuration itself."""
     Path("train.fr").unlink()
@@ -829,7 +1176,9 @@ def test_what_is_missing_is_said_at_once(wrong, verb, folder, polyglot):
     assert contents(folder) == before
 
 
-def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(folder, polyglot, monkeypatch):
+def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(
+    folder, polyglot, monkeypatch
+):
     """A new run does not stand in the way of the next attempt, and one that is continued keeps its settings."""
 
     def fails(*given, **named):
@@ -841,7 +1190,10 @@ def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(folde
     before = contents(folder)
     for given in (["mine.yaml", "run=other"], ["runs/mine", "--resume", "training.steps=6"]):
         said = polyglot.refuses("train", *given, "training.trackers=[tensorboard]")
-        assert "training.trackers: tensorboard cannot be started: api_key not configured; " in said and "and much more" not in said
+        assert (
+            "training.trackers: tensorboard cannot be started: api_key not configured; " in said
+            and "and much more" not in said
+        )
         assert contents(folder) == before and not Path("other").exists()
 
 
@@ -849,7 +1201,15 @@ def test_a_tracker_that_cannot_be_started_is_a_sentence_and_leaves_nothing(folde
 
 
 def test_lines_come_in_order_and_empty_lines_stay_empty(folder, polyglot):
-    lines = ["", "Ein Hund schläft", "", "es regnet", *TEXT["de"], "   ", "das Kind liest ein Buch und ein Vogel sieht zwei Katzen"]
+    lines = [
+        "",
+        "Ein Hund schläft",
+        "",
+        "es regnet",
+        *TEXT["de"],
+        "   ",
+        "das Kind liest ein Buch und ein Vogel sieht zwei Katzen",
+    ]
     whole = polyglot(*TRANSLATE, stdin="\n".join(lines))
     assert whole.status == 0 and whole.errors == ""
     found = whole.output.removesuffix("\n").split("\n")
@@ -863,16 +1223,29 @@ def test_a_file_plain_or_gzipped_is_read_as_standard_input_is(folder, polyglot):
     text = "".join(f"{line}\n" for line in TEXT["de"])
     Path("some.txt").write_text(text, encoding="utf-8")
     Path("some.gz").write_bytes(gzip.compress(text.encode()))
-    plain, zipped, given = polyglot(*TRANSLATE, "some.txt"), polyglot(*TRANSLATE, "some.gz"), polyglot(*TRANSLATE, stdin=text)
+    plain, zipped, given = (
+        polyglot(*TRANSLATE, "some.txt"),
+        polyglot(*TRANSLATE, "some.gz"),
+        polyglot(*TRANSLATE, stdin=text),
+    )
     assert plain == zipped == given and given.output.count("\n") == len(TEXT["de"])
 
 
 @pytest.mark.parametrize("given", ["file", "standard input"])
-def test_the_first_lines_are_printed_before_the_last_are_translated(given, folder, polyglot, capsys, monkeypatch):
+def test_the_first_lines_are_printed_before_the_last_are_translated(
+    given, folder, polyglot, capsys, monkeypatch
+):
     """However large the file; in parts, it is translated as in one."""
     text = "".join(f"{line}\n" for line in TEXT["de"])
     Path("some.txt").write_text(text, encoding="utf-8")
-    say = partial(polyglot, *TRANSLATE, "--n-best", 1, *(["some.txt"] if given == "file" else []), stdin=text if given != "file" else "")
+    say = partial(
+        polyglot,
+        *TRANSLATE,
+        "--n-best",
+        1,
+        *(["some.txt"] if given == "file" else []),
+        stdin=text if given != "file" else "",
+    )
     whole, translate, printed = say().output.splitlines(), Translator.hypotheses, []
 
     def look(self, lines, **settings):
@@ -886,7 +1259,9 @@ def test_the_first_lines_are_printed_before_the_last_are_translated(given, folde
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_sees_how_far_it_is_and_the_output_is_the_same(terminal, folder, polyglot, monkeypatch):
+def test_a_terminal_sees_how_far_it_is_and_the_output_is_the_same(
+    terminal, folder, polyglot, monkeypatch
+):
     Path("some.txt").write_text("es regnet\n" * 3, encoding="utf-8")
     before = polyglot(*TRANSLATE, "some.txt")
     shown = io.StringIO()
@@ -898,7 +1273,9 @@ def test_a_terminal_sees_how_far_it_is_and_the_output_is_the_same(terminal, fold
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA out of memory.")])
-def test_a_line_that_is_too_long_for_the_memory_is_named_after_all_before_it(error, folder, polyglot, monkeypatch):
+def test_a_line_that_is_too_long_for_the_memory_is_named_after_all_before_it(
+    error, folder, polyglot, monkeypatch
+):
     search = Translator.hypotheses
 
     def small(translator, lines, **given):
@@ -907,13 +1284,20 @@ def test_a_line_that_is_too_long_for_the_memory_is_named_after_all_before_it(err
         return search(translator, lines, **given)
 
     monkeypatch.setattr(Translator, "hypotheses", small)
-    Path("long.de").write_text("es regnet\nes regnet\n" + "es " * 5000 + "\nes regnet\n", encoding="utf-8")
+    Path("long.de").write_text(
+        "es regnet\nes regnet\n" + "es " * 5000 + "\nes regnet\n", encoding="utf-8"
+    )
     ended = polyglot(*TRANSLATE, "long.de")
     assert ended.status == 2 and len(ended.output.splitlines()) == 2
-    assert "error: long.de, line 3: not enough memory to translate its 15,000 characters; divide it, or lower --beam" in ended.errors
+    assert (
+        "error: long.de, line 3: not enough memory to translate its 15,000 characters; divide it, or lower --beam"
+        in ended.errors
+    )
 
 
-def test_a_file_with_a_damaged_end_is_refused_before_anything_is_printed(folder, polyglot, monkeypatch):
+def test_a_file_with_a_damaged_end_is_refused_before_anything_is_printed(
+    folder, polyglot, monkeypatch
+):
     monkeypatch.setattr("polyglot.data.text_files.BLOCK", 16)
     Path("some.txt").write_bytes(b"es regnet\n" * 5 + b"\xff\n")
     assert "some.txt, line 6: not UTF-8" in polyglot.refuses(*TRANSLATE, "some.txt")
@@ -935,32 +1319,46 @@ def test_a_pipe_is_read_once(folder, polyglot):
         warnings.simplefilter("always")
         result = polyglot(*TRANSLATE, "pipe")
     assert result == polyglot(*TRANSLATE, stdin="es regnet\n\n")
-    assert not [each for each in warned if each.category is ResourceWarning and "pipe" in str(each.message)], "it is closed"
+    assert not [
+        each for each in warned if each.category is ResourceWarning and "pipe" in str(each.message)
+    ], "it is closed"
 
 
 def test_n_best(folder, polyglot):
-    result = polyglot(*TRANSLATE, "--beam", 4, "--n-best", 3, stdin="Ein Hund schläft\n\nes regnet\n")
+    result = polyglot(
+        *TRANSLATE, "--beam", 4, "--n-best", 3, stdin="Ein Hund schläft\n\nes regnet\n"
+    )
     rows = [line.split("\t") for line in result.output.splitlines()]
     assert all(len(row) == 4 for row in rows)
     assert [row[0] for row in rows] == ["1", "1", "1", "2", "3", "3", "3"]
     for number in ("1", "3"):
         scores = [float(score) for line, score, _, _ in rows if line == number]
         assert scores == sorted(scores, reverse=True)
-        assert all(float(log) <= float(score) <= 0 for line, score, log, _ in rows if line == number)
-    best = polyglot(*TRANSLATE, "--beam", 4, stdin="Ein Hund schläft\n\nes regnet\n").output.splitlines()
+        assert all(
+            float(log) <= float(score) <= 0 for line, score, log, _ in rows if line == number
+        )
+    best = polyglot(
+        *TRANSLATE, "--beam", 4, stdin="Ein Hund schläft\n\nes regnet\n"
+    ).output.splitlines()
     assert best == [rows[0][3], rows[3][3], rows[4][3]] and rows[3][3] == ""
 
 
 def test_more_hypotheses_than_the_beam_holds(folder, polyglot):
-    assert "5 hypotheses cannot come from a beam of 2" in polyglot.refuses(*TRANSLATE, "--beam", 2, "--n-best", 5, stdin="es regnet\n")
+    assert "5 hypotheses cannot come from a beam of 2" in polyglot.refuses(
+        *TRANSLATE, "--beam", 2, "--n-best", 5, stdin="es regnet\n"
+    )
 
 
 def test_beam_and_length_penalty_change_the_search(folder, polyglot):
     rows = {}
     for penalty in (0, 1):
-        line = polyglot(*TRANSLATE, "--length-penalty", penalty, "--n-best", 1, stdin="es regnet\n").output.split("\t")
+        line = polyglot(
+            *TRANSLATE, "--length-penalty", penalty, "--n-best", 1, stdin="es regnet\n"
+        ).output.split("\t")
         rows[penalty] = float(line[1]), float(line[2])
-    assert rows[0][0] == rows[0][1] and rows[1][0] > rows[1][1]  # without a penalty the score is the log-probability
+    assert (
+        rows[0][0] == rows[0][1] and rows[1][0] > rows[1][1]
+    )  # without a penalty the score is the log-probability
 
 
 def test_every_checkpoint_can_be_chosen(folder, polyglot):
@@ -975,20 +1373,33 @@ def test_every_checkpoint_can_be_chosen(folder, polyglot):
     ("source", "target", "sentence"),
     [
         ("de", "xx", "target language: no decoder named 'xx'. Known: de, en, fr"),
-        ("dee", "fr", "source language: no encoder named 'dee'. Did you mean 'de'? Known: de, en, fr"),
+        (
+            "dee",
+            "fr",
+            "source language: no encoder named 'dee'. Did you mean 'de'? Known: de, en, fr",
+        ),
     ],
 )
 def test_a_language_that_the_run_does_not_know(source, target, sentence, folder, polyglot):
-    assert sentence in polyglot.refuses("translate", "runs/mine", "--from", source, "--to", target, stdin="es regnet\n")
+    assert sentence in polyglot.refuses(
+        "translate", "runs/mine", "--from", source, "--to", target, stdin="es regnet\n"
+    )
 
 
 @pytest.mark.parametrize("direction", [("de", "fr"), ("de", "en")])
 def test_a_vocabulary_that_is_gone_is_named(direction, folder, polyglot):
     """Also where the direction would not need it: the run is no longer whole."""
     Path("runs/mine/vocabulary/fr.model").unlink()
-    said = polyglot.refuses("translate", "runs/mine", "--from", direction[0], "--to", direction[1], stdin="es regnet\n")
-    assert said.startswith("error: runs/mine/vocabulary/fr.model: no such file, but runs/mine/checkpoints/step-")
-    assert "was trained with it; put it back from a copy of the run" in said and "another configuration" not in said
+    said = polyglot.refuses(
+        "translate", "runs/mine", "--from", direction[0], "--to", direction[1], stdin="es regnet\n"
+    )
+    assert said.startswith(
+        "error: runs/mine/vocabulary/fr.model: no such file, but runs/mine/checkpoints/step-"
+    )
+    assert (
+        "was trained with it; put it back from a copy of the run" in said
+        and "another configuration" not in said
+    )
 
 
 def of_each_verb() -> list[tuple[str, ...]]:
@@ -1008,24 +1419,45 @@ def test_a_device_can_be_named(arguments, folder, polyglot, monkeypatch):
     monkeypatch.setattr(
         Translator,
         "load",
-        classmethod(lambda cls, *given, device, **more: asked.append(device) or load(cls, *given, device=device, **more)),
+        classmethod(
+            lambda cls, *given, device, **more: (
+                asked.append(device) or load(cls, *given, device=device, **more)
+            )
+        ),
     )
     said = polyglot.refuses(*arguments, "--device", "cuda:77", stdin="es regnet\n")
-    assert "device: 'cuda:77' cannot be had on this machine; there " in said and "'cpu'" in said and asked == ["cuda:77"]
+    assert (
+        "device: 'cuda:77' cannot be had on this machine; there " in said
+        and "'cpu'" in said
+        and asked == ["cuda:77"]
+    )
     assert not Path("vectors.npy").exists()
     if arguments[0] != "analyse":  # which has too little text here
         assert polyglot(*arguments, "--device", "cpu", stdin="es regnet\n").status == 0
 
 
 def test_a_direction_that_lacks_a_decoder(folder, polyglot):
-    polyglot("train", "mine.yaml", "run=other", "training.steps=1", "schedule={pairs: [de-en, fr-en]}", "validation.bleu_pairs=[]")
-    assert "target language: no decoder named 'fr'. Known: en" in polyglot.refuses("translate", "other", "--from", "de", "--to", "fr")
+    polyglot(
+        "train",
+        "mine.yaml",
+        "run=other",
+        "training.steps=1",
+        "schedule={pairs: [de-en, fr-en]}",
+        "validation.bleu_pairs=[]",
+    )
+    assert "target language: no decoder named 'fr'. Known: en" in polyglot.refuses(
+        "translate", "other", "--from", "de", "--to", "fr"
+    )
 
 
 def test_input_that_cannot_be_read(folder, polyglot):
     assert "nowhere: no such file" in polyglot.refuses(*TRANSLATE, "nowhere")
-    assert "standard input, line 2: not UTF-8" in polyglot.refuses(*TRANSLATE, stdin=b"es regnet\n\xff\n")
-    assert "runs/nobody: no run directory" in polyglot.refuses("translate", "runs/nobody", "--from", "de", "--to", "fr")
+    assert "standard input, line 2: not UTF-8" in polyglot.refuses(
+        *TRANSLATE, stdin=b"es regnet\n\xff\n"
+    )
+    assert "runs/nobody: no run directory" in polyglot.refuses(
+        "translate", "runs/nobody", "--from", "de", "--to", "fr"
+    )
 
 
 def test_a_run_that_was_moved_works(folder, polyglot):
@@ -1041,18 +1473,39 @@ def test_a_run_that_was_moved_works(folder, polyglot):
 def test_evaluate_prints_tables_and_writes_files(folder, polyglot):
     result = polyglot("evaluate", "runs/mine")
     assert result.status == 0
-    for part in ("BLEU · mine, best checkpoint", "chrF2 · mine", "supervised", "zero-shot†", "(copy)", "BLEU|nrefs:1|case:mixed"):
+    for part in (
+        "BLEU · mine, best checkpoint",
+        "chrF2 · mine",
+        "supervised",
+        "zero-shot†",
+        "(copy)",
+        "BLEU|nrefs:1|case:mixed",
+    ):
         assert part in result.output
     there = {path.name for path in Path("runs/mine/evaluation/default").iterdir()}
-    assert there == {"matrix.json", "matrix.csv", "matrix.md", "bleu.png", "chrf.png", "hypotheses", "text", "cells"}
+    assert there == {
+        "matrix.json",
+        "matrix.csv",
+        "matrix.md",
+        "bleu.png",
+        "chrf.png",
+        "hypotheses",
+        "text",
+        "cells",
+    }
     assert len(list(Path("runs/mine/evaluation/default/hypotheses").iterdir())) == 9
 
 
 def test_evaluate_with_a_protocol_of_ones_own(folder, polyglot):
     Path("brief.yaml").write_text("pairs: [de-fr]\nmetrics: [chrf]\nsentences: 2\n")
-    assert polyglot("evaluate", "runs/mine", "--protocol", "brief.yaml", "--checkpoint", "last").status == 0
+    assert (
+        polyglot("evaluate", "runs/mine", "--protocol", "brief.yaml", "--checkpoint", "last").status
+        == 0
+    )
     matrix = json.loads(Path("runs/mine/evaluation/brief/matrix.json").read_text())
-    assert [cell["pair"] for cell in matrix["cells"]] == ["de-fr"] and matrix["checkpoint"]["checkpoint"] == "last"
+    assert [cell["pair"] for cell in matrix["cells"]] == ["de-fr"] and matrix["checkpoint"][
+        "checkpoint"
+    ] == "last"
 
 
 @pytest.mark.parametrize(
@@ -1071,7 +1524,9 @@ def test_a_protocol_that_cannot_be_meant(protocol, sentence, folder, polyglot):
 
 def test_a_matrix_that_cannot_be_written(folder, polyglot):
     Path("runs/mine/evaluation").write_text("in the way")
-    assert "runs/mine/evaluation/default: the matrix cannot be written" in polyglot.refuses("evaluate", "runs/mine")
+    assert "runs/mine/evaluation/default: the matrix cannot be written" in polyglot.refuses(
+        "evaluate", "runs/mine"
+    )
 
 
 def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
@@ -1085,16 +1540,26 @@ def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
     monkeypatch.setattr(Translator, "write", interrupted)
     ended = polyglot("evaluate", "runs/mine")
     assert ended.status == 130 and ended.errors.splitlines()[-1] == "interrupted"
-    there = {path.stem for path in Path("runs/mine/evaluation/default/.unfinished/hypotheses").iterdir()}
-    assert there == {f"{source}-{target}" for source in ("en", "de", "fr") for target in ("en", "de")}
+    there = {
+        path.stem for path in Path("runs/mine/evaluation/default/.unfinished/hypotheses").iterdir()
+    }
+    assert there == {
+        f"{source}-{target}" for source in ("en", "de", "fr") for target in ("en", "de")
+    }
 
 
 def test_evaluate_with_a_pivot_several_runs_and_nothing_twice(folder, polyglot, monkeypatch):
     shutil.copytree("runs/mine", "runs/twin")
     result = polyglot("evaluate", "runs/mine", "runs/twin", "--pivot", "en")
-    assert result.status == 0 and "BLEU, direct and through en" in result.output and "BLEU of 2 runs" in result.output
+    assert (
+        result.status == 0
+        and "BLEU, direct and through en" in result.output
+        and "BLEU of 2 runs" in result.output
+    )
     assert "de-en-fr" in result.output and "What is wrong with the outputs" in result.output
-    monkeypatch.setattr(Translator, "write", lambda *given, **other: pytest.fail("translated again"))
+    monkeypatch.setattr(
+        Translator, "write", lambda *given, **other: pytest.fail("translated again")
+    )
     assert polyglot("evaluate", "runs/mine", "runs/twin", "--pivot", "en").output == result.output
 
 
@@ -1109,7 +1574,9 @@ def test_evaluate_with_a_pivot_several_runs_and_nothing_twice(folder, polyglot, 
 def test_what_an_evaluation_cannot_do_is_a_sentence(arguments, sentence, folder, polyglot):
     Path("uneven.de").write_text("es regnet\n")
     Path("uneven.en").write_text("".join(f"{line}\n" for line in TEXT["en"]))
-    Path("uneven.yaml").write_text(f'test: [{{type: text, path: "{folder}/uneven.{{language}}"}}]\npairs: [en-de]\n')
+    Path("uneven.yaml").write_text(
+        f'test: [{{type: text, path: "{folder}/uneven.{{language}}"}}]\npairs: [en-de]\n'
+    )
     Path("comet.yaml").write_text("metrics: [comet]\ncomet: none.ckpt\n")
     assert sentence in polyglot.refuses("evaluate", "runs/mine", *arguments)
 
@@ -1121,15 +1588,21 @@ def test_compare_reads_what_is_there(folder, polyglot):
     shutil.copytree("runs/mine", "runs/twin")
     assert "has the run been evaluated?" in polyglot.refuses("compare", "runs/mine", "runs/twin")
     assert polyglot("evaluate", "runs/mine", "runs/twin").status == 0
-    result = polyglot("compare", "runs/mine", "runs/twin", "--measure", "chrf", "--test", "bootstrap")
+    result = polyglot(
+        "compare", "runs/mine", "runs/twin", "--measure", "chrf", "--test", "bootstrap"
+    )
     assert (
         result.status == 0
         and "chrF2 of 2 runs" in result.output
         and "paired bootstrap, chrF2|nrefs:1|bs:1000" in " ".join(result.output.split())
     )
-    assert "no measure named 'ter'" in polyglot.refuses("compare", "runs/mine", "runs/twin", "--measure", "ter")
+    assert "no measure named 'ter'" in polyglot.refuses(
+        "compare", "runs/mine", "runs/twin", "--measure", "ter"
+    )
     assert "no test named 'boot'" in polyglot.refuses("compare", "runs/mine", "--test", "boot")
-    assert "runs/../runs/mine: named twice" in polyglot.refuses("compare", "runs/mine", "runs/../runs/mine")
+    assert "runs/../runs/mine: named twice" in polyglot.refuses(
+        "compare", "runs/mine", "runs/../runs/mine"
+    )
 
 
 def test_compare_takes_the_protocol_that_evaluate_took(folder, polyglot):
@@ -1139,7 +1612,10 @@ def test_compare_takes_the_protocol_that_evaluate_took(folder, polyglot):
     for protocol in ("protocols/news.v1.yaml", str(folder / "protocols/news.v1.yaml"), "news.v1"):
         assert "TER of 1 run" in polyglot("compare", "runs/mine", "--protocol", protocol).output
     shutil.copy("protocols/news.v1.yaml", "protocols/other.yml")
-    assert polyglot("evaluate", "runs/mine", "--protocol", str(folder / "protocols/other.yml")).status == 0
+    assert (
+        polyglot("evaluate", "runs/mine", "--protocol", str(folder / "protocols/other.yml")).status
+        == 0
+    )
     assert Path("runs/mine/evaluation/other/matrix.json").is_file()
 
 
@@ -1156,7 +1632,13 @@ def test_an_experiment_trains_in_processes_of_their_own_and_goes_on(folder, poly
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     result = polyglot("experiment", "both.yaml")
     assert result.status == 0 and "BLEU of 2 runs" in result.output, result.errors
-    assert {path.name for path in Path("experiments/both").iterdir()} == {"runs", "evaluation", "result.md", "result.json", "result.png"}
+    assert {path.name for path in Path("experiments/both").iterdir()} == {
+        "runs",
+        "evaluation",
+        "result.md",
+        "result.json",
+        "result.png",
+    }
     monkeypatch.setattr(subprocess, "Popen", lambda *given, **other: pytest.fail("trained again"))
     assert polyglot("experiment", "both.yaml").status == 0
     assert "made-seed1: complete" in polyglot("experiment", "both.yaml", "--dry-run").output
@@ -1164,12 +1646,18 @@ def test_an_experiment_trains_in_processes_of_their_own_and_goes_on(folder, poly
 
 def test_an_experiment_whose_training_fails_says_which(folder, polyglot, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    Path("one.yaml").write_text("title: One\nsystems: {made: {config: mine.yaml, set: [optimizer.learning_rate=1e30]}}\n")
+    Path("one.yaml").write_text(
+        "title: One\nsystems: {made: {config: mine.yaml, set: [optimizer.learning_rate=1e30]}}\n"
+    )
     assert "polyglot train mine.yaml" in polyglot.refuses("experiment", "one.yaml")
-    assert "no experiment named 'phrasebok'. Did you mean 'phrasebook'?" in polyglot.refuses("experiment", "phrasebok")
+    assert "no experiment named 'phrasebok'. Did you mean 'phrasebook'?" in polyglot.refuses(
+        "experiment", "phrasebok"
+    )
 
 
-def test_an_experiment_trains_several_runs_at_once_in_the_size_that_is_named(folder, polyglot, monkeypatch):
+def test_an_experiment_trains_several_runs_at_once_in_the_size_that_is_named(
+    folder, polyglot, monkeypatch
+):
     """What one run says stands in its log; where one fails, what runs beside it is completed."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setattr("polyglot.experiments.launcher.LOOK", 0.01)
@@ -1178,20 +1666,36 @@ def test_an_experiment_trains_several_runs_at_once_in_the_size_that_is_named(fol
     Path("two.yaml").write_text(
         f"title: Two\nconfig: mine.yaml\nprotocol: {{pairs: [de-fr], resamples: 20}}\nsizes: {sizes}\nsystems: {systems}\n"
     )
-    assert "no size named 'smal'. Did you mean 'small'? Known: large, small" in polyglot.refuses("experiment", "two.yaml", "--size", "smal")
+    assert "no size named 'smal'. Did you mean 'small'? Known: large, small" in polyglot.refuses(
+        "experiment", "two.yaml", "--size", "smal"
+    )
     assert "training.steps=1000" in polyglot("experiment", "two.yaml", "--dry-run").output
     planned = polyglot("experiment", "two.yaml", "--size", "small", "--dry-run").output
-    assert "run=experiments/two/small/runs/one-seed1" in planned and "│ all    │ 2    │ 0        │ 4 " in planned
+    assert (
+        "run=experiments/two/small/runs/one-seed1" in planned
+        and "│ all    │ 2    │ 0        │ 4 " in planned
+    )
     said = polyglot.refuses("experiment", "two.yaml", "--size", "small", "--parallel", "2")
-    assert "what was wrong is said in experiments/two/small/logs/wrong-seed1.log" in " ".join(said.split())
-    assert "error: " in Path("experiments/two/small/logs/wrong-seed1.log").read_text(encoding="utf-8")
-    assert "2 of 2 steps" in Path("experiments/two/small/logs/one-seed1.log").read_text(encoding="utf-8")
-    assert "one-seed1: complete" in polyglot("experiment", "two.yaml", "--size", "small", "--dry-run").output
+    assert "what was wrong is said in experiments/two/small/logs/wrong-seed1.log" in " ".join(
+        said.split()
+    )
+    assert "error: " in Path("experiments/two/small/logs/wrong-seed1.log").read_text(
+        encoding="utf-8"
+    )
+    assert "2 of 2 steps" in Path("experiments/two/small/logs/one-seed1.log").read_text(
+        encoding="utf-8"
+    )
+    assert (
+        "one-seed1: complete"
+        in polyglot("experiment", "two.yaml", "--size", "small", "--dry-run").output
+    )
 
 
 def test_an_end_that_is_sent_to_an_experiment_comes_to_every_run(tmp_path):
     trainings = Trainings(tmp_path, 2, Progress(disable=True))
-    processes = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) for _ in range(2)]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) for _ in range(2)
+    ]
     trainings.processes.update(processes)
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt) as end, trainings.interruptible():
@@ -1203,11 +1707,19 @@ def test_an_end_that_is_sent_to_an_experiment_comes_to_every_run(tmp_path):
 
 
 @pytest.mark.parametrize(("patience", "times"), [(0.1, 1), (60, 2)], ids=["once", "twice"])
-def test_what_sounds_like_control_c_but_came_to_the_experiment_alone_reaches_every_run(patience, times, tmp_path, monkeypatch):
+def test_what_sounds_like_control_c_but_came_to_the_experiment_alone_reaches_every_run(
+    patience, times, tmp_path, monkeypatch
+):
     """As a polite end, and later, as a terminal would have told the run as well; at once the second time."""
     monkeypatch.setattr("polyglot.experiments.launcher.HEARD", patience)
     trainings = Trainings(tmp_path, 2, Progress(disable=True))
-    deaf = subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"])
+    deaf = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)",
+        ]
+    )
     trainings.processes.add(deaf)
     with handled([signal.SIGINT], signal.default_int_handler):
         with trainings.interruptible():
@@ -1222,7 +1734,9 @@ def test_what_sounds_like_control_c_but_came_to_the_experiment_alone_reaches_eve
 def test_report_writes_one_page(folder, polyglot):
     assert polyglot("report", "runs/mine", "--sentence", "de=es regnet").status == 0
     assert "es regnet" in Path("runs/mine/report.html").read_text(encoding="utf-8")
-    assert "--sentence: found 'es regnet'" in polyglot.refuses("report", "runs/mine", "--sentence", "es regnet")
+    assert "--sentence: found 'es regnet'" in polyglot.refuses(
+        "report", "runs/mine", "--sentence", "es regnet"
+    )
     assert "no encoder named 'xx'" in polyglot.refuses("report", "runs/mine", "--sentence", "xx=a")
 
 
@@ -1238,18 +1752,36 @@ def test_fetch_shows_the_licence_and_verifies(folder, polyglot, monkeypatch):
         def log_message(self, *arguments: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder / "server"))) as server:
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Quiet, directory=str(folder / "server"))
+    ) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        given = {"title": "Some text", "licence": "None at all", "citation": "Nobody", "base_url": f"http://127.0.0.1:{server.server_port}"}
-        known = download.DataSet(name="some", **given, files=(download.RemoteFile("train.xx.gz", **facts),))
+        given = {
+            "title": "Some text",
+            "licence": "None at all",
+            "citation": "Nobody",
+            "base_url": f"http://127.0.0.1:{server.server_port}",
+        }
+        known = download.DataSet(
+            name="some", **given, files=(download.RemoteFile("train.xx.gz", **facts),)
+        )
         monkeypatch.setattr(download, "data_sets", lambda: {"some": known})
         result = polyglot("fetch", "some", "there")
         assert result.status == 0 and Path("there/train.xx.gz").stat().st_size == 1000
-        assert "licence: None at all" in result.errors and "1 files in there, checksums verified" in result.errors
-        assert "no data set named 'som'. Did you mean 'some'?" in polyglot.refuses("fetch", "som", "there")
+        assert (
+            "licence: None at all" in result.errors
+            and "1 files in there, checksums verified" in result.errors
+        )
+        assert "no data set named 'som'. Did you mean 'some'?" in polyglot.refuses(
+            "fetch", "som", "there"
+        )
         (folder / "server" / "train.xx.gz").write_bytes(b"y" * 1000)
         result = polyglot("fetch", "some", "elsewhere")
-        assert result.status == 2 and "expected" in result.errors and not Path("elsewhere/train.xx.gz").exists()
+        assert (
+            result.status == 2
+            and "expected" in result.errors
+            and not Path("elsewhere/train.xx.gz").exists()
+        )
         server.shutdown()
 
 
@@ -1257,18 +1789,24 @@ def test_fetch_shows_the_licence_and_verifies(folder, polyglot, monkeypatch):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which is Linux's")
-@pytest.mark.parametrize("arguments", [("show", "phrasebook"), ("show",), ("--version",), TRANSLATE], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [("show", "phrasebook"), ("show",), ("--version",), TRANSLATE], ids=" ".join
+)
 def test_a_full_disk_behind_standard_output_is_a_sentence(arguments, folder):
     with open("/dev/full", "w") as full:
         process = start(*arguments, stdout=full)
         said = process.communicate(b"es regnet\n", timeout=60)[1].decode()
-    assert process.returncode == 2 and "Traceback" not in said and "Exception ignored" not in said, said
+    assert (
+        process.returncode == 2 and "Traceback" not in said and "Exception ignored" not in said
+    ), said
     assert said.endswith("cannot be written: No space left on device; make room there\n")
 
 
 def start(*arguments: str, **given) -> subprocess.Popen:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-m", "polyglot", *arguments], env=ENVIRONMENT, **{**pipes, **given})
+    return subprocess.Popen(
+        [sys.executable, "-m", "polyglot", *arguments], env=ENVIRONMENT, **{**pipes, **given}
+    )
 
 
 def test_what_is_typed_is_answered_and_whoever_leaves_early_is_no_error(folder):
@@ -1285,7 +1823,14 @@ def test_what_is_typed_is_answered_and_whoever_leaves_early_is_no_error(folder):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("show",), ("show", "phrasebook"), ("evaluate", "runs/mine"), ("--quiet", *TRANSLATE, "some.txt")], ids=" ".join
+    "arguments",
+    [
+        ("show",),
+        ("show", "phrasebook"),
+        ("evaluate", "runs/mine"),
+        ("--quiet", *TRANSLATE, "some.txt"),
+    ],
+    ids=" ".join,
 )
 def test_whoever_never_reads_is_no_error_either(arguments, folder):
     """Also where all is printed at the end, and with tables."""
@@ -1308,12 +1853,17 @@ def test_a_mistake_ends_with_status_2_and_no_traceback(folder):
 
 
 @pytest.mark.parametrize(
-    ("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["control-c", "kill", "terminal"]
+    ("sent", "status"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    ids=["control-c", "kill", "terminal"],
 )
 def test_a_stop_leaves_a_checkpoint_from_which_training_goes_on(sent, status, folder, polyglot):
     """With the exit status of shells, so that nothing that should follow a trained model does."""
     log = Path("other/log.jsonl")
-    endless = [f"{key}=1000000" for key in ("training.steps", "validation.every", "training.checkpoint.every")]
+    endless = [
+        f"{key}=1000000"
+        for key in ("training.steps", "validation.every", "training.checkpoint.every")
+    ]
     with start("train", "mine.yaml", "run=other", *endless) as process:
         deadline = time.monotonic() + 60
         while not log.exists() and time.monotonic() < deadline and process.poll() is None:
@@ -1343,7 +1893,9 @@ def test_too_little_memory_is_a_sentence(error, folder, polyglot, monkeypatch):
         raise error
 
     monkeypatch.setattr(Trainer, "update", update)
-    assert "error: not enough memory: lower batching.size" in polyglot.refuses("train", "mine.yaml", "run=other")
+    assert "error: not enough memory: lower batching.size" in polyglot.refuses(
+        "train", "mine.yaml", "run=other"
+    )
 
 
 def test_a_bug_keeps_its_traceback(folder, polyglot, monkeypatch):
@@ -1366,7 +1918,10 @@ def test_a_stop_in_the_last_step_is_no_stop(folder, polyglot, monkeypatch):
     first = polyglot("train", "mine.yaml", "run=other", "training.steps=2")
     assert (first.status, checkpoints.steps(Path("other/checkpoints"))) == (130, [1])
     last = polyglot("train", "other", "--resume")
-    assert (last.status, checkpoints.steps(Path("other/checkpoints"))) == (0, [1, 2]) and "next: polyglot evaluate" in last.errors
+    assert (last.status, checkpoints.steps(Path("other/checkpoints"))) == (
+        0,
+        [1, 2],
+    ) and "next: polyglot evaluate" in last.errors
 
 
 def test_colours_and_boxes_are_only_for_terminals(folder, polyglot):
@@ -1401,12 +1956,24 @@ def test_a_language_is_added_to_a_run_and_its_old_directions_stay(folder, polygl
         },
     )
     before = polyglot("translate", "runs/mine", "train.en", "--from", "en", "--to", "fr").output
-    shown = polyglot("add-language", "runs/mine", "it", "data.folder=.", "--with", "en", "--dry-run").output
+    shown = polyglot(
+        "add-language", "runs/mine", "it", "data.folder=.", "--with", "en", "--dry-run"
+    ).output
     assert "encoder.it" in shown and not (folder / "runs" / "mine-it").exists()
-    result = polyglot("add-language", "runs/mine", "it", "data.folder=.", "--with", "en", "training.steps=2")
+    result = polyglot(
+        "add-language", "runs/mine", "it", "data.folder=.", "--with", "en", "training.steps=2"
+    )
     assert result.status == 0 and "runs/mine-it: 2 of 2 steps" in result.errors
-    assert polyglot("translate", "runs/mine-it", "train.en", "--from", "en", "--to", "fr").output == before
-    assert polyglot("translate", "runs/mine-it", "train.it", "--from", "it", "--to", "fr").output.count("\n") == 5
+    assert (
+        polyglot("translate", "runs/mine-it", "train.en", "--from", "en", "--to", "fr").output
+        == before
+    )
+    assert (
+        polyglot(
+            "translate", "runs/mine-it", "train.it", "--from", "it", "--to", "fr"
+        ).output.count("\n")
+        == 5
+    )
     assert "runs/mine: has de already" in polyglot.refuses("add-language", "runs/mine", "de")
 
 
@@ -1425,28 +1992,40 @@ def test_components_are_taken_out(folder, polyglot):
     result = polyglot("export", "runs/mine", "--component", "*.de", "--to", "german")
     assert "written to german: decoder.de, encoder.de" in result.errors
     assert [path.name for path in (folder / "german" / "vocabulary").iterdir()] == ["de.model"]
-    assert "no component named 'encoder.dd'" in polyglot.refuses("export", "runs/mine", "--component", "encoder.dd", "--to", "other")
+    assert "no component named 'encoder.dd'" in polyglot.refuses(
+        "export", "runs/mine", "--component", "encoder.dd", "--to", "other"
+    )
 
 
 def test_a_matched_configuration_can_be_trained(folder, polyglot):
     found = polyglot("match", "mine.yaml", "--parameters-of", "12_000")
     assert "parameters for 12,000: " in found.errors
-    shown = polyglot("train", "mine.yaml", *found.output.split(), "run=runs/matched", "--dry-run").output
-    total = int(next(line for line in shown.splitlines() if "│ all " in line).split("│")[2].replace(",", ""))
+    shown = polyglot(
+        "train", "mine.yaml", *found.output.split(), "run=runs/matched", "--dry-run"
+    ).output
+    total = int(
+        next(line for line in shown.splitlines() if "│ all " in line).split("│")[2].replace(",", "")
+    )
     assert total == pytest.approx(12_000, rel=0.01)
-    assert polyglot("match", "mine.yaml", "--parameters-of", "runs/mine").output == "\n"  # as large already
-    assert "no width has 7 parameters" in polyglot.refuses("match", "mine.yaml", "--parameters-of", "7")
+    assert (
+        polyglot("match", "mine.yaml", "--parameters-of", "runs/mine").output == "\n"
+    )  # as large already
+    assert "no width has 7 parameters" in polyglot.refuses(
+        "match", "mine.yaml", "--parameters-of", "7"
+    )
 
 
 def test_a_file_that_is_no_model_is_not_taken_over(folder, polyglot):
-    assert "mine.yaml: no checkpoint of OpenNMT-py 3: " in polyglot.refuses("convert", "mine.yaml", "new", "--from", "en", "--to", "de")
+    assert "mine.yaml: no checkpoint of OpenNMT-py 3: " in polyglot.refuses(
+        "convert", "mine.yaml", "new", "--from", "en", "--to", "de"
+    )
     assert not (folder / "new").exists()
 
 
 WHERE_IT_COMES = {
     "loading": "sys.modules['polyglot.cli.training'] = Signal('a module that imports will ask')",
     "reading the command line": "import typer.main; typer.main.get_command = lambda app: signal.raise_signal(signal.SIGINT)",
-    "a verb": "import polyglot.shipped; polyglot.shipped.rooms_of = lambda name: signal.raise_signal(signal.SIGINT)",
+    "a verb": "import polyglot.core.presets; polyglot.core.presets.rooms_of = lambda name: signal.raise_signal(signal.SIGINT)",
     "an import in a verb": "import builtins, time; builtins.print = lambda *_, **__: time.sleep(9); sys.meta_path.insert(0, Finder())",
 }
 
@@ -1475,7 +2054,9 @@ main()
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # the tests may run where nobody means Ctrl-C to be heard
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # the tests may run where nobody means Ctrl-C to be heard
     )
     assert (ended.returncode, ended.stderr) == (130, "interrupted\n" if "verb" in where else "")
     assert ended.stdout == ""

@@ -21,8 +21,17 @@ def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, languages in (("one", ["en", "de"]), ("other", ["fr", "fi"])):
         (tmp_path / "runs" / name).mkdir(parents=True)
-        (tmp_path / "runs" / name / "config.yaml").write_text(write_yaml({"languages": languages, "training": {"checkpoint": {"keep": 2}}}))
-    for name in ("step-00000050", "step-00000200", "step-00000200.bak", "step-00001000", ".step-00002000.writing", "best.json"):
+        (tmp_path / "runs" / name / "config.yaml").write_text(
+            write_yaml({"languages": languages, "training": {"checkpoint": {"keep": 2}}})
+        )
+    for name in (
+        "step-00000050",
+        "step-00000200",
+        "step-00000200.bak",
+        "step-00001000",
+        ".step-00002000.writing",
+        "best.json",
+    ):
         (tmp_path / "runs" / "one" / "checkpoints" / name).mkdir(parents=True)
     (tmp_path / "mine.yaml").write_text("languages: [en]\n")
     (tmp_path / "text").mkdir()
@@ -95,7 +104,16 @@ def test_a_run_that_cannot_be_read_offers_nothing_of_it(folder, offered):
 def test_it_needs_no_torch(folder):
     """Nobody waits seconds for a tab key."""
     code = "import sys\nfrom polyglot.cli import main\ntry:\n    main()\nfinally:\n    print('torch' in sys.modules, file=sys.stderr)"
-    asked = {"_POLYGLOT_COMPLETE": "complete_bash", "COMP_WORDS": "polyglot translate runs/one --from ", "COMP_CWORD": "4"}
+    asked = {
+        "_POLYGLOT_COMPLETE": "complete_bash",
+        "COMP_WORDS": "polyglot translate runs/one --from ",
+        "COMP_CWORD": "4",
+    }
     command = [sys.executable, "-c", f"import sys\nsys.argv[0] = 'polyglot'\n{code}"]
-    done = subprocess.run(command, env={**os.environ, **asked, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    done = subprocess.run(
+        command,
+        env={**os.environ, **asked, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
     assert (done.stdout.split(), done.stderr.split()) == (["en", "de"], ["False"])

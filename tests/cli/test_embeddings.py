@@ -17,8 +17,8 @@ import pytest
 
 import polyglot as package
 from tests.builders.command_line import TEXT, Program
-from tests.evaluation.tiny import tiny_run
 from tests.builders.runs import train
+from tests.evaluation.tiny import tiny_run
 
 LINES = ["Ein Hund schläft", "", "es regnet", "zwei Katzen sehen einen Vogel"]
 
@@ -51,9 +51,16 @@ EMBED = ("embed", "run", "a.de", "--language", "de")
 def test_embed_writes_what_encode_gives(polyglot, model):
     result = polyglot(*EMBED, "--output", "v.npy")
     assert (result.status, result.output) == (0, "")
-    assert "4 vectors of 16 float32 numbers written to v.npy; 1 empty line with a vector of zeros" in " ".join(result.errors.split())
+    assert (
+        "4 vectors of 16 float32 numbers written to v.npy; 1 empty line with a vector of zeros"
+        in " ".join(result.errors.split())
+    )
     found = numpy.load("v.npy")
-    assert found.dtype == "float32" and numpy.array_equal(found, model.encode(LINES, language="de")) and not found[1].any()
+    assert (
+        found.dtype == "float32"
+        and numpy.array_equal(found, model.encode(LINES, language="de"))
+        and not found[1].any()
+    )
     assert numpy.array_equal(numpy.load("v.npy", mmap_mode="r")[2:], found[2:])
 
 
@@ -63,31 +70,64 @@ def test_the_three_formats_hold_the_same(polyglot, model, precision):
     settings = ("--precision", precision, "--pooling", "mean", "--normalize")
     for ending in ("npy", "parquet", "jsonl"):
         assert polyglot(*EMBED, *settings, "--output", f"v.{ending}").status == 0
-    expected = model.encode(LINES, language="de", precision=precision, pooling="mean", normalize_embeddings=True)
+    expected = model.encode(
+        LINES, language="de", precision=precision, pooling="mean", normalize_embeddings=True
+    )
     table = pyarrow.read_table("v.parquet").to_pydict()
     lines = [json.loads(line) for line in Path("v.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert table["sentence"] == [line["sentence"] for line in lines] == LINES and set(table["language"]) == {"de"}
+    assert table["sentence"] == [line["sentence"] for line in lines] == LINES and set(
+        table["language"]
+    ) == {"de"}
     assert numpy.load("v.npy").dtype == precision
-    for found in (numpy.load("v.npy"), numpy.array(table["embedding"]), numpy.array([line["embedding"] for line in lines])):
+    for found in (
+        numpy.load("v.npy"),
+        numpy.array(table["embedding"]),
+        numpy.array([line["embedding"] for line in lines]),
+    ):
         assert numpy.array_equal(found.astype(precision), expected)
 
 
 def test_embed_reads_gzip_and_standard_input_in_order(polyglot):
     text = "".join(f"{TEXT['de'][number % 5]}\n" for number in range(5000))
     Path("many.gz").write_bytes(gzip.compress(text.encode()))
-    assert polyglot("embed", "run", "many.gz", "--language", "de", "--output", "one.npy").status == 0
-    assert polyglot("embed", "run", "--language", "de", "--output", "two.npy", stdin=text).status == 0
+    assert (
+        polyglot("embed", "run", "many.gz", "--language", "de", "--output", "one.npy").status == 0
+    )
+    assert (
+        polyglot("embed", "run", "--language", "de", "--output", "two.npy", stdin=text).status == 0
+    )
     one, two = numpy.load("one.npy"), numpy.load("two.npy")
     assert one.shape == (5000, 16) and numpy.array_equal(one, two)
-    assert numpy.allclose(one, numpy.tile(one[:5], (1000, 1)), atol=1e-6) and not numpy.allclose(one[0], one[1], atol=1e-3)
+    assert numpy.allclose(one, numpy.tile(one[:5], (1000, 1)), atol=1e-6) and not numpy.allclose(
+        one[0], one[1], atol=1e-3
+    )
 
 
 def test_a_column_may_name_the_language(polyglot, model):
     Path("mixed.tsv").write_text("x\tde\tes regnet\nx\ten\tit rains\nx\tde\t\n", encoding="utf-8")
-    assert polyglot("embed", "run", "mixed.tsv", "--language-column", 2, "--text-column", 3, "--output", "v.jsonl").status == 0
+    assert (
+        polyglot(
+            "embed",
+            "run",
+            "mixed.tsv",
+            "--language-column",
+            2,
+            "--text-column",
+            3,
+            "--output",
+            "v.jsonl",
+        ).status
+        == 0
+    )
     lines = [json.loads(line) for line in Path("v.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [(line["language"], line["sentence"]) for line in lines] == [("de", "es regnet"), ("en", "it rains"), ("de", "")]
-    numpy.testing.assert_allclose(lines[1]["embedding"], model.encode("it rains", language="en"), atol=1e-6)
+    assert [(line["language"], line["sentence"]) for line in lines] == [
+        ("de", "es regnet"),
+        ("en", "it rains"),
+        ("de", ""),
+    ]
+    numpy.testing.assert_allclose(
+        lines[1]["embedding"], model.encode("it rains", language="en"), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,17 +136,41 @@ def test_a_column_may_name_the_language(polyglot, model):
         (("--language", "de", "--output", "v.npy"), "", "standard input: the file is empty"),
         (("empty", "--language", "de", "--output", "v.npy"), "", "empty: the file is empty"),
         (("none.de", "--language", "de", "--output", "v.npy"), "", "none.de: no such file"),
-        (("a.de", "--language", "xx", "--output", "v.npy"), "", "no encoder named 'xx'. Known: de, en, fr"),
+        (
+            ("a.de", "--language", "xx", "--output", "v.npy"),
+            "",
+            "no encoder named 'xx'. Known: de, en, fr",
+        ),
         (
             ("a.de", "--language", "de", "--output", "v.csv"),
             "",
             "v.csv: vectors cannot be written as '.csv'; end the name in .npy, .parquet, .jsonl",
         ),
-        (("a.de", "--language", "de", "--output", "away/v.npy"), "", "away/v.npy: cannot be written: No such file or directory"),
-        (("a.de", "--language", "de", "--pooling", "all", "--output", "v.npy"), "", "pooling: no pooling named 'all'"),
-        (("a.de", "--language", "de", "--precision", "int4", "--output", "v.npy"), "", "precision: no precision named 'int4'"),
-        (("a.de", "--output", "v.npy"), "", "either --language for all sentences, or --language-column, is needed"),
-        (("a.de", "--language", "de", "--language-column", "1", "--output", "v.npy"), "", "either --language"),
+        (
+            ("a.de", "--language", "de", "--output", "away/v.npy"),
+            "",
+            "away/v.npy: cannot be written: No such file or directory",
+        ),
+        (
+            ("a.de", "--language", "de", "--pooling", "all", "--output", "v.npy"),
+            "",
+            "pooling: no pooling named 'all'",
+        ),
+        (
+            ("a.de", "--language", "de", "--precision", "int4", "--output", "v.npy"),
+            "",
+            "precision: no precision named 'int4'",
+        ),
+        (
+            ("a.de", "--output", "v.npy"),
+            "",
+            "either --language for all sentences, or --language-column, is needed",
+        ),
+        (
+            ("a.de", "--language", "de", "--language-column", "1", "--output", "v.npy"),
+            "",
+            "either --language",
+        ),
         (("--language-column", "2", "--output", "v.npy"), "x\tde\n", "column 2 cannot be both"),
         (
             ("--language-column", "1", "--output", "v.npy"),
@@ -118,7 +182,11 @@ def test_a_column_may_name_the_language(polyglot, model):
             "de\tes regnet\nxx\tes regnet\n",
             "standard input, line 2: language 'xx' has no encoder",
         ),
-        (("--language", "de", "--output", "v.npy"), b"gut\n\xff\n", "standard input, line 2: not UTF-8"),
+        (
+            ("--language", "de", "--output", "v.npy"),
+            b"gut\n\xff\n",
+            "standard input, line 2: not UTF-8",
+        ),
     ],
 )
 def test_what_cannot_be_embedded(polyglot, arguments, stdin, sentence):
@@ -132,8 +200,15 @@ def test_a_bridge_without_fixed_size_says_which_poolings_work(tmp_path, monkeypa
     train(tiny_run(tmp_path, model={"bridge": {"type": "none"}}))
     monkeypatch.chdir(tmp_path)
     program = Program(monkeypatch, capsys)
-    assert "mean and max work" in program.refuses("embed", "run", "test.de", "--language", "de", "--output", "v.npy")
-    assert program("embed", "run", "test.de", "--language", "de", "--output", "v.npy", "--pooling", "mean").status == 0
+    assert "mean and max work" in program.refuses(
+        "embed", "run", "test.de", "--language", "de", "--output", "v.npy"
+    )
+    assert (
+        program(
+            "embed", "run", "test.de", "--language", "de", "--output", "v.npy", "--pooling", "mean"
+        ).status
+        == 0
+    )
     assert numpy.load("v.npy").shape == (5, 8)
 
 
@@ -141,10 +216,14 @@ def test_a_bridge_without_fixed_size_says_which_poolings_work(tmp_path, monkeypa
 def test_a_full_disk_is_a_sentence_and_leaves_nothing(polyglot, ending):
     """The operating system itself refuses: no file of this process may grow past 4 kB."""
     words = sorted({word for line in TEXT["de"] for word in line.split()})
-    lines = [" ".join(Random(number).sample(words, 5)) for number in range(1000)]  # what is all the same would be compressed to nothing
+    lines = [
+        " ".join(Random(number).sample(words, 5)) for number in range(1000)
+    ]  # what is all the same would be compressed to nothing
     Path("many.de").write_text("\n".join(lines), encoding="utf-8")
     Path(f"v.{ending}").write_text("what was there")
-    program = "import sys; from polyglot.cli import main; sys.argv = ['polyglot', *sys.argv[1:]]; main()"
+    program = (
+        "import sys; from polyglot.cli import main; sys.argv = ['polyglot', *sys.argv[1:]]; main()"
+    )
     ended = subprocess.run(
         [sys.executable, "-c", program, "embed", "run", "many.de", "--language", "de", "--output", f"v.{ending}"],
         capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
@@ -152,7 +231,9 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(polyglot, ending):
     )  # fmt: skip
     assert ended.returncode == 2, ended.stderr
     assert f"v.{ending}: cannot be written: " in ended.stderr and "Traceback" not in ended.stderr
-    assert Path(f"v.{ending}").read_text() == "what was there" and not [name for name in os.listdir() if name.startswith(".v")]
+    assert Path(f"v.{ending}").read_text() == "what was there" and not [
+        name for name in os.listdir() if name.startswith(".v")
+    ]
 
 
 # similar -----------------------------------------------------------------------------------------------------------------
@@ -169,9 +250,14 @@ def test_a_sentence_is_nearest_to_itself_and_blank_lines_are_left_out(polyglot):
     result = polyglot(*SIMILAR, "--margin", "cosine")
     assert result.status == 0
     rows = columns(result.output)
-    assert [row[1] for row in rows] == ["1", "2", "3", "4", "5"] and "2" not in [row[2] for row in rows]
+    assert [row[1] for row in rows] == ["1", "2", "3", "4", "5"] and "2" not in [
+        row[2] for row in rows
+    ]
     assert {(row[1], row[2]) for row in rows} >= {("1", "1"), ("4", "3"), ("2", "4")}
-    assert float(rows[0][0]) == pytest.approx(1, abs=1e-4) and rows[0][3:] == ["Ein Hund schläft", "Ein Hund schläft"]
+    assert float(rows[0][0]) == pytest.approx(1, abs=1e-4) and rows[0][3:] == [
+        "Ein Hund schläft",
+        "Ein Hund schläft",
+    ]
 
 
 def test_more_neighbours_the_best_first(polyglot):
@@ -196,8 +282,14 @@ def test_mining_pairs_each_line_once(polyglot):
         (("test.de", "blank", "--from", "de", "--to", "de"), "blank: every line is empty"),
         (("test.de", "none", "--from", "de", "--to", "en"), "none: no such file"),
         (("test.de", "a.de", "--from", "de", "--to", "xx"), "no encoder named 'xx'"),
-        (("test.de", "a.de", "--from", "de", "--to", "de", "--margin", "ratoi"), "margin: no margin named 'ratoi'. Did you mean 'ratio'?"),
-        (("test.de", "a.de", "--from", "de", "--to", "de", "--search", "annoy"), "search: no search named 'annoy'. Known: exact, faiss"),
+        (
+            ("test.de", "a.de", "--from", "de", "--to", "de", "--margin", "ratoi"),
+            "margin: no margin named 'ratoi'. Did you mean 'ratio'?",
+        ),
+        (
+            ("test.de", "a.de", "--from", "de", "--to", "de", "--search", "annoy"),
+            "search: no search named 'annoy'. Known: exact, faiss",
+        ),
     ],
 )
 def test_what_cannot_be_compared(polyglot, arguments, sentence):

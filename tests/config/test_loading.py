@@ -13,12 +13,12 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from polyglot.core import presets
-from polyglot.config.schema import Config
 from polyglot.config.loading import load_config
+from polyglot.config.schema import Config
+from polyglot.core import presets
 from polyglot.core.errors import ConfigError
-from polyglot.model.translation_model import ModelConfig
 from polyglot.core.yaml import parse_value, read_yaml
+from polyglot.model.translation_model import ModelConfig
 
 MINIMAL = """\
 languages: [en, de, fr]
@@ -62,7 +62,9 @@ class TestEveryShippedConfiguration:
         assert load_config(tmp_path / "config.yaml") == config
 
     def test_every_schedule_fits_it(self, name):
-        around_english = ["english_centric", "with_copies"] if "en" in load_config(name).languages else []  # others call it `eng`
+        around_english = (
+            ["english_centric", "with_copies"] if "en" in load_config(name).languages else []
+        )  # others call it `eng`
         for schedule in [*around_english, "many_to_many"]:
             assert load_config(name, [f"schedule={schedule}"]).tasks
 
@@ -71,12 +73,40 @@ def test_the_configuration_of_the_paper():
     """Vázquez et al., section 4, and the settings of their program."""
     config = load_config("multi30k/paper")
     model = config.model
-    assert (model.encoder.type, model.encoder.size, model.encoder.layers, model.encoder.bidirectional) == ("lstm", 512, 2, True)
-    assert (model.decoder.type, model.decoder.size, model.decoder.layers, model.decoder.input_feeding) == ("lstm", 512, 2, True)
-    assert (model.bridge.type, model.bridge.heads, model.embedding.size, model.embedding.tie_sides) == ("attention", 10, 512, True)
-    assert (model.initial_range, model.encoder.dropout, config.training.clip_norm, config.losses.bridge.weight) == (0.1, 0.3, 5.0, 1.0)
-    assert (config.optimizer.type, config.optimizer.learning_rate, config.batching.size) == ("sgd", 1.0, 64)
-    assert (config.training.steps, config.search.beam, config.data.filter.max_length) == (100_000, 5, 50)
+    assert (
+        model.encoder.type,
+        model.encoder.size,
+        model.encoder.layers,
+        model.encoder.bidirectional,
+    ) == ("lstm", 512, 2, True)
+    assert (
+        model.decoder.type,
+        model.decoder.size,
+        model.decoder.layers,
+        model.decoder.input_feeding,
+    ) == ("lstm", 512, 2, True)
+    assert (
+        model.bridge.type,
+        model.bridge.heads,
+        model.embedding.size,
+        model.embedding.tie_sides,
+    ) == ("attention", 10, 512, True)
+    assert (
+        model.initial_range,
+        model.encoder.dropout,
+        config.training.clip_norm,
+        config.losses.bridge.weight,
+    ) == (0.1, 0.3, 5.0, 1.0)
+    assert (config.optimizer.type, config.optimizer.learning_rate, config.batching.size) == (
+        "sgd",
+        1.0,
+        64,
+    )
+    assert (config.training.steps, config.search.beam, config.data.filter.max_length) == (
+        100_000,
+        5,
+        50,
+    )
     assert len(config.tasks) == 10
 
 
@@ -99,7 +129,10 @@ def test_every_setting_says_what_it_is():
     every = settings_of(Config, set())
     assert len(every) > 20
     silent = [
-        f"{kind.__name__}.{name}" for kind in every for name, field in kind.model_fields.items() if name != "type" and not field.description
+        f"{kind.__name__}.{name}"
+        for kind in every
+        for name, field in kind.model_fields.items()
+        if name != "type" and not field.description
     ]
     assert silent == []
 
@@ -109,7 +142,9 @@ def test_every_setting_has_a_reader():
     package = Path(presets.__file__).parent
     source = "\n".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
     fields = {name for kind in settings_of(Config, set()) for name in kind.model_fields}
-    assert [name for name in sorted(fields) if not re.search(rf"\.{name}\b|\"{name}\"", source)] == []
+    assert [
+        name for name in sorted(fields) if not re.search(rf"\.{name}\b|\"{name}\"", source)
+    ] == []
 
 
 def test_a_run_has_every_default_filled_in(load):
@@ -144,40 +179,88 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
             "model: {encodr: lstm}",
             "model.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: bridge, decoder, embedding, encoder",
         ),
-        ("model: {encoder: lsmt}", "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, "),
-        ("model: {encoder: {type: lsmt, size: 8}}", "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'?"),
-        ("model: {bridge: atention}", "model.bridge.type: no bridge named 'atention'. Did you mean 'attention'?"),
+        (
+            "model: {encoder: lsmt}",
+            "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'? Known: cnn, ",
+        ),
+        (
+            "model: {encoder: {type: lsmt, size: 8}}",
+            "model.encoder.type: no encoder named 'lsmt'. Did you mean 'lstm'?",
+        ),
+        (
+            "model: {bridge: atention}",
+            "model.bridge.type: no bridge named 'atention'. Did you mean 'attention'?",
+        ),
         (
             "model: {decoder: {type: lstm, layer: 2}}",
             "model.decoder.layer: no key named 'layer'. Did you mean 'layers'? Known: attention, dropout",
         ),
-        ("model: {encoder: {type: lstm, size: large}}", "model.encoder.size: found 'large'; expected a whole number"),
-        ("model: {encoder: {type: lstm, size: 8.0}}", "model.encoder.size: found 8.0; expected a whole number"),
-        ("model: {encoder: {type: lstm, size: 7}}", "model.encoder: size 7 cannot be shared by two directions; use an even number"),
-        ("model: {encoder: {type: lstm, dropout: 1.5}}", "model.encoder.dropout: found 1.5; expected less than 1"),
-        ("model: {encoder: {type: lstm, bidirectional: 1}}", "model.encoder.bidirectional: found 1; expected true or false"),
-        ("model: {encoder: 3}", "model.encoder: found 3; expected a name, or a mapping with `type`"),
+        (
+            "model: {encoder: {type: lstm, size: large}}",
+            "model.encoder.size: found 'large'; expected a whole number",
+        ),
+        (
+            "model: {encoder: {type: lstm, size: 8.0}}",
+            "model.encoder.size: found 8.0; expected a whole number",
+        ),
+        (
+            "model: {encoder: {type: lstm, size: 7}}",
+            "model.encoder: size 7 cannot be shared by two directions; use an even number",
+        ),
+        (
+            "model: {encoder: {type: lstm, dropout: 1.5}}",
+            "model.encoder.dropout: found 1.5; expected less than 1",
+        ),
+        (
+            "model: {encoder: {type: lstm, bidirectional: 1}}",
+            "model.encoder.bidirectional: found 1; expected true or false",
+        ),
+        (
+            "model: {encoder: 3}",
+            "model.encoder: found 3; expected a name, or a mapping with `type`",
+        ),
         ("model: [lstm]", "model: found [lstm]; expected a mapping"),
-        ("model: {languages: {dd: {encoder: gru}}}", "model.languages.dd: no language named 'dd'. Known: de, en, fr"),
+        (
+            "model: {languages: {dd: {encoder: gru}}}",
+            "model.languages.dd: no language named 'dd'. Known: de, en, fr",
+        ),
         (
             "model: {languages: {de: {encodr: gru}}}",
             "model.languages.de.encodr: no key named 'encodr'. Did you mean 'encoder'? Known: decoder",
         ),
-        ("model: {languages: {de: {encoder: gur}}}", "model.languages.de.encoder.type: no encoder named 'gur'. Did you mean 'gru'?"),
+        (
+            "model: {languages: {de: {encoder: gur}}}",
+            "model.languages.de.encoder.type: no encoder named 'gur'. Did you mean 'gru'?",
+        ),
         ("model: {languages: [de]}", "model.languages: found [de]; expected a mapping"),
-        ("optimizer: adma", "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adam, adamw, muon, sgd"),
+        (
+            "optimizer: adma",
+            "optimizer.type: no optimizer named 'adma'. Did you mean 'adam'? Known: adam, adamw, muon, sgd",
+        ),
         (
             "optimizer: {type: adam, momentum: 0.9}",
             "optimizer.momentum: no key named 'momentum'. Known: betas, epsilon, learning_rate, type",
         ),
-        ("optimizer: {type: sgd, learning_rate: 1e-3x}", "optimizer.learning_rate: found '1e-3x'; expected a number"),
-        ("text: {steps: [{form: NFC}]}", "text.steps.0: `type` is missing; write a name, or a mapping with `type` and settings"),
-        ("learning_rate_schedule: cosin", "learning_rate_schedule.type: no learning rate schedule named 'cosin'. Did you mean 'cosine'?"),
+        (
+            "optimizer: {type: sgd, learning_rate: 1e-3x}",
+            "optimizer.learning_rate: found '1e-3x'; expected a number",
+        ),
+        (
+            "text: {steps: [{form: NFC}]}",
+            "text.steps.0: `type` is missing; write a name, or a mapping with `type` and settings",
+        ),
+        (
+            "learning_rate_schedule: cosin",
+            "learning_rate_schedule.type: no learning rate schedule named 'cosin'. Did you mean 'cosine'?",
+        ),
         (
             "schedule: with_copie",
             "schedule: with_copie: neither a file nor shipped with Polyglot: no schedule named 'with_copie'. Did you mean 'with_copies'?",
         ),
-        ("schedule: {type: unifrom}", "schedule.type: no schedule named 'unifrom'. Did you mean 'uniform'?"),
+        (
+            "schedule: {type: unifrom}",
+            "schedule.type: no schedule named 'unifrom'. Did you mean 'uniform'?",
+        ),
         ("schedule: {copies: 3}", "schedule.copies: found 3; expected true or false or a list"),
         (
             "schedule: {type: uniform, temperature: 5.0}",
@@ -185,22 +268,43 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ),
         ("schedule: {base: 3}", "schedule.base: the name of a schedule is expected, found 3"),
         ("schedule: [de-en]", "schedule: found [de-en]; expected a name, or a mapping"),
-        ("text: {steps: [lowercse]}", "text.steps.0.type: no type named 'lowercse'. Did you mean 'lowercase'?"),
-        ("text: {languages: {xx: [lowercase]}}", "text.languages.xx: no language named 'xx'. Known: de, en, fr"),
+        (
+            "text: {steps: [lowercse]}",
+            "text.steps.0.type: no type named 'lowercse'. Did you mean 'lowercase'?",
+        ),
+        (
+            "text: {languages: {xx: [lowercase]}}",
+            "text.languages.xx: no language named 'xx'. Known: de, en, fr",
+        ),
         ("vocabulary: {size: 0}", "vocabulary.size: found 0; expected more than"),
-        ("vocabulary: {type: bpee}", "vocabulary.type: found 'bpee'; expected 'unigram', 'bpe', 'word' or 'char'"),
-        ("vocabulary: {languages: {xx: {size: 100}}}", "vocabulary.languages.xx: no language named 'xx'"),
-        ("validation: {bleu_pairs: [de-xx]}", "validation.bleu_pairs: 'de-xx' matches no pair of the languages en, de, fr"),
+        (
+            "vocabulary: {type: bpee}",
+            "vocabulary.type: found 'bpee'; expected 'unigram', 'bpe', 'word' or 'char'",
+        ),
+        (
+            "vocabulary: {languages: {xx: {size: 100}}}",
+            "vocabulary.languages.xx: no language named 'xx'",
+        ),
+        (
+            "validation: {bleu_pairs: [de-xx]}",
+            "validation.bleu_pairs: 'de-xx' matches no pair of the languages en, de, fr",
+        ),
         ("validation: {best_by: bleu}", "validation.best_by: 'bleu' needs validation.bleu_pairs"),
         ("search: {n_best: 9}", "search.n_best: 9 hypotheses cannot come from search.beam 5"),
-        ("search: {select: 100}", "search.select: the decoder of de has no word_prediction from its initial state; put it on in"),
+        (
+            "search: {select: 100}",
+            "search.select: the decoder of de has no word_prediction from its initial state; put it on in",
+        ),
         (
             "search: {select: 100}\nmodel: {options: {decoder: [{type: word_prediction, predict: states}]}}",
             "search.select: the decoder of de has no word_prediction from its initial state; put it on in",
         ),
         ("batching: {by: words}", "batching.by: found 'words'; expected 'sentences' or 'tokens'"),
         ("losses: {bridge: {weight: -1}}", "losses.bridge.weight: found -1; expected at least 0"),
-        ("losses: {translation: {weight: 0}}", "losses.translation.weight: found 0; expected more than 0"),
+        (
+            "losses: {translation: {weight: 0}}",
+            "losses.translation.weight: found 0; expected more than 0",
+        ),
         (
             "losses: {agreement: {weight: 1.0}}\nparallel: {placement: partitioned}",
             "losses.agreement: needs the encoder of each target's language, which parallel.placement 'partitioned' may keep on another",
@@ -219,16 +323,34 @@ def test_what_is_wrong_is_said_where_it_stands(wrong, sentence, problems):
     ("text", "sentence"),
     [
         (MINIMAL.replace("[en, de, fr]", "[en, de, en]"), "languages: en named twice"),
-        (MINIMAL.replace("[en, de, fr]", "[en, d-e]"), "languages: 'd-e' is no language code; use letters, digits and underscores"),
+        (
+            MINIMAL.replace("[en, de, fr]", "[en, d-e]"),
+            "languages: 'd-e' is no language code; use letters, digits and underscores",
+        ),
         (MINIMAL.replace("[en, de, fr]", "[]"), "languages: found []; expected at least 1 item"),
-        (MINIMAL.replace("[en, de, fr]", "[en]"), "schedule.pairs: '*-*' matches no pair of the languages en"),
+        (
+            MINIMAL.replace("[en, de, fr]", "[en]"),
+            "schedule.pairs: '*-*' matches no pair of the languages en",
+        ),
         (MINIMAL.replace("languages: [en, de, fr]\n", ""), "languages: missing; it has no default"),
         (MINIMAL.replace("training: {steps: 10}\n", ""), "training: missing; it has no default"),
         (MINIMAL.replace("{steps: 10}", "{}"), "training.steps: missing; it has no default"),
-        (MINIMAL.replace('[{type: text, path: "train.{language}"}]', "[]"), "data.train: found []; expected at least 1 item"),
-        (MINIMAL.replace("type: text", "type: txt"), "data.train.0.type: no type named 'txt'. Did you mean 'text'?"),
-        (MINIMAL.replace("{language}", "de"), "data.train.0: the path 'train.de' names no {language}; write 'train.{language}.gz'"),
-        (MINIMAL.replace('path: "train.{language}"', "pairs: {de: [a, b]}"), "data.train.0.pairs: 'de' is no language pair"),
+        (
+            MINIMAL.replace('[{type: text, path: "train.{language}"}]', "[]"),
+            "data.train: found []; expected at least 1 item",
+        ),
+        (
+            MINIMAL.replace("type: text", "type: txt"),
+            "data.train.0.type: no type named 'txt'. Did you mean 'text'?",
+        ),
+        (
+            MINIMAL.replace("{language}", "de"),
+            "data.train.0: the path 'train.de' names no {language}; write 'train.{language}.gz'",
+        ),
+        (
+            MINIMAL.replace('path: "train.{language}"', "pairs: {de: [a, b]}"),
+            "data.train.0.pairs: 'de' is no language pair",
+        ),
         (
             MINIMAL.replace('path: "train.{language}"', "pairs: {de-en: [a]}"),
             "data.train.0.pairs.de-en: found [a]; expected at least 2 items",
@@ -287,14 +409,34 @@ CONTRADICTION = "search: {n_best: 7}\nvalidation: {bleu_pairs: [de-yy]}\nmodel: 
 WRONG_DATA = "data: {valid: [{type: phrasebook, split: valid}]}"
 
 
-@pytest.mark.parametrize("wrong", ["seeed: 3", WRONG_DATA, "training: {steps: many}", "optimizer: adma", "losses: 3", "text: [lowercase]"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "seeed: 3",
+        WRONG_DATA,
+        "training: {steps: many}",
+        "optimizer: adma",
+        "losses: 3",
+        "text: [lowercase]",
+    ],
+)
 def test_contradictions_are_said_together_with_what_is_wrong_elsewhere(wrong, problems):
     section = wrong.partition(":")[0]
     rest = "".join(f"{line}\n" for line in MINIMAL.splitlines() if not line.startswith(section))
-    assert problems(rest + CONTRADICTION + wrong + "\n") == problems(f"{rest}{wrong}\n") + problems(MINIMAL + CONTRADICTION)
+    assert problems(rest + CONTRADICTION + wrong + "\n") == problems(f"{rest}{wrong}\n") + problems(
+        MINIMAL + CONTRADICTION
+    )
 
 
-@pytest.mark.parametrize("wrong", ["schedule: 3", "search: {beam: large}", "validation: {best_by: blue}", "model: {encodr: lstm}"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "schedule: 3",
+        "search: {beam: large}",
+        "validation: {best_by: blue}",
+        "model: {encodr: lstm}",
+    ],
+)
 def test_what_is_wrong_contradicts_nothing(wrong, problems):
     """One language has no pairs for the schedule that is meant where none is named; but one is named, if wrongly."""
     own = wrong.partition(":")[0]
@@ -308,13 +450,20 @@ def test_what_is_wrong_contradicts_nothing(wrong, problems):
 )
 def test_bleu_needs_components_that_some_task_trains(pairs, bleu, problems):
     source, target = bleu.split("-")
-    assert problems(f"{MINIMAL}schedule: {{pairs: {pairs}}}\nvalidation: {{bleu_pairs: [{bleu}]}}\n") == [
+    assert problems(
+        f"{MINIMAL}schedule: {{pairs: {pairs}}}\nvalidation: {{bleu_pairs: [{bleu}]}}\n"
+    ) == [
         f"validation.bleu_pairs: {bleu} needs an encoder of {source} and a decoder of {target}, which no task trains"
     ]
 
 
 @pytest.mark.parametrize(
-    "settings", [{"bleu_pairs": ["de-en"]}, {"patience": 3}, {"bleu_pairs": ["de-en"], "best_by": "bleu", "patience": 3}]
+    "settings",
+    [
+        {"bleu_pairs": ["de-en"]},
+        {"patience": 3},
+        {"bleu_pairs": ["de-en"], "best_by": "bleu", "patience": 3},
+    ],
 )
 def test_what_is_asked_of_held_out_text_needs_some(settings, problems, load):
     asked = f"validation: {json.dumps(settings)}\n"
@@ -325,7 +474,10 @@ def test_what_is_asked_of_held_out_text_needs_some(settings, problems, load):
 
 
 def test_held_out_text_is_missed_beside_other_mistakes_but_not_where_it_is_wrong_itself(problems):
-    without, asked = MINIMAL.replace(", valid: [{type: phrasebook, split: valid}]", ""), "validation: {patience: 3}\nseeed: 3\n"
+    without, asked = (
+        MINIMAL.replace(", valid: [{type: phrasebook, split: valid}]", ""),
+        "validation: {patience: 3}\nseeed: 3\n",
+    )
     missed = "validation.patience: needs held-out text, and data.valid names no corpus"
     assert missed in problems(without + asked) and len(problems(without + asked)) == 2
     assert len(problems(MINIMAL + asked)) == 1
@@ -385,7 +537,9 @@ model:
   bridge: {type: transformer, heads: 3}
   languages: {de: {encoder: {layers: 1}}, fr: {decoder: {size: 64}}}
 """
-    assert [sentence.split(", found")[0].split(" (")[0] for sentence in problems(MINIMAL + wrong)] == [
+    assert [
+        sentence.split(", found")[0].split(" (")[0] for sentence in problems(MINIMAL + wrong)
+    ] == [
         "schedule.phases.0: names neither pairs nor copies; name what trains in this phase",
         "schedule.phases.0: until_step 3 is not after from_step 9",
         "model: embedding.tie_output needs equal sizes",
@@ -406,22 +560,38 @@ model:
 
 
 def test_every_weight_that_is_of_no_task_is_said(problems):
-    [sentence] = problems(MINIMAL + "schedule: {type: weighted, pairs: [en-de], weights: {de-fr: 2.0, en-fr: 1.0, en-de: 1.0}}\n")
-    assert sentence == "schedule.weights: not among schedule.pairs and schedule.copies: de-fr, en-fr; there are en-de"
+    [sentence] = problems(
+        MINIMAL
+        + "schedule: {type: weighted, pairs: [en-de], weights: {de-fr: 2.0, en-fr: 1.0, en-de: 1.0}}\n"
+    )
+    assert (
+        sentence
+        == "schedule.weights: not among schedule.pairs and schedule.copies: de-fr, en-fr; there are en-de"
+    )
+
 
 def test_bleu_of_a_zero_shot_pair_is_fine(load):
-    load(MINIMAL + "schedule: {pairs: [de-en, en-fr]}\nvalidation: {bleu_pairs: [de-fr], best_by: bleu}\n")
+    load(
+        MINIMAL
+        + "schedule: {pairs: [de-en, en-fr]}\nvalidation: {bleu_pairs: [de-fr], best_by: bleu}\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        ("{embedding: {tie_output: true, size: 16}, decoder: {type: lstm, size: 32}}", "model: embedding.tie_output needs equal sizes"),
+        (
+            "{embedding: {tie_output: true, size: 16}, decoder: {type: lstm, size: 32}}",
+            "model: embedding.tie_output needs equal sizes",
+        ),
         (
             "{encoder: {type: lstm, size: 16}, decoder: {type: lstm, size: 32, attention: dot}}",
             "model: decoder.attention 'dot' needs decoder.size (32)",
         ),
-        ("{languages: {de: {embedding: {tie_output: true, size: 16}}}}", "model: languages.de.embedding.tie_output needs equal sizes"),
+        (
+            "{languages: {de: {embedding: {tie_output: true, size: 16}}}}",
+            "model: languages.de.embedding.tie_output needs equal sizes",
+        ),
     ],
 )
 def test_sizes_that_do_not_fit(model, sentence, problems):
@@ -445,9 +615,13 @@ def model(text):
 
 
 def test_a_language_names_only_its_differences():
-    config = model("{encoder: {type: gru, size: 16, layers: 3}, embedding: {size: 7}, languages: {de: {encoder: {layers: 1}}}}")
+    config = model(
+        "{encoder: {type: gru, size: 16, layers: 3}, embedding: {size: 7}, languages: {de: {encoder: {layers: 1}}}}"
+    )
     assert config.of("de").encoder == config.encoder.model_copy(update={"layers": 1})
-    assert config.of("de").embedding == config.embedding and config.of("de").decoder == config.decoder
+    assert (
+        config.of("de").embedding == config.embedding and config.of("de").decoder == config.decoder
+    )
     assert config.of("fr") is config
 
 
@@ -455,11 +629,16 @@ def test_differences_from_what_nobody_named():
     config = model("{languages: {de: {encoder: {layers: 1}, embedding: {size: 5}}}}")
     default = model("{}")
     assert config.of("de").encoder == default.encoder.model_copy(update={"layers": 1})
-    assert config.of("de").embedding == default.embedding.model_copy(update={"size": 5}) and config.of("de").decoder == default.decoder
+    assert (
+        config.of("de").embedding == default.embedding.model_copy(update={"size": 5})
+        and config.of("de").decoder == default.decoder
+    )
 
 
 def test_another_type_shares_nothing_with_the_common_one():
-    config = model("{encoder: {type: gru, size: 16, layers: 3}, languages: {de: {encoder: {type: lstm, size: 8}}, fr: {encoder: lstm}}}")
+    config = model(
+        "{encoder: {type: gru, size: 16, layers: 3}, languages: {de: {encoder: {type: lstm, size: 8}}, fr: {encoder: lstm}}}"
+    )
     default = model("{encoder: lstm}").encoder
     assert config.of("de").encoder == default.model_copy(update={"size": 8})
     assert config.of("fr").encoder == default
@@ -494,18 +673,35 @@ def test_the_default_type_need_not_be_said_to_be_shared(common, own):
 def test_an_override_lies_on_top(override, path, value, load):
     found = load(MINIMAL, override)
     for key in path.split("."):
-        found = found[int(key)] if key.isdigit() else found[key] if isinstance(found, dict) else getattr(found, key)
+        found = (
+            found[int(key)]
+            if key.isdigit()
+            else found[key]
+            if isinstance(found, dict)
+            else getattr(found, key)
+        )
     assert found == value
 
 
 def test_a_name_alone_can_be_overridden_below(load):
-    text = MINIMAL + "model: {encoder: gru, languages: {de: {decoder: gru}}}\noptimizer: sgd\nlearning_rate_schedule: linear\n"
+    text = (
+        MINIMAL
+        + "model: {encoder: gru, languages: {de: {decoder: gru}}}\noptimizer: sgd\nlearning_rate_schedule: linear\n"
+    )
     config = load(
-        text, "model.encoder.size=64", "model.languages.de.decoder.layers=1", "optimizer.momentum=0.5", "learning_rate_schedule.warmup=3"
+        text,
+        "model.encoder.size=64",
+        "model.languages.de.decoder.layers=1",
+        "optimizer.momentum=0.5",
+        "learning_rate_schedule.warmup=3",
     )
     assert (config.model.encoder.type, config.model.encoder.size) == ("gru", 64)
     assert (config.model.of("de").decoder.type, config.model.of("de").decoder.layers) == ("gru", 1)
-    assert (config.optimizer.type, config.optimizer.momentum, config.learning_rate_schedule.warmup) == ("sgd", 0.5, 3)
+    assert (
+        config.optimizer.type,
+        config.optimizer.momentum,
+        config.learning_rate_schedule.warmup,
+    ) == ("sgd", 0.5, 3)
 
 
 @pytest.mark.parametrize(
@@ -534,17 +730,28 @@ def test_a_setting_of_what_nobody_named_is_one_of_the_default(setting, value, lo
     changed = parts.pop().model_copy(update={key: value})
     for part, name in zip(reversed(parts), reversed((section, *below))):
         changed = part.model_copy(update={name: changed})
-    assert load(MINIMAL, f"{setting}={str(value).lower()}") == load(MINIMAL + yaml.safe_dump({section: settings})) == changed
+    assert (
+        load(MINIMAL, f"{setting}={str(value).lower()}")
+        == load(MINIMAL + yaml.safe_dump({section: settings}))
+        == changed
+    )
 
 
 def test_the_last_override_wins(load):
-    assert load(MINIMAL, "training.steps=7", "training={steps: 8}", "training.steps=9").training.steps == 9
+    assert (
+        load(MINIMAL, "training.steps=7", "training={steps: 8}", "training.steps=9").training.steps
+        == 9
+    )
 
 
 def test_schedules_by_name_and_what_lies_on_top(load):
     text = MINIMAL + "schedule: with_copies\n"
     named = load(text)
-    assert named.schedule.copies is True and set(map(str, named.pairs)) >= {"en-de", "de-en", "de-de"}
+    assert named.schedule.copies is True and set(map(str, named.pairs)) >= {
+        "en-de",
+        "de-en",
+        "de-de",
+    }
     without = load(text, "schedule=english_centric")
     assert without.schedule.copies is False and without.schedule.tasks_per_update == 1
     two = load(text, "schedule.tasks_per_update=2")
@@ -552,7 +759,10 @@ def test_schedules_by_name_and_what_lies_on_top(load):
     assert load(text, "schedule.type=round_robin").tasks == named.tasks
     assert load(text, "schedule=many_to_many", "schedule.copies=[de]").pairs[-1].is_copy
     assert load(MINIMAL + "schedule: {base: with_copies, copies: false}\n").pairs == without.pairs
-    assert load(MINIMAL, "schedule.copies=true").pairs == load(MINIMAL + "schedule: {copies: true}\n").pairs
+    assert (
+        load(MINIMAL, "schedule.copies=true").pairs
+        == load(MINIMAL + "schedule: {copies: true}\n").pairs
+    )
 
 
 def test_a_schedule_of_the_users(load, tmp_path):
@@ -566,18 +776,33 @@ def test_a_schedule_of_the_users(load, tmp_path):
     [
         ("training.stepz=5", "training.stepz: no key named 'stepz'. Did you mean 'steps'?"),
         ("training.steps=many", "training.steps: found 'many'; expected a whole number"),
-        ("training.steps", "'training.steps': an override is written key=value, such as training.steps=1000"),
+        (
+            "training.steps",
+            "'training.steps': an override is written key=value, such as training.steps=1000",
+        ),
         ("=5", "'=5': an override is written key=value"),
-        ("training.steps.x=5", "'training.steps.x=5': training.steps is 10 and has no keys below it"),
-        ("data.train.7.path=x", "'data.train.7.path=x': '7' is no item of a list of 1; they count from 0"),
+        (
+            "training.steps.x=5",
+            "'training.steps.x=5': training.steps is 10 and has no keys below it",
+        ),
+        (
+            "data.train.7.path=x",
+            "'data.train.7.path=x': '7' is no item of a list of 1; they count from 0",
+        ),
         ("data.train.first.path=x", "'data.train.first.path=x': 'first' is no item of a list of 1"),
         ("training.steps=[1", "training.steps: '[1': no valid YAML"),
-        ("schedule.pairs=[*-en]", """schedule.pairs: '[*-en]': no valid YAML; what begins with * needs quotes: '["*-en"]'"""),
+        (
+            "schedule.pairs=[*-en]",
+            """schedule.pairs: '[*-en]': no valid YAML; what begins with * needs quotes: '["*-en"]'""",
+        ),
         (
             "schedule.pairs=[de-en, *-*]",
             """schedule.pairs: '[de-en, *-*]': no valid YAML; what begins with * needs quotes: '[de-en, "*-*"]'""",
         ),
-        ("schedule.base=foo", "schedule: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual"),
+        (
+            "schedule.base=foo",
+            "schedule: foo: neither a file nor shipped with Polyglot: no schedule named 'foo'. Known: bilingual",
+        ),
         ("nonsense.deep.key=1", "nonsense: no key named 'nonsense'."),
     ],
 )
@@ -586,31 +811,55 @@ def test_an_override_that_cannot_be_meant(override, sentence, problems):
     assert len(found) == 1 and found[0].startswith(sentence), found
 
 
-def test_overrides_and_schedules_that_cannot_be_meant_are_said_with_everything_else(problems, tmp_path):
+def test_overrides_and_schedules_that_cannot_be_meant_are_said_with_everything_else(
+    problems, tmp_path
+):
     (tmp_path / "broken.yaml").write_text("pairs: [de-en\n")
-    text = MINIMAL.replace("10", "many") + CONTRADICTION.replace("schedule: {pairs: [xx-de]}\n", "seeed: 3\n")
+    text = MINIMAL.replace("10", "many") + CONTRADICTION.replace(
+        "schedule: {pairs: [xx-de]}\n", "seeed: 3\n"
+    )
     others = problems(text)
     assert len(others) == 5
     broken = tmp_path / "broken.yaml"
-    for schedule, said in (("foo", "schedule: foo: neither"), (broken, f"schedule: {broken}: line "), ("[x]", "schedule.base: the name")):
-        found = problems(text, f"schedule.base={schedule}", "batching.size=[1", "data.train.7.path=x")
-        assert sorted(found[3:]) == sorted(others) and found[0] == "batching.size: '[1': no valid YAML" and found[2].startswith(said), found
+    for schedule, said in (
+        ("foo", "schedule: foo: neither"),
+        (broken, f"schedule: {broken}: line "),
+        ("[x]", "schedule.base: the name"),
+    ):
+        found = problems(
+            text, f"schedule.base={schedule}", "batching.size=[1", "data.train.7.path=x"
+        )
+        assert (
+            sorted(found[3:]) == sorted(others)
+            and found[0] == "batching.size: '[1': no valid YAML"
+            and found[2].startswith(said)
+        ), found
 
 
-@pytest.mark.parametrize("overrides", [["schedule=nope"], ["schedule=nope", "schedule.pairs=[xx]"], ["schedule={base: nope}"]], ids=str)
+@pytest.mark.parametrize(
+    "overrides",
+    [["schedule=nope"], ["schedule=nope", "schedule.pairs=[xx]"], ["schedule={base: nope}"]],
+    ids=str,
+)
 def test_a_schedule_that_is_none_is_said_of_what_the_user_wrote(overrides, problems):
     [problem] = problems(MINIMAL, *overrides)
-    assert problem.startswith("schedule: nope: neither a file nor shipped with Polyglot: no schedule named 'nope'. Known: bilingual")
+    assert problem.startswith(
+        "schedule: nope: neither a file nor shipped with Polyglot: no schedule named 'nope'. Known: bilingual"
+    )
 
 
 def test_a_pattern_without_quotes_in_a_file(problems, load):
     [problem] = problems(MINIMAL + "schedule:\n  pairs: [*-en]\n")
-    assert "line 5: no valid YAML: " in problem and problem.endswith("""; what begins with * needs quotes: 'pairs: ["*-en"]'""")
+    assert "line 5: no valid YAML: " in problem and problem.endswith(
+        """; what begins with * needs quotes: 'pairs: ["*-en"]'"""
+    )
     load(MINIMAL, 'schedule.pairs=["*-en"]')
 
 
 def test_what_a_wrong_override_would_have_set_is_not_missed_as_well(problems):
-    assert problems(MINIMAL.replace("steps: 10", "log_every: 1"), "training.steps=[1") == ["training.steps: '[1': no valid YAML"]
+    assert problems(MINIMAL.replace("steps: 10", "log_every: 1"), "training.steps=[1") == [
+        "training.steps: '[1': no valid YAML"
+    ]
 
 
 # YAML as people mean it --------------------------------------------------------------------------------------------------
@@ -642,7 +891,25 @@ def test_scalars(text, value):
 
 
 @pytest.mark.parametrize(
-    "name", ["1e3", "no", "5", "0x1F", "1_000", "12:30", "null", "~", "2024-01-01", "yes", " a ", "a: b", "#1", "é", "true", ".5"]
+    "name",
+    [
+        "1e3",
+        "no",
+        "5",
+        "0x1F",
+        "1_000",
+        "12:30",
+        "null",
+        "~",
+        "2024-01-01",
+        "yes",
+        " a ",
+        "a: b",
+        "#1",
+        "é",
+        "true",
+        ".5",
+    ],
 )
 def test_text_that_looks_like_something_else_survives_writing(name, load, tmp_path):
     config = load(f"{MINIMAL}run: '{name}'\n")
@@ -657,21 +924,31 @@ def test_norwegian_is_a_language(load):
 
 def test_a_key_given_twice_is_refused_with_its_line(tmp_path):
     (tmp_path / "twice.yaml").write_text("languages: [de]\ntraining:\n  steps: 1\n\n  steps: 2\n")
-    with pytest.raises(ConfigError, match="twice.yaml: line 5: no valid YAML: the key 'steps' is given twice"):
+    with pytest.raises(
+        ConfigError, match="twice.yaml: line 5: no valid YAML: the key 'steps' is given twice"
+    ):
         read_yaml(tmp_path / "twice.yaml")
 
 
-@pytest.mark.parametrize(("text", "line"), [("a: 1\nb: [1, 2\nc: 3\n", 3), ("a: 1\n\tb: 2\n", 2), ("a: 'open\n", 2), ("a: {b: 1}}\n", 1)])
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("a: 1\nb: [1, 2\nc: 3\n", 3), ("a: 1\n\tb: 2\n", 2), ("a: 'open\n", 2), ("a: {b: 1}}\n", 1)],
+)
 def test_what_is_no_yaml_is_refused_with_its_line(text, line, tmp_path):
     (tmp_path / "broken.yaml").write_text(text)
     with pytest.raises(ConfigError, match=f"broken.yaml: line {line}: no valid YAML"):
         read_yaml(tmp_path / "broken.yaml")
 
 
-@pytest.mark.parametrize(("text", "found"), [("", "nothing"), ("- a\n- b\n", r"\[a, b\]"), ("just words\n", "'just words'")])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("", "nothing"), ("- a\n- b\n", r"\[a, b\]"), ("just words\n", "'just words'")],
+)
 def test_a_file_is_a_mapping(text, found, tmp_path):
     (tmp_path / "odd.yaml").write_text(text)
-    with pytest.raises(ConfigError, match=f"odd.yaml: a mapping of keys is expected, found {found}"):
+    with pytest.raises(
+        ConfigError, match=f"odd.yaml: a mapping of keys is expected, found {found}"
+    ):
         read_yaml(tmp_path / "odd.yaml")
 
 
@@ -681,7 +958,10 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "mine.yaml.gz").write_bytes(gzip.compress(b"seed: 1\n"))
     (tmp_path / "deep.yaml").write_text("a: " + "[" * 5000)
     for path, sentence in (
-        ("latin.yaml", "latin.yaml: line 1: not UTF-8 (invalid start byte 0xf6); write the file in UTF-8"),
+        (
+            "latin.yaml",
+            "latin.yaml: line 1: not UTF-8 (invalid start byte 0xf6); write the file in UTF-8",
+        ),
         ("mine.yaml.gz", "mine.yaml.gz: is gzipped; YAML is read plain, so unpack it with gunzip"),
         ("none.yaml", "none.yaml: cannot be read: No such file or directory"),
         (".", ": cannot be read: Is a directory"),
@@ -696,7 +976,9 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 def test_parts_can_be_shared_by_anchors(tmp_path):
-    (tmp_path / "anchors.yaml").write_text("a: &common {size: 1, layers: 2}\nb: {<<: *common, layers: 3}\nc: *common\n")
+    (tmp_path / "anchors.yaml").write_text(
+        "a: &common {size: 1, layers: 2}\nb: {<<: *common, layers: 3}\nc: *common\n"
+    )
     assert read_yaml(tmp_path / "anchors.yaml") == {
         "a": {"size": 1, "layers": 2}, "b": {"size": 1, "layers": 3}, "c": {"size": 1, "layers": 2}
     }  # fmt: skip
@@ -724,7 +1006,9 @@ def test_yaml_runs_no_code(tmp_path):
 )
 def test_what_no_machine_can_do_is_refused(key, most, load, problems):
     load(MINIMAL, f"{key}={most}")
-    assert problems(MINIMAL, f"{key}={most + 1}") == [f"{key}: found {most + 1}; expected at most {most}"]
+    assert problems(MINIMAL, f"{key}={most + 1}") == [
+        f"{key}: found {most + 1}; expected at most {most}"
+    ]
 
 
 def test_the_users_folder_in_paths(load, monkeypatch):
@@ -739,6 +1023,13 @@ def test_the_users_folder_in_paths(load, monkeypatch):
         f"data.test=[{pairs}, {table}]",
         "initialize={bridge: ~/other}",
     )
-    assert (config.run, config.data.folder, config.initialize["bridge"].run) == ("/home/me/zz", "/home/me/text", "/home/me/other")
+    assert (config.run, config.data.folder, config.initialize["bridge"].run) == (
+        "/home/me/zz",
+        "/home/me/text",
+        "/home/me/other",
+    )
     assert config.data.train[0].path == "/home/me/{language}"
-    assert config.data.test[0].pairs["de-en"] == ["/home/me/a.de", "/home/me/a.en"] and config.data.test[1].path == "/home/me/a.tsv"
+    assert (
+        config.data.test[0].pairs["de-en"] == ["/home/me/a.de", "/home/me/a.en"]
+        and config.data.test[1].path == "/home/me/a.tsv"
+    )

@@ -13,14 +13,18 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from polyglot.config.schema import Config
 from polyglot.config.loading import check_config, check_settings
-from polyglot.core.errors import ConfigError
-from polyglot.evaluation.protocol import Protocol
 from polyglot.config.pydantic_errors import _alternatives
+from polyglot.config.schema import Config
+from polyglot.core.errors import ConfigError
 from polyglot.core.yaml import as_written
+from polyglot.evaluation.protocol import Protocol
 
-GOOD = {"languages": ["en", "de", "fr"], "data": {"train": [{"type": "text", "path": "{language}"}]}, "training": {"steps": 10}}
+GOOD = {
+    "languages": ["en", "de", "fr"],
+    "data": {"train": [{"type": "text", "path": "{language}"}]},
+    "training": {"steps": 10},
+}
 HOSTILE = [
     None, True, 0, -1, 3, 2.5, 10**400, float("inf"), float("-inf"), "", "x", "de-xx", [], {}, ["x"], [None], [[]], [{}], ["a", "b", "c"],
     {"x": 1}, {"de": None}, {"de": [3]}, {"de-en": [3, 4]}, {3: 3}, {"de": {3: 3}}, {"type": None}, {"type": "x"}, [{"type": 3}],
@@ -32,12 +36,18 @@ FOREIGN = re.compile(
 )
 
 
-def places(annotation: Any, path: tuple[Any, ...], given: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+def places(
+    annotation: Any, path: tuple[Any, ...], given: dict[str, Any]
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Every place below one, with what must stand beside it: the `type` that has it."""
     for kind in _alternatives(annotation):
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             named = kind.model_fields.get("type")
-            decides = named and isinstance(named.default, str) and typing.get_args(named.annotation) == (named.default,)
+            decides = (
+                named
+                and isinstance(named.default, str)
+                and typing.get_args(named.annotation) == (named.default,)
+            )
             own = {**given, (*path, "type"): named.default} if decides else given
             for key, field in kind.model_fields.items():
                 yield (*path, key), own
@@ -71,7 +81,9 @@ def put(values: Any, path: tuple[Any, ...], value: Any) -> None:
 @pytest.mark.parametrize("kind", [Config, Protocol])
 def test_whatever_stands_wherever_is_said_in_our_own_words(kind):
     tried = refused = 0
-    for path, given in dict.fromkeys((path, tuple(given.items())) for path, given in places(kind, (), {})):
+    for path, given in dict.fromkeys(
+        (path, tuple(given.items())) for path, given in places(kind, (), {})
+    ):
         for hostile in HOSTILE:
             values = copy.deepcopy(GOOD) if kind is Config else {}
             for place, name in given:
@@ -79,12 +91,18 @@ def test_whatever_stands_wherever_is_said_in_our_own_words(kind):
             put(values, path, copy.deepcopy(hostile))
             tried += 1
             try:
-                check_config(values, where="mine.yaml") if kind is Config else check_settings(kind, values, where="mine.yaml")
+                check_config(values, where="mine.yaml") if kind is Config else check_settings(
+                    kind, values, where="mine.yaml"
+                )
             except ConfigError as error:
                 refused += 1
                 for sentence in error.problems:
                     assert not FOREIGN.search(sentence), (path, hostile, sentence)
-                    assert re.match(r"[\w.-]+: \S", sentence) and len(sentence) < 600, (path, hostile, sentence)
+                    assert re.match(r"[\w.-]+: \S", sentence) and len(sentence) < 600, (
+                        path,
+                        hostile,
+                        sentence,
+                    )
     assert tried > (3000 if kind is Config else 400) and refused > tried / 2
 
 
@@ -92,21 +110,32 @@ def test_whatever_stands_wherever_is_said_in_our_own_words(kind):
     ("corpus", "sentence"),
     [
         ({"columns": 3}, "data.train.0.columns: found 3; expected a mapping or text"),
-        ({"columns": {"de": [1]}}, "data.train.0.columns.de: found [1]; expected text or a whole number"),
+        (
+            {"columns": {"de": [1]}},
+            "data.train.0.columns.de: found [1]; expected text or a whole number",
+        ),
         ({"columns": {1: "de"}}, "data.train.0.columns.1: the key 1 is no text; put it in quotes"),
     ],
 )
 def test_what_fits_no_member_of_a_union_is_one_problem_where_it_stands(corpus, sentence):
     with pytest.raises(ConfigError) as error:
-        check_config(GOOD | {"data": {"train": [{"type": "tsv", "path": "x", **corpus}]}}, where="mine.yaml")
+        check_config(
+            GOOD | {"data": {"train": [{"type": "tsv", "path": "x", **corpus}]}}, where="mine.yaml"
+        )
     assert error.value.problems == [sentence]
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"optimizer": {"learning_rate": float("inf")}}, "optimizer.learning_rate: found .inf; expected a finite number"),
-        ({"optimizer": {"learning_rate": 0}}, "optimizer.learning_rate: found 0; expected more than 0"),
+        (
+            {"optimizer": {"learning_rate": float("inf")}},
+            "optimizer.learning_rate: found .inf; expected a finite number",
+        ),
+        (
+            {"optimizer": {"learning_rate": 0}},
+            "optimizer.learning_rate: found 0; expected more than 0",
+        ),
         ({"model": None}, "model: found null; expected a mapping"),
         (
             {"model": {"bridge": {"type": None}}},

@@ -29,7 +29,10 @@ from tests.builders.models import (
 SIZE, INPUT = 16, 12
 
 
-COMBINATIONS = [there(*names) for names in itertools.product(ENCODERS.names(), BRIDGES.names(), DECODERS.names())]
+COMBINATIONS = [
+    there(*names)
+    for names in itertools.product(ENCODERS.names(), BRIDGES.names(), DECODERS.names())
+]
 
 
 def built(registry, name, settings={}, **given):
@@ -76,8 +79,13 @@ class TestEncoders:
 
     def test_gradients_reach_every_parameter(self, name):
         for encoder in variants(ENCODERS, name, input_size=INPUT):
-            encoder(*sentences([4, 2], 4)).pow(3).sum().backward()  # of squares the sum after a layer norm is the same for all states
-            assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in encoder.parameters())
+            encoder(*sentences([4, 2], 4)).pow(
+                3
+            ).sum().backward()  # of squares the sum after a layer norm is the same for all states
+            assert all(
+                parameter.grad is not None and parameter.grad.abs().sum() > 0
+                for parameter in encoder.parameters()
+            )
 
     def test_half_precision(self, name):
         encoder = built(ENCODERS, name, input_size=INPUT)
@@ -130,7 +138,10 @@ class TestBridges:
             states, mask = self.states([4, 2], 4)
             bridge(states.requires_grad_(), mask).states.pow(3).sum().backward()
             assert states.grad.abs().sum() > 0
-            assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in bridge.parameters())
+            assert all(
+                parameter.grad is not None and parameter.grad.abs().sum() > 0
+                for parameter in bridge.parameters()
+            )
 
 
 def step(decoder, embedded, state, memory):
@@ -143,7 +154,11 @@ class TestDecoders:
     def memory(self):
         torch.manual_seed(2)
         mask = torch.tensor([[True] * 4, [True, True, False, False], [True, False, False, False]])
-        return Memory(torch.randn(3, 4, SIZE), mask=mask, final=(torch.randn(3, 2, SIZE), torch.randn(3, 2, SIZE)))  # two layers
+        return Memory(
+            torch.randn(3, 4, SIZE),
+            mask=mask,
+            final=(torch.randn(3, 2, SIZE), torch.randn(3, 2, SIZE)),
+        )  # two layers
 
     def variants(self, name):
         return variants(DECODERS, name, input_size=INPUT, memory_size=SIZE)
@@ -161,7 +176,9 @@ class TestDecoders:
         changed = embedded.clone()
         changed[:, 3:] = 5.0
         for decoder in self.variants(name):
-            assert close(decoder(embedded, mask, memory)[:, :3], decoder(changed, mask, memory)[:, :3])
+            assert close(
+                decoder(embedded, mask, memory)[:, :3], decoder(changed, mask, memory)[:, :3]
+            )
 
     def test_hypotheses_of_a_sentence_do_not_see_each_other(self, name, memory):
         """Two hypotheses a sentence, reordered and with a sentence gone, step as each would alone."""
@@ -170,7 +187,9 @@ class TestDecoders:
             state = decoder.reorder(decoder.start(memory), torch.tensor([0, 0, 1, 1, 2, 2]), None)
             first, state = step(decoder, embedded[:, 0], state, memory)
             kept, left = torch.tensor([1, 0, 5, 4]), torch.tensor([0, 2])
-            second, _ = step(decoder, embedded[kept, 1], decoder.reorder(state, kept, left), memory.select(left))
+            second, _ = step(
+                decoder, embedded[kept, 1], decoder.reorder(state, kept, left), memory.select(left)
+            )
             for row, old in enumerate(kept.tolist()):
                 own = memory.select(torch.tensor([old // 2]))
                 one, state_one = step(decoder, embedded[old : old + 1, 0], decoder.start(own), own)
@@ -179,14 +198,19 @@ class TestDecoders:
 
     def test_masked_rows_of_the_memory_are_invisible(self, name, memory):
         embedded, mask = sentences([3, 3, 3], 3)
-        noisy = replace(memory, states=torch.where(memory.mask.unsqueeze(-1), memory.states, torch.tensor(50.0)))
+        noisy = replace(
+            memory, states=torch.where(memory.mask.unsqueeze(-1), memory.states, torch.tensor(50.0))
+        )
         for decoder in self.variants(name):
             assert close(decoder(embedded, mask, memory), decoder(embedded, mask, noisy))
 
     def test_gradients_reach_every_parameter(self, name, memory):
         for decoder in self.variants(name):
             decoder(*sentences([4, 2, 1], 4), memory).pow(3).sum().backward()
-            assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in decoder.parameters())
+            assert all(
+                parameter.grad is not None and parameter.grad.abs().sum() > 0
+                for parameter in decoder.parameters()
+            )
 
 
 @pytest.mark.parametrize(("encoder", "bridge", "decoder"), COMBINATIONS)
@@ -205,20 +229,42 @@ class TestCombinations:
 
     def test_every_parameter_gets_its_first_value_once(self, encoder, bridge, decoder):
         """From the seed; where a checkpoint will fill them, nothing is drawn."""
-        torch.use_deterministic_algorithms(True)  # then memory that nothing has been written to is NaN
+        torch.use_deterministic_algorithms(
+            True
+        )  # then memory that nothing has been written to is NaN
         try:
-            model, unfilled = (tiny_model(tiny_config(encoder, bridge, decoder), seed=seed) for seed in (1, None))
+            model, unfilled = (
+                tiny_model(tiny_config(encoder, bridge, decoder), seed=seed) for seed in (1, None)
+            )
         finally:
             torch.use_deterministic_algorithms(False)
-        assert [name for name, parameter in model.named_parameters() if not parameter.isfinite().all()] == []
-        matrices = {name: parameter for name, parameter in unfilled.named_parameters() if parameter.dim() == 2}
-        assert [name for name, parameter in matrices.items() if parameter.isfinite().any() and "embedding" not in name] == []
+        assert [
+            name for name, parameter in model.named_parameters() if not parameter.isfinite().all()
+        ] == []
+        matrices = {
+            name: parameter
+            for name, parameter in unfilled.named_parameters()
+            if parameter.dim() == 2
+        }
+        assert [
+            name
+            for name, parameter in matrices.items()
+            if parameter.isfinite().any() and "embedding" not in name
+        ] == []
 
     def test_gradients_touch_only_what_the_task_uses(self, encoder, bridge, decoder):
         model = tiny_model(tiny_config(encoder, bridge, decoder), ["de-en", "en-de", "fr-fr"])
-        Criterion(LossesConfig())(model(random_batch("de-en")), random_batch("de-en")).total.backward()
-        touched = {name for name, own in model.component_parameters().items() if any(one.grad is not None for one in own.values())}
-        assert touched == {"encoder.de", "decoder.en"} | ({"bridge"} if list(model.bridge.parameters()) else set())
+        Criterion(LossesConfig())(
+            model(random_batch("de-en")), random_batch("de-en")
+        ).total.backward()
+        touched = {
+            name
+            for name, own in model.component_parameters().items()
+            if any(one.grad is not None for one in own.values())
+        }
+        assert touched == {"encoder.de", "decoder.en"} | (
+            {"bridge"} if list(model.bridge.parameters()) else set()
+        )
 
     def test_padding_and_order_change_no_loss(self, encoder, bridge, decoder):
         """All rows of the memory are visible for every source length: permuting the batch permutes the outputs, nothing else."""
@@ -228,11 +274,20 @@ class TestCombinations:
         whole = model(batch).states
         order = torch.tensor([2, 0, 3, 1])
         memory = model.encode("de", batch.source[order], batch.source_mask[order])
-        assert close(model.decoders["en"](batch.target_in[order], batch.target_mask[order], memory), whole[order])
+        assert close(
+            model.decoders["en"](batch.target_in[order], batch.target_mask[order], memory),
+            whole[order],
+        )
         for row, (source, target) in enumerate(lengths):
-            memory = model.encode("de", batch.source[row : row + 1, :source], batch.source_mask[row : row + 1, :source])
+            memory = model.encode(
+                "de",
+                batch.source[row : row + 1, :source],
+                batch.source_mask[row : row + 1, :source],
+            )
             alone = model.decoders["en"](
-                batch.target_in[row : row + 1, : target + 1], batch.target_mask[row : row + 1, : target + 1], memory
+                batch.target_in[row : row + 1, : target + 1],
+                batch.target_mask[row : row + 1, : target + 1],
+                memory,
             )
             assert close(alone[0], whole[row, : target + 1])
 
@@ -243,13 +298,27 @@ class TestCombinations:
             for parameter in model.parameters():
                 parameter.mul_(2.0)  # decided enough for distinct hypotheses
         lengths = [5, 1, 4]
-        batch, config = random_batch(lengths=[(length, 1) for length in lengths]), SearchConfig(beam=2, n_best=2, max_length_extra=4)
-        together = search(model.decoders["en"], model.encode("de", batch.source, batch.source_mask), batch.source_mask.sum(1), config)
+        batch, config = (
+            random_batch(lengths=[(length, 1) for length in lengths]),
+            SearchConfig(beam=2, n_best=2, max_length_extra=4),
+        )
+        together = search(
+            model.decoders["en"],
+            model.encode("de", batch.source, batch.source_mask),
+            batch.source_mask.sum(1),
+            config,
+        )
         for row, length in enumerate(lengths):
-            memory = model.encode("de", batch.source[row : row + 1, :length], batch.source_mask[row : row + 1, :length])
+            memory = model.encode(
+                "de",
+                batch.source[row : row + 1, :length],
+                batch.source_mask[row : row + 1, :length],
+            )
             alone = search(model.decoders["en"], memory, torch.tensor([length]), config)[0]
             assert [one.tokens for one in alone] == [one.tokens for one in together[row]]
-            assert [one.score for one in alone] == pytest.approx([one.score for one in together[row]], abs=1e-4)
+            assert [one.score for one in alone] == pytest.approx(
+                [one.score for one in together[row]], abs=1e-4
+            )
 
     def test_half_precision_trains(self, encoder, bridge, decoder):
         model, batch = tiny_model(tiny_config(encoder, bridge, decoder)), random_batch()
@@ -262,7 +331,14 @@ class TestCombinations:
         assert all(gradient.isfinite().all() for gradient in gradients)
 
     def test_a_language_of_its_own_size_gets_a_projection(self, encoder, bridge, decoder):
-        model = tiny_model(tiny_config(encoder, bridge, decoder, languages={"de": {"encoder": {"size": 8}, "decoder": {"size": 12}}}))
+        model = tiny_model(
+            tiny_config(
+                encoder,
+                bridge,
+                decoder,
+                languages={"de": {"encoder": {"size": 8}, "decoder": {"size": 12}}},
+            )
+        )
         assert isinstance(model.encoders["de"].projection, torch.nn.Linear)
         assert isinstance(model.encoders["en"].projection, torch.nn.Identity)
         for pair in ("de-en", "en-de"):

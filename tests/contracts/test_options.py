@@ -54,7 +54,10 @@ def applied(name, side):
     """Each variant as a function of the words (B, S, E) and their mask alone, of one sentence as of three."""
     for option in variants(name, size=SIZE, memory_size=STATES if side == "target" else None):
         given = {"memory": memory()} if side == "target" else {}
-        yield option.eval(), lambda embedded, mask, option=option, given=given: option(embedded, mask, **given)
+        yield (
+            option.eval(),
+            lambda embedded, mask, option=option, given=given: option(embedded, mask, **given),
+        )
 
 
 def every_module(name):
@@ -67,7 +70,9 @@ def every_module(name):
         for option in variants(name, input_size=SIZE, size=STATES):
             yield (
                 option.eval(),
-                lambda embedded, mask, option=option: option(torch.cat([embedded, embedded[..., :4]], dim=-1), embedded, mask),
+                lambda embedded, mask, option=option: option(
+                    torch.cat([embedded, embedded[..., :4]], dim=-1), embedded, mask
+                ),
             )
 
 
@@ -80,7 +85,9 @@ class TestOptions:
         dirty = torch.where(mask.unsqueeze(-1), embedded, torch.tensor(3.0))
         for _, run in every_module(name):
             expected = run(embedded, mask)[mask]
-            assert close(run(wide, wide_mask)[:, :5][mask], expected) and close(run(dirty, mask)[mask], expected)
+            assert close(run(wide, wide_mask)[:, :5][mask], expected) and close(
+                run(dirty, mask)[mask], expected
+            )
 
     def test_a_sentence_never_sees_its_neighbours(self, name):
         embedded, mask = words([4, 6, 1], 6)
@@ -95,7 +102,11 @@ class TestOptions:
         for option, run in every_module(name):
             option.train()
             run(*words([4, 2, 3], 4)).pow(3).sum().backward()
-            missing = [key for key, one in option.named_parameters() if one.grad is None or not one.grad.abs().sum() > 0]
+            missing = [
+                key
+                for key, one in option.named_parameters()
+                if one.grad is None or not one.grad.abs().sum() > 0
+            ]
             assert missing == []
 
     def test_half_precision(self, name):
@@ -103,15 +114,22 @@ class TestOptions:
         for option, run in every_module(name):
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 half = run(embedded, mask)
-            assert half.isfinite().all() and close(half.float()[mask], run(embedded, mask)[mask], 0.1)
+            assert half.isfinite().all() and close(
+                half.float()[mask], run(embedded, mask)[mask], 0.1
+            )
 
     def test_off_is_absent(self, name):
         """No parameter more, none with another first value, and the same numbers as ever."""
         side = "encoder" if name in ON_STATES else "decoder"
-        without, put_on = tiny_model(tiny_config()), tiny_model(tiny_config(options={side: [tiny_component(OPTIONS, name)]}))
+        without, put_on = (
+            tiny_model(tiny_config()),
+            tiny_model(tiny_config(options={side: [tiny_component(OPTIONS, name)]})),
+        )
         tensors, more = dict(without.named_parameters()), dict(put_on.named_parameters())
         added = more.keys() - tensors.keys()
-        assert added and all(".options." in key for key in added) and not tensors.keys() - more.keys()
+        assert (
+            added and all(".options." in key for key in added) and not tensors.keys() - more.keys()
+        )
         assert all(torch.equal(tensor, more[key]) for key, tensor in tensors.items())
         assert not [key for key, _ in without.named_buffers()]
 
@@ -142,7 +160,10 @@ class TestOnTheTargetSide:
             first, state = option.step(embedded[:, 0], state)
             second, _ = option.step(embedded[kept, 1], option.reorder(state, kept))
             for row, old in enumerate(kept.tolist()):
-                one, alone = option.step(embedded[old : old + 1, 0], option.start(memory().select(torch.tensor([old // 2]))))
+                one, alone = option.step(
+                    embedded[old : old + 1, 0],
+                    option.start(memory().select(torch.tensor([old // 2]))),
+                )
                 two, _ = option.step(embedded[old : old + 1, 1], alone)
                 assert close(first[old], one[0]) and close(second[row], two[0])
 
@@ -152,24 +173,41 @@ class TestOnTheTargetSide:
             state, sizes = option.start(memory()), []
             for position in range(12):
                 _, state = option.step(embedded[:, position], state)
-                sizes.append([part.shape for part in tree_leaves(state) if isinstance(part, torch.Tensor)])
+                sizes.append(
+                    [part.shape for part in tree_leaves(state) if isinstance(part, torch.Tensor)]
+                )
             assert sizes[-1] == sizes[0]
 
 
-ENCODER_PAIRS = [there(option, encoder) for option in ON_EMBEDDINGS + ON_STATES for encoder in ENCODERS.names()]
+ENCODER_PAIRS = [
+    there(option, encoder) for option in ON_EMBEDDINGS + ON_STATES for encoder in ENCODERS.names()
+]
 DECODER_PAIRS = [there(option, decoder) for option in ON_EMBEDDINGS for decoder in DECODERS.names()]
 
 
 OTHERS = {
-    "roles": [{"assignment": "onehot"}, {"context": "cnn", "width": 3}, {"assignment": "dense", "combination": "rank1"}],
+    "roles": [
+        {"assignment": "onehot"},
+        {"context": "cnn", "width": 3},
+        {"assignment": "dense", "combination": "rank1"},
+    ],
     "latent_graph": [{"edges": "none"}, {"layers": 2}],
 }
 """Settings that take another way through an option."""
 
 
-def models_with(option, *, encoder="lstm", decoder="lstm", bridge="attention", sides=("encoder", "decoder")):
+def models_with(
+    option, *, encoder="lstm", decoder="lstm", bridge="attention", sides=("encoder", "decoder")
+):
     for own in [{}, *OTHERS.get(option, [])]:
-        yield tiny_model(tiny_config(encoder, bridge, decoder, options={side: [tiny_component(OPTIONS, option) | own] for side in sides}))
+        yield tiny_model(
+            tiny_config(
+                encoder,
+                bridge,
+                decoder,
+                options={side: [tiny_component(OPTIONS, option) | own] for side in sides},
+            )
+        )
 
 
 @pytest.mark.parametrize(("name", "encoder"), ENCODER_PAIRS)
@@ -181,7 +219,9 @@ class TestOnEveryEncoder:
             states = own(batch.source, batch.source_mask)
             assert states.isfinite().all() and (states[~batch.source_mask] == 0).all()
             for row, length in enumerate([5, 1, 9]):
-                alone = own(batch.source[row : row + 1, :length], batch.source_mask[row : row + 1, :length])
+                alone = own(
+                    batch.source[row : row + 1, :length], batch.source_mask[row : row + 1, :length]
+                )
                 assert close(alone[0], states[row, :length])
 
     def test_trains(self, name, encoder):
@@ -205,7 +245,10 @@ class TestOnEveryDecoder:
     def test_steps_equal_the_whole_pass(self, name, decoder):
         batch = random_batch(lengths=[(5, 6), (1, 6), (9, 6)])
         for model in models_with(name, decoder=decoder):
-            own, memory = model.eval().decoders["en"], model.encode("de", batch.source, batch.source_mask)
+            own, memory = (
+                model.eval().decoders["en"],
+                model.encode("de", batch.source, batch.source_mask),
+            )
             whole = own.output(own(batch.target_in, batch.target_mask, memory))
             state = own.start(memory)
             for position in range(7):
@@ -219,9 +262,20 @@ class TestOnEveryDecoder:
             with torch.no_grad():
                 for parameter in model.eval().parameters():
                     parameter.mul_(2.0)  # decided enough for distinct hypotheses
-            together = search(model.decoders["en"], model.encode("de", batch.source, batch.source_mask), batch.source_mask.sum(1), config)
+            together = search(
+                model.decoders["en"],
+                model.encode("de", batch.source, batch.source_mask),
+                batch.source_mask.sum(1),
+                config,
+            )
             for row, length in enumerate(lengths):
-                memory = model.encode("de", batch.source[row : row + 1, :length], batch.source_mask[row : row + 1, :length])
+                memory = model.encode(
+                    "de",
+                    batch.source[row : row + 1, :length],
+                    batch.source_mask[row : row + 1, :length],
+                )
                 alone = search(model.decoders["en"], memory, torch.tensor([length]), config)[0]
                 assert [one.tokens for one in alone] == [one.tokens for one in together[row]]
-                assert [one.score for one in alone] == pytest.approx([one.score for one in together[row]], abs=1e-4)
+                assert [one.score for one in alone] == pytest.approx(
+                    [one.score for one in together[row]], abs=1e-4
+                )

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from polyglot.runs import checkpoint as checkpoints
 from polyglot.core import atomic_files
-from polyglot.core.errors import CheckpointError
 from polyglot.core.atomic_files import replace_file
+from polyglot.core.errors import CheckpointError
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 from polyglot.text.word_list import WordList
 
-VOCABULARY = Vocabulary.train(["ein Hund", "zwei Katzen"], VocabularyConfig(type="char"), language="de", seed=1)
+VOCABULARY = Vocabulary.train(
+    ["ein Hund", "zwei Katzen"], VocabularyConfig(type="char"), language="de", seed=1
+)
 WRITERS = {
     "text": lambda path: replace_file(path, "ä"),
     "bytes": lambda path: replace_file(path, b"\xff"),
@@ -43,23 +45,40 @@ def half(path, content):
 
 
 @pytest.mark.parametrize("before", [None, b"one"])
-@pytest.mark.parametrize(("place", "name", "fails"), [(atomic_files, "write_synced", half), (Path, "replace", full)])
-def test_a_full_disk_leaves_what_was_there_and_nothing_else(place, name, fails, before, write, monkeypatch):
+@pytest.mark.parametrize(
+    ("place", "name", "fails"), [(atomic_files, "write_synced", half), (Path, "replace", full)]
+)
+def test_a_full_disk_leaves_what_was_there_and_nothing_else(
+    place, name, fails, before, write, monkeypatch
+):
     act, path = write
     if before:
         path.write_bytes(before)
     monkeypatch.setattr(place, name, fails)
-    with pytest.raises(CheckpointError, match="best.json: cannot be written: No space left on device"):
+    with pytest.raises(
+        CheckpointError, match="best.json: cannot be written: No space left on device"
+    ):
         act()
-    assert {one.name: one.read_bytes() for one in path.parent.iterdir()} == ({path.name: before} if before else {})
+    assert {one.name: one.read_bytes() for one in path.parent.iterdir()} == (
+        {path.name: before} if before else {}
+    )
 
 
 def test_a_file_is_synced_before_it_has_its_name_and_its_folder_afterwards(write, monkeypatch):
     act, path = write
     done = []
     fsync, replace = os.fsync, Path.replace
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (done.append(os.readlink(f"/proc/self/fd/{descriptor}")), fsync(descriptor)))
-    monkeypatch.setattr(Path, "replace", lambda one, target: (done.append("renamed"), replace(one, target))[1])
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda descriptor: (
+            done.append(os.readlink(f"/proc/self/fd/{descriptor}")),
+            fsync(descriptor),
+        ),
+    )
+    monkeypatch.setattr(
+        Path, "replace", lambda one, target: (done.append("renamed"), replace(one, target))[1]
+    )
     act()
     assert done == [str(path.with_name(f".{path.name}.writing")), "renamed", str(path.parent)]
     assert [one.name for one in path.parent.iterdir()] == [path.name]

@@ -11,7 +11,7 @@ import pytest
 from polyglot.core.environment import SHAPE_CACHES, libraries_only_say_errors
 
 SAY = """
-from polyglot.process import collect_rarely, keep_freed_memory
+from polyglot.core.environment import collect_rarely, keep_freed_memory
 keep_freed_memory()
 collect_rarely()
 import gc, os
@@ -25,13 +25,17 @@ print(os.environ["THP_MEM_ALLOC_ENABLE"], gc.get_threshold()[0], sum(float(each.
 def test_large_pages_unless_told_otherwise_and_rare_collections(given):
     environment = {key: value for key, value in os.environ.items() if key != "THP_MEM_ALLOC_ENABLE"}
     environment |= {} if given is None else {"THP_MEM_ALLOC_ENABLE": given}
-    done = subprocess.run([sys.executable, "-c", SAY], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [given or "1", "100000", str(4.0 * (1 << 20))] and done.stderr == ""
+    done = subprocess.run(
+        [sys.executable, "-c", SAY], env=environment, capture_output=True, text=True, check=True
+    )
+    assert (
+        done.stdout.split() == [given or "1", "100000", str(4.0 * (1 << 20))] and done.stderr == ""
+    )
 
 
 MULTIPLY = """
 import psutil
-from polyglot.process import remember_few_shapes
+from polyglot.core.environment import remember_few_shapes
 remember_few_shapes()
 import torch
 from polyglot.layers.linear import Linear
@@ -44,10 +48,20 @@ print((psutil.Process().memory_info().rss - before) / 2**20)
 """
 
 
-@pytest.mark.parametrize(("given", "grows"), [({}, False), (dict.fromkeys(SHAPE_CACHES, "1024"), True)])
+@pytest.mark.parametrize(
+    ("given", "grows"), [({}, False), (dict.fromkeys(SHAPE_CACHES, "1024"), True)]
+)
 def test_memory_does_not_grow_with_the_shapes_of_products_unless_told_otherwise(given, grows):
-    environment = {key: value for key, value in os.environ.items() if key not in SHAPE_CACHES} | given
-    done = subprocess.run([sys.executable, "-c", MULTIPLY], env=environment, capture_output=True, text=True, check=True)
+    environment = {
+        key: value for key, value in os.environ.items() if key not in SHAPE_CACHES
+    } | given
+    done = subprocess.run(
+        [sys.executable, "-c", MULTIPLY],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert (float(done.stdout) > 100) == grows, f"{done.stdout.strip()} MiB"
 
 

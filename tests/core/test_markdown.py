@@ -7,7 +7,17 @@ import pytest
 from polyglot.core.markdown import as_it_is, code, listed, table
 from tests.builders.rendered import ODD, marks, texts
 
-TEXTS = [ODD, "snake_case_name", "_begins and ends_", "text test_2016.{language}.gz", "a\\|b", "\\", "|", "# no heading", "> no quotation"]
+TEXTS = [
+    ODD,
+    "snake_case_name",
+    "_begins and ends_",
+    "text test_2016.{language}.gz",
+    "a\\|b",
+    "\\",
+    "|",
+    "# no heading",
+    "> no quotation",
+]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -17,7 +27,15 @@ def test_a_heading_an_item_and_a_cell_say_what_was_written(text: str) -> None:
     assert texts(listed({"name": shown})) == [f"name: {text}"]
     page = table(["head", shown], [[shown, 1.5]])
     assert texts(page) == ["head", text, text, "1.5"]
-    assert not {"html_inline", "em_open", "strong_open", "link_open", "image", "code_inline", "s_open"} & marks(page)
+    assert not {
+        "html_inline",
+        "em_open",
+        "strong_open",
+        "link_open",
+        "image",
+        "code_inline",
+        "s_open",
+    } & marks(page)
 
 
 def test_several_lines_become_one() -> None:
@@ -25,7 +43,10 @@ def test_several_lines_become_one() -> None:
 
 
 def test_what_means_nothing_is_left_alone() -> None:
-    assert as_it_is("test_2016_flickr.en.gz, p < 0.05, 31.4 ± 0.2 (de → fr)") == "test_2016_flickr.en.gz, p < 0.05, 31.4 ± 0.2 (de → fr)"
+    assert (
+        as_it_is("test_2016_flickr.en.gz, p < 0.05, 31.4 ± 0.2 (de → fr)")
+        == "test_2016_flickr.en.gz, p < 0.05, 31.4 ± 0.2 (de → fr)"
+    )
 
 
 @pytest.mark.parametrize("text", ["key", '"a|b"', "a `tick`", "``two``"])
@@ -35,4 +56,8 @@ def test_code_says_what_was_written_also_in_a_cell(text: str) -> None:
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left() -> None:
-    assert table(["a", "b", "c"], [[1, 2, 3]], words=["c"]).splitlines() == ["| a | b | c |", "| --- | ---: | --- |", "| 1 | 2 | 3 |"]
+    assert table(["a", "b", "c"], [[1, 2, 3]], words=["c"]).splitlines() == [
+        "| a | b | c |",
+        "| --- | ---: | --- |",
+        "| 1 | 2 | 3 |",
+    ]

@@ -20,9 +20,17 @@ def test_every_shipped_name_is_found_and_readable(room):
 @pytest.mark.parametrize("room", presets.ROOMS)
 def test_no_shipped_file_is_missed(room):
     folder = presets.folder(room)
-    others = {"references", "embeddings", "results"}  # tables of papers; what was recorded, and its settings, which stay in the clone
+    others = {
+        "references",
+        "embeddings",
+        "results",
+    }  # tables of papers; what was recorded, and its settings, which stay in the clone
     others |= {"experiments"} - {folder.name}  # a room of its own
-    files = [path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml") and not others & set(path.relative_to(folder).parts)]
+    files = [
+        path
+        for path in folder.rglob("*")
+        if path.suffix in (".yaml", ".yml") and not others & set(path.relative_to(folder).parts)
+    ]
     assert len(files) == len(presets.names(room))
 
 

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyglot.data.batching import BatchingConfig, BatchStream, epoch_batches, ordered_batches, ordered_indices
+from polyglot.data.batching import (
+    BatchingConfig,
+    BatchStream,
+    epoch_batches,
+    ordered_batches,
+    ordered_indices,
+)
 
 CONFIGS = st.builds(
     BatchingConfig,
@@ -52,11 +58,20 @@ def test_every_sentence_is_in_one_batch_and_no_batch_is_too_large(pairs, config,
         if config.by == "sentences":
             assert 1 <= len(batch) <= config.size
         else:
-            assert len(batch) == 1 or len(batch) * max(source[batch].max(), target[batch].max() + 1) <= config.size
+            assert (
+                len(batch) == 1
+                or len(batch) * max(source[batch].max(), target[batch].max() + 1) <= config.size
+            )
 
 
 def test_tokens_fill_a_batch_to_the_brim():
-    batches = epoch_batches(*arrays([(5, 9)] * 12), BatchingConfig(size=40, by="tokens"), seed=1, task_name="de-en", epoch=0)
+    batches = epoch_batches(
+        *arrays([(5, 9)] * 12),
+        BatchingConfig(size=40, by="tokens"),
+        seed=1,
+        task_name="de-en",
+        epoch=0,
+    )
     assert [len(batch) for batch in batches] == [4, 4, 4]  # four times nine and an end token
 
 
@@ -70,21 +85,43 @@ def test_the_single_pass_has_every_sentence_once_in_order_of_length(pairs, confi
     assert [pairs[index][::-1] for index in order] == sorted(
         (pair[::-1] for pair in pairs), key=lambda pair: (pair[0], pair[1] * (-1) ** (pair[0] + 1))
     )
-    assert [batch.tolist() for batch in ordered_indices(dataset, config)] == list(ordered_batches(dataset, config))
+    assert [batch.tolist() for batch in ordered_indices(dataset, config)] == list(
+        ordered_batches(dataset, config)
+    )
 
 
 def test_epochs_tasks_and_seeds_differ_and_nothing_else_does():
     def batches(seed=1, task_name="de-en", epoch=0):
-        return [batch.tolist() for batch in epoch_batches(*some_lengths(), BatchingConfig(), seed=seed, task_name=task_name, epoch=epoch)]
+        return [
+            batch.tolist()
+            for batch in epoch_batches(
+                *some_lengths(), BatchingConfig(), seed=seed, task_name=task_name, epoch=epoch
+            )
+        ]
 
     assert batches() == batches()
-    assert len({str(one) for one in (batches(), batches(seed=2), batches(task_name="en-de"), batches(epoch=1))}) == 4
+    assert (
+        len(
+            {
+                str(one)
+                for one in (
+                    batches(),
+                    batches(seed=2),
+                    batches(task_name="en-de"),
+                    batches(epoch=1),
+                )
+            }
+        )
+        == 4
+    )
 
 
 @pytest.mark.parametrize("by, size", [("sentences", 64), ("tokens", 2000)])
 def test_padding_is_bounded(by, size):
     source, target = some_lengths()
-    batches = epoch_batches(source, target, BatchingConfig(size=size, by=by), seed=1, task_name="de-en", epoch=0)
+    batches = epoch_batches(
+        source, target, BatchingConfig(size=size, by=by), seed=1, task_name="de-en", epoch=0
+    )
     padded = sum(len(batch) * target[batch].max() for batch in batches)
     assert target.sum() / padded > 0.95
     full = [len(batch) * max(source[batch].max(), target[batch].max() + 1) for batch in batches]

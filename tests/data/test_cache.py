@@ -9,8 +9,8 @@ import datasets
 import pyarrow
 import pytest
 
-from polyglot.data import cache
 from polyglot.core.errors import DataError
+from polyglot.data import cache
 
 ROWS = 1000
 
@@ -23,7 +23,9 @@ def folder(tmp_path, monkeypatch):
 
 def table(number):
     """A cached table of its own; every row says which."""
-    dataset = cache.cached(f"table{number}", lambda: [pyarrow.table({"text": [f"{number} and some text"] * ROWS})])
+    dataset = cache.cached(
+        f"table{number}", lambda: [pyarrow.table({"text": [f"{number} and some text"] * ROWS})]
+    )
     assert dataset["text"][:] == [f"{number} and some text"] * ROWS
     return dataset
 
@@ -40,7 +42,9 @@ def age(folder, *hours):
 
 def bound(monkeypatch, folder, tables):
     """So many of them fit."""
-    monkeypatch.setenv("POLYGLOT_CACHE_GIB", str((tables + 0.5) * (folder / "table0.arrow").stat().st_size / 2**30))
+    monkeypatch.setenv(
+        "POLYGLOT_CACHE_GIB", str((tables + 0.5) * (folder / "table0.arrow").stat().st_size / 2**30)
+    )
 
 
 def test_what_was_used_longest_ago_goes_first(folder, monkeypatch):
@@ -99,5 +103,7 @@ def test_a_table_that_another_process_removes_at_that_moment_is_written_again(fo
 @pytest.mark.parametrize("text", ["much", "inf", "-inf", "nan", "-5", "1e400", ""])
 def test_a_bound_that_is_none(text, monkeypatch):
     monkeypatch.setenv("POLYGLOT_CACHE_GIB", text)
-    with pytest.raises(DataError, match=f"POLYGLOT_CACHE_GIB: found '{text}'; expected a number of GiB, such as 50"):
+    with pytest.raises(
+        DataError, match=f"POLYGLOT_CACHE_GIB: found '{text}'; expected a number of GiB, such as 50"
+    ):
         table(0)

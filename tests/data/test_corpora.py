@@ -19,19 +19,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from polyglot.core.errors import DataError
 from polyglot.data import cache
 from polyglot.data import text_files as reader
 from polyglot.data.corpora import CORPORA, Corpora
-from polyglot.core.errors import DataError
 from polyglot.tasks.pairs import LanguagePair
 
-DE = ["Ein Hund rennt.", "", "Zwei\x85Katzen\u2028schlafen\x0b.", " Leerzeichen \t bleiben ", "letzte"]
+DE = [
+    "Ein Hund rennt.",
+    "",
+    "Zwei\x85Katzen\u2028schlafen\x0b.",
+    " Leerzeichen \t bleiben ",
+    "letzte",
+]
 EN = ["A dog runs.", "empty on the other side", "Two cats sleep.", "spaces stay", "last"]
 LANGUAGES = ("de", "en", "fr")
 
 
 def corpora(folder, *configs, languages=LANGUAGES):
-    return Corpora([CORPORA.configure(**config) for config in configs], folder=folder, languages=languages)
+    return Corpora(
+        [CORPORA.configure(**config) for config in configs], folder=folder, languages=languages
+    )
 
 
 def pair(text):
@@ -77,27 +85,45 @@ def as_files_of_a_pair(folder):
 
 
 def as_tsv(folder):
-    write(folder / "a.tsv", [f"{number}\t{de}\t{en}" for number, (de, en) in enumerate(zip(clean(DE), EN, strict=True))])
+    write(
+        folder / "a.tsv",
+        [
+            f"{number}\t{de}\t{en}"
+            for number, (de, en) in enumerate(zip(clean(DE), EN, strict=True))
+        ],
+    )
     return {"name": "tsv", "path": "a.tsv", "columns": {"de": 2, "en": 3}}
 
 
 def as_tsv_with_header(folder):
-    write(folder / "a.tsv", ["de\ten", *(f"{de}\t{en}" for de, en in zip(clean(DE), EN, strict=True))])
+    write(
+        folder / "a.tsv", ["de\ten", *(f"{de}\t{en}" for de, en in zip(clean(DE), EN, strict=True))]
+    )
     return {"name": "tsv", "path": "a.tsv", "columns": "{language}", "header": True}
 
 
 def as_jsonl(folder):
-    write(folder / "a.jsonl", [json.dumps({"german": de, "english": en}) for de, en in zip(DE, EN, strict=True)])
+    write(
+        folder / "a.jsonl",
+        [json.dumps({"german": de, "english": en}) for de, en in zip(DE, EN, strict=True)],
+    )
     return {"name": "jsonl", "path": "a.jsonl", "columns": {"de": "german", "en": "english"}}
 
 
 def as_jsonl_with_translation(folder):
-    write(folder / "a.jsonl", [json.dumps({"translation": {"de": de, "en": en}}) for de, en in zip(DE, EN, strict=True)])
+    write(
+        folder / "a.jsonl",
+        [json.dumps({"translation": {"de": de, "en": en}}) for de, en in zip(DE, EN, strict=True)],
+    )
     return {"name": "jsonl", "path": "a.jsonl"}
 
 
 def as_parquet(folder):
-    pyarrow.parquet.write_table(pyarrow.table({"german": DE, "x": [1] * 5, "english": EN}), folder / "a.parquet", row_group_size=2)
+    pyarrow.parquet.write_table(
+        pyarrow.table({"german": DE, "x": [1] * 5, "english": EN}),
+        folder / "a.parquet",
+        row_group_size=2,
+    )
     return {"name": "parquet", "path": "a.parquet", "columns": {"de": "german", "en": "english"}}
 
 
@@ -108,7 +134,9 @@ def as_parquet_with_translation(folder):
 
 
 def as_hub(folder):
-    as_parquet_with_translation(folder)  # a folder is loaded by the same call as a data set of the hub
+    as_parquet_with_translation(
+        folder
+    )  # a folder is loaded by the same call as a data set of the hub
     (folder / "set").mkdir()
     (folder / "a.parquet").rename(folder / "set" / "train.parquet")
     return {"type": "hub", "name": str(folder / "set")}
@@ -148,7 +176,9 @@ def test_every_kind_gives_the_same_text(kind, tmp_path):
     assert serve(corpus, "en-de") == (EN, german)
     assert serve(corpus, "de-de") == (german, german)
     assert list(corpus.sentences("de")) == german
-    with pytest.raises(DataError, match="^no corpus has text for de-fr; there is text for de-en, en-de$"):
+    with pytest.raises(
+        DataError, match="^no corpus has text for de-fr; there is text for de-en, en-de$"
+    ):
         corpus.parallel(pair("de-fr"))
 
 
@@ -160,9 +190,14 @@ def test_the_second_reading_comes_from_the_cache(kind, tmp_path, monkeypatch):
     assert serve(Corpora([config], folder=tmp_path, languages=("de", "en")), "de-en") == first
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
-    lines=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff")), min_size=1),
+    lines=st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff")),
+        min_size=1,
+    ),
     end=st.sampled_from(["\n", "\r\n"]),
     last=st.booleans(),
     zipped=st.booleans(),
@@ -184,7 +219,9 @@ def test_a_byte_order_mark_is_no_text(folder):
 
 def test_line_breaks_inside_a_text_become_spaces(tmp_path):
     write(tmp_path / "a.jsonl", [json.dumps({"de": "eins\r\nzwei", "en": "one\n\ntwo"})])
-    assert serve(corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": "{language}"}), "de-en") == (["eins zwei"], ["one two"])
+    assert serve(
+        corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": "{language}"}), "de-en"
+    ) == (["eins zwei"], ["one two"])
     table = pyarrow.table({"de": ["eins\r\nzwei", None], "en": ["one\n\ntwo", "no German"]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     corpus = corpora(tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"})
@@ -212,21 +249,35 @@ def test_files_of_pairs_serve_both_directions_unless_the_other_is_given(folder):
     write(folder / "x.fr", EN)
     corpus = corpora(
         folder,
-        {"name": "text", "pairs": {"de-en": ["train.de", "train.en"], "en-de": ["back.en", "back.de"], "fr-en": ["x.fr", "train.en"]}},
+        {
+            "name": "text",
+            "pairs": {
+                "de-en": ["train.de", "train.en"],
+                "en-de": ["back.en", "back.de"],
+                "fr-en": ["x.fr", "train.en"],
+            },
+        },
     )
     assert serve(corpus, "de-en") == (DE, EN)
     assert serve(corpus, "en-de") == (["one"], ["eins"])
     assert serve(corpus, "en-fr") == (EN, EN)
     assert pair("de-fr") not in corpus.pairs()
-    assert sorted(serve(corpus, "en-en")[0]) == sorted([*EN, "one"])  # train.en once, although two pairs have it
+    assert sorted(serve(corpus, "en-en")[0]) == sorted(
+        [*EN, "one"]
+    )  # train.en once, although two pairs have it
     assert sorted(corpus.sentences("de")) == sorted([*DE, "eins"])
 
 
 def test_several_corpora_serve_one_pair_each_with_its_weight_and_place(folder):
-    corpus = corpora(folder, {"name": "text", "path": "train.{language}", "weight": 2.0}, as_jsonl(folder))
+    corpus = corpora(
+        folder, {"name": "text", "path": "train.{language}", "weight": 2.0}, as_jsonl(folder)
+    )
     first, second = corpus.parallel(pair("de-en"))
     assert (first.weight, second.weight) == (2, 1)
-    assert first.name == f"{folder}/train.de + {folder}/train.en" and second.name == f"{folder}/a.jsonl"
+    assert (
+        first.name == f"{folder}/train.de + {folder}/train.en"
+        and second.name == f"{folder}/a.jsonl"
+    )
     assert list(corpus.sentences("en")) == EN + EN
 
 
@@ -241,14 +292,27 @@ def test_the_phrasebook_is_a_corpus(tmp_path, monkeypatch):
     phrasebook = types.ModuleType("polyglot.phrasebook")
     phrasebook.__file__ = str(tmp_path / "phrasebook" / "__init__.py")
     phrasebook.LANGUAGES = ("de", "en", "fi")
-    phrasebook.splits = lambda *, seed, **sizes: {name: [Sentence(seed + n) for n in range(size)] for name, size in sizes.items()}
+    phrasebook.splits = lambda *, seed, **sizes: {
+        name: [Sentence(seed + n) for n in range(size)] for name, size in sizes.items()
+    }
     monkeypatch.setitem(sys.modules, "polyglot.phrasebook", phrasebook)
     monkeypatch.setattr("polyglot.phrasebook", phrasebook, raising=False)
-    corpus = corpora(tmp_path, {"name": "phrasebook", "split": "valid", "valid": 2, "seed": 5}, languages=("de", "fi"))
+    corpus = corpora(
+        tmp_path,
+        {"name": "phrasebook", "split": "valid", "valid": 2, "seed": 5},
+        languages=("de", "fi"),
+    )
     assert corpus.check() == []
     assert serve(corpus, "de-fi") == (["de 5", "de 6"], ["fi 5", "fi 6"])
     phrasebook.splits = lambda **_: pytest.fail("generated again")
-    assert serve(corpora(tmp_path, {"name": "phrasebook", "split": "valid", "valid": 2, "seed": 5}, languages=("de", "fi")), "de-fi")
+    assert serve(
+        corpora(
+            tmp_path,
+            {"name": "phrasebook", "split": "valid", "valid": 2, "seed": 5},
+            languages=("de", "fi"),
+        ),
+        "de-fi",
+    )
     [problem] = corpora(tmp_path, {"name": "phrasebook"}, languages=("sa",)).check()
     assert problem == "phrasebook train: has none of sa; it knows de, en, fi"
 
@@ -261,7 +325,10 @@ def test_everything_wrong_with_the_files_is_said_at_once(tmp_path):
     write(tmp_path / "e.en", EN)
     (tmp_path / "e.fr").mkdir()
     corpus = corpora(
-        tmp_path, {"name": "text", "path": "e.{language}"}, {"name": "jsonl", "path": "gone.jsonl"}, languages=("de", "en", "fr", "cs")
+        tmp_path,
+        {"name": "text", "path": "e.{language}"},
+        {"name": "jsonl", "path": "gone.jsonl"},
+        languages=("de", "en", "fr", "cs"),
     )
     assert corpus.check() == [
         f"{tmp_path}/e.de: the file is empty",
@@ -273,9 +340,14 @@ def test_everything_wrong_with_the_files_is_said_at_once(tmp_path):
 
 def test_a_language_without_text_is_a_problem_only_when_no_corpus_has_it(folder):
     pattern = {"name": "text", "path": "train.{language}"}
-    assert corpora(folder, pattern).check() == [f"{folder}/train.fr: no such file; there are files for de, en"]
+    assert corpora(folder, pattern).check() == [
+        f"{folder}/train.fr: no such file; there are files for de, en"
+    ]
     write(folder / "x.fr", EN)
-    assert corpora(folder, pattern, {"name": "text", "pairs": {"fr-en": ["x.fr", "train.en"]}}).check() == []
+    assert (
+        corpora(folder, pattern, {"name": "text", "pairs": {"fr-en": ["x.fr", "train.en"]}}).check()
+        == []
+    )
 
 
 def test_files_of_pairs_say_which_language_is_not_among_them(folder):
@@ -294,14 +366,28 @@ def test_a_pattern_without_any_file_is_one_problem(tmp_path):
 
 def test_columns_that_are_not_there_are_named_with_those_that_are(tmp_path):
     write(tmp_path / "a.jsonl", [json.dumps({"german": "x", "meta": {"fr": "y"}})])
-    corpus = corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": {"de": "german", "en": "english"}}, languages=("de", "en"))
-    assert corpus.check() == [f"{tmp_path}/a.jsonl, line 1: no column english; it has german, meta, meta.fr"]
-    [problem] = corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": "meta.{language}"}, languages=("fr", "en")).check()
+    corpus = corpora(
+        tmp_path,
+        {"name": "jsonl", "path": "a.jsonl", "columns": {"de": "german", "en": "english"}},
+        languages=("de", "en"),
+    )
+    assert corpus.check() == [
+        f"{tmp_path}/a.jsonl, line 1: no column english; it has german, meta, meta.fr"
+    ]
+    [problem] = corpora(
+        tmp_path,
+        {"name": "jsonl", "path": "a.jsonl", "columns": "meta.{language}"},
+        languages=("fr", "en"),
+    ).check()
     assert problem == f"{tmp_path}/a.jsonl, line 1: no column for en; there are columns for fr"
 
 
 def test_columns_of_a_parquet_file_stand_in_no_line(tmp_path):
-    corpus = corpora(tmp_path, as_parquet(tmp_path) | {"columns": {"de": "german", "en": "anglais"}}, languages=("de", "en"))
+    corpus = corpora(
+        tmp_path,
+        as_parquet(tmp_path) | {"columns": {"de": "german", "en": "anglais"}},
+        languages=("de", "en"),
+    )
     assert corpus.check() == [f"{tmp_path}/a.parquet: no column anglais; it has german, x, english"]
 
 
@@ -314,12 +400,19 @@ def test_text_of_a_language_that_the_run_lacks_is_left_aside_and_said(kind, tmp_
     assert str(tmp_path / "a.") in sentence or "text files of de-en" in sentence
     assert sentence.endswith(": en left aside; `languages` does not name it")
     [sentence] = Corpora([config], folder=tmp_path, languages=("fr",)).left_aside()
-    assert sentence.endswith((": de, en left aside; `languages` does not name them", ": en, de left aside; `languages` does not name them"))
+    assert sentence.endswith(
+        (
+            ": de, en left aside; `languages` does not name them",
+            ": en, de left aside; `languages` does not name them",
+        )
+    )
 
 
 @pytest.mark.parametrize("kind", [as_text, as_tsv_with_header, as_parquet_with_translation])
 def test_a_pattern_names_no_language_of_its_own(kind, tmp_path):
-    assert Corpora([configured(kind(tmp_path))], folder=tmp_path, languages=("de",)).left_aside() == []
+    assert (
+        Corpora([configured(kind(tmp_path))], folder=tmp_path, languages=("de",)).left_aside() == []
+    )
 
 
 def test_a_file_that_may_not_be_read(folder, monkeypatch):
@@ -328,7 +421,9 @@ def test_a_file_that_may_not_be_read(folder, monkeypatch):
 
     corpus = corpora(folder, {"name": "text", "path": "train.{language}"}, languages=("de", "en"))
     monkeypatch.setattr(Path, "open", refuse)
-    assert corpus.check() == [f"{folder}/train.{one}: cannot be read: Permission denied" for one in ("de", "en")]
+    assert corpus.check() == [
+        f"{folder}/train.{one}: cannot be read: Permission denied" for one in ("de", "en")
+    ]
 
 
 def broken(folder, content, *, name="bad.de"):
@@ -345,7 +440,10 @@ def test_files_of_different_lengths(folder):
 @pytest.mark.parametrize("block", [4, 1 << 20])
 def test_invalid_utf8(folder, block, monkeypatch):
     monkeypatch.setattr("polyglot.data.text_files.BLOCK", block)
-    with pytest.raises(DataError, match=r"bad.de, line 4: not UTF-8 \(invalid start byte 0xff\); write the file in UTF-8$"):
+    with pytest.raises(
+        DataError,
+        match=r"bad.de, line 4: not UTF-8 \(invalid start byte 0xff\); write the file in UTF-8$",
+    ):
         broken(folder, b"one\n\nthree\nf\xff\xfeur\nfive").parallel(pair("de-en"))
 
 
@@ -364,7 +462,11 @@ def test_an_empty_file(folder, content):
 
 
 def test_a_missing_file(folder):
-    corpus = corpora(folder, {"name": "text", "pairs": {"de-en": ["gone.de", "train.en"]}}, languages=("de", "en"))
+    corpus = corpora(
+        folder,
+        {"name": "text", "pairs": {"de-en": ["gone.de", "train.en"]}},
+        languages=("de", "en"),
+    )
     assert corpus.check() == [f"{folder}/gone.de: no such file"]
     with pytest.raises(DataError, match="gone.de: no such file$"):
         corpus.parallel(pair("de-en"))
@@ -388,7 +490,9 @@ GOOD = '{"de": "x", "en": "y"}'
 )
 def test_json_lines_that_are_wrong(line, message, tmp_path):
     write(tmp_path / "a.jsonl", [GOOD, GOOD, line, GOOD])
-    corpus = corpora(tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": {"de": "de", "en": "en"}})
+    corpus = corpora(
+        tmp_path, {"name": "jsonl", "path": "a.jsonl", "columns": {"de": "de", "en": "en"}}
+    )
     with pytest.raises(DataError, match=message):
         corpus.parallel(pair("de-en"))
 
@@ -401,11 +505,21 @@ def test_a_first_json_line_that_is_wrong_is_found_by_the_check(tmp_path):
 
 def test_tsv_rows_that_are_too_short(tmp_path):
     write(tmp_path / "a.tsv", ["de\ten", "eins\tone", "zwei"])
-    with pytest.raises(DataError, match="a.tsv, line 3: 1 column, but column 2 is needed; tabs separate them"):
-        corpora(tmp_path, {"name": "tsv", "path": "a.tsv", "columns": {"de": 1, "en": 2}}).parallel(pair("de-en"))
+    with pytest.raises(
+        DataError, match="a.tsv, line 3: 1 column, but column 2 is needed; tabs separate them"
+    ):
+        corpora(tmp_path, {"name": "tsv", "path": "a.tsv", "columns": {"de": 1, "en": 2}}).parallel(
+            pair("de-en")
+        )
     with pytest.raises(DataError, match="a.tsv, line 3: 1 column"):
-        corpora(tmp_path, {"name": "tsv", "path": "a.tsv", "columns": "{language}", "header": True}).parallel(pair("de-en"))
-    corpus = corpora(tmp_path, {"name": "tsv", "path": "a.tsv", "columns": {"de": 1, "en": 3}}, languages=("de", "en"))
+        corpora(
+            tmp_path, {"name": "tsv", "path": "a.tsv", "columns": "{language}", "header": True}
+        ).parallel(pair("de-en"))
+    corpus = corpora(
+        tmp_path,
+        {"name": "tsv", "path": "a.tsv", "columns": {"de": 1, "en": 3}},
+        languages=("de", "en"),
+    )
     assert corpus.check() == [f"{tmp_path}/a.tsv, line 1: no column 3; it has 1, 2"]
 
 
@@ -416,27 +530,41 @@ def test_parquet_files_that_are_none(tmp_path):
 
 
 def test_columns_that_are_no_text(tmp_path):
-    pyarrow.parquet.write_table(pyarrow.table({"de": [1, 2], "en": ["a", "b"]}), tmp_path / "a.parquet")
+    pyarrow.parquet.write_table(
+        pyarrow.table({"de": [1, 2], "en": ["a", "b"]}), tmp_path / "a.parquet"
+    )
     with pytest.raises(DataError, match="a.parquet: the column de holds int64, not text"):
-        corpora(tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"}).parallel(pair("de-en"))
+        corpora(
+            tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"}
+        ).parallel(pair("de-en"))
 
 
 def test_columns_that_are_not_utf8(tmp_path):
     offsets = pyarrow.array([0, 2], pyarrow.int32()).buffers()[1]
-    bad = pyarrow.Array.from_buffers(pyarrow.string(), 1, [None, offsets, pyarrow.py_buffer(b"\xff\xfe")])
+    bad = pyarrow.Array.from_buffers(
+        pyarrow.string(), 1, [None, offsets, pyarrow.py_buffer(b"\xff\xfe")]
+    )
     pyarrow.parquet.write_table(pyarrow.table({"de": bad, "en": ["a"]}), tmp_path / "a.parquet")
     with pytest.raises(DataError, match="a.parquet: the column de is damaged: .*Invalid UTF8"):
-        corpora(tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"}).parallel(pair("de-en"))
+        corpora(
+            tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"}
+        ).parallel(pair("de-en"))
 
 
 def test_tables_without_rows(tmp_path):
     write(tmp_path / "a.tsv", ["de\ten"])
     with pytest.raises(DataError, match="a.tsv: no sentences"):
-        corpora(tmp_path, {"name": "tsv", "path": "a.tsv", "columns": "{language}", "header": True}).parallel(pair("de-en"))
-    empty = pyarrow.table({"de": pyarrow.array([], pyarrow.string()), "en": pyarrow.array([], pyarrow.string())})
+        corpora(
+            tmp_path, {"name": "tsv", "path": "a.tsv", "columns": "{language}", "header": True}
+        ).parallel(pair("de-en"))
+    empty = pyarrow.table(
+        {"de": pyarrow.array([], pyarrow.string()), "en": pyarrow.array([], pyarrow.string())}
+    )
     pyarrow.parquet.write_table(empty, tmp_path / "a.parquet")
     with pytest.raises(DataError, match="a.parquet: no sentences"):
-        corpora(tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"}).parallel(pair("de-en"))
+        corpora(
+            tmp_path, {"name": "parquet", "path": "a.parquet", "columns": "{language}"}
+        ).parallel(pair("de-en"))
 
 
 @pytest.fixture
@@ -458,7 +586,11 @@ def closed_port(network, monkeypatch):
 
 
 def hub_corpus(folder, name="nobody/nothing_of_this_name"):
-    return Corpora([CORPORA.get("hub").Config(name=name, config="de-en")], folder=folder, languages=("de", "en"))
+    return Corpora(
+        [CORPORA.get("hub").Config(name=name, config="de-en")],
+        folder=folder,
+        languages=("de", "en"),
+    )
 
 
 def test_without_a_network_a_hub_data_set_is_given_up_at_once(closed_port, tmp_path):
@@ -470,7 +602,9 @@ def test_without_a_network_a_hub_data_set_is_given_up_at_once(closed_port, tmp_p
         "before; load it once where there is a network, or name files instead",
         problem,
     )
-    assert not datasets.config.HF_HUB_OFFLINE and not huggingface_hub.constants.HF_HUB_OFFLINE, "the next one is asked for again"
+    assert not datasets.config.HF_HUB_OFFLINE and not huggingface_hub.constants.HF_HUB_OFFLINE, (
+        "the next one is asked for again"
+    )
 
 
 def test_without_a_network_a_hub_data_set_from_before_is_taken(closed_port, monkeypatch, tmp_path):
@@ -487,10 +621,15 @@ def test_without_a_network_a_hub_data_set_from_before_is_taken(closed_port, monk
 
 def test_a_hub_that_may_not_be_asked(tmp_path):
     [problem] = hub_corpus(tmp_path).check()
-    assert ": the hub is not asked, because HF_HUB_OFFLINE is set, and there is no copy from before; " in problem
+    assert (
+        ": the hub is not asked, because HF_HUB_OFFLINE is set, and there is no copy from before; "
+        in problem
+    )
 
 
-@pytest.mark.parametrize("error", [ConnectionError("no way there"), FileNotFoundError("nothing there")])
+@pytest.mark.parametrize(
+    "error", [ConnectionError("no way there"), FileNotFoundError("nothing there")]
+)
 def test_no_copy_is_only_said_where_there_is_none(error, closed_port, monkeypatch, tmp_path):
     def fails(*arguments, **given):
         raise errors.pop()
@@ -514,7 +653,11 @@ def test_a_hub_data_set_that_fails_is_asked_for_once(network, monkeypatch, tmp_p
         raise datasets.exceptions.DatasetNotFoundError("no such data set")
 
     monkeypatch.setattr(datasets, "load_dataset", fails)
-    monkeypatch.setattr(huggingface_hub, "get_session", lambda: types.SimpleNamespace(head=lambda address, timeout: None))
+    monkeypatch.setattr(
+        huggingface_hub,
+        "get_session",
+        lambda: types.SimpleNamespace(head=lambda address, timeout: None),
+    )
     corpus = hub_corpus(tmp_path)
     assert len(corpus.check()) == len(corpus.check()) == 1 and len(asked) == 1
 
@@ -524,14 +667,23 @@ def test_what_the_hub_says_is_one_line(network, monkeypatch, tmp_path):
         raise datasets.exceptions.DatasetNotFoundError("no such data set\nand much more")
 
     monkeypatch.setattr(datasets, "load_dataset", refused)
-    monkeypatch.setattr(huggingface_hub, "get_session", lambda: types.SimpleNamespace(head=lambda address, timeout: None))
+    monkeypatch.setattr(
+        huggingface_hub,
+        "get_session",
+        lambda: types.SimpleNamespace(head=lambda address, timeout: None),
+    )
     [problem] = hub_corpus(tmp_path).check()
-    assert problem == "hub data set nobody/nothing_of_this_name de-en train: cannot be loaded: no such data set"
+    assert (
+        problem
+        == "hub data set nobody/nothing_of_this_name de-en train: cannot be loaded: no such data set"
+    )
 
 
 def test_a_cache_that_cannot_be_written(folder, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(folder / "train.de"))
-    with pytest.raises(DataError, match="the cache cannot be used: .*; HF_DATASETS_CACHE may name another folder"):
+    with pytest.raises(
+        DataError, match="the cache cannot be used: .*; HF_DATASETS_CACHE may name another folder"
+    ):
         corpora(folder, {"name": "text", "path": "train.{language}"}).parallel(pair("de-en"))
 
 

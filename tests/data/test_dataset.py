@@ -6,18 +6,21 @@ from string import ascii_letters
 import numpy
 import pytest
 
-from polyglot.tasks.batch import BOS, EOS
+from polyglot.core.errors import DataError
 from polyglot.data import cache
 from polyglot.data import dataset as room
 from polyglot.data.corpora import CORPORA, Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.filters import FilterConfig
-from polyglot.core.errors import DataError
+from polyglot.tasks.batch import BOS, EOS
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.preprocessing import STEPS, Normaliser
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
 
-WORDS = {"de": "ein Hund Vogel rennt singt im Garten und der Stadt".split(), "en": "a dog bird runs sings in the garden town and".split()}
+WORDS = {
+    "de": "ein Hund Vogel rennt singt im Garten und der Stadt".split(),
+    "en": "a dog bird runs sings in the garden town and".split(),
+}
 
 
 def sentence(language, number):
@@ -40,27 +43,55 @@ def folder(tmp_path):
 @pytest.fixture(scope="module")
 def vocabularies():
     config = VocabularyConfig(type="char", size=100)
-    return {language: Vocabulary.train([*lines, ascii_letters], config, language=language, seed=1) for language, lines in LINES.items()}
+    return {
+        language: Vocabulary.train([*lines, ascii_letters], config, language=language, seed=1)
+        for language, lines in LINES.items()
+    }
 
 
-def build(folder, vocabularies, pair="de-en", *, corpora=({"path": "a.{language}"},), steps=(), filters=None, seed=1):
-    text = Corpora([CORPORA.configure(**{"name": "text", **config}) for config in corpora], folder=folder, languages=("de", "en"))
-    normalisers = {language: Normaliser([STEPS.configure(step) for step in steps], language) for language in WORDS}
-    return TaskDataset(Task(LanguagePair.parse(pair)), text, vocabularies, normalisers, filters=filters, seed=seed)
+def build(
+    folder,
+    vocabularies,
+    pair="de-en",
+    *,
+    corpora=({"path": "a.{language}"},),
+    steps=(),
+    filters=None,
+    seed=1,
+):
+    text = Corpora(
+        [CORPORA.configure(**{"name": "text", **config}) for config in corpora],
+        folder=folder,
+        languages=("de", "en"),
+    )
+    normalisers = {
+        language: Normaliser([STEPS.configure(step) for step in steps], language)
+        for language in WORDS
+    }
+    return TaskDataset(
+        Task(LanguagePair.parse(pair)), text, vocabularies, normalisers, filters=filters, seed=seed
+    )
 
 
 @pytest.mark.parametrize("pair", ["de-en", "en-de", "de-de"])
 @pytest.mark.parametrize("lines_at_once", [1, 7, 1 << 15])
-def test_a_batch_holds_the_pieces_of_its_texts(pair, lines_at_once, folder, vocabularies, monkeypatch):
+def test_a_batch_holds_the_pieces_of_its_texts(
+    pair, lines_at_once, folder, vocabularies, monkeypatch
+):
     monkeypatch.setattr(room, "LINES", lines_at_once)
     monkeypatch.setattr(room, "VERSION", lines_at_once)  # not what another parameter has cached
     dataset = build(folder, vocabularies, pair)
     source, target = pair.split("-")
     indices = numpy.random.default_rng(0).permutation(200)[:64]
     batch, (sources, targets) = dataset.batch(indices), dataset.texts(indices)
-    assert sources == [LINES[source][index] for index in indices] and targets == [LINES[target][index] for index in indices]
+    assert sources == [LINES[source][index] for index in indices] and targets == [
+        LINES[target][index] for index in indices
+    ]
     for row in range(64):
-        assert batch.source[row][batch.source_mask[row]].tolist() == vocabularies[source].encode([sources[row]])[0]
+        assert (
+            batch.source[row][batch.source_mask[row]].tolist()
+            == vocabularies[source].encode([sources[row]])[0]
+        )
         pieces = vocabularies[target].encode([targets[row]])[0]
         assert batch.target_in[row][batch.target_mask[row]].tolist() == [BOS, *pieces]
         assert batch.target_out[row][batch.target_mask[row]].tolist() == [*pieces, EOS]
@@ -70,30 +101,55 @@ def test_a_batch_holds_the_pieces_of_its_texts(pair, lines_at_once, folder, voca
 
 
 def test_several_corpora_stand_one_after_the_other(folder, vocabularies):
-    dataset = build(folder, vocabularies, corpora=({"path": "a.{language}"}, {"path": "b.{language}"}))
+    dataset = build(
+        folder, vocabularies, corpora=({"path": "a.{language}"}, {"path": "b.{language}"})
+    )
     assert len(dataset) == 203
-    assert dataset.texts([202, 0, 200]) == (["und zwei", LINES["de"][0], "noch eins"], ["and two", LINES["en"][0], "one more"])
-    assert dataset.batch([202, 0]).source_mask.sum(1).tolist() == dataset.source_lengths[[202, 0]].tolist()
-    assert dataset.names([202, 0]) == [f"{folder}/b.de + {folder}/b.en, line 3", f"{folder}/a.de + {folder}/a.en, line 1"]
+    assert dataset.texts([202, 0, 200]) == (
+        ["und zwei", LINES["de"][0], "noch eins"],
+        ["and two", LINES["en"][0], "one more"],
+    )
+    assert (
+        dataset.batch([202, 0]).source_mask.sum(1).tolist()
+        == dataset.source_lengths[[202, 0]].tolist()
+    )
+    assert dataset.names([202, 0]) == [
+        f"{folder}/b.de + {folder}/b.en, line 3",
+        f"{folder}/a.de + {folder}/a.en, line 1",
+    ]
 
 
 def test_what_the_filters_drop_is_gone_and_counted(folder, vocabularies):
     filters = FilterConfig(max_length=40, max_ratio=None)
-    dataset = build(folder, vocabularies, corpora=({"path": "a.{language}"}, {"path": "b.{language}"}), filters=filters)
+    dataset = build(
+        folder,
+        vocabularies,
+        corpora=({"path": "a.{language}"}, {"path": "b.{language}"}),
+        filters=filters,
+    )
     kept = [
         numbers
-        for numbers in zip(*(map(len, vocabularies[one].encode(LINES[one])) for one in ("de", "en")), strict=True)
+        for numbers in zip(
+            *(map(len, vocabularies[one].encode(LINES[one])) for one in ("de", "en")), strict=True
+        )
         if max(numbers) <= 40
     ]
     assert len(dataset) == len(kept) + 2
-    assert dataset.dropped == {"empty source": 1, "empty target": 0, "too short": 0, "too long": 200 - len(kept), "ratio": 0}
+    assert dataset.dropped == {
+        "empty source": 1,
+        "empty target": 0,
+        "too short": 0,
+        "too long": 200 - len(kept),
+        "ratio": 0,
+    }
     assert dataset.source_lengths.max() <= 40 and dataset.target_lengths.max() <= 40
     assert "" not in dataset.texts(range(len(dataset)))[0]
 
 
 def test_only_over_long_sentences(folder, vocabularies):
     with pytest.raises(
-        DataError, match=r"^de-en \(.*a.de \+ .*a.en\): only over-long sentences: max_length is 1 pieces, the shortest of 200"
+        DataError,
+        match=r"^de-en \(.*a.de \+ .*a.en\): only over-long sentences: max_length is 1 pieces, the shortest of 200",
     ):
         build(folder, vocabularies, filters=FilterConfig(max_length=1))
 
@@ -114,7 +170,8 @@ def test_a_weight_says_how_often_a_sentence_comes_in_an_epoch(weight, folder, vo
 @pytest.mark.parametrize("weight", [0.0001, 1e-300])
 def test_a_weight_that_leaves_no_sentence_is_refused(weight, folder, vocabularies):
     with pytest.raises(
-        DataError, match=rf"^weight {weight:g} leaves none of the 200 pairs of de-en; give it a larger weight in data.train$"
+        DataError,
+        match=rf"^weight {weight:g} leaves none of the 200 pairs of de-en; give it a larger weight in data.train$",
     ):
         build(folder, vocabularies, corpora=({"path": "a.{language}", "weight": weight},))
     small = [{"path": "a.{language}", "weight": weight}, {"path": "b.{language}"}]
@@ -124,14 +181,20 @@ def test_a_weight_that_leaves_no_sentence_is_refused(weight, folder, vocabularie
 def test_steps_come_before_the_vocabulary(folder, vocabularies):
     plain, lowered = build(folder, vocabularies), build(folder, vocabularies, steps=["lowercase"])
     assert vocabularies["de"].decode(plain.batch(range(200)).source.tolist()) == LINES["de"]
-    assert vocabularies["de"].decode(lowered.batch(range(200)).source.tolist()) == [line.lower() for line in LINES["de"]] != LINES["de"]
+    assert (
+        vocabularies["de"].decode(lowered.batch(range(200)).source.tolist())
+        == [line.lower() for line in LINES["de"]]
+        != LINES["de"]
+    )
     assert lowered.texts(range(200)) == plain.texts(range(200)) == (LINES["de"], LINES["en"])
 
 
 def test_a_text_is_tokenised_once_for_all_tasks_and_starts(folder, vocabularies, monkeypatch):
     encoded = []
     encode = Vocabulary.encode
-    monkeypatch.setattr(Vocabulary, "encode", lambda self, texts: encoded.append(len(texts)) or encode(self, texts))
+    monkeypatch.setattr(
+        Vocabulary, "encode", lambda self, texts: encoded.append(len(texts)) or encode(self, texts)
+    )
     for pair in ("de-en", "en-de", "de-de", "en-en"):
         build(folder, vocabularies, pair)
     assert encoded == [200, 200]
@@ -144,13 +207,21 @@ def test_a_copy_of_several_files_is_cached_as_well(folder, vocabularies, monkeyp
     corpora = ({"pairs": {"de-en": ["a.de", "a.en"], "en-de": ["b.en", "b.de"]}},)
     assert len(build(folder, vocabularies, "de-de", corpora=corpora)) == 203
     monkeypatch.setattr(cache, "_write", lambda *_: pytest.fail("made again"))
-    assert build(folder, vocabularies, "de-de", corpora=corpora).texts([200, 202])[0] == ["noch eins", "und zwei"]
+    assert build(folder, vocabularies, "de-de", corpora=corpora).texts([200, 202])[0] == [
+        "noch eins",
+        "und zwei",
+    ]
 
 
 def test_another_vocabulary_is_another_tokenisation(folder, vocabularies):
     build(folder, vocabularies)
-    words = {one: Vocabulary.train(lines, VocabularyConfig(type="word"), language=one, seed=1) for one, lines in LINES.items()}
-    assert build(folder, words).source_lengths.tolist() == [len(line.split()) for line in LINES["de"]]
+    words = {
+        one: Vocabulary.train(lines, VocabularyConfig(type="word"), language=one, seed=1)
+        for one, lines in LINES.items()
+    }
+    assert build(folder, words).source_lengths.tolist() == [
+        len(line.split()) for line in LINES["de"]
+    ]
 
 
 def test_no_filters_keep_even_the_empty_line(folder, vocabularies):
@@ -163,10 +234,16 @@ def test_no_filters_keep_even_the_empty_line(folder, vocabularies):
 @pytest.mark.parametrize("header", [False, True])
 def test_a_sentence_is_named_by_its_line_in_the_file(header, folder, vocabularies):
     """Whatever stands before the first sentence."""
-    lines = ["german\tenglish"] * header + [f"{de}\t{en}" for de, en in zip(LINES["de"], LINES["en"])]
+    lines = ["german\tenglish"] * header + [
+        f"{de}\t{en}" for de, en in zip(LINES["de"], LINES["en"])
+    ]
     (folder / "a.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     columns = {"de": "german", "en": "english"} if header else {"de": 1, "en": 2}
-    dataset = build(folder, vocabularies, corpora=({"name": "tsv", "path": "a.tsv", "columns": columns, "header": header},))
+    dataset = build(
+        folder,
+        vocabularies,
+        corpora=({"name": "tsv", "path": "a.tsv", "columns": columns, "header": header},),
+    )
     rows = [0, 7, 199]
     for name, source in zip(dataset.names(rows), dataset.texts(rows)[0], strict=True):
         place, number = name.split(", line ")

@@ -13,11 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from polyglot.core.errors import DataError
 from polyglot.data import download as fetching
 from polyglot.data.download import DataSet, RemoteFile, data_set, fetch
-from polyglot.core.errors import DataError
 
-CONTENT = {"one.gz": random.Random(1).randbytes(300_001), "two.gz": random.Random(2).randbytes(70_000)}
+CONTENT = {
+    "one.gz": random.Random(1).randbytes(300_001),
+    "two.gz": random.Random(2).randbytes(70_000),
+}
 
 
 class Server(ThreadingHTTPServer):
@@ -49,7 +52,11 @@ class Answer(BaseHTTPRequestHandler):
         body = self.server.files.get(name)
         if body is None or fault == "busy":
             return self.send_error(503 if fault else 404)
-        start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1]) if wanted and self.server.knows_range else 0
+        start = (
+            int(re.fullmatch(r"bytes=(\d+)-", wanted)[1])
+            if wanted and self.server.knows_range
+            else 0
+        )
         start += 1000 if fault == "elsewhere" else 0
         if start >= len(body):
             return self.send_error(416)
@@ -72,9 +79,14 @@ class Answer(BaseHTTPRequestHandler):
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(fetching, "PAUSE", 0.0)
-    files = tuple(RemoteFile(name, len(body), hashlib.sha256(body).hexdigest()) for name, body in CONTENT.items())
+    files = tuple(
+        RemoteFile(name, len(body), hashlib.sha256(body).hexdigest())
+        for name, body in CONTENT.items()
+    )
     with Server() as server:
-        small = DataSet("small", "Two files", server.address, "do as you like", "nobody 2024", files)
+        small = DataSet(
+            "small", "Two files", server.address, "do as you like", "nobody 2024", files
+        )
         monkeypatch.setattr(fetching, "data_sets", lambda: {"small": small})
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -114,7 +126,9 @@ def test_progress_grows_to_the_size_of_each_file(server: Server, tmp_path: Path)
         here = [now for reported, now, _ in reports if reported == name]
         assert here == sorted(here) and here[0] == 0 and here[-1] == len(body)
     assert len({now for name, now, _ in reports if name == "one.gz"}) > 3
-    assert {(name, size) for name, _, size in reports} == {(name, len(body)) for name, body in CONTENT.items()}
+    assert {(name, size) for name, _, size in reports} == {
+        (name, len(body)) for name, body in CONTENT.items()
+    }
     reports.clear()
     fetch("small", tmp_path, progress=lambda *report: reports.append(report))
     assert reports == [(name, len(body), len(body)) for name, body in CONTENT.items()]
@@ -128,7 +142,9 @@ def test_continues_where_the_connection_was_cut(server: Server, tmp_path: Path, 
     assert ranges(server, "one.gz") == [None, "bytes=150000-"]
 
 
-def test_continues_when_the_server_falls_silent(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_continues_when_the_server_falls_silent(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fetching, "TIMEOUT", 0.5)
     server.faults = ["stall"]
     fetch("small", tmp_path)
@@ -138,10 +154,15 @@ def test_continues_when_the_server_falls_silent(server: Server, tmp_path: Path, 
     assert not server.waited_in_vain, "the client hung up only when the server did"
 
 
-def test_continues_in_a_later_call(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_continues_in_a_later_call(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fetching, "ATTEMPTS", 1)
     server.faults = ["cut"]
-    with pytest.raises(DataError, match=r"/one\.gz: could not be .* closed after 150000 of 300001 bytes.* continues where it stopped"):
+    with pytest.raises(
+        DataError,
+        match=r"/one\.gz: could not be .* closed after 150000 of 300001 bytes.* continues where it stopped",
+    ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {"one.gz.part": CONTENT["one.gz"][:150_000]}
     fetch("small", tmp_path)
@@ -179,13 +200,19 @@ def test_a_busy_server_is_asked_again(server: Server, tmp_path: Path) -> None:
 
 def test_a_server_that_stays_busy_is_given_up(server: Server, tmp_path: Path) -> None:
     server.faults = ["busy"] * 100
-    with pytest.raises(DataError, match=r"one\.gz: could not be downloaded in 4 attempts, .*503 .*\. Nothing of it has come\. Check"):
+    with pytest.raises(
+        DataError,
+        match=r"one\.gz: could not be downloaded in 4 attempts, .*503 .*\. Nothing of it has come\. Check",
+    ):
         fetch("small", tmp_path)
     assert len(server.requests) == 4
 
 
 def test_no_server_is_a_sentence(server: Server, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"127\.0\.0\.1:1/one\.gz: could not be downloaded .* Check the connection and fetch again"):
+    with pytest.raises(
+        DataError,
+        match=r"127\.0\.0\.1:1/one\.gz: could not be downloaded .* Check the connection and fetch again",
+    ):
         fetch("small", tmp_path, base_url="http://127.0.0.1:1")
 
 
@@ -194,15 +221,25 @@ def test_wrong_bytes_are_removed_and_both_checksums_named(server: Server, tmp_pa
     server.files["one.gz"] = wrong
     with pytest.raises(DataError) as caught:
         fetch("small", tmp_path)
-    for part in ("one.gz", hashlib.sha256(wrong).hexdigest(), f"expected {hashlib.sha256(CONTENT['one.gz']).hexdigest()}"):
+    for part in (
+        "one.gz",
+        hashlib.sha256(wrong).hexdigest(),
+        f"expected {hashlib.sha256(CONTENT['one.gz']).hexdigest()}",
+    ):
         assert part in str(caught.value)
     assert contents(tmp_path) == {}
 
 
-@pytest.mark.parametrize(("size", "found"), [(120, "has 120 bytes"), (900_000, r"has 3\d{5} bytes")])
-def test_a_file_of_another_size_is_removed_and_not_read_to_its_end(server: Server, tmp_path: Path, size: int, found: str) -> None:
+@pytest.mark.parametrize(
+    ("size", "found"), [(120, "has 120 bytes"), (900_000, r"has 3\d{5} bytes")]
+)
+def test_a_file_of_another_size_is_removed_and_not_read_to_its_end(
+    server: Server, tmp_path: Path, size: int, found: str
+) -> None:
     server.files["one.gz"] = bytes(size)
-    with pytest.raises(DataError, match=rf"one\.gz: what came {found}, expected 300001, so it was removed"):
+    with pytest.raises(
+        DataError, match=rf"one\.gz: what came {found}, expected 300001, so it was removed"
+    ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {}
     assert len(server.requests) == 1
@@ -219,7 +256,8 @@ def test_a_part_of_another_file_is_given_up(server: Server, tmp_path: Path) -> N
 def test_a_missing_file_is_asked_for_once(server: Server, tmp_path: Path) -> None:
     del server.files["two.gz"]
     with pytest.raises(
-        DataError, match=r"/two\.gz: the server answered 404 Not Found.* fetched before is kept; a mirror .*: --mirror ADDRESS"
+        DataError,
+        match=r"/two\.gz: the server answered 404 Not Found.* fetched before is kept; a mirror .*: --mirror ADDRESS",
     ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {"one.gz": CONTENT["one.gz"]}
@@ -235,9 +273,14 @@ def test_what_is_there_and_right_is_not_downloaded_again(server: Server, tmp_pat
 
 
 @pytest.mark.parametrize("wrong", [b"my own notes", bytes(len(CONTENT["two.gz"]))])
-def test_what_is_there_and_wrong_stays_and_nothing_is_downloaded(server: Server, tmp_path: Path, wrong: bytes) -> None:
+def test_what_is_there_and_wrong_stays_and_nothing_is_downloaded(
+    server: Server, tmp_path: Path, wrong: bytes
+) -> None:
     (tmp_path / "two.gz").write_bytes(wrong)
-    with pytest.raises(DataError, match=r"already holds other files .*'small': two\.gz has .*, expected .*nothing was overwritten"):
+    with pytest.raises(
+        DataError,
+        match=r"already holds other files .*'small': two\.gz has .*, expected .*nothing was overwritten",
+    ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {"two.gz": wrong}
     assert server.requests == []
@@ -250,30 +293,51 @@ def test_a_folder_under_the_name_of_a_file_stays(server: Server, tmp_path: Path)
 
 
 def test_an_unknown_name_is_helped() -> None:
-    with pytest.raises(DataError, match=r"no data set named 'multi3k'\. Did you mean 'multi30k'\? Known: multi30k"):
+    with pytest.raises(
+        DataError, match=r"no data set named 'multi3k'\. Did you mean 'multi30k'\? Known: multi30k"
+    ):
         fetch("multi3k", "nowhere")
     assert not Path("nowhere").exists()
 
 
-@pytest.mark.parametrize("address", ["ftp://127.0.0.1", "file:///somewhere", "mirror", "http://127.0.0.1:port", "http://127.0.0.1/ä"])
-def test_an_address_that_is_none_is_a_sentence(server: Server, tmp_path: Path, address: str) -> None:
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ftp://127.0.0.1",
+        "file:///somewhere",
+        "mirror",
+        "http://127.0.0.1:port",
+        "http://127.0.0.1/ä",
+    ],
+)
+def test_an_address_that_is_none_is_a_sentence(
+    server: Server, tmp_path: Path, address: str
+) -> None:
     with pytest.raises(DataError, match="not an address to download from"):
         fetch("small", tmp_path, base_url=address)
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(server: Server, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(DataError, match=r"file/folder: cannot be read or written \(Not a directory\)"):
+    with pytest.raises(
+        DataError, match=r"file/folder: cannot be read or written \(Not a directory\)"
+    ):
         fetch("small", tmp_path / "file" / "folder")
 
 
-@pytest.mark.parametrize("chunk", [1000, 1 << 16])  # below and above the buffer of an open file: closing writes again, or does not
-def test_a_full_disk_is_a_sentence(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+@pytest.mark.parametrize(
+    "chunk", [1000, 1 << 16]
+)  # below and above the buffer of an open file: closing writes again, or does not
+def test_a_full_disk_is_a_sentence(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
     monkeypatch.setattr(fetching, "CHUNK", chunk)
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full, the device that is always full")
     (tmp_path / "one.gz.part").symlink_to("/dev/full")
-    with pytest.raises(DataError, match=r"one\.gz\.part: cannot be read or written \(No space left on device\)"):
+    with pytest.raises(
+        DataError, match=r"one\.gz\.part: cannot be read or written \(No space left on device\)"
+    ):
         fetch("small", tmp_path)
 
 
@@ -288,19 +352,30 @@ def test_a_folder_without_permission_is_a_sentence(server: Server, tmp_path: Pat
 def test_the_table_is_complete() -> None:
     multi30k = data_set("multi30k")
     splits = [
-        (split, language) for split in ("train", "val", "test_2016_flickr", "test_2017_flickr") for language in ("en", "de", "fr", "cs")
+        (split, language)
+        for split in ("train", "val", "test_2016_flickr", "test_2017_flickr")
+        for language in ("en", "de", "fr", "cs")
     ]
     splits.remove(("test_2017_flickr", "cs"))
-    assert [file.name for file in multi30k.files] == [f"{split}.{language}.gz" for split, language in splits]
-    assert all(re.fullmatch("[0-9a-f]{64}", file.sha256) and file.size > 0 for file in multi30k.files)
+    assert [file.name for file in multi30k.files] == [
+        f"{split}.{language}.gz" for split, language in splits
+    ]
+    assert all(
+        re.fullmatch("[0-9a-f]{64}", file.sha256) and file.size > 0 for file in multi30k.files
+    )
     assert len({file.sha256 for file in multi30k.files}) == len(multi30k.files)
-    assert multi30k.base_url.endswith("multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw")
+    assert multi30k.base_url.endswith(
+        "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
+    )
     assert "non-commercial research" in multi30k.licence and "Elliott" in multi30k.citation
 
 
 @pytest.fixture
 def shared_data() -> Path:
-    folder = Path(os.environ.get("POLYGLOT_DATA") or Path(__file__).parents[3] / "shared" / "data") / "multi30k"
+    folder = (
+        Path(os.environ.get("POLYGLOT_DATA") or Path(__file__).parents[3] / "shared" / "data")
+        / "multi30k"
+    )
     if not folder.is_dir():
         pytest.skip(f"no Multi30k in {folder}; POLYGLOT_DATA names the folder that holds multi30k/")
     return folder
@@ -309,7 +384,9 @@ def shared_data() -> Path:
 def test_the_table_describes_the_real_files(shared_data: Path) -> None:
     real = {path.name: path.read_bytes() for path in shared_data.glob("*.gz")}
     table = {file.name: (file.size, file.sha256) for file in data_set("multi30k").files}
-    assert table == {name: (len(body), hashlib.sha256(body).hexdigest()) for name, body in real.items()}
+    assert table == {
+        name: (len(body), hashlib.sha256(body).hexdigest()) for name, body in real.items()
+    }
 
 
 def test_multi30k_can_be_fetched_from_a_server_that_has_it(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyglot.data.filters import FilterConfig, keep
 from polyglot.core.errors import DataError
+from polyglot.data.filters import FilterConfig, keep
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1)
 
@@ -16,10 +16,20 @@ def lengths(*pairs):
 
 
 @settings(deadline=None)
-@given(pairs=LENGTHS, least=st.integers(0, 5), most=st.integers(1, 30), ratio=st.none() | st.floats(1, 10))
+@given(
+    pairs=LENGTHS,
+    least=st.integers(0, 5),
+    most=st.integers(1, 30),
+    ratio=st.none() | st.floats(1, 10),
+)
 def test_a_pair_stays_exactly_when_it_is_within_every_bound(pairs, least, most, ratio):
     config = FilterConfig(min_length=least, max_length=most, max_ratio=ratio)
-    wanted = [least <= min(pair) and max(pair) <= most and (ratio is None or max(pair) <= ratio * max(1, min(pair))) for pair in pairs]
+    wanted = [
+        least <= min(pair)
+        and max(pair) <= most
+        and (ratio is None or max(pair) <= ratio * max(1, min(pair)))
+        for pair in pairs
+    ]
     if not any(wanted):
         with pytest.raises(DataError, match="^de-en: "):
             keep(*lengths(*pairs), config, name="de-en")
@@ -32,20 +42,34 @@ def test_a_pair_stays_exactly_when_it_is_within_every_bound(pairs, least, most, 
 def test_each_reason_is_counted():
     pairs = [(5, 5), (0, 5), (0, 0), (5, 0), (1, 9), (101, 5), (1, 10), (2, 18)]
     mask, dropped = keep(*lengths(*pairs), FilterConfig(), name="de-en")
-    assert dropped == {"empty source": 2, "empty target": 1, "too short": 0, "too long": 1, "ratio": 1}
+    assert dropped == {
+        "empty source": 2,
+        "empty target": 1,
+        "too short": 0,
+        "too long": 1,
+        "ratio": 1,
+    }
     assert mask.tolist() == [True, False, False, False, True, False, False, True]
 
 
 def test_an_empty_side_that_may_stay_counts_as_one_piece_in_the_ratio():
-    mask, dropped = keep(*lengths((0, 9), (10, 0), (0, 0)), FilterConfig(min_length=0), name="de-en")
+    mask, dropped = keep(
+        *lengths((0, 9), (10, 0), (0, 0)), FilterConfig(min_length=0), name="de-en"
+    )
     assert mask.tolist() == [True, False, True] and dropped["ratio"] == 1
 
 
 @pytest.mark.parametrize(
     "pairs, message",
     [
-        ([(130, 5), (9, 123)], "de-en: only over-long sentences: max_length is 100 pieces, the shortest of 2 pairs has 123"),
-        ([(0, 5), (130, 5), (1, 50)], "de-en: the filters leave none of 3 sentence pairs: 1 empty source, 1 too long, 1 ratio"),
+        (
+            [(130, 5), (9, 123)],
+            "de-en: only over-long sentences: max_length is 100 pieces, the shortest of 2 pairs has 123",
+        ),
+        (
+            [(0, 5), (130, 5), (1, 50)],
+            "de-en: the filters leave none of 3 sentence pairs: 1 empty source, 1 too long, 1 ratio",
+        ),
         ([], "de-en: no sentences"),
     ],
 )

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polyglot.core.errors import DataError
 from polyglot.data.corpora import Shard, StreamedText
 from polyglot.data.stream_reader import Reading
-from polyglot.core.errors import DataError
 
 SIZES = st.lists(st.integers(0, 12), min_size=1, max_size=7).filter(any)
 
@@ -16,13 +16,18 @@ SIZES = st.lists(st.integers(0, 12), min_size=1, max_size=7).filter(any)
 def text_of(sizes):
     def shard(number, size):
         rows = [(f"{number}.{row}", f"{row}") for row in range(size)]
-        return Shard(f"part {number}", lambda start: iter(rows[start:]), f"part {number}", size, lambda: size)
+        return Shard(
+            f"part {number}", lambda start: iter(rows[start:]), f"part {number}", size, lambda: size
+        )
 
     return StreamedText("text", [shard(number, size) for number, size in enumerate(sizes)], 1.0)
 
 
 def readings(sizes, readers, seed="1"):
-    return [Reading(text_of(sizes), seed=seed, key="text", reader=reader, readers=readers) for reader in range(readers)]
+    return [
+        Reading(text_of(sizes), seed=seed, key="text", reader=reader, readers=readers)
+        for reader in range(readers)
+    ]
 
 
 def rest_of(reading, epoch):
@@ -62,7 +67,9 @@ def test_another_number_of_readers_goes_on_with_what_is_left(sizes, several, dat
             if positions:
                 reading.seek(positions)
             if sum(sizes) >= 4 * len(sizes):
-                seen.update((shard, row) for shard, row, *_ in reading.take(data.draw(st.integers(0, 15))))
+                seen.update(
+                    (shard, row) for shard, row, *_ in reading.take(data.draw(st.integers(0, 15)))
+                )
         positions = [reading.position for reading in now]
     latest = max(one["epoch"] for one in positions)
     for reading in readings(sizes, several[-1]):
@@ -78,14 +85,20 @@ def test_a_reading_goes_on_from_its_position(sizes, readers, taken):
     for straight, resumed in zip(readings(sizes, readers), readings(sizes, readers)):
         if sum(sizes) >= readers * len(sizes):
             list(straight.take(taken))
-            resumed.seek([reading.position for reading in readings(sizes, readers)[: straight.reader]] + [straight.position] * (readers - straight.reader))
+            resumed.seek(
+                [reading.position for reading in readings(sizes, readers)[: straight.reader]]
+                + [straight.position] * (readers - straight.reader)
+            )
             assert resumed.position == straight.position
             assert list(resumed.take(20)) == list(straight.take(20))
 
 
 def test_the_order_depends_on_seed_and_epoch_and_on_nothing_else():
     sizes = [3] * 20
-    order = [[shard for shard, *_ in rows] for rows in (rest_of(readings(sizes, 1)[0], 0), rest_of(readings(sizes, 1)[0], 1)[60:])]
+    order = [
+        [shard for shard, *_ in rows]
+        for rows in (rest_of(readings(sizes, 1)[0], 0), rest_of(readings(sizes, 1)[0], 1)[60:])
+    ]
     assert order[0] != order[1] != sorted(order[1])
     assert [shard for shard, _ in rest_of(readings(sizes, 1)[0], 0)] == order[0]
     assert [shard for shard, _ in rest_of(readings(sizes, 1, seed="2")[0], 0)] != order[0]

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from polyglot.core.errors import DataError
 from polyglot.data import streaming
 from polyglot.data.batching import BatchingConfig
 from polyglot.data.corpora import CORPORA, Corpora
 from polyglot.data.filters import FilterConfig
 from polyglot.data.streaming import StreamedBatches, StreamedDataset
-from polyglot.core.errors import DataError
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
@@ -35,7 +35,12 @@ def line(language, number):
 @pytest.fixture(scope="session")
 def vocabularies():
     config = VocabularyConfig(type="char", size=60)
-    return {one: Vocabulary.train([line(one, number) for number in range(LINES)], config, language=one, seed=1) for one in LANGUAGES}
+    return {
+        one: Vocabulary.train(
+            [line(one, number) for number in range(LINES)], config, language=one, seed=1
+        )
+        for one in LANGUAGES
+    }
 
 
 @pytest.fixture
@@ -53,26 +58,46 @@ def write(folder, part, rows):
         (folder / f"text-{part}.{one}").write_text(text)
         (folder / f"zipped-{part}.{one}.gz").write_bytes(gzip.compress(text.encode()))
     both = list(zip(*texts.values()))
-    (folder / f"{part}.tsv").write_text("de\ten\n" + "".join("\t".join(pair) + "\n" for pair in both))
-    (folder / f"{part}.jsonl").write_text("".join(json.dumps({"translation": dict(zip(LANGUAGES, pair))}) + "\n" for pair in both))
+    (folder / f"{part}.tsv").write_text(
+        "de\ten\n" + "".join("\t".join(pair) + "\n" for pair in both)
+    )
+    (folder / f"{part}.jsonl").write_text(
+        "".join(json.dumps({"translation": dict(zip(LANGUAGES, pair))}) + "\n" for pair in both)
+    )
     (folder / "parquet").mkdir(exist_ok=True)
-    pyarrow.parquet.write_table(pyarrow.table(texts), folder / "parquet" / f"{part}.parquet", row_group_size=50)
+    pyarrow.parquet.write_table(
+        pyarrow.table(texts), folder / "parquet" / f"{part}.parquet", row_group_size=50
+    )
 
 
 def corpora(folder, *configs):
     """name: the kind; a folder of Parquet files is loaded as what is on the hub."""
-    kinds = [(CORPORA.get(config["name"]).Config, {key: value for key, value in config.items() if key != "name"}) for config in configs]
+    kinds = [
+        (
+            CORPORA.get(config["name"]).Config,
+            {key: value for key, value in config.items() if key != "name"},
+        )
+        for config in configs
+    ]
     hub = {"name": str(folder / "parquet")}
-    return Corpora([kind(**own, **(hub if "Hub" in kind.__name__ else {})) for kind, own in kinds], folder=folder, languages=LANGUAGES)
+    return Corpora(
+        [kind(**own, **(hub if "Hub" in kind.__name__ else {})) for kind, own in kinds],
+        folder=folder,
+        languages=LANGUAGES,
+    )
 
 
 def streamed(folder, *configs, vocabularies, pair="de-en", filters=FILTERS):
     given = vocabularies, {one: Normaliser([], one) for one in LANGUAGES}
-    return StreamedDataset(Task(LanguagePair.parse(pair)), corpora(folder, *configs), *given, filters=filters)
+    return StreamedDataset(
+        Task(LanguagePair.parse(pair)), corpora(folder, *configs), *given, filters=filters
+    )
 
 
 def batches(dataset, buffer=64, size=8, **given):
-    return StreamedBatches(dataset, BatchingConfig(size=size, buffer=buffer), seed=given.pop("seed", 1), **given)
+    return StreamedBatches(
+        dataset, BatchingConfig(size=size, buffer=buffer), seed=given.pop("seed", 1), **given
+    )
 
 
 TEXT = {"name": "text", "path": "text-*.{language}", "streaming": True}
@@ -80,10 +105,21 @@ FORMS = {
     "text": TEXT,
     "zipped": {**TEXT, "path": "zipped-*.{language}.gz"},
     "pairs": {"name": "text", "pairs": {"en-de": ["text-*.en", "text-*.de"]}, "streaming": True},
-    "tsv": {"name": "tsv", "path": "*.tsv", "header": True, "columns": "{language}", "streaming": True},
+    "tsv": {
+        "name": "tsv",
+        "path": "*.tsv",
+        "header": True,
+        "columns": "{language}",
+        "streaming": True,
+    },
     "jsonl": {"name": "jsonl", "path": "*.jsonl", "streaming": True},
     "hub": {"name": "hub", "columns": "{language}", "streaming": True},
-    "parquet": {"name": "parquet", "path": "parquet/*.parquet", "columns": "{language}", "streaming": True},
+    "parquet": {
+        "name": "parquet",
+        "path": "parquet/*.parquet",
+        "columns": "{language}",
+        "streaming": True,
+    },
 }
 
 
@@ -95,14 +131,18 @@ def test_every_form_has_the_same_sentences_from_any_row_on(form, folder):
         assert corpus.streams(pair)
         [text] = corpus.streamed(pair)
         assert text.about() == (None if form == "hub" else pytest.approx(LINES, rel=0.3))
-        expected = [(line(pair.source, number), line(pair.target, number)) for number in range(LINES)]
+        expected = [
+            (line(pair.source, number), line(pair.target, number)) for number in range(LINES)
+        ]
         assert [both for shard in text.shards for both in shard.rows(0)] == expected
         assert list(text.first(384)) == expected[: 130 + 128]
         assert list(text.first(30)) == expected[:30]
         for start in (1, 49, 50, 51, 119, 120):
             assert list(text.shards[0].rows(start)) == expected[start:120]
     assert sorted(corpus.sentences("de")) == sorted(line("de", number) for number in range(LINES))
-    assert sorted(corpus.lines(LanguagePair("en", "de"))) == sorted((line("en", number), line("de", number)) for number in range(LINES))
+    assert sorted(corpus.lines(LanguagePair("en", "de"))) == sorted(
+        (line("en", number), line("de", number)) for number in range(LINES)
+    )
 
 
 def test_reading_in_small_blocks_changes_nothing(folder, monkeypatch):
@@ -112,7 +152,9 @@ def test_reading_in_small_blocks_changes_nothing(folder, monkeypatch):
     for form in ("text", "zipped", "tsv", "jsonl", "parquet"):
         [text] = corpora(folder, FORMS[form]).streamed(LanguagePair("de", "en"))
         for start in (0, 1, 17, 60, 119, 120):
-            assert list(text.shards[0].rows(start)) == [(line("de", number), line("en", number)) for number in range(start, 120)]
+            assert list(text.shards[0].rows(start)) == [
+                (line("de", number), line("en", number)) for number in range(start, 120)
+            ]
 
 
 def sentences_of(stream, number):
@@ -123,7 +165,9 @@ def sentences_of(stream, number):
         batch = stream.batch(taken)
         assert batch.sentences == len(taken)
         vocabulary = stream.dataset._vocabularies[0]
-        numbers.update(int(text.rpartition(" ")[2]) for text in vocabulary.decode(batch.source.tolist()))
+        numbers.update(
+            int(text.rpartition(" ")[2]) for text in vocabulary.decode(batch.source.tolist())
+        )
     return numbers
 
 
@@ -132,20 +176,36 @@ def test_every_sentence_comes_once_an_epoch_and_batches_mix_the_files(folder, vo
     assert sentences_of(stream, 30) == Counter(range(LINES))
     assert sentences_of(stream, 30) == Counter(range(LINES))
     taken = [tuple(row[1:3]) for row in stream.take().tolist()]
-    assert len(set(taken)) == 10 and stream.names(stream.take())[0].startswith(str(folder / "text-"))
+    assert len(set(taken)) == 10 and stream.names(stream.take())[0].startswith(
+        str(folder / "text-")
+    )
 
 
 @pytest.mark.parametrize("readers", [2, 4])
-def test_every_sentence_comes_once_an_epoch_to_one_of_several_processes(readers, folder, vocabularies):
+def test_every_sentence_comes_once_an_epoch_to_one_of_several_processes(
+    readers, folder, vocabularies
+):
     whole = Counter()
     for reader in range(readers):
-        stream = batches(streamed(folder, TEXT, vocabularies=vocabularies), buffer=1, size=1, reader=reader, readers=readers)
+        stream = batches(
+            streamed(folder, TEXT, vocabularies=vocabularies),
+            buffer=1,
+            size=1,
+            reader=reader,
+            readers=readers,
+        )
         [text] = stream.position[str(reader)]["texts"].values()
-        own = sum(len(range(part, [120, 10, 170][shard], parts)) for shard, _, part, parts in text["left"])
+        own = sum(
+            len(range(part, [120, 10, 170][shard], parts)) for shard, _, part, parts in text["left"]
+        )
         whole += sentences_of(stream, own)
     assert whole == Counter(range(LINES))
-    told = [f"{folder}/text-*.{{language}} has 3 parts for 4 processes: each reads everything and takes one line of every 4"]
-    assert list(streamed(folder, TEXT, vocabularies=vocabularies).read_by_all(readers)) == (told if readers == 4 else [])
+    told = [
+        f"{folder}/text-*.{{language}} has 3 parts for 4 processes: each reads everything and takes one line of every 4"
+    ]
+    assert list(streamed(folder, TEXT, vocabularies=vocabularies).read_by_all(readers)) == (
+        told if readers == 4 else []
+    )
 
 
 @settings(deadline=None, max_examples=15)
@@ -154,7 +214,12 @@ def test_a_stream_goes_on_from_its_position(data, folder_of_all, vocabularies):
     """Exactly, after any number of batches and whatever the sizes; through JSON, as a checkpoint keeps it."""
     size, buffer = data.draw(st.integers(1, 20)), data.draw(st.integers(1, 150))
     configs = [TEXT, {**FORMS["tsv"], "weight": 0.3}, {"name": "text", "path": "text-1.{language}"}]
-    straight, resumed = (batches(streamed(folder_of_all, *configs, vocabularies=vocabularies), buffer=buffer, size=size) for _ in range(2))
+    straight, resumed = (
+        batches(
+            streamed(folder_of_all, *configs, vocabularies=vocabularies), buffer=buffer, size=size
+        )
+        for _ in range(2)
+    )
     for _ in range(data.draw(st.integers(0, 60))):
         straight.take()
     resumed.seek(json.loads(json.dumps(straight.position)))
@@ -180,7 +245,11 @@ def order(folder, vocabularies, **given):
 
 
 def test_the_order_is_a_function_of_the_seed(folder, vocabularies, tmp_path_factory):
-    assert order(folder, vocabularies) == order(folder, vocabularies) != order(folder, vocabularies, seed=2)
+    assert (
+        order(folder, vocabularies)
+        == order(folder, vocabularies)
+        != order(folder, vocabularies, seed=2)
+    )
     moved = tmp_path_factory.mktemp("moved") / "text"
     folder.rename(moved)
     assert order(moved, vocabularies) == order(moved, vocabularies, seed=1)
@@ -192,15 +261,22 @@ def test_no_more_is_in_memory_than_two_pools(folder, vocabularies, monkeypatch):
     ahead = []
     for _ in range(60):
         stream.take()
-        assert len(stream._pool.sources) == len(stream._pool.places) == 40 >= len(stream._next.sources)
+        assert (
+            len(stream._pool.sources) == len(stream._pool.places) == 40 >= len(stream._next.sources)
+        )
         ahead.append(len(stream._next.sources))
     assert ahead[:4] == [10, 20, 30, 40], "as evenly as batches are taken"
 
 
 @pytest.mark.parametrize("weights", [(1, 1), (3, 1), (0.2, 5), (1, 1.5)])
 def test_corpora_come_as_their_weights_say_however_large_they_are(weights, folder, vocabularies):
-    small, large = ({**TEXT, "path": path, "weight": float(weight)} for path, weight in zip(("text-1.{language}", "text-2.{language}"), weights))
-    stream = batches(streamed(folder, small, large, vocabularies=vocabularies), buffer=33, size=10_000)
+    small, large = (
+        {**TEXT, "path": path, "weight": float(weight)}
+        for path, weight in zip(("text-1.{language}", "text-2.{language}"), weights)
+    )
+    stream = batches(
+        streamed(folder, small, large, vocabularies=vocabularies), buffer=33, size=10_000
+    )
     counts = Counter()
     for _ in range(20):
         counts.update(stream.take()[:, 0].tolist())
@@ -219,13 +295,22 @@ def test_another_weight_or_another_corpus_leaves_the_others_where_they_were(fold
     left = stream._readings[key].position
     assert len(first) == 128 and len(rows) == 192
     numbers = [[0, 120, 130][shard] + row for _, shard, row, _ in rows]
-    assert len(set(numbers[: LINES - 128]) & set(first)) <= 64, "the pool that was begun comes again, nothing else"
+    assert len(set(numbers[: LINES - 128]) & set(first)) <= 64, (
+        "the pool that was begun comes again, nothing else"
+    )
     assert left["epoch"] == 0
 
 
 @pytest.mark.parametrize(
     "now",
-    [{"buffer": 30}, {"size": 5}, {"filters": FilterConfig(max_length=39)}, {"weight": 0.5}, {"seed": 2}, {"more": "zipped-1.{language}.gz"}],
+    [
+        {"buffer": 30},
+        {"size": 5},
+        {"filters": FilterConfig(max_length=39)},
+        {"weight": 0.5},
+        {"seed": 2},
+        {"more": "zipped-1.{language}.gz"},
+    ],
     ids=lambda now: next(iter(now)),
 )
 def test_a_pool_that_would_be_another_now_comes_again_whole(now, folder, vocabularies):
@@ -234,7 +319,9 @@ def test_a_pool_that_would_be_another_now_comes_again_whole(now, folder, vocabul
     def stream(filters=FILTERS, weight=2.0, more="text-1.{language}", **given):
         texts = ({**TEXT, "path": f"text-{part}.{{language}}"} for part in (0, 2))
         other = {"name": "text", "path": more, "streaming": True, "weight": weight}
-        return batches(streamed(folder, *texts, other, vocabularies=vocabularies, filters=filters), **given)
+        return batches(
+            streamed(folder, *texts, other, vocabularies=vocabularies, filters=filters), **given
+        )
 
     straight = stream()
     before = sentences_of(straight, 8)
@@ -252,17 +339,29 @@ def test_a_pool_that_would_be_another_now_comes_again_whole(now, folder, vocabul
 
 def test_a_pool_that_the_filters_empty_is_passed_over(folder, vocabularies, caplog):
     caplog.set_level("INFO")
-    filters = FilterConfig(min_length=1, max_length=6)  # a word of four letters and a space are five
-    stream = batches(streamed(folder, TEXT, vocabularies=vocabularies, filters=filters), buffer=2, size=4)
-    kept = Counter(number for number in range(LINES) if len(line("de", number).replace(" ", "")) < 6)
+    filters = FilterConfig(
+        min_length=1, max_length=6
+    )  # a word of four letters and a space are five
+    stream = batches(
+        streamed(folder, TEXT, vocabularies=vocabularies, filters=filters), buffer=2, size=4
+    )
+    kept = Counter(
+        number for number in range(LINES) if len(line("de", number).replace(" ", "")) < 6
+    )
     seen = sentences_of(stream, 60)
     assert set(seen) <= set(kept) and seen
-    assert re.search(r"epoch 2 of .* begins; 30[0-2] sentence pairs read so far, left out: [0-9]+ too long", caplog.text)
+    assert re.search(
+        r"epoch 2 of .* begins; 30[0-2] sentence pairs read so far, left out: [0-9]+ too long",
+        caplog.text,
+    )
 
 
 def test_filters_that_leave_nothing_are_a_sentence(folder, vocabularies):
     dataset = streamed(folder, TEXT, vocabularies=vocabularies, filters=FilterConfig(max_length=1))
-    with pytest.raises(DataError, match=r"de-en \(.*text-\*\.\{language\}\): the filters leave none of [0-9]+ sentence pairs: [0-9]+ too long"):
+    with pytest.raises(
+        DataError,
+        match=r"de-en \(.*text-\*\.\{language\}\): the filters leave none of [0-9]+ sentence pairs: [0-9]+ too long",
+    ):
         dataset.sample
     with pytest.raises(DataError, match="the filters leave none of 64 sentence pairs: 64 too long"):
         batches(dataset).take()
@@ -284,24 +383,42 @@ def test_what_is_no_text_in_the_middle_of_a_stream_is_named_by_its_line(folder, 
     (folder / "text-2.en").write_bytes(b"\n".join([*content[:90], b"gr\xfcn", *content[91:]]))
     [text] = corpora(folder, TEXT).streamed(LanguagePair("de", "en"))
     for start in (0, 60, 90):
-        with pytest.raises(DataError, match=r"text-2\.en, line 91: not UTF-8 \(.* 0xfc\); write the file in UTF-8$"):
+        with pytest.raises(
+            DataError, match=r"text-2\.en, line 91: not UTF-8 \(.* 0xfc\); write the file in UTF-8$"
+        ):
             list(text.shards[2].rows(start))
     (folder / "1.jsonl").write_text("{}\n" * 3)
     [text] = corpora(folder, FORMS["jsonl"]).streamed(LanguagePair("de", "en"))
-    with pytest.raises(DataError, match=r"1\.jsonl: no column translation.de, translation.en; it has $"):
+    with pytest.raises(
+        DataError, match=r"1\.jsonl: no column translation.de, translation.en; it has $"
+    ):
         list(text.shards[1].rows(0))
 
 
 def test_what_cannot_be_streamed_is_a_sentence(folder):
     with pytest.raises(ValidationError, match="streaming"):
         CORPORA.configure("phrasebook", streaming=True)
-    for name, more in (("text", {"path": "text-*.{language}"}), ("tsv", {"path": "*.tsv", "columns": {"de": 1}})):
-        with pytest.raises(ValidationError, match="names several files, which are streamed; write streaming: true, or name each file"):
+    for name, more in (
+        ("text", {"path": "text-*.{language}"}),
+        ("tsv", {"path": "*.tsv", "columns": {"de": 1}}),
+    ):
+        with pytest.raises(
+            ValidationError,
+            match="names several files, which are streamed; write streaming: true, or name each file",
+        ):
             CORPORA.configure(name, **more)
-    assert corpora(folder, {**TEXT, "path": "none-*.{language}"}).check()[0].endswith(f"nothing for any of de, en; looked in {folder}")
-    assert corpora(folder, {**FORMS["tsv"], "path": "none-*.tsv"}).check() == [f"{folder}/none-*.tsv: no such file"]
+    assert (
+        corpora(folder, {**TEXT, "path": "none-*.{language}"})
+        .check()[0]
+        .endswith(f"nothing for any of de, en; looked in {folder}")
+    )
+    assert corpora(folder, {**FORMS["tsv"], "path": "none-*.tsv"}).check() == [
+        f"{folder}/none-*.tsv: no such file"
+    ]
     pairs = {**FORMS["pairs"], "pairs": {"de-en": ["text-*.de", "none-*.en"]}}
     assert f"{folder}/none-*.en: no such file" in corpora(folder, pairs).check()
     (folder / "text-2.en").unlink()
-    alone = f"{folder}/text-2.de: no file on the other side of the pair has the same in the place of *"
+    alone = (
+        f"{folder}/text-2.de: no file on the other side of the pair has the same in the place of *"
+    )
     assert corpora(folder, TEXT).check() == corpora(folder, FORMS["pairs"]).check() == [alone]

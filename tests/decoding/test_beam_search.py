@@ -7,11 +7,11 @@ import itertools
 import pytest
 import torch
 
-from polyglot.tasks.batch import BOS, EOS
-from polyglot.decoding.topk import largest, likeliest, without_gaps
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
+from polyglot.decoding.topk import largest, likeliest, without_gaps
 from polyglot.model.memory import Memory
+from polyglot.tasks.batch import BOS, EOS
 from tests.builders.models import close, tiny_config, tiny_model
 
 WORDS = 6  # pad, bos, eos, unk and two more
@@ -35,7 +35,9 @@ class Table:
 
 def tables(sentences, seed, *, sharpness=1.0):
     torch.manual_seed(seed)
-    return Table(torch.randn(sentences, WORDS, WORDS) * sharpness), Memory(torch.zeros(sentences, 1, 1))
+    return Table(torch.randn(sentences, WORDS, WORDS) * sharpness), Memory(
+        torch.zeros(sentences, 1, 1)
+    )
 
 
 def exhaustive(scores, config, limit):
@@ -67,18 +69,30 @@ def test_greedy_takes_the_best_word_every_time(seed):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"length_penalty": 0.0}, {"length_penalty": 1.0}, {"length_penalty": 0.6, "length_normalisation": "gnmt"}]
+    "settings",
+    [
+        {"length_penalty": 0.0},
+        {"length_penalty": 1.0},
+        {"length_penalty": 0.6, "length_normalisation": "gnmt"},
+    ],
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_are_those_of_the_sequence(settings, seed):
     decoder, memory = tables(2, seed)
     config = SearchConfig(beam=4, n_best=4, max_length_ratio=0.0, max_length_extra=6, **settings)
     for sentence, hypotheses in enumerate(search(decoder, memory, torch.tensor([3, 3]), config)):
-        by_tokens = {tokens: (score, total) for score, total, tokens in exhaustive(decoder.scores[sentence], config, 7)}
+        by_tokens = {
+            tokens: (score, total)
+            for score, total, tokens in exhaustive(decoder.scores[sentence], config, 7)
+        }
         assert len({one.tokens for one in hypotheses}) == len(hypotheses) == 4
         for one in hypotheses:
-            assert (one.score, one.log_probability) == pytest.approx(by_tokens[one.tokens], abs=1e-4)
-        assert [one.score for one in hypotheses] == sorted((one.score for one in hypotheses), reverse=True)
+            assert (one.score, one.log_probability) == pytest.approx(
+                by_tokens[one.tokens], abs=1e-4
+            )
+        assert [one.score for one in hypotheses] == sorted(
+            (one.score for one in hypotheses), reverse=True
+        )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -95,18 +109,27 @@ def test_the_length_limit_is_each_sentences_own():
     decoder, memory = tables(3, 0)
     decoder.scores[:, :, EOS] = -1e9
     config = SearchConfig(beam=2, max_length_ratio=1.0, max_length_extra=1)
-    lengths = [len(best.tokens) for best, *_ in search(decoder, memory, torch.tensor([1, 4, 2]), config)]
+    lengths = [
+        len(best.tokens) for best, *_ in search(decoder, memory, torch.tensor([1, 4, 2]), config)
+    ]
     assert lengths == [2, 5, 3]
     for like in (None, "opennmt"):
         config = config.model_copy(update={"max_length": 3, "like": like})
-        assert [len(best.tokens) for best, *_ in search(decoder, memory, torch.tensor([1, 4, 2]), config)] == [2, 3, 3]
+        assert [
+            len(best.tokens)
+            for best, *_ in search(decoder, memory, torch.tensor([1, 4, 2]), config)
+        ] == [2, 3, 3]
 
 
 @pytest.mark.parametrize("bridge", ["attention", "none"])
 @pytest.mark.parametrize("decoder", ["lstm", "gru"])
 @pytest.mark.parametrize("feeding", [True, False])
 def test_company_changes_nothing(bridge, decoder, feeding):
-    model = tiny_model(tiny_config("lstm", bridge, {"type": decoder, "size": 16, "dropout": 0.0, "input_feeding": feeding})).eval()
+    model = tiny_model(
+        tiny_config(
+            "lstm", bridge, {"type": decoder, "size": 16, "dropout": 0.0, "input_feeding": feeding}
+        )
+    ).eval()
     torch.manual_seed(3)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -116,12 +139,20 @@ def test_company_changes_nothing(bridge, decoder, feeding):
     tokens = torch.randint(4, 40, (4, 9)) * mask
     config = SearchConfig(beam=3, n_best=3)
     with torch.no_grad():
-        together = search(model.decoders["en"], model.encode("de", tokens, mask), mask.sum(1), config)
+        together = search(
+            model.decoders["en"], model.encode("de", tokens, mask), mask.sum(1), config
+        )
         for row, length in enumerate(lengths):
-            memory = model.encode("de", tokens[row : row + 1, :length], mask[row : row + 1, :length])
+            memory = model.encode(
+                "de", tokens[row : row + 1, :length], mask[row : row + 1, :length]
+            )
             alone = search(model.decoders["en"], memory, torch.tensor([length]), config)[0]
             assert [one.tokens for one in alone] == [one.tokens for one in together[row]]
-            assert close(torch.tensor([one.score for one in alone]), torch.tensor([one.score for one in together[row]]), 1e-4)
+            assert close(
+                torch.tensor([one.score for one in alone]),
+                torch.tensor([one.score for one in together[row]]),
+                1e-4,
+            )
 
 
 @pytest.mark.parametrize("columns", [7, 700, 704, 8001])
@@ -140,11 +171,18 @@ def test_the_largest_are_found_wherever_they_stand(columns):
 def test_a_longer_hypothesis_that_ends_later_can_still_be_the_best(length_penalty, best):
     """When the short one ends, the long one is behind at that length; its further words cost next to nothing."""
     likely = torch.full((1, WORDS, WORDS), 0.0)
-    for last, following in {BOS: {3: 0.55, 4: 0.45}, 3: {EOS: 0.85, 5: 0.15}, 4: {5: 1.0}, 5: {EOS: 1.0}}.items():
+    for last, following in {
+        BOS: {3: 0.55, 4: 0.45},
+        3: {EOS: 0.85, 5: 0.15},
+        4: {5: 1.0},
+        5: {EOS: 1.0},
+    }.items():
         for word, probability in following.items():
             likely[0, last, word] = probability
     config = SearchConfig(beam=2, length_penalty=length_penalty)
-    ((found,),) = search(Table(likely.clamp(min=1e-9).log()), Memory(torch.zeros(1, 1, 1)), torch.tensor([3]), config)
+    ((found,),) = search(
+        Table(likely.clamp(min=1e-9).log()), Memory(torch.zeros(1, 1, 1)), torch.tensor([3]), config
+    )
     assert found.tokens == best
 
 
@@ -155,21 +193,31 @@ def test_continuations_are_those_of_the_softmax():
     wanted = scores.log_softmax(dim=1).view(2, 3, 500) + totals.unsqueeze(2)
     wanted[:, :, 7] = -torch.inf
     wanted[1, :, [word for word in range(500) if word != EOS]] = -torch.inf
-    values, origins, words = likeliest(scores.clone(), totals, count=4, never=[7], must_end=torch.tensor([False, True]))
+    values, origins, words = likeliest(
+        scores.clone(), totals, count=4, never=[7], must_end=torch.tensor([False, True])
+    )
     expected, places = wanted.flatten(1).topk(4, dim=1)
-    assert close(values[0], expected[0]) and close(values[1, :3], expected[1, :3]) and (values[1, 3:] == -torch.inf).all()
+    assert (
+        close(values[0], expected[0])
+        and close(values[1, :3], expected[1, :3])
+        and (values[1, 3:] == -torch.inf).all()
+    )
     assert (origins[0] * 500 + words[0]).tolist() == places[0].tolist()
     assert (origins[1, :3] * 500 + words[1, :3]).tolist() == places[1, :3].tolist()
 
 
 def test_settings_of_a_selection_are_in_force_where_there_is_one():
-    assert SearchConfig(beam=3).in_force().keys() & {"select", "select_by", "select_for", "like"} == set()
+    assert (
+        SearchConfig(beam=3).in_force().keys() & {"select", "select_by", "select_for", "like"}
+        == set()
+    )
     assert SearchConfig(beam=3).in_force()["beam"] == 3
     assert SearchConfig(select=9).in_force().keys() >= {"select", "select_by", "select_for"}
 
 
 @pytest.mark.parametrize(
-    ("staying", "order"), [([], []), ([0, 1, 2], [0, 1, 2]), ([1, 2, 4, 5], [4, 1, 2, 5]), ([7], [7]), ([2, 3], [2, 3])]
+    ("staying", "order"),
+    [([], []), ([0, 1, 2], [0, 1, 2]), ([1, 2, 4, 5], [4, 1, 2, 5]), ([7], [7]), ([2, 3], [2, 3])],
 )
 def test_who_stays_moves_only_into_the_gaps_of_those_that_leave(staying, order):
     assert without_gaps(staying) == order

@@ -8,17 +8,17 @@ import numpy
 import pytest
 import torch
 
-from polyglot.tasks.batch import EOS, SPECIAL_TOKENS
+from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
-from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
 from polyglot.decoding.shortlist import Shortlist
-from polyglot.core.errors import CheckpointError, ConfigError
+from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
 from polyglot.evaluation.protocol import Protocol
+from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
 from polyglot.layers.linear import RowsOfSentences
 from polyglot.model.decoders import DECODERS
-from polyglot.inference.ensemble import EnsembleTranslator
+from polyglot.tasks.batch import EOS, SPECIAL_TOKENS
 from tests.builders.models import VOCABULARY, close, random_batch, there, tiny_config, tiny_model
 from tests.builders.runs import sentences, tiny_run, train
 
@@ -27,10 +27,16 @@ KINDS = [there(name) for name in DECODERS.names()]
 
 def found_with(decoder, words, **settings):
     """What search finds among the words with a model whose decoder is of that kind, and the model."""
-    model, batch = tiny_model(tiny_config(decoder=decoder)).eval(), random_batch(lengths=((5, 1), (2, 1), (9, 1), (1, 1)))
+    model, batch = (
+        tiny_model(tiny_config(decoder=decoder)).eval(),
+        random_batch(lengths=((5, 1), (2, 1), (9, 1), (1, 1))),
+    )
     config = SearchConfig(beam=3, n_best=3, **settings)
     with torch.inference_mode():
-        memory, lengths = model.encode("de", batch.source, batch.source_mask), batch.source_mask.sum(dim=1)
+        memory, lengths = (
+            model.encode("de", batch.source, batch.source_mask),
+            batch.source_mask.sum(dim=1),
+        )
         if words is None:
             return search(model.decoders["en"], memory, lengths, config)
         selected = Selected(model.decoders["en"], words)
@@ -42,15 +48,23 @@ def found_with(decoder, words, **settings):
 def test_all_words_are_no_selection(decoder, like):
     every = torch.arange(VOCABULARY)
     whole = found_with(decoder, None, like=like)
-    assert found_with(decoder, every, like=like) == whole, "the same numbers, since the products are the same"
+    assert found_with(decoder, every, like=like) == whole, (
+        "the same numbers, since the products are the same"
+    )
     of_each = found_with(decoder, every.expand(4, -1).contiguous(), like=like)
-    assert [[one.tokens for one in own] for own in of_each] == [[one.tokens for one in own] for own in whole]
-    assert [[one.score for one in own] for own in of_each] == [pytest.approx([one.score for one in own], abs=1e-4) for own in whole]
+    assert [[one.tokens for one in own] for own in of_each] == [
+        [one.tokens for one in own] for own in whole
+    ]
+    assert [[one.score for one in own] for own in of_each] == [
+        pytest.approx([one.score for one in own], abs=1e-4) for own in whole
+    ]
 
 
 @pytest.mark.parametrize("decoder", KINDS)
 def test_only_the_chosen_words_are_written_and_the_output_layer_has_no_other(decoder):
-    words = torch.tensor([[0, 1, 2, 3, 10, 20], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 30, 39], [0, 1, 2, 3, 7, 8]])
+    words = torch.tensor(
+        [[0, 1, 2, 3, 10, 20], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 30, 39], [0, 1, 2, 3, 7, 8]]
+    )
     for own, hypotheses in zip(words.tolist(), found_with(decoder, words)):
         assert hypotheses and all(set(one.tokens) <= set(own) - {0, 1, 2} for one in hypotheses)
     together = union(words)
@@ -67,8 +81,12 @@ def test_only_the_chosen_words_are_written_and_the_output_layer_has_no_other(dec
                 assert state.output.weight.shape == (3, 6, model.decoders["en"].body.size)
             else:
                 assert len(state.output(torch.zeros(1, model.decoders["en"].body.size))[0]) == size
-            whole, _ = model.decoders["en"].step(torch.ones(3, dtype=torch.long), model.decoders["en"].start(memory), memory)
-            assert close(scores, whole.gather(1, chosen if chosen.dim() == 2 else chosen.expand(3, -1)))
+            whole, _ = model.decoders["en"].step(
+                torch.ones(3, dtype=torch.long), model.decoders["en"].start(memory), memory
+            )
+            assert close(
+                scores, whole.gather(1, chosen if chosen.dim() == 2 else chosen.expand(3, -1))
+            )
 
 
 class Masked:
@@ -89,14 +107,24 @@ class Masked:
 def test_it_is_search_in_which_other_words_are_impossible(decoder, of_each):
     """Also when sentences have gone, so that rows have moved."""
     words = torch.tensor([0, 1, 2, 3, 4, 9, 15, 16, 23, 28, 37])
-    model, batch = tiny_model(tiny_config(decoder=decoder)).eval(), random_batch(lengths=((5, 1), (2, 1), (9, 1), (1, 1)))
+    model, batch = (
+        tiny_model(tiny_config(decoder=decoder)).eval(),
+        random_batch(lengths=((5, 1), (2, 1), (9, 1), (1, 1))),
+    )
     config, english = SearchConfig(beam=3, n_best=3), model.decoders["en"]
     with torch.inference_mode():
-        memory, lengths = model.encode("de", batch.source, batch.source_mask), batch.source_mask.sum(dim=1)
+        memory, lengths = (
+            model.encode("de", batch.source, batch.source_mask),
+            batch.source_mask.sum(dim=1),
+        )
         expected = search(Masked(english, words), memory, lengths, config)
     found = found_with(decoder, words.expand(4, -1).contiguous() if of_each else words)
-    assert [[one.tokens for one in own] for own in found] == [[one.tokens for one in own] for own in expected]
-    assert [[one.score for one in own] for own in found] == [pytest.approx([one.score for one in own], abs=1e-4) for own in expected]
+    assert [[one.tokens for one in own] for own in found] == [
+        [one.tokens for one in own] for own in expected
+    ]
+    assert [[one.score for one in own] for own in found] == [
+        pytest.approx([one.score for one in own], abs=1e-4) for own in expected
+    ]
 
 
 def test_special_tokens_are_always_among_them():
@@ -111,11 +139,18 @@ def test_special_tokens_are_always_among_them():
 
 def test_rows_of_sentences_that_have_gone_are_forgotten_by_and_by():
     torch.manual_seed(0)
-    weight, bias, words, inputs = torch.randn(20, 5), torch.randn(20), torch.randint(0, 20, (8, 6)), torch.randn(8, 3, 5)
+    weight, bias, words, inputs = (
+        torch.randn(20, 5),
+        torch.randn(20),
+        torch.randint(0, 20, (8, 6)),
+        torch.randn(8, 3, 5),
+    )
     rows, left = RowsOfSentences(weight, bias, words), torch.arange(8)
     for kept in ([0, 1, 2, 4, 5, 7], [1, 3, 4, 5], [0, 2, 3], [1]):
         rows, left = rows.select(torch.tensor(kept)), left[kept]
-        expected = torch.stack([inputs[one] @ weight[words[one]].T + bias[words[one]] for one in left]).flatten(0, 1)
+        expected = torch.stack(
+            [inputs[one] @ weight[words[one]].T + bias[words[one]] for one in left]
+        ).flatten(0, 1)
         assert close(rows(inputs[left].flatten(0, 1)), expected)
         assert len(rows.weight) < 2 * len(left)
 
@@ -127,11 +162,16 @@ def test_a_shortlist_finds_what_goes_together():
     """Source word n goes with target word n + 10; 4 comes everywhere."""
     random = numpy.random.default_rng(0)
     sources = [random.permutation(numpy.arange(5, 15))[:4].astype(numpy.int32) for _ in range(300)]
-    targets = [numpy.concatenate([random.permutation(source + 10), [4]]).astype(numpy.int32) for source in sources]
+    targets = [
+        numpy.concatenate([random.permutation(source + 10), [4]]).astype(numpy.int32)
+        for source in sources
+    ]
     shortlist = Shortlist.learn(sources, targets, (20, 40), best=3)
     scores = shortlist.scores([[5, 7], [6]])
     assert scores.shape == (2, 40)
-    assert set(scores[0].topk(3).indices.tolist()) == {4, 15, 17} and set(scores[1].topk(2).indices.tolist()) == {4, 16}
+    assert set(scores[0].topk(3).indices.tolist()) == {4, 15, 17} and set(
+        scores[1].topk(2).indices.tolist()
+    ) == {4, 16}
     assert (shortlist.starts[1:] - shortlist.starts[:-1]).max() == 3
     for word in range(5, 15):
         part = slice(shortlist.starts[word], shortlist.starts[word + 1])
@@ -152,7 +192,11 @@ def run(tmp_path_factory):
     options = {"options": {"decoder": [{"type": "word_prediction", "predict": "initial"}]}}
     schedule = {"type": "uniform", "pairs": ["de-en", "en-de"]}
     run = tiny_run(
-        tmp_path_factory.mktemp("selection"), model=options, schedule=schedule, training={"steps": 60}, optimizer={"learning_rate": 0.02}
+        tmp_path_factory.mktemp("selection"),
+        model=options,
+        schedule=schedule,
+        training={"steps": 60},
+        optimizer={"learning_rate": 0.02},
     )
     train(run)
     return run
@@ -170,7 +214,9 @@ def test_a_run_with_all_words_translates_as_without_selection(run, select_for):
     translator = Translator.load(run)
     whole = translator.hypotheses(text(), **GIVEN)
     every = translator.hypotheses(text(), **GIVEN, select=1000, select_for=select_for)
-    assert [(own[0].text, own[0].score) for own in every] == [(own[0].text, own[0].score) for own in whole]
+    assert [(own[0].text, own[0].score) for own in every] == [
+        (own[0].text, own[0].score) for own in whole
+    ]
     few = translator.translate(text(), **GIVEN, select=1, select_for="sentence")
     assert all(len(set(line.split()) - {"<unk>"}) <= 1 for line in few), "one word each"
     assert translator.translate(text(), **GIVEN, select=1, select_for="batch") != few
@@ -184,17 +230,28 @@ def test_a_shortlist_serves_runs_without_prediction(tmp_path, monkeypatch, capsy
     program = Program(monkeypatch, capsys)
     german = "".join(f"{line}\n" for line in text())
     arguments = ("translate", run.path, "--from", "de", "--to", "en")
-    assert "has no `word_prediction` from its initial state" in program.refuses(*arguments, "--select", 5, stdin=german)
-    assert "polyglot shortlist" in program.refuses(*arguments, "--select", 5, "--select-by", "shortlist", stdin=german)
-    assert "select_by: found 'magic'" in program.refuses(*arguments, "--select", 5, "--select-by", "magic", stdin=german)
+    assert "has no `word_prediction` from its initial state" in program.refuses(
+        *arguments, "--select", 5, stdin=german
+    )
+    assert "polyglot shortlist" in program.refuses(
+        *arguments, "--select", 5, "--select-by", "shortlist", stdin=german
+    )
+    assert "select_by: found 'magic'" in program.refuses(
+        *arguments, "--select", 5, "--select-by", "magic", stdin=german
+    )
     assert program("shortlist", run.path, "de-en").status == 0
     result = program(*arguments, "--select", 8, "--select-by", "shortlist", stdin=german)
     assert result.status == 0
     expected = Translator.load(run).translate(text(), **GIVEN, select=8, select_by="shortlist")
     assert result.output.split("\n")[:-1] == expected
     whole = program(*arguments, stdin=german).output
-    assert program(*arguments, "--select", 1000, "--select-by", "shortlist", stdin=german).output == whole
-    run.shortlist_file(next(iter(run.config.pairs))).parent.joinpath("de-en.safetensors").write_bytes(b"no")
+    assert (
+        program(*arguments, "--select", 1000, "--select-by", "shortlist", stdin=german).output
+        == whole
+    )
+    run.shortlist_file(next(iter(run.config.pairs))).parent.joinpath(
+        "de-en.safetensors"
+    ).write_bytes(b"no")
     with pytest.raises(CheckpointError, match="no shortlist"):
         Translator.load(run).translate(text(), **GIVEN, select=8, select_by="shortlist")
     assert "no vocabulary named 'cs'" in program.refuses("shortlist", run.path, "de-cs")
@@ -204,7 +261,9 @@ def test_an_ensemble_selects_as_one(run):
     one, twice = Translator.load(run), EnsembleTranslator.load([run, run])
     for select_for in ("sentence", "batch"):
         settings = {"select": 6, "select_for": select_for}
-        assert twice.translate(text(), **GIVEN, **settings) == one.translate(text(), **GIVEN, **settings)
+        assert twice.translate(text(), **GIVEN, **settings) == one.translate(
+            text(), **GIVEN, **settings
+        )
 
 
 def test_a_selection_nobody_can_make_is_said(run):
@@ -219,11 +278,16 @@ def test_how_to_select_without_how_many_is_refused(run, setting, monkeypatch, ca
     from tests.builders.command_line import Program
 
     [(name, value)] = setting.items()
-    program, said = Program(monkeypatch, capsys), f"search.{name}: no words are selected; say among how many to search, as `select`"
+    program, said = (
+        Program(monkeypatch, capsys),
+        f"search.{name}: no words are selected; say among how many to search, as `select`",
+    )
     option = f"--{name.replace('_', '-')}"
     with pytest.raises(ConfigError, match=re.escape(said)):
         Translator.load(run).translate(text(), **GIVEN, **setting)
-    assert said in program.refuses("translate", run.path, "--from", "de", "--to", "en", option, value, stdin="Hund\n")
+    assert said in program.refuses(
+        "translate", run.path, "--from", "de", "--to", "en", option, value, stdin="Hund\n"
+    )
     with pytest.raises(ConfigError, match=re.escape(said)):
         Protocol().searched_with(setting).search_of(SearchConfig())
     assert Protocol().searched_with(setting).search_of(SearchConfig(select=3)).select == 3

@@ -14,13 +14,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from polyglot.runs import checkpoint as checkpoints
 from polyglot.distributed.processes import Processes
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.training.build import build_trainer
 from tests.builders.runs import tiny_run, train, write_config
 
-SECTIONS = {"training": {"steps": 4000, "log_every": 10, "checkpoint": {"every": 5}}, "parallel": {"verify": 1}}
+SECTIONS = {
+    "training": {"steps": 4000, "log_every": 10, "checkpoint": {"every": 5}},
+    "parallel": {"verify": 1},
+}
 """About a hundred steps a second: there is time to kill somebody."""
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +33,9 @@ def start(*arguments: object, launcher: Sequence[str] = ()) -> subprocess.Popen:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     command = [sys.executable, *launcher, "-m", "polyglot", "train", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
 
 
 def trained_until(run: Path, step: int, process: subprocess.Popen) -> None:
@@ -46,12 +51,19 @@ def trained_until(run: Path, step: int, process: subprocess.Popen) -> None:
 
 def children(process: subprocess.Popen) -> list[int]:
     """Those of a launcher, in the order of their numbers."""
-    return sorted(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
+    return sorted(
+        map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
+    )
 
 
 def alone(folder: Path, number: int, *, steps: int) -> Run:
     """The run that nobody disturbed: one process that accumulates the batches of all."""
-    run = tiny_run(folder, "alone", training={"steps": steps, "checkpoint": {"every": steps}}, schedule={"tasks_per_update": number})
+    run = tiny_run(
+        folder,
+        "alone",
+        training={"steps": steps, "checkpoint": {"every": steps}},
+        schedule={"tasks_per_update": number},
+    )
     train(run)
     return run
 
@@ -87,8 +99,14 @@ def test_killed_and_interrupted_it_goes_on_to_the_same_parameters(tmp_path):
         trained_until(path, stopped + 5, process)
         errors, seconds = kill(process, victim)
         assert seconds < 60 and "Traceback" not in errors
-        assert f"process {victim} was ended by SIGKILL" in errors and errors.count(f"error: process {victim} is gone: ") == 1, errors
-        assert f"process {1 - victim} waited for " in errors and "the last good checkpoint is step " in errors
+        assert (
+            f"process {victim} was ended by SIGKILL" in errors
+            and errors.count(f"error: process {victim} is gone: ") == 1
+        ), errors
+        assert (
+            f"process {1 - victim} waited for " in errors
+            and "the last good checkpoint is step " in errors
+        )
         process = start(path, "--resume", "--processes", 2)
     trained_until(path, last_step(path) + 5, process)
     process.send_signal(signal.SIGINT)
@@ -118,7 +136,11 @@ def test_what_is_there_to_go_on_from_is_what_the_disk_holds(tmp_path):
 def test_killed_twenty_times(tmp_path):
     """At random points: half of the times while it starts, as long as that takes on this machine, or soon after."""
     steps, path, chance = 4000, tmp_path / "run", random.Random(7)
-    config = write_config(tmp_path, training={"steps": steps, "log_every": 10, "checkpoint": {"every": 20}}, parallel={"verify": 1})
+    config = write_config(
+        tmp_path,
+        training={"steps": steps, "log_every": 10, "checkpoint": {"every": 20}},
+        parallel={"verify": 1},
+    )
     process = start(config, "--processes", 2)
     trained_until(path, 20, process)
     for number in range(20):
@@ -149,13 +171,24 @@ def test_a_process_that_hangs_ends_the_others(sleeper, tmp_path):
     began = time.monotonic()
     _, errors = process.communicate(timeout=120)
     assert time.monotonic() - began < 60 and process.returncode == 2
-    said = f"error: process {sleeper} is gone: " + ("it was killed or stopped" if sleeper == 0 else "it gave no sign of life for 3")
+    said = f"error: process {sleeper} is gone: " + (
+        "it was killed or stopped" if sleeper == 0 else "it gave no sign of life for 3"
+    )
     assert said in " ".join(errors.split())
 
 
 def test_the_launcher_of_pytorch_starts_as_many(tmp_path):
     config, path = write_config(tmp_path, training={"steps": 20}), tmp_path / "run"
-    torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+    torchrun = [
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        "2",
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        "localhost:0",
+    ]
     _, errors = start(config, launcher=torchrun).communicate(timeout=240)
     assert " ".join(errors.split()).count("20 of 20 steps") == 1, errors
     (checkpoint,) = checkpoints.choose(path / "checkpoints", "last")
@@ -167,14 +200,23 @@ def test_another_number_of_processes_goes_on(tmp_path):
     config, path = write_config(tmp_path, training={"steps": 3}), tmp_path / "run"
     process = start(config, "training.stepz=3", "--processes", 2)
     _, errors = process.communicate(timeout=120)
-    assert process.returncode == 2 and errors.count("error:") == 1 == errors.count("training.stepz"), errors
+    assert process.returncode == 2 and errors.count("error:") == 1 == errors.count(
+        "training.stepz"
+    ), errors
     assert not path.exists()
     train(tiny_run(tmp_path, training={"steps": 3}))
     process = start(path, "--resume", "training.steps=6", "--processes", 2)
     _, errors = process.communicate(timeout=120)
     words = " ".join(errors.split())
-    assert process.returncode == 0 and "6 of 6 steps" in words and words.count("step 6 · loss") == 1, errors
-    assert words.count("was written with one process and goes on with 2 processes: every text goes on where it was") == 1
+    assert (
+        process.returncode == 0 and "6 of 6 steps" in words and words.count("step 6 · loss") == 1
+    ), errors
+    assert (
+        words.count(
+            "was written with one process and goes on with 2 processes: every text goes on where it was"
+        )
+        == 1
+    )
     trainer = train(Run.reconfigure(path, ["training.steps=9"]))
     assert trainer.progress.step == last_step(path) == 9
     assert set(trainer.progress.tokens) == {task.name for task in trainer.run.config.tasks}

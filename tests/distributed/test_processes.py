@@ -11,12 +11,12 @@ import time
 
 import pytest
 
+from polyglot.core.errors import ConfigError
 from polyglot.distributed import processes as together
 from polyglot.distributed import store as stores
 from polyglot.distributed import watch as watching
 from polyglot.distributed.processes import Lost, Processes
 from polyglot.distributed.watch import Watch
-from polyglot.core.errors import ConfigError
 
 
 class Store(dict):
@@ -58,7 +58,10 @@ def hurry(monkeypatch):
     """Let everything that is waited for take no time, as the second process of a machine."""
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("LOCAL_RANK", "1")
-    for room, names in {watching: ("PATIENCE", "SHORT_PATIENCE"), stores: ("SHORT_PATIENCE",)}.items():
+    for room, names in {
+        watching: ("PATIENCE", "SHORT_PATIENCE"),
+        stores: ("SHORT_PATIENCE",),
+    }.items():
         for name in names:
             monkeypatch.setattr(room, name, 0.1)
     monkeypatch.setattr(watching, "BEAT", 0.02)
@@ -86,7 +89,9 @@ def test_a_mistake_that_both_have_found_is_said_once(two):
 
 
 def test_a_bug_of_one_is_also_said_by_another_which_knows_what_is_left(two):
-    assert says(two[1], ValueError("?")) is True and says(two[0], Lost("process 1 has failed")) is True
+    assert (
+        says(two[1], ValueError("?")) is True and says(two[0], Lost("process 1 has failed")) is True
+    )
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["first", "last"])
@@ -97,7 +102,10 @@ def test_an_interruption_is_said_by_the_first_process(order, given, status, two)
 
 
 def test_who_hears_of_an_interruption_only_from_the_first_process_says_nothing(two):
-    assert says(two[0], KeyboardInterrupt()) is True and says(two[1], Lost("process 0 was interrupted")) == 2
+    assert (
+        says(two[0], KeyboardInterrupt()) is True
+        and says(two[1], Lost("process 0 was interrupted")) == 2
+    )
 
 
 class Silent(Store):
@@ -107,7 +115,9 @@ class Silent(Store):
         threading.Event().wait()
 
 
-def test_a_first_process_that_is_stopped_is_missed_and_nobody_waits_for_its_store(two, monkeypatch, capfd):
+def test_a_first_process_that_is_stopped_is_missed_and_nobody_waits_for_its_store(
+    two, monkeypatch, capfd
+):
     monkeypatch.setattr(watching, "store", Silent)
     hurry(monkeypatch)
     ended = threading.Event()
@@ -154,8 +164,14 @@ def test_only_who_was_started_by_a_launcher_is_woken_when_that_is_gone(launched,
     assert bool(woken) == launched
 
 
-@pytest.mark.parametrize(("launcher", "alone"), [(None, False), (os.getppid, False), (os.getpid, True)], ids=["none", "there", "gone"])
-def test_processes_whose_launcher_was_gone_before_they_looked_are_alone(launcher, alone, monkeypatch):
+@pytest.mark.parametrize(
+    ("launcher", "alone"),
+    [(None, False), (os.getppid, False), (os.getpid, True)],
+    ids=["none", "there", "gone"],
+)
+def test_processes_whose_launcher_was_gone_before_they_looked_are_alone(
+    launcher, alone, monkeypatch
+):
     """It is known by its number: the parent of now may be another already."""
     monkeypatch.setattr(watching, "store", Store)
     monkeypatch.setattr(watching, "BEAT", 0.01)
@@ -171,7 +187,9 @@ def test_processes_whose_launcher_was_gone_before_they_looked_are_alone(launcher
         time.sleep(0.01)
     found = watch._found.wait(60 if alone else 0)
     watch.stop()
-    assert found == alone and (watch.failure or "").startswith("process 0 is alone: the program" if alone else "")
+    assert found == alone and (watch.failure or "").startswith(
+        "process 0 is alone: the program" if alone else ""
+    )
 
 
 def test_all_who_lose_their_launcher_find_that_out_and_the_first_says_it(two, monkeypatch, capfd):
@@ -191,8 +209,12 @@ def test_all_who_lose_their_launcher_find_that_out_and_the_first_says_it(two, mo
     assert says(two[1], Lost("process 1 is alone")) == 2
 
 
-@pytest.mark.parametrize(("rank", "local_rank", "says"), [(1, 1, True), (2, 2, False), (8, 0, True), (9, 1, False)])
-def test_one_on_each_machine_says_that_the_first_process_is_gone(rank, local_rank, says, monkeypatch):
+@pytest.mark.parametrize(
+    ("rank", "local_rank", "says"), [(1, 1, True), (2, 2, False), (8, 0, True), (9, 1, False)]
+)
+def test_one_on_each_machine_says_that_the_first_process_is_gone(
+    rank, local_rank, says, monkeypatch
+):
     hurry(monkeypatch)
     for name, value in {"RANK": rank, "LOCAL_RANK": local_rank}.items():
         monkeypatch.setenv(name, str(value))
@@ -205,7 +227,13 @@ def nobody_else(monkeypatch):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    together = {"WORLD_SIZE": 2, "RANK": 1, "LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    together = {
+        "WORLD_SIZE": 2,
+        "RANK": 1,
+        "LOCAL_RANK": 0,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+    }
     for name, value in together.items():
         monkeypatch.setenv(name, str(value))
     return port
@@ -218,7 +246,10 @@ def test_a_machine_that_nobody_knows_is_said_at_once(nobody_else, monkeypatch):
     monkeypatch.setattr(together.socket, "getaddrinfo", look_up)
     monkeypatch.setattr(together, "SOON", 0)
     monkeypatch.setenv("MASTER_ADDR", "nowhere.invalid")
-    with pytest.raises(ConfigError, match="cannot meet at nowhere.invalid:.* not known; were all of them started, with the same address"):
+    with pytest.raises(
+        ConfigError,
+        match="cannot meet at nowhere.invalid:.* not known; were all of them started, with the same address",
+    ):
         with Processes.together():
             pass
 
@@ -228,7 +259,14 @@ def test_processes_that_never_come_are_not_waited_for_for_ever(nobody_else):
     meet = "from polyglot.distributed import processes\nprocesses.SOON, processes.LATE = 0.5, 1\n"
     meet += "with processes.Processes.together():\n    pass"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
-    done = subprocess.run([sys.executable, "-c", meet], capture_output=True, text=True, timeout=120, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", meet], capture_output=True, text=True, timeout=120, env=environment
+    )
     waits, error = done.stderr.splitlines()
-    assert done.returncode == 2 and waits == f"process 1 waits for the others at 127.0.0.1:{nobody_else}"
-    assert error.startswith(f"error: the processes cannot meet at 127.0.0.1:{nobody_else}: not all came within 1 s; were")
+    assert (
+        done.returncode == 2
+        and waits == f"process 1 waits for the others at 127.0.0.1:{nobody_else}"
+    )
+    assert error.startswith(
+        f"error: the processes cannot meet at 127.0.0.1:{nobody_else}: not all came within 1 s; were"
+    )

@@ -18,7 +18,9 @@ def script():
 
 
 def test_the_page_is_what_the_script_writes(script):
-    assert script["PAGE"].read_text(encoding="utf-8") == script["page"](), "run: python docs/configuration.py"
+    assert script["PAGE"].read_text(encoding="utf-8") == script["page"](), (
+        "run: python docs/configuration.py"
+    )
 
 
 def test_a_default_is_written_as_a_file_has_it(script):

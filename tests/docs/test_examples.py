@@ -13,26 +13,30 @@ import pytest
 import typer
 
 from polyglot import cli
-from polyglot.core import presets
-from polyglot.config.schema import Config
-from polyglot.config.loading import load_config
 from polyglot.analysis.embeddings.config import AnalysisSettings
-from polyglot.experiments import Experiment
+from polyglot.config.loading import load_config
+from polyglot.config.schema import Config
+from polyglot.core import presets
+from polyglot.core.yaml import parse_value, write_yaml
 from polyglot.evaluation.protocol import Protocol
-from polyglot.training.validation import Validator
+from polyglot.experiments import Experiment
 from polyglot.model.encoders import ENCODERS
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.training.shortlist import write_shortlist
 from polyglot.training.build import build_trainer
-from polyglot.core.yaml import parse_value, write_yaml
+from polyglot.training.shortlist import write_shortlist
+from polyglot.training.validation import Validator
 from tests.builders.command_line import PHRASEBOOK, SMALL, TEXT, Program, write_text
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LANGUAGES = ["en", "de", "fr", "cs"]
 TEXT_FILES = [{"type": "text", "path": "train.{language}"}]
-BASE = {"languages": LANGUAGES, "data": {"train": TEXT_FILES, "valid": TEXT_FILES}, "training": {"steps": 1}}
+BASE = {
+    "languages": LANGUAGES,
+    "data": {"train": TEXT_FILES, "valid": TEXT_FILES},
+    "training": {"steps": 1},
+}
 """What a block that shows only some sections is laid over."""
 
 
@@ -66,7 +70,9 @@ def blocks(*languages: str) -> list[Block]:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for match in re.finditer(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-            found.append(Block(page.name, text[: match.start()].count("\n") + 1, match[1], match[2]))
+            found.append(
+                Block(page.name, text[: match.start()].count("\n") + 1, match[1], match[2])
+            )
     return [block for block in found if block.language in languages]
 
 
@@ -75,7 +81,10 @@ def commands() -> Iterator[Command]:
         for line in block.text.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words and words[0] == "polyglot":
-                where = next((number for number, word in enumerate(words) if word in ("<", ">", "|")), len(words))
+                where = next(
+                    (number for number, word in enumerate(words) if word in ("<", ">", "|")),
+                    len(words),
+                )
                 stdin = words[words.index("<") + 1] if "<" in words else None
                 yield Command(block, tuple(words[1:where]), stdin)
     for page in PAGES:
@@ -97,11 +106,17 @@ def named(items):
 def there(tmp_path_factory) -> Path:
     """A folder with what the pages take for granted: runs/phrasebook (small), sentences.de and .en, mine.yaml and its text, news.yaml."""
     folder = tmp_path_factory.mktemp("there")
-    run = Run.create(load_config("phrasebook", [*SMALL, *PHRASEBOOK, f"run={folder / 'runs' / 'phrasebook'}"]))
+    run = Run.create(
+        load_config("phrasebook", [*SMALL, *PHRASEBOOK, f"run={folder / 'runs' / 'phrasebook'}"])
+    )
     build_trainer(run, Validator(run)).train()
     write_shortlist(run, LanguagePair("de", "fr"), sentences=60, best=20)
-    (folder / "sentences.de").write_text("Der alte Bauer schläft.\n\nDiese Stadt ist klein.\n", encoding="utf-8")
-    (folder / "sentences.en").write_text("The old farmer sleeps.\n\nThis city is small.\n", encoding="utf-8")
+    (folder / "sentences.de").write_text(
+        "Der alte Bauer schläft.\n\nDiese Stadt ist klein.\n", encoding="utf-8"
+    )
+    (folder / "sentences.en").write_text(
+        "The old farmer sleeps.\n\nThis city is small.\n", encoding="utf-8"
+    )
     (folder / "text").mkdir()
     for part in ("train", "valid", "test"):
         write_text(folder / "text", part=part)
@@ -160,9 +175,13 @@ def test_the_example_of_the_readme_is_short():
 
 @named(blocks("python"))
 def test_a_block_of_python_runs(given, inside, monkeypatch):
-    monkeypatch.setattr(ENCODERS, "_classes", dict(ENCODERS._classes))  # docs/develop/encoder.md registers one of its own
+    monkeypatch.setattr(
+        ENCODERS, "_classes", dict(ENCODERS._classes)
+    )  # docs/develop/encoder.md registers one of its own
     if "sentence_transformers" in given.text:
-        pytest.importorskip("sentence_transformers", reason="the extra `sentence-transformers` is not installed")
+        pytest.importorskip(
+            "sentence_transformers", reason="the extra `sentence-transformers` is not installed"
+        )
     names: dict[str, object] = {"__name__": "example"}
     exec(compile(given.text, str(given), "exec", flags=0, dont_inherit=True), names)  # noqa: S102
     if "french" in names:
@@ -172,7 +191,9 @@ def test_a_block_of_python_runs(given, inside, monkeypatch):
         assert shown[0] == str((names["sentence"].text("de"), names["sentence"].text("fi")))
         for line, values in zip(shown[1:], (names["words"], names["aligned"]), strict=True):
             first, _, last = line.partition(" … ")
-            assert str(values)[1:-1].startswith(first.rstrip(",")) and str(values)[1:-1].endswith(last)
+            assert str(values)[1:-1].startswith(first.rstrip(",")) and str(values)[1:-1].endswith(
+                last
+            )
     if "curve" in names:
         assert names["curve"]
 
@@ -182,8 +203,10 @@ def test_the_encoder_of_the_page_keeps_the_contract(monkeypatch):
     import torch
 
     monkeypatch.setattr(ENCODERS, "_classes", dict(ENCODERS._classes))
-    block, = (block for block in blocks("python") if "ENCODERS.register" in block.text)
-    exec(compile(block.text, str(block), "exec", flags=0, dont_inherit=True), {"__name__": "example"})  # noqa: S102
+    (block,) = (block for block in blocks("python") if "ENCODERS.register" in block.text)
+    exec(
+        compile(block.text, str(block), "exec", flags=0, dont_inherit=True), {"__name__": "example"}
+    )  # noqa: S102
     encoder = ENCODERS.build(ENCODERS.configure("window", size=6), input_size=4)
     words, mask = torch.randn(1, 3, 4), torch.ones(1, 5, dtype=torch.bool)
     mask[:, 3:] = False
@@ -227,7 +250,9 @@ def cheap(command: Command) -> bool:
 @named([command for command in COMMANDS if cheap(command) and command.block.page != "README.md"])
 def test_a_cheap_command_works(given, inside, monkeypatch, capsys):
     program = Program(monkeypatch, capsys)
-    result = program(*given.arguments, stdin=(inside / given.stdin).read_bytes() if given.stdin else b"")
+    result = program(
+        *given.arguments, stdin=(inside / given.stdin).read_bytes() if given.stdin else b""
+    )
     silent = given.arguments[0] in ("embed", "report") or "--threshold" in given.arguments
     assert result.status == 0 and (result.output or silent), result.errors
 
@@ -239,17 +264,27 @@ def test_the_readme_from_top_to_bottom(there, tmp_path, monkeypatch, capsys):
     program = Program(monkeypatch, capsys)
     own_text = ["vocabulary={type: word, size: 100}", "validation.bleu_pairs=[de-fr]"]
     done = []
-    for command in (command for command in COMMANDS if (command.block.page, command.block.language) == ("README.md", "bash")):
+    for command in (
+        command
+        for command in COMMANDS
+        if (command.block.page, command.block.language) == ("README.md", "bash")
+    ):
         arguments = list(command.arguments)
         if arguments[0] == "train" and "--resume" not in arguments:
             arguments += SMALL + (PHRASEBOOK if "phrasebook" in arguments else own_text)
-        result = program(*arguments, stdin=(tmp_path / command.stdin).read_bytes() if command.stdin else b"")
+        result = program(
+            *arguments, stdin=(tmp_path / command.stdin).read_bytes() if command.stdin else b""
+        )
         assert result.status == 0, (arguments, result.errors)
         if arguments[0] == "translate":
-            assert [line.split("\t")[0] for line in result.output.splitlines()][-1] and result.output.count("\n") >= 3
+            assert [line.split("\t")[0] for line in result.output.splitlines()][
+                -1
+            ] and result.output.count("\n") >= 3
         done.append(arguments[0])
     assert {"train", "translate", "embed", "similar", "evaluate", "analyse"} <= set(done)
-    assert (tmp_path / "runs" / "phrasebook-without-copies" / "evaluation" / "default" / "bleu.png").is_file()
+    assert (
+        tmp_path / "runs" / "phrasebook-without-copies" / "evaluation" / "default" / "bleu.png"
+    ).is_file()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -264,7 +299,9 @@ def test_make_has_the_targets_that_pages_name(page):
 
 def anchors(page: Path) -> set[str]:
     """As GitHub makes them of headings."""
-    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from polyglot.evaluation.score_matrix import Cell, Matrix, by_pair
+from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.output_errors import Outputs
 from polyglot.evaluation.protocol import Protocol, Reference
-from polyglot.evaluation.metrics import Score
+from polyglot.evaluation.score_matrix import Cell, Matrix, by_pair
 from polyglot.tasks.pairs import LanguagePair, kind_of
 
 LANGUAGES = ["en", "de", "fr", "fi"]
-TRAINED = [LanguagePair.parse(pair) for pair in ("en-de", "de-en", "en-fr", "fr-en", "en-fi", "fi-en")]
+TRAINED = [
+    LanguagePair.parse(pair) for pair in ("en-de", "de-en", "en-fr", "fr-en", "en-fi", "fi-en")
+]
 BLEU = {
     "en-de": 30.0,
     "de-en": 40.0,
@@ -36,18 +38,35 @@ BLEU_SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 CHRF_SIGNATURE = "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0"
 
 
-def matrix(*, reference: str | None = None, run: str = "phrasebook", pivot: bool = False, **protocol: object) -> Matrix:
+def matrix(
+    *,
+    reference: str | None = None,
+    run: str = "phrasebook",
+    pivot: bool = False,
+    **protocol: object,
+) -> Matrix:
     def cell(pair: LanguagePair) -> Cell:
         kind = kind_of(pair, TRAINED)
         if "fi" in (pair.source, pair.target):
             return Cell(pair, kind, reason="no text in fi")
         value = BLEU[str(pair)]
-        scores = {"bleu": Score(value, BLEU_SIGNATURE), "chrf": Score(value / 100 + 1 / 3, CHRF_SIGNATURE)}
+        scores = {
+            "bleu": Score(value, BLEU_SIGNATURE),
+            "chrf": Score(value / 100 + 1 / 3, CHRF_SIGNATURE),
+        }
         return Cell(pair, kind, scores, sentences=2, seconds=0.5, outputs=OUTPUTS)
 
     def hops(pair: str, value: float) -> Cell:
         scores = {"bleu": Score(value, BLEU_SIGNATURE, mean=value - 0.25, interval=1.5)}
-        return Cell(LanguagePair.parse(pair), "pivot", scores, sentences=2, seconds=1.0, via="en", outputs=OUTPUTS)
+        return Cell(
+            LanguagePair.parse(pair),
+            "pivot",
+            scores,
+            sentences=2,
+            seconds=1.0,
+            via="en",
+            outputs=OUTPUTS,
+        )
 
     pairs = [LanguagePair(one, other) for one in LANGUAGES for other in LANGUAGES]
     return Matrix(
@@ -57,11 +76,22 @@ def matrix(*, reference: str | None = None, run: str = "phrasebook", pivot: bool
         checkpoint={"run": run, "checkpoint": "best", "steps": [4000]},
         search={"beam": 5, "length_penalty": 1.0},
         pivots=by_pair([hops("de-fr", 35.0), hops("fr-de", 20.0)] if pivot else []),
-        protocol=Protocol.model_validate({"search": {"beam": 5}, "reference": reference, "pivot": "en" if pivot else None, **protocol}),
+        protocol=Protocol.model_validate(
+            {
+                "search": {"beam": 5},
+                "reference": reference,
+                "pivot": "en" if pivot else None,
+                **protocol,
+            }
+        ),
         test=["phrasebook test"],
         versions={"polyglot": "0", "sacrebleu": "2.6.0"},
         texts={"en.00000000": ["one", "two"]},
         machine="Linux, 2 cores",
         reference=Reference.load(reference) if reference else None,
-        hypotheses={str(pair): [f"{pair} one", "two\u2028still two\x85"] for pair in pairs if "fi" not in (pair.source, pair.target)},
+        hypotheses={
+            str(pair): [f"{pair} one", "two\u2028still two\x85"]
+            for pair in pairs
+            if "fi" not in (pair.source, pair.target)
+        },
     )

@@ -16,8 +16,16 @@ MINE = {
     "seeds": [1, 2],
     "goals": [{"system": "without copies", "scores": "zero-shot", "at_least": 99}],
     "systems": {
-        "with copies": {"config": "phrasebook", "set": [*SMALL, *PHRASEBOOK], "reference": "attention_bridge_english_centric_with_copies"},
-        "without copies": {"config": "phrasebook", "set": [*SMALL, *PHRASEBOOK, "schedule.base=english_centric"], "seeds": [1]},
+        "with copies": {
+            "config": "phrasebook",
+            "set": [*SMALL, *PHRASEBOOK],
+            "reference": "attention_bridge_english_centric_with_copies",
+        },
+        "without copies": {
+            "config": "phrasebook",
+            "set": [*SMALL, *PHRASEBOOK, "schedule.base=english_centric"],
+            "seeds": [1],
+        },
     },
 }
 """The English-centric experiment on very little of the phrasebook, with models of a few thousand parameters."""

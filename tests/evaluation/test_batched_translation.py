@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy
 import pytest
-from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 from torch import Tensor
 
-from polyglot.inference import generation
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.evaluation import batched_translation
 from polyglot.evaluation.batched_translation import Source, translate_together
+from polyglot.inference import generation
+from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
 from polyglot.model.memory import Memory
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.training.build import build_model
+from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 
 TEXTS = {
     "en": Source("en", ["", *TEXT["en"], "a dog"]),
@@ -30,18 +30,29 @@ TEXTS = {
 WANTED = [("en", "de"), ("en", "fr"), ("de", "fr"), ("de", "en"), ("more", "fr")]
 
 
-@pytest.mark.parametrize("bridge", ["attention", "none"])  # the second has as many rows as a sentence has pieces
+@pytest.mark.parametrize(
+    "bridge", ["attention", "none"]
+)  # the second has as many rows as a sentence has pieces
 @pytest.mark.parametrize(("portion", "batch"), [(4096, 1280), (5, 4), (1, 1)])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_each_direction_is_as_if_it_were_alone(
-    bridge: str, portion: int, batch: int, beam: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bridge: str,
+    portion: int,
+    batch: int,
+    beam: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     translator = tiny_translator(tiny_run(tmp_path, model={"bridge": {"type": bridge}}))
     alone = {
-        (text, target): translator.translate(TEXTS[text].lines, source=TEXTS[text].language, target=target, beam=beam)
+        (text, target): translator.translate(
+            TEXTS[text].lines, source=TEXTS[text].language, target=target, beam=beam
+        )
         for text, target in WANTED
     }
-    assert len({line for lines in alone.values() for line in lines}) > 8, "nothing could be taken for another"
+    assert len({line for lines in alone.values() for line in lines}) > 8, (
+        "nothing could be taken for another"
+    )
     monkeypatch.setattr(batched_translation, "READ", portion)
     monkeypatch.setattr(generation, "ROWS", batch)
     told: dict[str, int] = {}
@@ -49,15 +60,23 @@ def test_each_direction_is_as_if_it_were_alone(
     def advance(target: str, sentences: int) -> None:
         told[target] = told.get(target, 0) + sentences
 
-    found = list(translate_together(translator, TEXTS, WANTED, config=SearchConfig(beam=beam), advance=advance))
-    assert {direction: lines for direction, lines, _ in found} == alone and len(found) == len(WANTED)
+    found = list(
+        translate_together(
+            translator, TEXTS, WANTED, config=SearchConfig(beam=beam), advance=advance
+        )
+    )
+    assert {direction: lines for direction, lines, _ in found} == alone and len(found) == len(
+        WANTED
+    )
     assert told == {"de": 7, "fr": 20, "en": 11} and all(seconds > 0 for *_, seconds in found)
 
 
 def test_a_text_is_read_once_whatever_its_targets(tmp_path: Path) -> None:
     translator = tiny_translator(tiny_run(tmp_path))
     read, calls, write, targets = translator.read, [], translator.write, []
-    translator.read = lambda sentences: calls.append((sentences[0].language, len(sentences))) or read(sentences)
+    translator.read = lambda sentences: (
+        calls.append((sentences[0].language, len(sentences))) or read(sentences)
+    )
     translator.write = lambda readings, target, config: (
         targets.append((target, len(readings[0].sentences))) or write(readings, target, config)
     )
@@ -65,7 +84,9 @@ def test_a_text_is_read_once_whatever_its_targets(tmp_path: Path) -> None:
     assert calls == [("de", 12), ("en", 6)] and targets == [("de", 6), ("fr", 18), ("en", 10)]
 
 
-def many(translator: Translator | EnsembleTranslator, texts: Mapping[str, Source], **settings: Any) -> dict[tuple[str, str], list[str]]:
+def many(
+    translator: Translator | EnsembleTranslator, texts: Mapping[str, Source], **settings: Any
+) -> dict[tuple[str, str], list[str]]:
     found = translate_together(translator, texts, WANTED, config=SearchConfig(**settings))
     return {direction: lines for direction, lines, _ in found}
 
@@ -75,7 +96,8 @@ def one_by_one(
 ) -> dict[tuple[str, str], list[str]]:
     given = [(text, texts[text].language, texts[text].lines, target) for text, target in WANTED]
     return {
-        (text, target): translator.translate(lines, source=language, target=target, **settings) for text, language, lines, target in given
+        (text, target): translator.translate(lines, source=language, target=target, **settings)
+        for text, language, lines, target in given
     }
 
 
@@ -90,22 +112,33 @@ def test_several_models_write_many_directions_as_they_write_each(tmp_path: Path)
 
 def test_words_are_selected_by_what_each_language_says(tmp_path: Path) -> None:
     translator = tiny_translator(tiny_run(tmp_path))
-    pieces = {language: [numpy.array(own) for own in translator.encode_text(TEXT[language], language)] for language in TEXT}
+    pieces = {
+        language: [numpy.array(own) for own in translator.encode_text(TEXT[language], language)]
+        for language in TEXT
+    }
     sizes = {language: len(vocabulary) for language, vocabulary in translator.vocabularies.items()}
 
     def counted(pair: LanguagePair) -> Shortlist:
-        return Shortlist.learn(pieces[pair.source], pieces[pair.target], (sizes[pair.source], sizes[pair.target]))
+        return Shortlist.learn(
+            pieces[pair.source], pieces[pair.target], (sizes[pair.source], sizes[pair.target])
+        )
 
     translator.shortlists = counted
     settings = {"beam": 2, "select": 2, "select_by": "shortlist"}
     found = many(translator, TEXTS, **settings)
-    assert found == one_by_one(translator, TEXTS, **settings) != one_by_one(translator, TEXTS, beam=2)
+    assert (
+        found == one_by_one(translator, TEXTS, **settings) != one_by_one(translator, TEXTS, beam=2)
+    )
 
 
-def test_symbols_stand_for_what_their_own_sentences_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_symbols_stand_for_what_their_own_sentences_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     translator = tiny_translator(tiny_run(tmp_path, text={"symbols": {}}))
 
-    def written(decoder: object, memory: Memory, lengths: Tensor, config: SearchConfig) -> list[list[Hypothesis]]:
+    def written(
+        decoder: object, memory: Memory, lengths: Tensor, config: SearchConfig
+    ) -> list[list[Hypothesis]]:
         language = next(name for name, own in translator.model.decoders.items() if own is decoder)
         [tokens] = translator.vocabularies[language].encode(["⟨number1⟩"])
         return [[Hypothesis(-1.0, -1.0, tuple(tokens))]] * len(lengths)
@@ -117,7 +150,9 @@ def test_symbols_stand_for_what_their_own_sentences_say(tmp_path: Path, monkeypa
         "more": Source("de", ["9 Hunde"]),
     }
     found = many(translator, texts)
-    assert translator.symbols_without_rule == 4, "in a dog into de and fr, in ein Hund into fr and en"
+    assert translator.symbols_without_rule == 4, (
+        "in a dog into de and fr, in ein Hund into fr and en"
+    )
     assert found == one_by_one(translator, texts)
     assert found["en", "de"] == ["1.234,5", "", "3"] and found["de", "en"] == ["7,654.5", ""]
     assert found["de", "fr"][0].endswith("654,5") and found["more", "fr"] == ["9"]

@@ -47,11 +47,15 @@ HYPOTHESES = [
         ("ter-lowercased", "de", None, []),
     ],
 )
-def test_equal_to_the_sacrebleu_command_line(measure: str, target: str, tokenizer: str | None, options: list[str], tmp_path: Path) -> None:
+def test_equal_to_the_sacrebleu_command_line(
+    measure: str, target: str, tokenizer: str | None, options: list[str], tmp_path: Path
+) -> None:
     """On the text as the condition has it."""
     scorer = Scorer(Measure.parse(measure), target=target, tokenizer=tokenizer)
     metric = measure.partition("-")[0].removesuffix("++")
-    theirs = command_line(tmp_path, scorer.prepare(REFERENCES), scorer.prepare(HYPOTHESES), "-m", metric, *options)
+    theirs = command_line(
+        tmp_path, scorer.prepare(REFERENCES), scorer.prepare(HYPOTHESES), "-m", metric, *options
+    )
     ours = scorer.score(HYPOTHESES, REFERENCES)
     assert 0 < ours.value < 100
     assert (round(ours.value, 14), ours.signature) == (theirs["score"], theirs["signature"])
@@ -60,32 +64,66 @@ def test_equal_to_the_sacrebleu_command_line(measure: str, target: str, tokenize
 
 @pytest.mark.parametrize("metric", ["bleu", "ter", "chrf"])
 def test_intervals_are_those_of_the_command_line(metric: str, tmp_path: Path) -> None:
-    ours = Scorer(Measure(metric, "lowercased"), target="de").score(HYPOTHESES, REFERENCES, resamples=50)
-    options = ["-m", metric, *(["-lc"] if metric == "bleu" else ["--chrf-lowercase"] if metric == "chrf" else []), "--confidence", "--confidence-n", "50"]
+    ours = Scorer(Measure(metric, "lowercased"), target="de").score(
+        HYPOTHESES, REFERENCES, resamples=50
+    )
+    options = [
+        "-m",
+        metric,
+        *(["-lc"] if metric == "bleu" else ["--chrf-lowercase"] if metric == "chrf" else []),
+        "--confidence",
+        "--confidence-n",
+        "50",
+    ]
     theirs = command_line(tmp_path, REFERENCES, HYPOTHESES, *options)
     assert (round(ours.value, 14), round(ours.mean, 14), round(ours.interval, 14)) == tuple(
         theirs[key] for key in ("score", "confidence_mean", "confidence_var")
     )
-    assert ours.signature == Scorer(Measure(metric, "lowercased"), target="de").score(HYPOTHESES, REFERENCES).signature
+    assert (
+        ours.signature
+        == Scorer(Measure(metric, "lowercased"), target="de")
+        .score(HYPOTHESES, REFERENCES)
+        .signature
+    )
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_text_of_which_hardly_anything_is_right_has_an_interval_too(metric: str) -> None:
     """Some resamples have nothing right at all."""
-    found = Scorer(Measure(metric, "cased"), target="de").score(["zz"] * 59 + REFERENCES[:1], ["Es regnet."] * 59 + REFERENCES[:1], resamples=100)
+    found = Scorer(Measure(metric, "cased"), target="de").score(
+        ["zz"] * 59 + REFERENCES[:1], ["Es regnet."] * 59 + REFERENCES[:1], resamples=100
+    )
     assert found.mean >= 0 and found.interval > 0
 
 
 def command_line(folder: Path, references: list[str], hypotheses: list[str], *options: str) -> dict:
     for name, lines in {"references": references, "hypotheses": hypotheses}.items():
         (folder / name).write_bytes("".join(f"{line}\n" for line in lines).encode())
-    command = [sys.executable, "-m", "sacrebleu", "references", "-i", "hypotheses", "-w", "14", "-f", "json", *options]
-    return json.loads(subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout)
+    command = [
+        sys.executable,
+        "-m",
+        "sacrebleu",
+        "references",
+        "-i",
+        "hypotheses",
+        "-w",
+        "14",
+        "-f",
+        "json",
+        *options,
+    ]
+    return json.loads(
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+    )
 
 
 def test_the_conditions_do_to_text_what_they_say() -> None:
     text = ["Der Hund schläft „hier“."]
-    assert CONDITIONS["cased"].preparation("de")(text) == CONDITIONS["lowercased"].preparation("de")(text) == text
+    assert (
+        CONDITIONS["cased"].preparation("de")(text)
+        == CONDITIONS["lowercased"].preparation("de")(text)
+        == text
+    )
     assert CONDITIONS["tokenised"].preparation("de")(text) == ["der hund schläft „ hier “ ."]
     assert CONDITIONS["paper"].preparation("de")(text) == ['der hund schläft " hier " .']
 
@@ -97,7 +135,11 @@ def test_a_measure_is_read_as_it_is_written(name: str) -> None:
 
 def test_the_signature_says_how_it_was_scored() -> None:
     def signature(condition: str = "cased", tokenizer: str | None = None) -> str:
-        return Scorer(Measure("bleu", condition), target="zh", tokenizer=tokenizer).score(["一 只 狗"], ["一只狗"]).signature
+        return (
+            Scorer(Measure("bleu", condition), target="zh", tokenizer=tokenizer)
+            .score(["一 只 狗"], ["一只狗"])
+            .signature
+        )
 
     assert "case:mixed" in signature() and "tok:zh" in signature()
     assert "case:lc" in signature("lowercased")
@@ -105,16 +147,21 @@ def test_the_signature_says_how_it_was_scored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "tokenizer"), [("de", "13a"), ("zho_Hant", "zh"), ("jpn", "ja-mecab"), ("ko", "ko-mecab"), ("my", "char")]
+    ("language", "tokenizer"),
+    [("de", "13a"), ("zho_Hant", "zh"), ("jpn", "ja-mecab"), ("ko", "ko-mecab"), ("my", "char")],
 )
 def test_the_tokenizer_follows_the_target(language: str, tokenizer: str) -> None:
     assert tokenizer_of(language) == tokenizer
     assert tokenizer in {"13a", *UNSPACED}
 
 
-def test_a_tokenizer_that_is_not_installed_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tokenizer_that_is_not_installed_is_said_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def lacking(**settings: object) -> None:
-        raise RuntimeError("\nJapanese tokenization requires extra dependencies.\n\n    pip install sacrebleu[ja]\n")
+        raise RuntimeError(
+            "\nJapanese tokenization requires extra dependencies.\n\n    pip install sacrebleu[ja]\n"
+        )
 
     monkeypatch.setitem(METRICS, "bleu", lacking)
     with pytest.raises(ConfigError) as caught:
@@ -125,7 +172,9 @@ def test_a_tokenizer_that_is_not_installed_is_said_in_one_sentence(monkeypatch: 
     )
 
 
-def test_a_tokenizer_whose_model_cannot_be_downloaded_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tokenizer_whose_model_cannot_be_downloaded_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def offline(**settings: object) -> None:
         raise URLError(OSError(-2, "Name or service not known"))
 

@@ -9,41 +9,119 @@ from hypothesis import strategies as some
 from polyglot import phrasebook
 from polyglot.evaluation.output_errors import is_loop, known_languages, languages_of, look_at
 
-SOURCES = ["Der alte Bauer schläft in der Küche.", "Diese Stadt ist klein.", "Die Kinder lesen ein Buch.", "Es regnet seit gestern."]
-REFERENCES = ["Le vieux paysan dort dans la cuisine.", "Cette ville est petite.", "Les enfants lisent un livre.", "Il pleut depuis hier."]
+SOURCES = [
+    "Der alte Bauer schläft in der Küche.",
+    "Diese Stadt ist klein.",
+    "Die Kinder lesen ein Buch.",
+    "Es regnet seit gestern.",
+]
+REFERENCES = [
+    "Le vieux paysan dort dans la cuisine.",
+    "Cette ville est petite.",
+    "Les enfants lisent un livre.",
+    "Il pleut depuis hier.",
+]
 
 
 def test_each_fault_is_counted_where_it_is() -> None:
-    hypotheses = ["Le vieux paysan dort dort dort dans la cuisine.", "The town is small and quiet.", "die kinder lesen ein Buch.", " "]
-    outputs = look_at(hypotheses, sources=SOURCES, references=REFERENCES, source="de", target="fr", languages=["en", "de", "fr"])
+    hypotheses = [
+        "Le vieux paysan dort dort dort dans la cuisine.",
+        "The town is small and quiet.",
+        "die kinder lesen ein Buch.",
+        " ",
+    ]
+    outputs = look_at(
+        hypotheses,
+        sources=SOURCES,
+        references=REFERENCES,
+        source="de",
+        target="fr",
+        languages=["en", "de", "fr"],
+    )
     assert (outputs.loops, outputs.copies, outputs.empty) == (0.25, 0.25, 0.25)
-    assert outputs.off_target == pytest.approx(2 / 3), "of three that are not empty, one is English and one German"
-    assert (outputs.off_target_references, outputs.loops_references, outputs.copies_references) == (0, 0, 0)
+    assert outputs.off_target == pytest.approx(2 / 3), (
+        "of three that are not empty, one is English and one German"
+    )
+    assert (outputs.off_target_references, outputs.loops_references, outputs.copies_references) == (
+        0,
+        0,
+        0,
+    )
     assert outputs.found == {"fr": 1, "en": 1, "de": 1}
     assert outputs.length_ratio == sum(map(len, hypotheses)) / sum(map(len, REFERENCES))
 
 
 def test_the_references_themselves_have_no_fault() -> None:
-    outputs = look_at(REFERENCES, sources=SOURCES, references=REFERENCES, source="de", target="fr", languages=["en", "de", "fr"])
-    assert (outputs.off_target, outputs.copies, outputs.empty, outputs.loops, outputs.length_ratio) == (0, 0, 0, 0, 1)
+    outputs = look_at(
+        REFERENCES,
+        sources=SOURCES,
+        references=REFERENCES,
+        source="de",
+        target="fr",
+        languages=["en", "de", "fr"],
+    )
+    assert (
+        outputs.off_target,
+        outputs.copies,
+        outputs.empty,
+        outputs.loops,
+        outputs.length_ratio,
+    ) == (0, 0, 0, 0, 1)
 
 
 def test_a_copy_task_may_copy() -> None:
-    assert look_at(SOURCES, sources=SOURCES, references=SOURCES, source="de", target="de", languages=["en", "de"]).copies == 0
+    assert (
+        look_at(
+            SOURCES,
+            sources=SOURCES,
+            references=SOURCES,
+            source="de",
+            target="de",
+            languages=["en", "de"],
+        ).copies
+        == 0
+    )
 
 
 def test_a_language_that_the_identifier_does_not_know_has_no_rate() -> None:
-    outputs = look_at(SOURCES, sources=SOURCES, references=SOURCES, source="de", target="qq", languages=["de", "qq"])
-    assert outputs.off_target is None and outputs.off_target_references is None and outputs.found == {}
+    outputs = look_at(
+        SOURCES,
+        sources=SOURCES,
+        references=SOURCES,
+        source="de",
+        target="qq",
+        languages=["de", "qq"],
+    )
+    assert (
+        outputs.off_target is None and outputs.off_target_references is None and outputs.found == {}
+    )
     assert known_languages(["zh_Hans", "qq", "de"]) == {"zh_Hans": "zh", "de": "de"}
 
 
 def test_two_variants_of_a_language_are_one_to_the_identifier() -> None:
     lines = ["那只狗在房子里睡觉。", "我们明天去城里。"]
     english = "The dog sleeps in the house and we go to town tomorrow."
-    outputs = look_at([lines[0], english], sources=SOURCES[:2], references=lines, source="de", target="zh_Hans", languages=["en", "zh_Hans", "zh_Hant"])
-    assert (outputs.off_target, outputs.off_target_references, outputs.found) == (0.5, 0, {"zh": 1, "en": 1})
-    alone = look_at(lines, sources=SOURCES[:2], references=lines, source="zh_Hant", target="zh_Hans", languages=["zh_Hans", "zh_Hant"])
+    outputs = look_at(
+        [lines[0], english],
+        sources=SOURCES[:2],
+        references=lines,
+        source="de",
+        target="zh_Hans",
+        languages=["en", "zh_Hans", "zh_Hant"],
+    )
+    assert (outputs.off_target, outputs.off_target_references, outputs.found) == (
+        0.5,
+        0,
+        {"zh": 1, "en": 1},
+    )
+    alone = look_at(
+        lines,
+        sources=SOURCES[:2],
+        references=lines,
+        source="zh_Hant",
+        target="zh_Hans",
+        languages=["zh_Hans", "zh_Hant"],
+    )
     assert alone.off_target is None and alone.found == {}, "there is nothing else to tell them from"
 
 
@@ -67,9 +145,13 @@ def test_where_words_are_not_spaced_characters_are_looked_at() -> None:
 
 
 @given(
-    some.lists(some.sampled_from("abcde"), max_size=30), some.lists(some.sampled_from("fgh"), min_size=1, max_size=4), some.integers(3, 5)
+    some.lists(some.sampled_from("abcde"), max_size=30),
+    some.lists(some.sampled_from("fgh"), min_size=1, max_size=4),
+    some.integers(3, 5),
 )
-def test_a_repeated_phrase_is_found_wherever_it_stands(before: list[str], phrase: list[str], times: int) -> None:
+def test_a_repeated_phrase_is_found_wherever_it_stands(
+    before: list[str], phrase: list[str], times: int
+) -> None:
     assert is_loop(" ".join(before + phrase * times + ["z"]))
 
 
@@ -84,6 +166,8 @@ def test_the_identifier_errs_rarely_on_the_phrasebook() -> None:
     wrong = sum(
         found != language
         for language in phrasebook.LANGUAGES
-        for found in languages_of([sentence.text(language) for sentence in text], phrasebook.LANGUAGES)
+        for found in languages_of(
+            [sentence.text(language) for sentence in text], phrasebook.LANGUAGES
+        )
     )
     assert wrong / (len(text) * len(phrasebook.LANGUAGES)) < 0.01

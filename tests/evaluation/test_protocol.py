@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from polyglot.core import presets
-from polyglot.decoding.base import SearchConfig
 from polyglot.core.errors import ConfigError
+from polyglot.decoding.base import SearchConfig
 from polyglot.evaluation.protocol import Protocol, Reference, references
 from polyglot.tasks.pairs import LanguagePair
 
@@ -26,7 +26,14 @@ def translator(sources: str, targets: str) -> SimpleNamespace:
 
 
 def pairs(settings: dict, sources: str = "en de fr", targets: str = "en de fr") -> list[str]:
-    return list(map(str, Protocol.model_validate(settings).pairs_of(translator(sources, targets), ["en", "de", "fr"], TRAINED)))
+    return list(
+        map(
+            str,
+            Protocol.model_validate(settings).pairs_of(
+                translator(sources, targets), ["en", "de", "fr"], TRAINED
+            ),
+        )
+    )
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -39,7 +46,11 @@ def test_the_three_shipped_ones_are_what_they_are_called() -> None:
     assert Protocol.load("default") == Protocol()
     assert Protocol.load("quick").search.beam == 1 and Protocol.load("quick").sentences == 200
     paper = Protocol.load("attention_bridge")
-    assert paper.conditions == ["paper", "tokenised", "cased"] and paper.search.beam == 5 and "2016_flickr" in paper.test[0].path
+    assert (
+        paper.conditions == ["paper", "tokenised", "cased"]
+        and paper.search.beam == 5
+        and "2016_flickr" in paper.test[0].path
+    )
     assert Reference.load(paper.reference).copies
 
 
@@ -47,7 +58,9 @@ def test_the_three_shipped_ones_are_what_they_are_called() -> None:
 def test_every_reference_can_be_shown_beside_ours(name: str) -> None:
     reference = Reference.load(name)
     for pair in map(LanguagePair.parse, reference.scores):
-        assert reference.kind_of(pair) == ("supervised" if str(pair) in reference.trained else "zero-shot")
+        assert reference.kind_of(pair) == (
+            "supervised" if str(pair) in reference.trained else "zero-shot"
+        )
 
 
 def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
@@ -60,17 +73,25 @@ def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
         Protocol.load(str(path))
     text = str(caught.value)
     assert text.startswith(f"{path}: 7 problems")
-    assert "metrics: no metric named 'chfr'. Did you mean 'chrf'? Known: bleu, chrf, chrf++, comet, ter" in text
+    assert (
+        "metrics: no metric named 'chfr'. Did you mean 'chrf'? Known: bleu, chrf, chrf++, comet, ter"
+        in text
+    )
     assert "copied: no key named 'copied'. Did you mean 'copies'?" in text
     assert "sentences: found 0; expected at least 1" in text
     assert "search.beem: no key named 'beem'. Did you mean 'beam'?" in text
-    assert "reference: no reference named 'attention_brige_bilingual'. Did you mean 'attention_bridge_bilingual'?" in text
+    assert (
+        "reference: no reference named 'attention_brige_bilingual'. Did you mean 'attention_bridge_bilingual'?"
+        in text
+    )
     assert "tokenizer: no tokenizer named '13b'. Did you mean '13a'?" in text
     assert "test.0.type: no type named 'txt'. Did you mean 'text'?" in text
 
 
 def test_an_unknown_protocol_names_a_near_one() -> None:
-    with pytest.raises(ConfigError, match="no evaluation protocol named 'quik'. Did you mean 'quick'?"):
+    with pytest.raises(
+        ConfigError, match="no evaluation protocol named 'quik'. Did you mean 'quick'?"
+    ):
         Protocol.load("quik")
 
 
@@ -112,7 +133,9 @@ def test_search_is_the_run_s_but_for_what_differs() -> None:
 def test_more_hypotheses_than_the_beam_has_are_refused() -> None:
     many = Protocol.model_validate({"search": {"n_best": 9}})
     assert many.search_of(SearchConfig(beam=9)).n_best == 1
-    with pytest.raises(ConfigError, match="^search.n_best: 9 hypotheses cannot come from a beam of 5$"):
+    with pytest.raises(
+        ConfigError, match="^search.n_best: 9 hypotheses cannot come from a beam of 5$"
+    ):
         many.search_of(SearchConfig(beam=5))
 
 
@@ -124,8 +147,15 @@ def test_a_word_names_a_kind_of_pair() -> None:
 
 def test_every_metric_is_measured_under_every_condition() -> None:
     given = {"metrics": ["bleu", "comet"], "conditions": ["paper", "cased"], "comet": "model.ckpt"}
-    assert list(map(str, Protocol.model_validate(given).measures)) == ["bleu-paper", "bleu", "comet"]
-    assert list(map(str, Protocol.model_validate({**given, "conditions": ["paper"]}).measures)) == ["bleu-paper", "comet"]
+    assert list(map(str, Protocol.model_validate(given).measures)) == [
+        "bleu-paper",
+        "bleu",
+        "comet",
+    ]
+    assert list(map(str, Protocol.model_validate({**given, "conditions": ["paper"]}).measures)) == [
+        "bleu-paper",
+        "comet",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +164,10 @@ def test_every_metric_is_measured_under_every_condition() -> None:
         ("metrics: [comet]", "comet: missing; the metric 'comet' needs the file of a model"),
         ("conditions: [papr]", "conditions: no condition named 'papr'. Did you mean 'paper'?"),
         ("test_sets: {../x: []}", "'../x' will be the name of a folder"),
-        ("reference: attention_bridge_bilingual\ntest_sets: {a: [phrasebook]}", "reference: a paper's table is of one test set"),
+        (
+            "reference: attention_bridge_bilingual\ntest_sets: {a: [phrasebook]}",
+            "reference: a paper's table is of one test set",
+        ),
         ("test: [phrasebook]\ntest_sets: {a: [phrasebook]}", "test_sets: `test` is set, too"),
     ],
 )

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import matplotlib
 import pytest
-from tests.evaluation.by_hand import BLEU_SIGNATURE, matrix
 from rich.console import Console
 
 from polyglot.core import atomic_files
 from polyglot.core.errors import CheckpointError, DataError
+from polyglot.evaluation.score_matrix import Matrix
 from polyglot.evaluation.views import markdown, terminal
 from polyglot.evaluation.views.heat_map import _readable_on, contrast, heat_map_png
-from polyglot.evaluation.score_matrix import Matrix
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.rendered import ODD, marks, texts
+from tests.evaluation.by_hand import BLEU_SIGNATURE, matrix
 
 REFERENCE = "attention_bridge_english_centric_with_copies"
 
@@ -56,7 +56,9 @@ def test_the_folder_holds_every_view(tmp_path: Path) -> None:
         "text",
         "cells",
     }
-    assert (tmp_path / "hypotheses" / "de-fr.txt").read_bytes() == "de-fr one\ntwo\u2028still two\x85\n".encode()
+    assert (
+        tmp_path / "hypotheses" / "de-fr.txt"
+    ).read_bytes() == "de-fr one\ntwo\u2028still two\x85\n".encode()
 
 
 def test_json_says_how_the_scores_were_made(tmp_path: Path) -> None:
@@ -65,8 +67,12 @@ def test_json_says_how_the_scores_were_made(tmp_path: Path) -> None:
     assert values["checkpoint"] == {"run": "phrasebook", "checkpoint": "best", "steps": [4000]}
     assert values["search"]["beam"] == 5 and values["protocol"]["search"] == {"beam": 5}
     assert "de-en" in values["trained"] and "de-fr" not in values["trained"]
-    assert {cell["scores"]["bleu"]["signature"] for cell in values["cells"] if cell["scores"]} == {BLEU_SIGNATURE}
-    assert [cell["reason"] for cell in values["cells"] if cell["pair"] == "de-fi"] == ["no text in fi"]
+    assert {cell["scores"]["bleu"]["signature"] for cell in values["cells"] if cell["scores"]} == {
+        BLEU_SIGNATURE
+    }
+    assert [cell["reason"] for cell in values["cells"] if cell["pair"] == "de-fi"] == [
+        "no text in fi"
+    ]
 
 
 def test_what_an_earlier_matrix_left_is_replaced(tmp_path: Path) -> None:
@@ -79,7 +85,9 @@ def test_what_an_earlier_matrix_left_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["matrix.csv", "matrix.json", "de-en.txt"])
-def test_a_matrix_that_cannot_be_written_leaves_the_earlier_one(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_matrix_that_cannot_be_written_leaves_the_earlier_one(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     matrix().save(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     write = atomic_files.write_synced
@@ -90,7 +98,9 @@ def test_a_matrix_that_cannot_be_written_leaves_the_earlier_one(file: str, tmp_p
         write(path, content)
 
     monkeypatch.setattr(atomic_files, "write_synced", full)
-    with pytest.raises(CheckpointError, match=f"{file}: cannot be written: No space left on device"):
+    with pytest.raises(
+        CheckpointError, match=f"{file}: cannot be written: No space left on device"
+    ):
         matrix().save(tmp_path)
     assert {path: path.read_bytes() for path in before} == before
 
@@ -101,7 +111,9 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         matrix().save(tmp_path / "evaluation")
 
 
-def test_a_picture_that_cannot_be_drawn_takes_nothing_else_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_that_cannot_be_drawn_takes_nothing_else_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*arguments: object) -> bytes:
         raise RuntimeError("no font")
 
@@ -123,7 +135,9 @@ def test_what_is_no_matrix_is_said(content: str | None, tmp_path: Path) -> None:
 def test_another_format_is_said(tmp_path: Path) -> None:
     matrix().save(tmp_path)
     path = tmp_path / "matrix.json"
-    path.write_text(path.read_text(encoding="utf-8").replace('"format": 2', '"format": 99'), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('"format": 2', '"format": 99'), encoding="utf-8"
+    )
     with pytest.raises(DataError, match="format 99, this version of Polyglot reads 2"):
         Matrix.load(tmp_path)
 
@@ -171,14 +185,21 @@ def test_the_terminal_needs_no_colour_and_trusts_no_name() -> None:
     text = screen.file.getvalue()
     assert "[bold]odd[/nothing], best checkpoint (step 4000)" in text
     assert "10.0†" in text and "(80.0)" in text and "40.0 " in text
-    assert "means: supervised 45.0 (4 cells) · zero-shot† 15.5 (2 cells) · (copy) 80.0 (3 cells)" in text
+    assert (
+        "means: supervised 45.0 (4 cells) · zero-shot† 15.5 (2 cells) · (copy) 80.0 (3 cells)"
+        in text
+    )
     assert f"BLEU|{BLEU_SIGNATURE}" in text
 
 
 @pytest.mark.parametrize("width", [24, 40, 80, 200])
 def test_columns_for_which_the_terminal_has_no_room_come_after_the_others(width: int) -> None:
     languages = [f"l{number}" for number in range(16)]
-    pairs = {LanguagePair(source, target): 10.0 + number for number, source in enumerate(languages) for target in languages}
+    pairs = {
+        LanguagePair(source, target): 10.0 + number
+        for number, source in enumerate(languages)
+        for target in languages
+    }
     grid = terminal.Grid("BLEU", languages, dict.fromkeys(pairs, "zero-shot"), pairs)
     screen = Console(file=io.StringIO(), width=width)
     screen.print(terminal.Square(grid))
@@ -186,7 +207,9 @@ def test_columns_for_which_the_terminal_has_no_room_come_after_the_others(width:
     heads = [line[4:] for line in lines if line[:1] == ["from"]]
     assert sum(heads, []) == languages and (len(heads) == 1) == (width == 200)
     for number, language in enumerate(languages):
-        assert [line[1:] for line in lines if line[:1] == [language]] == [[f"{10 + number}.0†"] * len(head) for head in heads]
+        assert [line[1:] for line in lines if line[:1] == [language]] == [
+            [f"{10 + number}.0†"] * len(head) for head in heads
+        ]
 
 
 def test_runs_in_the_head_of_a_table_are_trusted_no_more() -> None:
@@ -215,7 +238,10 @@ def test_a_matrix_without_any_score_can_be_shown(tmp_path: Path) -> None:
     empty = {pair: cell for pair, cell in whole.cells.items() if cell.reason}
     bare = Matrix(**{**vars(whole), "cells": empty, "hypotheses": {}})
     bare.save(tmp_path)
-    assert bare.means("bleu") == {} and Matrix.load(tmp_path).cells[LanguagePair("fi", "de")].scores == {}
+    assert (
+        bare.means("bleu") == {}
+        and Matrix.load(tmp_path).cells[LanguagePair("fi", "de")].scores == {}
+    )
     Console(file=io.StringIO()).print(terminal.table(bare, "bleu"))
 
 
@@ -237,7 +263,9 @@ def test_markdown_has_direct_beside_two_hops() -> None:
 def test_markdown_has_the_means_out_of_a_language_and_into_it() -> None:
     lines = markdown.markdown(matrix(pivot=True)).splitlines()
     head = cells(next(line for line in lines if line.startswith("| language |")))
-    row = dict(zip(head, cells(next(line for line in lines if line.startswith("| **de** | 40.00")))))
+    row = dict(
+        zip(head, cells(next(line for line in lines if line.startswith("| **de** | 40.00"))))
+    )
     assert row["supervised out of it"] == "40.00" and row["supervised into it"] == "30.00"
     assert row["zero-shot out of it"] == "10.00†" and row["zero-shot into it"] == "21.00†"
     assert row["pivot out of it"] == "35.00‡" and row["pivot into it"] == "20.00‡"
@@ -245,9 +273,14 @@ def test_markdown_has_the_means_out_of_a_language_and_into_it() -> None:
 
 def test_what_is_wrong_with_the_outputs_stands_beside_the_references() -> None:
     text = markdown.markdown(matrix())
-    assert "| de-fr | zero-shot | 25.0 (1.0) % | 50.0 (0.0) % | 0.0 % | 12.5 (0.0) % | 1.25 | 3 fr, 1 en |" in text
+    assert (
+        "| de-fr | zero-shot | 25.0 (1.0) % | 50.0 (0.0) % | 0.0 % | 12.5 (0.0) % | 1.25 | 3 fr, 1 en |"
+        in text
+    )
     rows = list(csv.DictReader(io.StringIO(markdown.csv(matrix(pivot=True)))))
-    assert [(row["via"], row["off_target"]) for row in rows if row["kind"] == "pivot"] == [("en", "0.25")] * 2
+    assert [(row["via"], row["off_target"]) for row in rows if row["kind"] == "pivot"] == [
+        ("en", "0.25")
+    ] * 2
 
 
 def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() -> None:
@@ -267,7 +300,11 @@ def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() ->
 
 @pytest.mark.parametrize(
     ("conditions", "measure"),
-    [(["cased", "paper"], "bleu-paper"), (["cased", "lowercased", "tokenised"], "bleu-tokenised"), (["cased"], "bleu")],
+    [
+        (["cased", "paper"], "bleu-paper"),
+        (["cased", "lowercased", "tokenised"], "bleu-tokenised"),
+        (["cased"], "bleu"),
+    ],
 )
 def test_a_paper_stands_beside_the_nearest_condition(conditions: list[str], measure: str) -> None:
     assert str(matrix(conditions=conditions).protocol.papers_measure) == measure

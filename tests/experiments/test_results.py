@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evaluation.by_hand import matrix
 
 from polyglot.evaluation.measures import Measure
-from polyglot.experiments import Experiment
-from polyglot.experiments.figure import bars_of, figure_png
-from polyglot.experiments.results_page import save
-from polyglot.experiments.results import Results, Spread, SystemResult, TrainedRun
-from polyglot.experiments.config import Goal
-from polyglot.evaluation.score_matrix import Cell, Matrix
-from polyglot.evaluation.protocol import Reference
 from polyglot.evaluation.metrics import Score
+from polyglot.evaluation.protocol import Reference
+from polyglot.evaluation.score_matrix import Cell, Matrix
+from polyglot.experiments import Experiment
+from polyglot.experiments.config import Goal
+from polyglot.experiments.figure import bars_of, figure_png
+from polyglot.experiments.results import Results, Spread, SystemResult, TrainedRun
+from polyglot.experiments.results_page import save
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.rendered import ODD, marks, texts
+from tests.evaluation.by_hand import matrix
 
 
 def system(name: str, *runs: dict[str, tuple[str, float]], **given: Any) -> SystemResult:
@@ -28,13 +28,24 @@ def system(name: str, *runs: dict[str, tuple[str, float]], **given: Any) -> Syst
 
     def matrix_of(scores: dict[str, tuple[str, float]]) -> Matrix:
         cells = {
-            LanguagePair.parse(pair): Cell(LanguagePair.parse(pair), kind, {"bleu": Score(value, "s")}, sentences=1)
+            LanguagePair.parse(pair): Cell(
+                LanguagePair.parse(pair), kind, {"bleu": Score(value, "s")}, sentences=1
+            )
             for pair, (kind, value) in scores.items()
         }
         texts = {"": ["a"]}
-        return dataclasses.replace(matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=texts)
+        return dataclasses.replace(
+            matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=texts
+        )
 
-    return SystemResult(name, [matrix_of(run) for run in runs], None, [TrainedRun(name, "polyglot train mine") for _ in runs], {}, **given)
+    return SystemResult(
+        name,
+        [matrix_of(run) for run in runs],
+        None,
+        [TrainedRun(name, "polyglot train mine") for _ in runs],
+        {},
+        **given,
+    )
 
 
 def test_each_system_is_compared_with_the_one_that_it_stands_beside(tmp_path: Path) -> None:
@@ -42,22 +53,37 @@ def test_each_system_is_compared_with_the_one_that_it_stands_beside(tmp_path: Pa
     beside = {"control": "first", "mine": "control", "other": "first"}
     elsewhere = {"mine": {"de-fr": (0.4, "first")}, "other": {"de-fr": (-0.4, "first")}}
     systems = [
-        system(name, {"de-fr": ("supervised", score)}, beside=beside.get(name), elsewhere=elsewhere.get(name, {}))
+        system(
+            name,
+            {"de-fr": ("supervised", score)},
+            beside=beside.get(name),
+            elsewhere=elsewhere.get(name, {}),
+        )
         for name, score in scores.items()
     ]
     less = system("less", {"fr-de": ("supervised", 1.0)}, beside="first")
     results = Results("Beside", "", "systems", [*systems, less])
-    assert [list(each.names) for each in results.comparisons] == [["first", "control", "other"], ["control", "mine"]]
+    assert [list(each.names) for each in results.comparisons] == [
+        ["first", "control", "other"],
+        ["control", "mine"],
+    ]
     assert results.p("de-fr", less) is None is results.p("fr-de", less)
-    found = {claim.system: (claim.beside, claim.paper, claim.ours, claim.holds) for claim in results.claims}
+    found = {
+        claim.system: (claim.beside, claim.paper, claim.ours, claim.holds)
+        for claim in results.claims
+    }
     assert found == {
         "control": ("first", None, 1.0, None),
         "mine": ("control", 0.4, 2.0, None),
         "other": ("first", -0.4, -1.0, True),
     }
-    assert results.p("de-fr", systems[2]) == results.tests["mine"].rows["de-fr"]["mine"].p is not None
+    assert (
+        results.p("de-fr", systems[2]) == results.tests["mine"].rows["de-fr"]["mine"].p is not None
+    )
     save(results, tmp_path)
-    assert "| mine, de-fr | control | +0.40 (from first) | +2.00" in (tmp_path / "result.md").read_text(encoding="utf-8")
+    assert "| mine, de-fr | control | +0.40 (from first) | +2.00" in (
+        tmp_path / "result.md"
+    ).read_text(encoding="utf-8")
     assert results.p("de-fr", systems[0]) is None is results.p("de-fr", systems[4])
     assert "control, other from first; mine from control" in results.note
 
@@ -75,7 +101,12 @@ def test_a_papers_difference_is_from_the_nearest_system_that_it_has() -> None:
             },
         }
     )
-    assert [experiment.base_of(name) for name in experiment.systems] == [None, "first", "control", "mine"]
+    assert [experiment.base_of(name) for name in experiment.systems] == [
+        None,
+        "first",
+        "control",
+        "mine",
+    ]
     assert [experiment.papers_differences(name) for name in experiment.systems] == [
         {},
         {},
@@ -84,7 +115,9 @@ def test_a_papers_difference_is_from_the_nearest_system_that_it_has() -> None:
     ]
 
 
-def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(tmp_path: Path) -> None:
+def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(
+    tmp_path: Path,
+) -> None:
     one = system("without de-fr", {"de-fr": ("zero-shot", 10.0), "fr-de": ("supervised", 30.0)})
     other = system("without fr-de", {"de-fr": ("supervised", 20.0), "fr-de": ("zero-shot", 12.0)})
     third = system("all", {"de-fr": ("supervised", 22.0), "fr-de": ("supervised", 32.0)})
@@ -94,29 +127,52 @@ def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(
         (LanguagePair("fr", "de"), 12.0, Spread(31.0, pytest.approx(2**0.5), 2)),
     ]
     groups, (unseen, seen) = bars_of(results)
-    assert groups == ["de-fr", "fr-de"] and [height.mean for height in unseen.heights] == [10.0, 12.0]
+    assert groups == ["de-fr", "fr-de"] and [height.mean for height in unseen.heights] == [
+        10.0,
+        12.0,
+    ]
     assert [height.shown() for height in seen.heights] == ["21.00 ± 1.41", "31.00 ± 1.41"]
     assert figure_png(results).startswith(b"\x89PNG")
     alone = system("without cs-en", {"cs-en": ("zero-shot", 5.0)})
     save(dataclasses.replace(results, systems=[*results.systems, alone]), tmp_path)
     page = (tmp_path / "result.md").read_text(encoding="utf-8")
-    assert "| de-fr | 10.00† | 21.00 ± 1.41 | -11.00 |" in page and "| cs-en | 5.00† | – |  |" in page
+    assert (
+        "| de-fr | 10.00† | 21.00 ± 1.41 | -11.00 |" in page and "| cs-en | 5.00† | – |  |" in page
+    )
     left_out = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["left_out"]
     assert left_out["fr-de"]["zero-shot"] == 12.0 and left_out["cs-en"]["supervised"] is None
 
 
-def test_goals_are_judged_by_the_means_of_the_seeds_and_not_where_there_are_no_scores(tmp_path: Path) -> None:
+def test_goals_are_judged_by_the_means_of_the_seeds_and_not_where_there_are_no_scores(
+    tmp_path: Path,
+) -> None:
     table = Reference.load("attention_bridge_english_centric_with_copies")
-    paper = table.model_copy(update={"scores": {"en-de": 30.0, "de-en": 20.0, "de-fr": 4.0, "fr-de": 12.5}})
+    paper = table.model_copy(
+        update={"scores": {"en-de": 30.0, "de-en": 20.0, "de-fr": 4.0, "fr-de": 12.5}}
+    )
     runs = [
-        {"en-de": ("supervised", first), "de-en": ("supervised", 20.998), "de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 12.0)}
+        {
+            "en-de": ("supervised", first),
+            "de-en": ("supervised", 20.998),
+            "de-fr": ("zero-shot", 10.0),
+            "fr-de": ("zero-shot", 12.0),
+        }
         for first in (29.0, 33.0)
     ]
-    one, bare = dataclasses.replace(system("mine", *runs), reference=paper), system("bare", {"en-de": ("supervised", 9.0)})
+    one, bare = (
+        dataclasses.replace(system("mine", *runs), reference=paper),
+        system("bare", {"en-de": ("supervised", 9.0)}),
+    )
     through = LanguagePair("de", "fr")
-    two_hops = [{through: Cell(through, "pivot", {"bleu": Score(score, "s")}, via="en", sentences=1)} for score in (13.0, 14.0)]
+    two_hops = [
+        {through: Cell(through, "pivot", {"bleu": Score(score, "s")}, via="en", sentences=1)}
+        for score in (13.0, 14.0)
+    ]
     said = {**one.matrices[0].hypotheses, "de-en-fr": ["a"]}
-    both = [dataclasses.replace(run, pivots=own, hypotheses=said) for run, own in zip(one.matrices, two_hops)]
+    both = [
+        dataclasses.replace(run, pivots=own, hypotheses=said)
+        for run, own in zip(one.matrices, two_hops)
+    ]
     one = dataclasses.replace(one, matrices=both)
     goals = [
         ("supervised", {"at_least": 26.0}, "26.00", True),
@@ -140,13 +196,24 @@ def test_goals_are_judged_by_the_means_of_the_seeds_and_not_where_there_are_no_s
     judged = [(outcome.found, outcome.reached) for outcome in results.outcomes]
     assert judged == [(found, reached) for _, _, found, reached in goals] + [("–", None)] * 3
     save(results, tmp_path)
-    page, numbers = ((tmp_path / name).read_text(encoding="utf-8") for name in ("result.md", "result.json"))
+    page, numbers = (
+        (tmp_path / name).read_text(encoding="utf-8") for name in ("result.md", "result.json")
+    )
     assert "| mine, zero-shot: at most 3 behind two hops | -3.50 | no |" in page
     assert "| left out, en-de: at least 1 | – | – |" in page
-    assert "| mine, supervised | 26.00 | 25.00 | +1.00 | 2 |" in page and "| mine, zero-shot | 11.00 | 8.25 | +2.75 | 2 |" in page
-    assert "| mine | 26.00 ± 1.41 (2 directions) |" in page and "| bare | 9.00 (1 direction) |" in page
+    assert (
+        "| mine, supervised | 26.00 | 25.00 | +1.00 | 2 |" in page
+        and "| mine, zero-shot | 11.00 | 8.25 | +2.75 | 2 |" in page
+    )
+    assert (
+        "| mine | 26.00 ± 1.41 (2 directions) |" in page and "| bare | 9.00 (1 direction) |" in page
+    )
     assert "| de-fr | 10.00 ± 0.00† | 13.50 ± 0.71‡ | -3.50 |" in page
-    assert json.loads(numbers)["goals"][0] == {"goal": "mine, supervised: at least 26", "found": "26.00", "reached": True}
+    assert json.loads(numbers)["goals"][0] == {
+        "goal": "mine, supervised: at least 26",
+        "found": "26.00",
+        "reached": True,
+    }
 
 
 def test_a_score_that_is_shown_as_the_papers_is_not_above_it() -> None:
@@ -154,17 +221,32 @@ def test_a_score_that_is_shown_as_the_papers_is_not_above_it() -> None:
     found = []
     for score in (38.9249, 38.9251):
         mine = system("mine", {"en-de": ("supervised", score)})
-        mine = dataclasses.replace(mine, reference=table.model_copy(update={"scores": {"en-de": 38.92}}))
-        found += Results("Near", "", "systems", [mine], goals=[Goal(system="mine", scores="en-de", each_above_paper=True)]).outcomes
+        mine = dataclasses.replace(
+            mine, reference=table.model_copy(update={"scores": {"en-de": 38.92}})
+        )
+        found += Results(
+            "Near",
+            "",
+            "systems",
+            [mine],
+            goals=[Goal(system="mine", scores="en-de", each_above_paper=True)],
+        ).outcomes
     assert [(one.found, one.reached) for one in found] == [("0 of 1", False), ("1 of 1", True)]
 
 
 def test_every_machine_and_signature_is_named() -> None:
     mine = system("mine", {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})
-    first, second = (dataclasses.replace(one, machine=machine) for one, machine in zip(mine.matrices, ("A, 2 cores", "B, 8 cores")))
+    first, second = (
+        dataclasses.replace(one, machine=machine)
+        for one, machine in zip(mine.matrices, ("A, 2 cores", "B, 8 cores"))
+    )
     [cell] = second.cells.values()
-    other = dataclasses.replace(second, cells={cell.pair: dataclasses.replace(cell, scores={"bleu": Score(12.0, "other")})})
-    said = Results("Made", "", "systems", [dataclasses.replace(mine, matrices=[first, other])]).to_dict()["systems"]["mine"]
+    other = dataclasses.replace(
+        second, cells={cell.pair: dataclasses.replace(cell, scores={"bleu": Score(12.0, "other")})}
+    )
+    said = Results(
+        "Made", "", "systems", [dataclasses.replace(mine, matrices=[first, other])]
+    ).to_dict()["systems"]["mine"]
     assert said["machine"] == "A, 2 cores; B, 8 cores" and said["versions"] == dict(first.versions)
     assert said["signatures"]["bleu"] == {"s": ["fr"], "other": ["fr"]}
     assert Matrix.joined([first, other]).machine == said["machine"]
@@ -175,17 +257,28 @@ def test_one_system_says_how_its_two_hops_were_tested(tmp_path: Path) -> None:
     pair, matrices = LanguagePair("de", "fr"), []
     for each in one.matrices:
         hops = dataclasses.replace(each.cells[pair], kind="pivot", via="en")
-        matrices.append(dataclasses.replace(each, pivots={pair: hops}, hypotheses={"de-fr": ["a"], "de-en-fr": ["b"]}))
+        matrices.append(
+            dataclasses.replace(
+                each, pivots={pair: hops}, hypotheses={"de-fr": ["a"], "de-en-fr": ["b"]}
+            )
+        )
     results = Results("Hops", "", "systems", [dataclasses.replace(one, matrices=matrices)])
     save(results, tmp_path)
-    assert results.note == "" and results.hops_note.startswith("* one hop differs from two with p < 0.05 (paired bootstrap, BLEU|")
-    assert any(text.startswith(results.hops_note) for text in texts((tmp_path / "result.md").read_text(encoding="utf-8")))
+    assert results.note == "" and results.hops_note.startswith(
+        "* one hop differs from two with p < 0.05 (paired bootstrap, BLEU|"
+    )
+    assert any(
+        text.startswith(results.hops_note)
+        for text in texts((tmp_path / "result.md").read_text(encoding="utf-8"))
+    )
     assert results.to_dict()["test_of_hops"] == results.hops_note
 
 
 def test_the_spread_of_seeds_is_that_of_their_means() -> None:
     two = system(
-        "two", {"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)}, {"de-fr": ("zero-shot", 12.0), "fr-de": ("zero-shot", 30.0)}
+        "two",
+        {"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)},
+        {"de-fr": ("zero-shot", 12.0), "fr-de": ("zero-shot", 30.0)},
     )
     assert two.spread("de-fr", Measure("bleu")).shown() == "11.00 ± 1.41"
     assert two.kinds(Measure("bleu")) == {"zero-shot": Spread(18.0, pytest.approx(18**0.5), 2)}
@@ -197,12 +290,22 @@ def test_every_seed_counts_in_what_is_tested() -> None:
 
     def seeds(*lines: str) -> list[Matrix]:
         scores = {"bleu": Score(1.0, "s")}
-        direct, hops = (Cell(pair, kind, scores, sentences=1, via=via) for kind, via in (("zero-shot", None), ("pivot", "en")))
-        one = dataclasses.replace(matrix(), cells={pair: direct}, pivots={pair: hops}, texts={"": ["a b c d e"]})
-        return [dataclasses.replace(one, hypotheses={"de-fr": [line], "de-en-fr": ["a b c d e"]}) for line in lines]
+        direct, hops = (
+            Cell(pair, kind, scores, sentences=1, via=via)
+            for kind, via in (("zero-shot", None), ("pivot", "en"))
+        )
+        one = dataclasses.replace(
+            matrix(), cells={pair: direct}, pivots={pair: hops}, texts={"": ["a b c d e"]}
+        )
+        return [
+            dataclasses.replace(one, hypotheses={"de-fr": [line], "de-en-fr": ["a b c d e"]})
+            for line in lines
+        ]
 
     first = dataclasses.replace(system("first", {}), matrices=seeds("a b c d e", "a b c d e"))
-    mine = dataclasses.replace(system("mine", {}, beside="first"), matrices=seeds("a b c d e", "a b c d"))
+    mine = dataclasses.replace(
+        system("mine", {}, beside="first"), matrices=seeds("a b c d e", "a b c d")
+    )
     results = Results("Tested", "", "systems", [first, mine])
     assert results.p("de-fr", mine) < 1, "the first seeds are alike, the second ones differ"
     one_hop = {name: found.rows["de-fr"]["one hop"].p for name, found in results.hops.items()}
@@ -215,7 +318,10 @@ def test_the_page_says_that_it_is_means_over_seeds_that_are_tested(tmp_path: Pat
         systems = [system("first", *[scores] * runs), system("mine", scores, beside="first")]
         save(Results("Tested", "", "systems", systems), tmp_path)
         page = (tmp_path / "result.md").read_text(encoding="utf-8")
-        assert "differs from first with p < 0.05" in page and ("of means over the seeds" in page) == said
+        assert (
+            "differs from first with p < 0.05" in page
+            and ("of means over the seeds" in page) == said
+        )
 
 
 def test_parameters_are_those_of_one_seed_and_of_every_part_of_it() -> None:
@@ -226,27 +332,55 @@ def test_parameters_are_those_of_one_seed_and_of_every_part_of_it() -> None:
 
 
 def test_a_direction_that_one_seed_lacks_is_said_to_have_no_score(tmp_path: Path) -> None:
-    two = system("two", {"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)}, {"de-fr": ("zero-shot", 12.0)})
+    two = system(
+        "two",
+        {"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)},
+        {"de-fr": ("zero-shot", 12.0)},
+    )
     pair = LanguagePair("fr", "de")
-    missing = dataclasses.replace(two.matrices[1], cells={**two.matrices[1].cells, pair: Cell(pair, "zero-shot", reason="no text")})
-    save(Results("Missing", "", "systems", [dataclasses.replace(two, matrices=[two.matrices[0], missing])]), tmp_path)
+    missing = dataclasses.replace(
+        two.matrices[1],
+        cells={**two.matrices[1].cells, pair: Cell(pair, "zero-shot", reason="no text")},
+    )
+    save(
+        Results(
+            "Missing",
+            "",
+            "systems",
+            [dataclasses.replace(two, matrices=[two.matrices[0], missing])],
+        ),
+        tmp_path,
+    )
     page = (tmp_path / "result.md").read_text(encoding="utf-8")
-    assert "## Without a score" in page and "no text" in page and "In brackets the same of the references; of the first seed of each." in page
+    assert (
+        "## Without a score" in page
+        and "no text" in page
+        and "In brackets the same of the references; of the first seed of each." in page
+    )
 
 
 def test_bars_are_of_zero_shot_pairs_where_there_are_some_one_series_for_each_system() -> None:
     one = system("one", {"de-fr": ("zero-shot", 10.0), "en-de": ("supervised", 30.0)})
     other = system("other", {"de-fr": ("supervised", 20.0), "en-de": ("supervised", 31.0)})
     groups, bars = bars_of(Results("Bars", "", "systems", [one, other]))
-    assert groups == ["de-fr"] and [(each.name, each.heights[0].mean) for each in bars] == [("one", 10.0), ("other", 20.0)]
+    assert groups == ["de-fr"] and [(each.name, each.heights[0].mean) for each in bars] == [
+        ("one", 10.0),
+        ("other", 20.0),
+    ]
     groups, bars = bars_of(Results("Bars", "", "systems", [other]))
-    assert groups == ["de-fr", "en-de"] and [height.mean for height in bars[0].heights] == [20.0, 31.0]
+    assert groups == ["de-fr", "en-de"] and [height.mean for height in bars[0].heights] == [
+        20.0,
+        31.0,
+    ]
 
 
 def test_names_of_systems_and_runs_stay_text_on_the_page(tmp_path: Path) -> None:
     odd = system(ODD, {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})
     plain = system("plain", {"de-fr": ("zero-shot", 9.0)}, beside=ODD)
-    runs = [dataclasses.replace(each, checkpoint={"run": ODD, "checkpoint": "best"}) for each in odd.runs]
+    runs = [
+        dataclasses.replace(each, checkpoint={"run": ODD, "checkpoint": "best"})
+        for each in odd.runs
+    ]
     reference = Reference.load("attention_bridge_english_centric_with_copies")
     odd = dataclasses.replace(odd, runs=runs, reference=reference, settings={"a|b": '"`c`"'})
     save(Results(ODD, ODD, "systems", [odd, plain]), tmp_path)
@@ -255,7 +389,12 @@ def test_names_of_systems_and_runs_stay_text_on_the_page(tmp_path: Path) -> None
     assert shown[:2] == [ODD, ODD]
     assert shown.count(ODD) == 6, "title, question, means, directions, differences, how it was made"
     assert f"{ODD}, the paper" in shown and f"{ODD}, zero-shot" in shown and '"`c`"' in shown
-    assert any(one.startswith(f"* differs from {ODD} with p < 0.05 (paired bootstrap, BLEU|") for one in shown)
-    assert any(one.startswith(f"{ODD} stands beside ") for one in shown) and any(one.startswith(f"{ODD}: best checkpoint") for one in shown)
+    assert any(
+        one.startswith(f"* differs from {ODD} with p < 0.05 (paired bootstrap, BLEU|")
+        for one in shown
+    )
+    assert any(one.startswith(f"{ODD} stands beside ") for one in shown) and any(
+        one.startswith(f"{ODD}: best checkpoint") for one in shown
+    )
     assert "A number over several seeds is mean ± standard deviation." in shown
     assert not {"html_inline", "html_block", "em_open", "link_open"} & marks(page)

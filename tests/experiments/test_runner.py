@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from polyglot.core.errors import ConfigError, TrainingError
-from polyglot.experiments import Experiment, carry_out
-from polyglot.experiments.runs import COMPLETE, Member, members_of
-from polyglot.experiments.results_page import save
-from polyglot.experiments.train_all import train_all
-from polyglot.experiments.systems import check_writers, writers_of
-from polyglot.inference.translator import Translator
-from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.core.yaml import write_yaml
+from polyglot.experiments import Experiment, carry_out
+from polyglot.experiments.results_page import save
+from polyglot.experiments.runs import COMPLETE, Member, members_of
+from polyglot.experiments.systems import check_writers, writers_of
+from polyglot.experiments.train_all import train_all
+from polyglot.inference.ensemble import EnsembleTranslator
+from polyglot.inference.translator import Translator
 from tests.builders.command_line import PHRASEBOOK, SMALL, Program
 
 
@@ -32,19 +32,25 @@ class Training:
     def __call__(self, member: Member, arguments: Sequence[str]) -> None:
         self.calls.append(list(arguments))
         if len(self.calls) == self.fails_at:
-            self.program("train", *arguments, "training.steps=2")  # half of it, as an interruption leaves it
+            self.program(
+                "train", *arguments, "training.steps=2"
+            )  # half of it, as an interruption leaves it
             raise TrainingError("interrupted")
         result = self.program("train", *arguments)
         assert result.status == 0, result.errors
 
 
-def test_from_the_file_to_the_page_and_on_after_an_interruption(folder, monkeypatch, capsys) -> None:
+def test_from_the_file_to_the_page_and_on_after_an_interruption(
+    folder, monkeypatch, capsys
+) -> None:
     program, experiment = Program(monkeypatch, capsys), Experiment.load("experiment.yaml")
     first = Training(program, fails_at=2)
     with pytest.raises(TrainingError):
         carry_out(experiment, folder / "out", train=first)
     halved = folder / "out" / "runs" / "with-copies-seed2" / "config.yaml"
-    halved.write_text(halved.read_text(encoding="utf-8").replace("  steps: 2\n", "  steps: 4\n"), encoding="utf-8")
+    halved.write_text(
+        halved.read_text(encoding="utf-8").replace("  steps: 2\n", "  steps: 4\n"), encoding="utf-8"
+    )
     second = Training(program)
     save(carry_out(experiment, folder / "out", train=second), folder / "out")
     resumed, begun = second.calls
@@ -68,17 +74,28 @@ def test_from_the_file_to_the_page_and_on_after_an_interruption(folder, monkeypa
         assert part in page, part
     values = json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))
     de_fr = values["systems"]["with copies"]["directions"]["de-fr"]
-    assert de_fr["intervals"].keys() == {"bleu"} and "de-fr" in values["systems"]["with copies"]["hops"]
-    assert (de_fr["kind"], de_fr["paper"], de_fr["scores"]["bleu"]["count"]) == ("zero-shot", 26.46, 2)
+    assert (
+        de_fr["intervals"].keys() == {"bleu"}
+        and "de-fr" in values["systems"]["with copies"]["hops"]
+    )
+    assert (de_fr["kind"], de_fr["paper"], de_fr["scores"]["bleu"]["count"]) == (
+        "zero-shot",
+        26.46,
+        2,
+    )
     assert (folder / "out" / "result.png").read_bytes().startswith(b"\x89PNG")
 
     third = Training(program)
-    monkeypatch.setattr(Translator, "write", lambda *given, **other: pytest.fail("translated again"))
+    monkeypatch.setattr(
+        Translator, "write", lambda *given, **other: pytest.fail("translated again")
+    )
     save(carry_out(experiment, folder / "out", train=third), folder / "out")
     assert third.calls == [] and (folder / "out" / "result.md").read_text(encoding="utf-8") == page
 
     with pytest.raises(ConfigError, match=r"now \(schedule.copies true there, false here"):
-        changed = experiment.model_copy(update={"systems": {"with copies": experiment.systems["without copies"]}})
+        changed = experiment.model_copy(
+            update={"systems": {"with copies": experiment.systems["without copies"]}}
+        )
         carry_out(changed, folder / "out", train=third)
 
 
@@ -102,31 +119,61 @@ def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> 
     results = carry_out(Experiment.model_validate(values), folder / "out", train=train)
     assert len(train.calls) == 6 and results.figure == "left_out"
     found = {str(pair): (unseen, seen) for pair, unseen, seen in results.left_out()}
-    assert sorted(found) == sorted([*pairs, "de-en", "fr-en", "fr-de"]) and all(seen.count == 2 for _, seen in found.values())
-    assert all(system.directions[left_out].kind == "zero-shot" for system, left_out in zip(results.systems, pairs))
+    assert sorted(found) == sorted([*pairs, "de-en", "fr-en", "fr-de"]) and all(
+        seen.count == 2 for _, seen in found.values()
+    )
     assert all(
-        system.spread("en-de", results.measure).count == 2 and system.kinds(results.measure)["supervised"].deviation is not None
+        system.directions[left_out].kind == "zero-shot"
+        for system, left_out in zip(results.systems, pairs)
+    )
+    assert all(
+        system.spread("en-de", results.measure).count == 2
+        and system.kinds(results.measure)["supervised"].deviation is not None
         for system in results.systems
     )
     save(results, folder / "out")
     assert (folder / "out" / "result.png").read_bytes().startswith(b"\x89PNG")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
-    assert "`schedule.exclude`" in page and "A number over several seeds is mean ± standard deviation." in page
+    assert (
+        "`schedule.exclude`" in page
+        and "A number over several seeds is mean ± standard deviation." in page
+    )
 
 
 def test_a_run_that_has_lost_its_last_checkpoint_is_trained_on(folder, monkeypatch, capsys) -> None:
-    system = {"config": "phrasebook", "set": [*SMALL, *PHRASEBOOK, "training.steps=4", "training.checkpoint.every=2", "validation.every=2"]}
+    system = {
+        "config": "phrasebook",
+        "set": [
+            *SMALL,
+            *PHRASEBOOK,
+            "training.steps=4",
+            "training.checkpoint.every=2",
+            "validation.every=2",
+        ],
+    }
     protocol = {"pairs": ["de-fr"], "metrics": ["bleu"], "search": {"beam": 1}, "resamples": 0}
-    experiment, program = Experiment.model_validate({"title": "Lost", "systems": {"mine": system}, "protocol": protocol}), Program(monkeypatch, capsys)
+    experiment, program = (
+        Experiment.model_validate(
+            {"title": "Lost", "systems": {"mine": system}, "protocol": protocol}
+        ),
+        Program(monkeypatch, capsys),
+    )
     carry_out(experiment, folder / "out", train=Training(program))
     [member] = members_of(experiment, folder / "out")
     steps = sorted((member.path / "checkpoints").glob("step-*"))
-    assert member.is_complete and [step.name for step in steps] == ["step-00000002", "step-00000004"]
+    assert member.is_complete and [step.name for step in steps] == [
+        "step-00000002",
+        "step-00000004",
+    ]
     shutil.rmtree(steps[-1])
     assert not member.is_complete
     train = Training(program)
     results = carry_out(experiment, folder / "out", train=train)
-    assert train.calls == [[str(member.path), "--resume"]] and steps[-1].is_dir() and member.is_complete
+    assert (
+        train.calls == [[str(member.path), "--resume"]]
+        and steps[-1].is_dir()
+        and member.is_complete
+    )
     assert results.systems[0].runs[0].checkpoint["steps"] in ([2], [4])
     for mark in (b"", b"garbage", b"[]", b"\xff", b"{}", b'{"step": 4}'):
         (member.path / COMPLETE).write_bytes(mark)
@@ -139,11 +186,19 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
     program = Program(monkeypatch, capsys)
     assert program("train", "mine.yaml").status == 0
     experiment = Experiment.model_validate(
-        {"title": "Taken", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0}}
+        {
+            "title": "Taken",
+            "systems": {"mine": {"run": "runs/mine"}},
+            "protocol": {"pairs": ["de-fr"], "resamples": 0},
+        }
     )
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
     results = carry_out(experiment, folder / "out", train=lambda *given: pytest.fail("trained"))
-    assert list(results.systems[0].directions) == ["de-fr"] and not results.comparisons and results.note == ""
+    assert (
+        list(results.systems[0].directions) == ["de-fr"]
+        and not results.comparisons
+        and results.note == ""
+    )
     assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")} == before
     save(results, folder / "out")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
@@ -153,8 +208,17 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
 def test_an_ensemble_is_all_runs_of_its_systems_together(folder, monkeypatch, capsys) -> None:
     program = Program(monkeypatch, capsys)
     assert program("train", "mine.yaml", "seed=3", "model.encoder.size=12").status == 0
-    protocol = {"pairs": ["en-de", "de-fr"], "search": {"beam": 2}, "metrics": ["bleu", "chrf"], "resamples": 10, "pivot": "en"}
-    goals = [{"system": "both", "scores": "en-de", "at_least": 0}, {"system": "both", "scores": "zero-shot", "behind_pivot": 100}]
+    protocol = {
+        "pairs": ["en-de", "de-fr"],
+        "search": {"beam": 2},
+        "metrics": ["bleu", "chrf"],
+        "resamples": 10,
+        "pivot": "en",
+    }
+    goals = [
+        {"system": "both", "scores": "en-de", "at_least": 0},
+        {"system": "both", "scores": "zero-shot", "behind_pivot": 100},
+    ]
     file = {"title": "Together", "seeds": [1, 2], "protocol": protocol, "checkpoint": "2", "goals": goals, "embeddings": {
                 "representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2},
             "systems": {"all": {"ensemble": ["one", "there"]}, "one": {"config": "mine.yaml"}, "both": {"ensemble": "one"},
@@ -170,17 +234,33 @@ def test_an_ensemble_is_all_runs_of_its_systems_together(folder, monkeypatch, ca
     source = (folder / "train.en").read_text(encoding="utf-8").splitlines()
     for system, own in ((both, runs), (everything, [*runs, folder / "runs" / "mine"])):
         together = EnsembleTranslator.load(own, checkpoints=[2])
-        assert system.matrices[0].hypotheses["en-de"] == together.translate(source, source="en", target="de", beam=2)
-        assert [member["steps"] for member in system.runs[0].checkpoint["members"]] == [[2]] * len(own)
+        assert system.matrices[0].hypotheses["en-de"] == together.translate(
+            source, source="en", target="de", beam=2
+        )
+        assert [member["steps"] for member in system.runs[0].checkpoint["members"]] == [[2]] * len(
+            own
+        )
     assert (len(both.matrices), len(one.matrices)) == (1, 2)
-    assert both.parameters == one.parameters * 2 and one.parameters < there.parameters == everything.parameters - both.parameters
+    assert (
+        both.parameters == one.parameters * 2
+        and one.parameters < there.parameters == everything.parameters - both.parameters
+    )
     assert [outcome.reached for outcome in results.outcomes] == [True, True]
     assert results.embeddings.keys() == {"one-seed1", "one-seed2", "there"}
-    assert everything.settings["model.encoder.size"] == "8, 12" and both.settings["model.encoder.size"] == "8"
+    assert (
+        everything.settings["model.encoder.size"] == "8, 12"
+        and both.settings["model.encoder.size"] == "8"
+    )
     save(results, folder / "out")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
-    assert "together: one-seed1 one-seed2\n" in page and "together: one-seed1 one-seed2 there-mine\n" in page
-    assert "- one-seed1: 2 checkpoint, step 2; one-seed2: 2 checkpoint, step 2; `evaluation/both-ensemble/matrix.md` has all of it" in page
+    assert (
+        "together: one-seed1 one-seed2\n" in page
+        and "together: one-seed1 one-seed2 there-mine\n" in page
+    )
+    assert (
+        "- one-seed1: 2 checkpoint, step 2; one-seed2: 2 checkpoint, step 2; `evaluation/both-ensemble/matrix.md` has all of it"
+        in page
+    )
     for kind in (Translator, EnsembleTranslator):
         monkeypatch.setattr(kind, "write", lambda *given, **other: pytest.fail("translated again"))
     save(carry_out(experiment, folder / "out", train=train), folder / "out")
@@ -197,12 +277,21 @@ def test_copies_make_no_other_pairs_of_an_ensemble(folder) -> None:
     check_writers(writers_of(experiment, members), where="copies.yaml")
 
 
-def test_vocabularies_that_a_seed_draws_are_found_to_differ_before_anything_is_evaluated(folder, monkeypatch, capsys) -> None:
+def test_vocabularies_that_a_seed_draws_are_found_to_differ_before_anything_is_evaluated(
+    folder, monkeypatch, capsys
+) -> None:
     (folder / "drawn.yaml").write_text(
         "{title: Drawn, config: mine.yaml, seeds: [1, 2], systems: {a: {set: [vocabulary.sentences=3]}, b: {ensemble: a}}}"
     )
-    with pytest.raises(ConfigError, match="drawn.yaml: .*\n  systems.b.ensemble: its runs have different vocabularies of en, and cannot write it"):
-        carry_out(Experiment.load("drawn.yaml"), folder / "out", train=Training(Program(monkeypatch, capsys)))
+    with pytest.raises(
+        ConfigError,
+        match="drawn.yaml: .*\n  systems.b.ensemble: its runs have different vocabularies of en, and cannot write it",
+    ):
+        carry_out(
+            Experiment.load("drawn.yaml"),
+            folder / "out",
+            train=Training(Program(monkeypatch, capsys)),
+        )
     assert not (folder / "out" / "evaluation").exists()
 
 
@@ -211,14 +300,18 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
     assert program("train", "mine.yaml").status == 0
     file = {"title": "Embedded", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0},
             "embeddings": {"representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2}}  # fmt: skip
-    results = carry_out(Experiment.model_validate(file), folder / "out", train=lambda *given: pytest.fail("trained"))
+    results = carry_out(
+        Experiment.model_validate(file), folder / "out", train=lambda *given: pytest.fail("trained")
+    )
     save(results, folder / "out")
     means = results.embeddings["mine"].retrieval["bridge.mean"].means("p@1")
     values = json.loads((folder / "out" / "result.json").read_text(encoding="utf-8"))
     assert means and values["embeddings"]["mine"]["bridge.mean"]["p@1"] == means
     row = f"| bridge.mean | mine | {results.embeddings['mine'].sizes['bridge.mean']} | {means['supervised']:.1f} |"
     assert row in (folder / "out" / "result.md").read_text(encoding="utf-8")
-    assert (folder / "out" / "analysis" / "mine-mine" / "map.png").is_file() and not (folder / "runs" / "mine" / "analysis").exists()
+    assert (folder / "out" / "analysis" / "mine-mine" / "map.png").is_file() and not (
+        folder / "runs" / "mine" / "analysis"
+    ).exists()
 
 
 def test_a_model_for_each_pair_and_their_scores_are_one_system(folder, monkeypatch, capsys) -> None:
@@ -239,15 +332,28 @@ def test_a_model_for_each_pair_and_their_scores_are_one_system(folder, monkeypat
     train = Training(Program(monkeypatch, capsys))
     results = carry_out(Experiment.model_validate(values), folder / "out", train=train)
     together, bilingual = results.systems
-    assert [run.name for run in bilingual.runs] == ["bilingual-en-de-seed1", "bilingual-fr-en-seed1"] and len(train.calls) == 3
-    assert list(bilingual.directions) == ["en-de", "fr-en"] and bilingual.matrices[0].languages == ["en", "de", "fr"]
+    assert [run.name for run in bilingual.runs] == [
+        "bilingual-en-de-seed1",
+        "bilingual-fr-en-seed1",
+    ] and len(train.calls) == 3
+    assert list(bilingual.directions) == ["en-de", "fr-en"] and bilingual.matrices[0].languages == [
+        "en",
+        "de",
+        "fr",
+    ]
     assert list(map(str, bilingual.matrices[0].trained)) == ["en-de", "fr-en"]
-    assert bilingual.parameters == sum(run.parameters for run in bilingual.runs) > 0 and "de-en-fr" in together.directions
+    assert (
+        bilingual.parameters == sum(run.parameters for run in bilingual.runs) > 0
+        and "de-en-fr" in together.directions
+    )
     [claim] = (claim for claim in results.claims if claim.direction == "fr-en")
     assert (claim.paper, claim.holds) == (0.0, None)
     save(results, folder / "out")
     page = (folder / "out" / "result.md").read_text(encoding="utf-8")
-    assert "| bilingual, en-de | together | -1.00 |" in page and f"- {bilingual.parameters:,} parameters" in page
+    assert (
+        "| bilingual, en-de | together | -1.00 |" in page
+        and f"- {bilingual.parameters:,} parameters" in page
+    )
 
 
 class Trained:
@@ -278,7 +384,11 @@ def test_a_run_waits_for_those_that_it_starts_from_and_no_more_run_than_may(para
             ended.append(arguments[0])
 
     train_all(members, train, parallel=parallel)
-    assert sorted(ended) == list("abcde") and all(member.is_complete for member in members) and max(most) <= parallel
+    assert (
+        sorted(ended) == list("abcde")
+        and all(member.is_complete for member in members)
+        and max(most) <= parallel
+    )
     assert parallel == 1 or max(most) == min(parallel, 3), "several at once"
 
 
@@ -294,5 +404,7 @@ def test_after_a_failure_nothing_is_begun_and_what_runs_is_waited_for(parallel: 
     with pytest.raises(TrainingError, match="a failed"):
         train_all(members, train, parallel=parallel)
     assert [member.is_complete for member in members] == [False, parallel == 2, False]
-    with pytest.raises(ConfigError, match="x, y: each starts from a run that is not trained before it"):
+    with pytest.raises(
+        ConfigError, match="x, y: each starts from a run that is not trained before it"
+    ):
         train_all([Trained("x", "y"), Trained("y", "x")], train, parallel=parallel)

@@ -6,18 +6,22 @@ import pytest
 import torch
 
 import polyglot
-from polyglot.decoding.ensemble_decoder import Ensemble, Memories
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
+from polyglot.decoding.ensemble_decoder import Ensemble, Memories
 from polyglot.inference.ensemble import EnsembleTranslator
-from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.translator import Translator
-from tests.decoding.test_beam_search import exhaustive, tables
 from tests.builders.runs import sentences, tiny_run, train
+from tests.decoding.test_beam_search import exhaustive, tables
 
 TRAINING = {"steps": 40, "log_every": 20, "checkpoint": {"every": 20, "keep": 9}}
 PAIRS = {"type": "uniform", "pairs": ["de-en", "fr-en", "en-fr"]}
-GIVEN = {"schedule": PAIRS, "training": TRAINING, "optimizer": {"type": "adam", "learning_rate": 0.02}}
+GIVEN = {
+    "schedule": PAIRS,
+    "training": TRAINING,
+    "optimizer": {"type": "adam", "learning_rate": 0.02},
+}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +35,14 @@ def runs(tmp_path_factory):
         **GIVEN,
         seed=2,
         model={
-            "encoder": {"type": "transformer", "size": 16, "layers": 1, "heads": 2, "feed_forward": 24, "dropout": 0.0},
+            "encoder": {
+                "type": "transformer",
+                "size": 16,
+                "layers": 1,
+                "heads": 2,
+                "feed_forward": 24,
+                "dropout": 0.0,
+            },
             "bridge": {"type": "none"},
             "decoder": {"type": "gru", "size": 16, "layers": 1, "dropout": 0.0},
         },
@@ -51,27 +62,41 @@ def test_search_over_an_ensemble_is_search_over_the_mean(average):
     """By exhaustive search over the mean of two tables."""
     (one, memory), (other, _) = tables(2, 1), tables(2, 2)
     tokens = torch.tensor([3, 4])
-    scores, _ = Ensemble([one, other], average=average).step(tokens, (torch.arange(2),) * 2, Memories((memory, memory)))
+    scores, _ = Ensemble([one, other], average=average).step(
+        tokens, (torch.arange(2),) * 2, Memories((memory, memory))
+    )
     both = [table.scores[torch.arange(2), tokens].log_softmax(-1) for table in (one, other)]
     if average == "log":
-        torch.testing.assert_close(scores.log_softmax(-1), ((both[0] + both[1]) / 2).log_softmax(-1))
+        torch.testing.assert_close(
+            scores.log_softmax(-1), ((both[0] + both[1]) / 2).log_softmax(-1)
+        )
     else:
         torch.testing.assert_close(scores.exp(), (both[0].exp() + both[1].exp()) / 2)
     config = SearchConfig(beam=300, n_best=3, max_length_ratio=0, max_length_extra=4)
-    found = search(Ensemble([one, other], average=average), Memories((memory, memory)), torch.tensor([4, 4]), config)
+    found = search(
+        Ensemble([one, other], average=average),
+        Memories((memory, memory)),
+        torch.tensor([4, 4]),
+        config,
+    )
     logs = one.scores.log_softmax(-1), other.scores.log_softmax(-1)
     mean = (logs[0] + logs[1]) / 2 if average == "log" else torch.logaddexp(*logs)
     for sentence, hypotheses in enumerate(found):
         expected = exhaustive(mean[sentence], config, 5)[:3]
         assert [each.tokens for each in hypotheses] == [tokens for _, _, tokens in expected]
-        assert [each.score for each in hypotheses] == pytest.approx([score for score, _, _ in expected], abs=1e-4)
+        assert [each.score for each in hypotheses] == pytest.approx(
+            [score for score, _, _ in expected], abs=1e-4
+        )
 
 
 @pytest.mark.parametrize("average", ["log", "linear"])
 def test_an_ensemble_of_one_model_with_itself_is_the_model(runs, average):
     alone = Translator.load(runs[0])
     twice = polyglot.ensemble([runs[0], runs[0]], average=average)
-    for one, other in zip(alone.hypotheses(text("de"), source="de", target="en"), twice.hypotheses(text("de"), source="de", target="en")):
+    for one, other in zip(
+        alone.hypotheses(text("de"), source="de", target="en"),
+        twice.hypotheses(text("de"), source="de", target="en"),
+    ):
         assert one[0].text == other[0].text
         assert one[0].score == pytest.approx(other[0].score, abs=1e-4)
 
@@ -81,7 +106,11 @@ def test_other_encoders_and_bridges_write_together(runs):
     given = {"source": "de", "target": "en"}
     found = both.hypotheses(text("de"), **given)
     alone = [Translator.load(run) for run in runs[:2]]
-    assert any(found[row][0].text != one.hypotheses(text("de"), **given)[row][0].text for one in alone for row in range(10))
+    assert any(
+        found[row][0].text != one.hypotheses(text("de"), **given)[row][0].text
+        for one in alone
+        for row in range(10)
+    )
     for hypotheses, sentence in zip(found, text("de")):
         if hypotheses[0].text.strip():
             scores = [one.score([sentence], [hypotheses[0].text], **given)[0] for one in alone]
@@ -102,23 +131,34 @@ def test_one_model_reads_the_same_sentences_in_two_languages(runs):
     one = EnsembleTranslator([Translator.load(runs[0])])
     both = one.hypotheses({"de": text("de"), "fr": text("fr")}, target="en")
     only = one.hypotheses({"de": text("de")}, target="en")
-    assert [each[0].text for each in only] == Translator.load(runs[0]).translate(text("de"), source="de", target="en")
-    assert any(a[0].score != pytest.approx(b[0].score) for a, b in zip(both, only))
-    assert one.translate({"fr": text("fr"), "de": text("de")}, target="en") == [each[0].text for each in both], (
-        "the order makes no difference"
+    assert [each[0].text for each in only] == Translator.load(runs[0]).translate(
+        text("de"), source="de", target="en"
     )
+    assert any(a[0].score != pytest.approx(b[0].score) for a, b in zip(both, only))
+    assert one.translate({"fr": text("fr"), "de": text("de")}, target="en") == [
+        each[0].text for each in both
+    ], "the order makes no difference"
 
 
 def test_models_that_read_other_pieces_write_together(runs, tmp_path_factory):
     """Vocabularies of the sources may differ; only what is written has to be the same."""
     vocabulary = {"type": "word", "size": 60, "languages": {"de": {"size": 12}}}
-    coarse = tiny_run(runs[0].path.parent, "coarse", **GIVEN, seed=3, vocabulary=runs[0].config.vocabulary.model_dump() | vocabulary)
+    coarse = tiny_run(
+        runs[0].path.parent,
+        "coarse",
+        **GIVEN,
+        seed=3,
+        vocabulary=runs[0].config.vocabulary.model_dump() | vocabulary,
+    )
     train(coarse)
     assert len(coarse.vocabularies["de"]) != len(runs[0].vocabularies["de"])
     both = EnsembleTranslator.load([runs[0], coarse], sources=["de"], target="en")
     found = both.hypotheses(text("de"), source="de", target="en")
     alone = [Translator.load(run) for run in (runs[0], coarse)]
-    scores = [one.score(text("de"), [each[0].text for each in found], source="de", target="en") for one in alone]
+    scores = [
+        one.score(text("de"), [each[0].text for each in found], source="de", target="en")
+        for one in alone
+    ]
     for each, *own in zip(found, *scores):
         assert each[0].log_probability >= sum(own) / 2 - 1e-3
 
@@ -127,14 +167,23 @@ def test_models_that_read_other_pieces_write_together(runs, tmp_path_factory):
 def test_models_that_read_one_language_each_read_a_sentence_in_both(runs, average):
     parts = []
     for name, pair in (("german", "de-en"), ("french", "fr-en")):
-        parts.append(tiny_run(runs[0].path.parent, f"{name}-{average}", **GIVEN | {"schedule": {"type": "uniform", "pairs": [pair]}}))
+        parts.append(
+            tiny_run(
+                runs[0].path.parent,
+                f"{name}-{average}",
+                **GIVEN | {"schedule": {"type": "uniform", "pairs": [pair]}},
+            )
+        )
         train(parts[-1])
     both = EnsembleTranslator.load(parts, sources=["de", "fr"], target="en", average=average)
     found = both.hypotheses({"de": text("de"), "fr": text("fr")}, target="en")
     alone = [Translator.load(part) for part in parts]
     assert [one.sources for one in alone] == [["de"], ["fr"]]
     texts = [each[0].text for each in found]
-    own = [one.score(text(language), texts, source=language, target="en") for one, language in zip(alone, ("de", "fr"))]
+    own = [
+        one.score(text(language), texts, source=language, target="en")
+        for one, language in zip(alone, ("de", "fr"))
+    ]
     for each, german, french in zip(found, *own):
         assert each[0].log_probability >= (german + french) / 2 - 1e-3
 
@@ -147,7 +196,9 @@ def test_symbols_follow_one_source(runs):
     train(run)
     one = EnsembleTranslator([Translator.load(run)])
     assert len(one.translate({"de": text("de")}, target="en")) == 10
-    with pytest.raises(ConfigError, match="has text.symbols, whose numbers follow one source; name a single --from"):
+    with pytest.raises(
+        ConfigError, match="has text.symbols, whose numbers follow one source; name a single --from"
+    ):
         one.translate({"de": text("de"), "fr": text("fr")}, target="en")
 
 
@@ -176,28 +227,73 @@ def test_from_the_command_line(runs, tmp_path, monkeypatch, capsys):
 
     program = Program(monkeypatch, capsys)
     for language in ("de", "fr"):
-        (tmp_path / f"text.{language}").write_text("".join(f"{line}\n" for line in text(language)), encoding="utf-8")
+        (tmp_path / f"text.{language}").write_text(
+            "".join(f"{line}\n" for line in text(language)), encoding="utf-8"
+        )
     one, other, strange = (run.path for run in runs)
     both = EnsembleTranslator.load(runs[:2])
     expected = both.translate(text("de"), source="de", target="en")
     german = tmp_path / "text.de"
     for arguments in (["--from", "de", one, other, german], ["--from", f"de={german}", one, other]):
         assert program("translate", *arguments, "--to", "en").output.split("\n")[:-1] == expected
-    assert program("translate", one, other, "--from", "de", "--to", "en", stdin=german.read_bytes()).output.split("\n")[:-1] == expected
+    assert (
+        program(
+            "translate", one, other, "--from", "de", "--to", "en", stdin=german.read_bytes()
+        ).output.split("\n")[:-1]
+        == expected
+    )
     sources = ["--from", f"de={german}", "--from", f"fr={tmp_path / 'text.fr'}"]
     expected = both.translate({"de": text("de"), "fr": text("fr")}, target="en", beam=3)
-    assert program("translate", one, other, *sources, "--to", "en", "--beam", "3").output.split("\n")[:-1] == expected
-    result = program("translate", one, "--from", "de", "--to", "en", german, "--checkpoint", 20, "--checkpoint", 40)
-    assert result.output.split("\n")[:-1] == polyglot.ensemble([one], checkpoints=[20, 40]).translate(text("de"), source="de", target="en")
-    linear = EnsembleTranslator.load(runs[:2], average="linear").translate(text("de"), source="de", target="en")
-    assert program("translate", one, other, german, "--from", "de", "--to", "en", "--average", "linear").output.split("\n")[:-1] == linear
-    assert "--average: one model writes alone" in program.refuses("translate", one, german, "--from", "de", "--to", "en", "--average", "log")
+    assert (
+        program("translate", one, other, *sources, "--to", "en", "--beam", "3").output.split("\n")[
+            :-1
+        ]
+        == expected
+    )
+    result = program(
+        "translate",
+        one,
+        "--from",
+        "de",
+        "--to",
+        "en",
+        german,
+        "--checkpoint",
+        20,
+        "--checkpoint",
+        40,
+    )
+    assert result.output.split("\n")[:-1] == polyglot.ensemble(
+        [one], checkpoints=[20, 40]
+    ).translate(text("de"), source="de", target="en")
+    linear = EnsembleTranslator.load(runs[:2], average="linear").translate(
+        text("de"), source="de", target="en"
+    )
+    assert (
+        program(
+            "translate", one, other, german, "--from", "de", "--to", "en", "--average", "linear"
+        ).output.split("\n")[:-1]
+        == linear
+    )
+    assert "--average: one model writes alone" in program.refuses(
+        "translate", one, german, "--from", "de", "--to", "en", "--average", "log"
+    )
 
-    assert "different vocabularies of en" in program.refuses("translate", one, strange, german, "--from", "de", "--to", "en")
-    assert "need a file each" in program.refuses("translate", one, "--from", "de", "--from", "fr", "--to", "en")
-    assert "named twice" in program.refuses("translate", one, "--from", "de", "--from", "de", "--to", "en")
-    assert "names a file, too" in program.refuses("translate", one, german, *sources[:2], "--to", "en")
-    assert "no run directory" in program.refuses("translate", one, german, other, "--from", "de", "--to", "en")
+    assert "different vocabularies of en" in program.refuses(
+        "translate", one, strange, german, "--from", "de", "--to", "en"
+    )
+    assert "need a file each" in program.refuses(
+        "translate", one, "--from", "de", "--from", "fr", "--to", "en"
+    )
+    assert "named twice" in program.refuses(
+        "translate", one, "--from", "de", "--from", "de", "--to", "en"
+    )
+    assert "names a file, too" in program.refuses(
+        "translate", one, german, *sources[:2], "--to", "en"
+    )
+    assert "no run directory" in program.refuses(
+        "translate", one, german, other, "--from", "de", "--to", "en"
+    )
     (tmp_path / "text.fr").write_text("un\n")
     assert "different numbers of lines" in program.refuses("translate", one, *sources, "--to", "en")
 
@@ -210,15 +306,33 @@ def test_an_ensemble_is_evaluated_beside_its_first_run(runs, tmp_path, monkeypat
     program = Program(monkeypatch, capsys)
     protocol = tmp_path / "few.yaml"
     path = {"type": "text", "path": "valid.{language}"}
-    protocol.write_text(f"test: [{path}]\npairs: [de-en]\ncopies: false\nresamples: 0\n", encoding="utf-8")
+    protocol.write_text(
+        f"test: [{path}]\npairs: [de-en]\ncopies: false\nresamples: 0\n", encoding="utf-8"
+    )
     one, other, _ = (run.path for run in runs)
     assert program("evaluate", one, other, "--ensemble", "--protocol", protocol).status == 0
     matrix = Matrix.load(one / "evaluation" / "few+other")
-    assert matrix.checkpoint["run"] == "one + other" and matrix.cells.keys() == {LanguagePair("de", "en")}
-    lines = (one / "evaluation" / "few+other" / "hypotheses" / "de-en.txt").read_text(encoding="utf-8").splitlines()
+    assert matrix.checkpoint["run"] == "one + other" and matrix.cells.keys() == {
+        LanguagePair("de", "en")
+    }
+    lines = (
+        (one / "evaluation" / "few+other" / "hypotheses" / "de-en.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     sources = (one.parent / "valid.de").read_text(encoding="utf-8").splitlines()
     assert lines == EnsembleTranslator.load(runs[:2]).translate(sources, source="de", target="en")
-    assert "has no `word_prediction`" in program("evaluate", one, "--protocol", protocol, "--select", 3).errors
+    assert (
+        "has no `word_prediction`"
+        in program("evaluate", one, "--protocol", protocol, "--select", 3).errors
+    )
     program("shortlist", one, "de-en")
-    assert program("evaluate", one, "--protocol", protocol, "--select", 3, "--select-by", "shortlist").status == 0
-    assert Matrix.load(one / "evaluation" / "few+select-3+select_by-shortlist").search["select"] == 3
+    assert (
+        program(
+            "evaluate", one, "--protocol", protocol, "--select", 3, "--select-by", "shortlist"
+        ).status
+        == 0
+    )
+    assert (
+        Matrix.load(one / "evaluation" / "few+select-3+select_by-shortlist").search["select"] == 3
+    )

@@ -57,7 +57,9 @@ def test_an_error_is_raised_and_what_has_not_begun_does_not_begin(cores):
 
 def test_no_more_is_asked_for_than_is_needed_and_the_caller_keeps_its_cores(cores):
     asked, there = [], threading.active_count()
-    found = side_by_side(lambda item: item, (asked.append(item) or item for item in range(1000)), CPU)
+    found = side_by_side(
+        lambda item: item, (asked.append(item) or item for item in range(1000)), CPU
+    )
     for number in range(20):
         assert next(found) == number and torch.get_num_threads() == cores
         assert len(asked) <= number + DEPTH * cores + 1
@@ -75,4 +77,8 @@ def test_what_asking_raises_is_raised_in_its_place(cores):
     done, there = [], threading.active_count()
     with pytest.raises(ValueError, match="the eleventh"):
         done.extend(side_by_side(lambda item: item, items(), CPU))
-    assert done == list(range(10)) and threading.active_count() == there and torch.get_num_threads() == cores
+    assert (
+        done == list(range(10))
+        and threading.active_count() == there
+        and torch.get_num_threads() == cores
+    )

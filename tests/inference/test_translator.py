@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import polyglot
-from polyglot.runs import checkpoint as checkpoints
+from polyglot.core.errors import CheckpointError, ConfigError, DataError
+from polyglot.decoding.base import SearchConfig
 from polyglot.inference import generation
 from polyglot.inference import translator as translator_module
-from polyglot.tasks.batch import EOS, Batch
-from polyglot.decoding.base import SearchConfig
-from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.inference.translator import Translator
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.tasks.batch import EOS, Batch
 from polyglot.tasks.pairs import LanguagePair, Task
 from tests.builders.runs import WORDS, sentences, tiny_run, train
 
@@ -61,7 +61,11 @@ def test_any_encoder_goes_with_any_decoder(translator):
     for pair in EVERY:
         translations = translator.translate(text(pair), **of(pair))
         assert len(translations) == 12 and any(translations)
-        assert all(word in [*WORDS[pair.split("-")[1]], "<unk>"] for line in translations for word in line.split())
+        assert all(
+            word in [*WORDS[pair.split("-")[1]], "<unk>"]
+            for line in translations
+            for word in line.split()
+        )
 
 
 def test_a_language_without_an_encoder_or_decoder_is_a_sentence(tmp_path):
@@ -89,11 +93,19 @@ def test_only_the_files_of_a_direction_are_read(run, tmp_path):
     """What the other directions need may be gone or damaged."""
     shutil.copytree(run.path, tmp_path / "run")
     expected = Translator.load(run).translate(text("de-fr"), **of("de-fr"))
-    (folder,) = (checkpoint.path for checkpoint in checkpoints.choose(tmp_path / "run" / "checkpoints", "last"))
+    (folder,) = (
+        checkpoint.path
+        for checkpoint in checkpoints.choose(tmp_path / "run" / "checkpoints", "last")
+    )
     for file in folder.iterdir():
         if file.name in ("encoder.en.safetensors", "training.safetensors", "training.json"):
             file.unlink()
-        elif file.name not in ("encoder.de.safetensors", "bridge.safetensors", "decoder.fr.safetensors", "manifest.json"):
+        elif file.name not in (
+            "encoder.de.safetensors",
+            "bridge.safetensors",
+            "decoder.fr.safetensors",
+            "manifest.json",
+        ):
             file.write_bytes(b"damaged")
     translator = Translator.load(tmp_path / "run", pairs=[LanguagePair("de", "fr")])
     assert translator.translate(text("de-fr"), **of("de-fr")) == expected
@@ -107,7 +119,9 @@ def test_only_the_files_of_a_direction_are_read(run, tmp_path):
 
 def test_the_front_door(run):
     translator = polyglot.load(run.path)
-    assert translator.translate(text("de-en"), **of("de-en")) == Translator.load(run).translate(text("de-en"), **of("de-en"))
+    assert translator.translate(text("de-en"), **of("de-en")) == Translator.load(run).translate(
+        text("de-en"), **of("de-en")
+    )
     said = polyglot.load(str(run.path), checkpoint="20").description
     assert said.pop("sha256") == Translator.load(run, checkpoint="20").description["sha256"]
     assert said == {"run": "run", "checkpoint": "20", "steps": [20]}
@@ -129,22 +143,33 @@ def test_the_front_door(run):
 def test_a_translation_has_the_probability_that_score_gives_it(pair, settings, translator):
     """Also one that had to end because it had reached its length."""
     lines = text(pair)
-    found = [(line, each) for line, own in zip(lines, translator.hypotheses(lines, **of(pair), **settings)) for each in own]
+    found = [
+        (line, each)
+        for line, own in zip(lines, translator.hypotheses(lines, **of(pair), **settings))
+        for each in own
+    ]
     known = [(line, each) for line, each in found if "<unk>" not in each.text.split()]
     assert len(known) >= 10
-    scores = translator.score([line for line, _ in known], [each.text for _, each in known], **of(pair))
+    scores = translator.score(
+        [line for line, _ in known], [each.text for _, each in known], **of(pair)
+    )
     assert scores == pytest.approx([each.log_probability for _, each in known], abs=1e-3)
 
 
 def test_a_score_is_the_sum_over_the_pieces_and_the_end(translator):
     sources, targets = text("de-fr"), [*sentences("fr", seed=7, lines=10), "chien", ""]
-    for source, target, score in zip(sources, targets, translator.score(sources, targets, **of("de-fr"))):
+    for source, target, score in zip(
+        sources, targets, translator.score(sources, targets, **of("de-fr"))
+    ):
         pieces = [translator.encode_text([source], "de"), translator.encode_text([target], "fr")]
         batch = Batch.of(Task(LanguagePair("de", "fr")), *pieces)
         with torch.no_grad():
             output = translator.model(batch)
             log_probabilities = torch.log_softmax(output.projection(output.states[0]), dim=1)
-        expected = sum(row[piece].item() for row, piece in zip(log_probabilities, [*pieces[1][0], EOS], strict=True))
+        expected = sum(
+            row[piece].item()
+            for row, piece in zip(log_probabilities, [*pieces[1][0], EOS], strict=True)
+        )
         assert score == pytest.approx(expected, abs=1e-4)
 
 
@@ -158,7 +183,12 @@ def test_hypotheses_come_best_first_and_differ(translator):
 def test_a_wider_beam_finds_nothing_less_likely(translator):
     """Without a length penalty, on the whole: the sum over sentences."""
     totals = [
-        sum(own[0].log_probability for own in translator.hypotheses(text("de-en", 30), **of("de-en"), beam=beam, length_penalty=0.0))
+        sum(
+            own[0].log_probability
+            for own in translator.hypotheses(
+                text("de-en", 30), **of("de-en"), beam=beam, length_penalty=0.0
+            )
+        )
         for beam in (1, 8)
     ]
     assert totals[1] >= totals[0]
@@ -174,7 +204,9 @@ def test_a_sentence_is_translated_as_if_it_were_alone(beam, translator):
     for line, own in zip(lines, together):
         (alone,) = translator.hypotheses([line], **of("de-fr"), beam=beam)
         assert [each.text for each in alone] == [each.text for each in own]
-        assert [each.log_probability for each in alone] == pytest.approx([each.log_probability for each in own], abs=1e-4)
+        assert [each.log_probability for each in alone] == pytest.approx(
+            [each.log_probability for each in own], abs=1e-4
+        )
 
 
 @pytest.mark.parametrize("rows", [1, 4, 7])
@@ -209,7 +241,9 @@ def test_long_sentences_have_little_company():
 
 def test_the_order_of_the_sentences_is_kept(translator):
     lines = text("de-en", 20)
-    forwards, backwards = (translator.translate(order, **of("de-en")) for order in (lines, lines[::-1]))
+    forwards, backwards = (
+        translator.translate(order, **of("de-en")) for order in (lines, lines[::-1])
+    )
     assert forwards == backwards[::-1]
 
 
@@ -218,11 +252,18 @@ def test_an_empty_line_stays_an_empty_line(blank, translator):
     assert translator.translate([blank], **of("de-en")) == [""]
     first, *rest = translator.translate(["ein Hund", blank, "ein Hund"], **of("de-en"))
     assert rest == ["", first]
-    assert translator.translate([], **of("de-en")) == [] and translator.score([], [], **of("de-en")) == []
+    assert (
+        translator.translate([], **of("de-en")) == []
+        and translator.score([], [], **of("de-en")) == []
+    )
 
 
 def test_a_translation_is_one_line(translator, monkeypatch):
-    monkeypatch.setattr(translator.vocabularies["en"].__class__, "decode", lambda self, sentences: ["one\ntwo\r\nthree\n"] * len(sentences))
+    monkeypatch.setattr(
+        translator.vocabularies["en"].__class__,
+        "decode",
+        lambda self, sentences: ["one\ntwo\r\nthree\n"] * len(sentences),
+    )
     assert translator.translate(["ein Hund"], **of("de-en")) == ["one two three"]
 
 
@@ -240,14 +281,20 @@ def test_what_comes_back_has_no_gradient_and_no_randomness(run):
 def test_which_checkpoint(run, tmp_path):
     def parameters(checkpoint):
         return {
-            name: parameter.detach().clone() for name, parameter in Translator.load(run, checkpoint=checkpoint).model.named_parameters()
+            name: parameter.detach().clone()
+            for name, parameter in Translator.load(
+                run, checkpoint=checkpoint
+            ).model.named_parameters()
         }
 
     steps = {step: parameters(str(step)) for step in (20, 40, 60)}
     mean, last = parameters("average:3"), parameters("last")
     for name in last:
         assert torch.equal(last[name], steps[60][name])
-        assert torch.equal(mean[name], torch.stack([steps[step][name].double() for step in steps]).mean(dim=0).float())
+        assert torch.equal(
+            mean[name],
+            torch.stack([steps[step][name].double() for step in steps]).mean(dim=0).float(),
+        )
     assert Translator.load(run, checkpoint="average:2").description["steps"] == [40, 60]
     assert Translator.load(run, checkpoint="average:2").translate(text("de-en"), **of("de-en"))
     with pytest.raises(CheckpointError, match="no checkpoint of step 7; there are 20, 40, 60"):
@@ -277,19 +324,28 @@ def test_scores_that_are_no_numbers_are_a_sentence(component, like, run):
 def test_a_score_that_is_no_number_is_a_sentence(component, run):
     translator = Translator.load(run, checkpoint="40")
     spoil(translator, component)
-    with pytest.raises(CheckpointError, match=r"checkpoint 40 \(step 40\): scores of de-en are no numbers, so they are of no use; choose"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"checkpoint 40 \(step 40\): scores of de-en are no numbers, so they are of no use; choose",
+    ):
         translator.score(["ein Hund", "zwei"], ["one dog", "two"], **of("de-en"))
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
-@pytest.mark.parametrize(("component", "layer", "pooling"), [("encoder.de", "states", "mean"), ("bridge", "bridge", "flat")])
+@pytest.mark.parametrize(
+    ("component", "layer", "pooling"),
+    [("encoder.de", "states", "mean"), ("bridge", "bridge", "flat")],
+)
 def test_an_embedding_that_is_no_number_is_a_sentence(component, layer, pooling, precision, run):
     translator = Translator.load(run, checkpoint="40")
     settings = {"language": "de", "layer": layer, "pooling": pooling, "precision": precision}
     before = translator.encode(["ein Hund", ""], **settings)
     assert before.dtype == precision and numpy.isfinite(before).all()
     spoil(translator, component)
-    with pytest.raises(CheckpointError, match=r"checkpoint 40 \(step 40\): sentence embeddings are no numbers, so they are of no use"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"checkpoint 40 \(step 40\): sentence embeddings are no numbers, so they are of no use",
+    ):
         translator.encode(["ein Hund", ""], **settings)
 
 
@@ -318,7 +374,9 @@ def test_a_narrower_beam_than_the_runs_gives_fewer_hypotheses(run, translator):
     of_the_run = Translator(translator.model, search_config=SearchConfig(beam=3, n_best=3), **given)
     assert {len(own) for own in of_the_run.hypotheses(text("de-en"), **of("de-en"))} == {3}
     assert {len(own) for own in of_the_run.hypotheses(text("de-en"), **of("de-en"), beam=2)} == {2}
-    assert of_the_run.translate(text("de-en"), **of("de-en"), beam=1) == translator.translate(text("de-en"), **of("de-en"), beam=1)
+    assert of_the_run.translate(text("de-en"), **of("de-en"), beam=1) == translator.translate(
+        text("de-en"), **of("de-en"), beam=1
+    )
 
 
 def test_one_string_is_no_list(translator):
@@ -329,17 +387,29 @@ def test_one_string_is_no_list(translator):
         lambda: translator.score("ein Hund", "one dogs", **of("de-en")),
         lambda: translator.score(["ein Hund"], "a", **of("de-en")),
     ):
-        with pytest.raises(DataError, match="(de|en): a list of sentences is expected, found the one string '.*'; put it in a list"):
+        with pytest.raises(
+            DataError,
+            match="(de|en): a list of sentences is expected, found the one string '.*'; put it in a list",
+        ):
             call()
 
 
 def test_sentences_may_come_one_after_the_other(translator):
     sentences, targets = [*text("de-en"), ""], [*text("en-de"), "a"]
-    for kind in (iter, tuple, lambda own: (one for one in own), lambda own: dict.fromkeys(own).keys()):
+    for kind in (
+        iter,
+        tuple,
+        lambda own: (one for one in own),
+        lambda own: dict.fromkeys(own).keys(),
+    ):
         whole = list(kind(sentences))
-        assert translator.translate(kind(sentences), **of("de-en")) == translator.translate(whole, **of("de-en"))
+        assert translator.translate(kind(sentences), **of("de-en")) == translator.translate(
+            whole, **of("de-en")
+        )
     assert len(translator.hypotheses(iter(sentences), **of("de-en"))) == len(sentences)
-    assert translator.score(iter(sentences), iter(targets), **of("de-en")) == translator.score(sentences, targets, **of("de-en"))
+    assert translator.score(iter(sentences), iter(targets), **of("de-en")) == translator.score(
+        sentences, targets, **of("de-en")
+    )
     assert translator.translate(iter([]), **of("de-en")) == []
 
 
@@ -365,13 +435,17 @@ def test_a_step_may_be_a_number(run):
 
 
 def test_as_many_sources_as_targets(translator):
-    with pytest.raises(DataError, match="score: 2 sources and 1 targets; the same number is needed"):
+    with pytest.raises(
+        DataError, match="score: 2 sources and 1 targets; the same number is needed"
+    ):
         translator.score(["a", "b"], ["c"], **of("de-en"))
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:99", 3.5, "", "meta"])
 def test_a_device_that_is_not_there_is_a_sentence(device, run):
-    with pytest.raises(ConfigError, match=f"device: {device!r} cannot be had on this machine; there (is|are) 'cpu'"):
+    with pytest.raises(
+        ConfigError, match=f"device: {device!r} cannot be had on this machine; there (is|are) 'cpu'"
+    ):
         Translator.load(run, device=device)
 
 

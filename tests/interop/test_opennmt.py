@@ -11,9 +11,9 @@ import sys
 import pytest
 import torch
 
-from polyglot.interop.opennmt import convert
 from polyglot.core.errors import CheckpointError
 from polyglot.inference.translator import Translator
+from polyglot.interop.opennmt import convert
 from polyglot.layers.opennmt import available
 from polyglot.runs.run import Run
 
@@ -29,7 +29,8 @@ MODELS = {
     "transformer": OPTIONS,
     "shared": OPTIONS | {"share_decoder_embeddings": True, "pos_ffn_activation_fn": "gelu"},
     "input feeding": RECURRENT | {"input_feed": 1},
-    "no input feeding": RECURRENT | {"input_feed": 0, "encoder_type": "rnn", "global_attention": "mlp"},
+    "no input feeding": RECURRENT
+    | {"input_feed": 0, "encoder_type": "rnn", "global_attention": "mlp"},
     "GRU": RECURRENT | {"rnn_type": "GRU", "global_attention": "dot"},
 }
 LONGEST = 20
@@ -44,20 +45,41 @@ def checkpoint(path, settings):
 
     parser = ArgumentParser()
     onmt.opts.train_opts(parser)
-    arguments = [part for key, value in settings.items() for part in (f"-{key}", *([] if value is True else [str(value)]))]
-    options = parser.parse_args([*arguments, "-data", "{}", "-src_vocab", "none", "-tgt_vocab", "none"])
+    arguments = [
+        part
+        for key, value in settings.items()
+        for part in (f"-{key}", *([] if value is True else [str(value)]))
+    ]
+    options = parser.parse_args(
+        [*arguments, "-data", "{}", "-src_vocab", "none", "-tgt_vocab", "none"]
+    )
     ArgumentParser.update_model_opts(options)
-    vocabulary = {side: ["<unk>", "<blank>", "<s>", "</s>", *WORDS] for side in ("src", "tgt")} | {"data_task": "seq2seq"}
+    vocabulary = {side: ["<unk>", "<blank>", "<s>", "</s>", *WORDS] for side in ("src", "tgt")} | {
+        "data_task": "seq2seq"
+    }
     torch.manual_seed(3)
     model = build_base_model(options, dict_to_vocabs(vocabulary), False)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            share = 1.2 if "context_attn" in name or "rnn" in name or "decoder.attn" in name else 0.4  # so that the source counts
-            parameter.copy_(torch.randn_like(parameter) * share + ("norm" in name and "weight" in name))
+            share = (
+                1.2 if "context_attn" in name or "rnn" in name or "decoder.attn" in name else 0.4
+            )  # so that the source counts
+            parameter.copy_(
+                torch.randn_like(parameter) * share + ("norm" in name and "weight" in name)
+            )
         model.generator.bias[1:3] = -30.0  # no model that was trained writes <blank> or <s>
         model.generator.bias[3] = 3.5 if settings.get("rnn_type") != "GRU" else 1.5
     weights = {key: value for key, value in model.state_dict().items() if "generator" not in key}
-    torch.save({"model": weights, "generator": model.generator.state_dict(), "vocab": vocabulary, "opt": options, "optim": None}, path)
+    torch.save(
+        {
+            "model": weights,
+            "generator": model.generator.state_dict(),
+            "vocab": vocabulary,
+            "opt": options,
+            "optim": None,
+        },
+        path,
+    )
     return path
 
 
@@ -88,10 +110,16 @@ def test_it_translates_as_onmt_translate_does(model, tmp_path):
         given = ["-beam_size", beam, "-batch_size", 16, "-max_length", LONGEST]
         environment = {**os.environ, "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
         subprocess.run(
-            list(map(str, [*command, *given])), check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            list(map(str, [*command, *given])),
+            check=True,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         expected = (tmp_path / "target").read_text(encoding="utf-8").splitlines()
-        found = translator.translate(lines, source="en", target="de", beam=beam, max_length_extra=LONGEST)
+        found = translator.translate(
+            lines, source="en", target="de", beam=beam, max_length_extra=LONGEST
+        )
         assert found == expected
         assert len(set(found)) > 10 and len({line.count(" ") for line in found}) > 2
 
@@ -120,7 +148,13 @@ class Code:
 
 
 @pytest.mark.parametrize(
-    "content", [{"model": Code()}, {"weights": 1}, {"model": {}, "generator": {}, "vocab": {}, "opt": {}}, [argparse.Namespace()]]
+    "content",
+    [
+        {"model": Code()},
+        {"weights": 1},
+        {"model": {}, "generator": {}, "vocab": {}, "opt": {}},
+        [argparse.Namespace()],
+    ],
 )
 def test_another_file_is_refused_and_runs_nothing(content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -11,12 +11,14 @@ import torch
 
 import polyglot
 from polyglot.core.errors import ConfigError
-from tests.evaluation.tiny import TEXT, tiny_run
 from tests.builders.runs import train
+from tests.evaluation.tiny import TEXT, tiny_run
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    library = pytest.importorskip("sentence_transformers", reason="the extra `sentence-transformers` is not installed")
+    library = pytest.importorskip(
+        "sentence_transformers", reason="the extra `sentence-transformers` is not installed"
+    )
 
 from polyglot.interop.sentence_transformers import sentence_transformer, tagged  # noqa: E402
 
@@ -37,27 +39,45 @@ def model(run):
 def test_the_vectors_are_ours(run, way):
     theirs, ours = sentence_transformer(run, language="en", **way), polyglot.load(run)
     sentences = [*TEXT["en"], ""]
-    numpy.testing.assert_allclose(theirs.encode(sentences, batch_size=2), ours.encode(sentences, language="en", **way), atol=1e-6)
-    assert theirs.encode("it rains").shape == ours.encode("it rains", language="en", **way).shape == (theirs.get_embedding_dimension(),)
+    numpy.testing.assert_allclose(
+        theirs.encode(sentences, batch_size=2),
+        ours.encode(sentences, language="en", **way),
+        atol=1e-6,
+    )
+    assert (
+        theirs.encode("it rains").shape
+        == ours.encode("it rains", language="en", **way).shape
+        == (theirs.get_embedding_dimension(),)
+    )
 
 
 def test_a_sentence_may_name_its_language(run, model):
     ours = polyglot.load(run)
     expected = ours.encode(TEXT["de"], language="de")
     assert tagged(["es regnet"], "de") == ["<de> es regnet"]
-    for found in (model.encode(tagged(TEXT["de"], "de")), model.encode(TEXT["de"], prompt_name="de")):
+    for found in (
+        model.encode(tagged(TEXT["de"], "de")),
+        model.encode(TEXT["de"], prompt_name="de"),
+    ):
         numpy.testing.assert_allclose(found, expected, atol=1e-6)
     with pytest.warns(UserWarning, match="<xx>"):
         mixed = model.encode([*tagged(TEXT["de"], "de"), *TEXT["en"], "<xx> it rains"])
     numpy.testing.assert_allclose(
-        mixed, numpy.concatenate([expected, ours.encode([*TEXT["en"], "<xx> it rains"], language="en")]), atol=1e-6
+        mixed,
+        numpy.concatenate([expected, ours.encode([*TEXT["en"], "<xx> it rains"], language="en")]),
+        atol=1e-6,
     )
 
 
 def test_what_looks_like_another_language_is_warned_of(model):
-    for text, tag in {"<ge> es regnet": "<ge>", "<de-CH> es regnet": "<de-CH>", "<DE>es regnet": "<DE>"}.items():
+    for text, tag in {
+        "<ge> es regnet": "<ge>",
+        "<de-CH> es regnet": "<de-CH>",
+        "<DE>es regnet": "<DE>",
+    }.items():
         with pytest.warns(
-            UserWarning, match=rf"^{tag} before a sentence names no language that .* reads \(en, de, fr\): it is read as text in en$"
+            UserWarning,
+            match=rf"^{tag} before a sentence names no language that .* reads \(en, de, fr\): it is read as text in en$",
         ):
             model[0].preprocess([text])
     with warnings.catch_warnings():
@@ -69,8 +89,15 @@ def test_names_and_shapes_of_ours_are_theirs(run, model):
     ours, sentences = polyglot.load(run), TEXT["en"]
     one, other = model.encode(sentences), model.encode(sentences[:2])
     torch.testing.assert_close(ours.similarity(one, other), model.similarity(one, other))
-    torch.testing.assert_close(ours.similarity_pairwise(one[:2], other), model.similarity_pairwise(one[:2], other))
-    for given in ({}, {"convert_to_numpy": False}, {"convert_to_tensor": True}, {"normalize_embeddings": True}):
+    torch.testing.assert_close(
+        ours.similarity_pairwise(one[:2], other), model.similarity_pairwise(one[:2], other)
+    )
+    for given in (
+        {},
+        {"convert_to_numpy": False},
+        {"convert_to_tensor": True},
+        {"normalize_embeddings": True},
+    ):
         for text in (sentences, sentences[0]):
             a = ours.encode(text, language="en", batch_size=2, show_progress_bar=False, **given)
             b = model.encode(text, batch_size=2, **given)
@@ -79,25 +106,35 @@ def test_names_and_shapes_of_ours_are_theirs(run, model):
 
 
 def test_their_evaluators_run_on_our_model(model):
-    from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator, TranslationEvaluator
+    from sentence_transformers.sentence_transformer.evaluation import (
+        EmbeddingSimilarityEvaluator,
+        TranslationEvaluator,
+    )
 
     german = tagged(TEXT["de"], "de")
     found = TranslationEvaluator(TEXT["en"], TEXT["en"], batch_size=2)(model)
     assert found["mean_accuracy"] == 1
     assert TranslationEvaluator(TEXT["en"], german)(model).keys() == found.keys()
     ranks = model.similarity_pairwise(model.encode(TEXT["en"]), model.encode(german)).tolist()
-    assert EmbeddingSimilarityEvaluator(TEXT["en"], german, ranks)(model)["spearman_cosine"] == pytest.approx(1)
+    assert EmbeddingSimilarityEvaluator(TEXT["en"], german, ranks)(model)[
+        "spearman_cosine"
+    ] == pytest.approx(1)
 
 
 def test_it_can_be_trained_on_saved_and_loaded(model, tmp_path):
     features = model.preprocess(["it rains", "<de> es regnet", ""])
     model(features)["sentence_embedding"].square().sum().backward()
-    assert all(encoder.embedding.table.weight.grad.any() for encoder in (model[0].model.encoders["en"], model[0].model.encoders["de"]))
+    assert all(
+        encoder.embedding.table.weight.grad.any()
+        for encoder in (model[0].model.encoders["en"], model[0].model.encoders["de"])
+    )
     model.zero_grad()
     with torch.no_grad():
         model[0].model.bridge.heads.weight.mul_(1.5)
     model.save(str(tmp_path / "saved"))
-    again = library.SentenceTransformer(str(tmp_path / "saved"), trust_remote_code=True, device="cpu")
+    again = library.SentenceTransformer(
+        str(tmp_path / "saved"), trust_remote_code=True, device="cpu"
+    )
     numpy.testing.assert_array_equal(again.encode(TEXT["en"]), model.encode(TEXT["en"]))
     with torch.no_grad():
         model[0].model.bridge.heads.weight.div_(1.5)

@@ -13,7 +13,10 @@ from polyglot.layers.accumulated_linear import DeferredLinear
 
 def leaves(dtype=torch.double):
     torch.manual_seed(0)
-    return [torch.randn(*shape, dtype=dtype, requires_grad=True) for shape in [(5, 3), (5,), (4, 3), (4, 3)]]
+    return [
+        torch.randn(*shape, dtype=dtype, requires_grad=True)
+        for shape in [(5, 3), (5,), (4, 3), (4, 3)]
+    ]
 
 
 def steps(weight, bias, one, other):
@@ -41,19 +44,26 @@ def test_parts_side_by_side_are_one_matrix_and_get_a_gradient_each():
 
     assert torch.autograd.gradcheck(stepped, (*parts, bias, one, other))
     whole = DeferredLinear(weight, bias=bias)
-    assert torch.allclose(stepped(*parts, bias, one, other), (whole(one) + whole(other)) * whole(other))
+    assert torch.allclose(
+        stepped(*parts, bias, one, other), (whole(one) + whole(other)) * whole(other)
+    )
 
 
 def test_a_matrix_of_each_sentence_gets_a_gradient_of_its_own():
     torch.manual_seed(0)
-    matrices, one, other = (torch.randn(2, *shape, dtype=torch.double, requires_grad=True) for shape in [(4, 3), (1, 3), (2, 3)])
+    matrices, one, other = (
+        torch.randn(2, *shape, dtype=torch.double, requires_grad=True)
+        for shape in [(4, 3), (1, 3), (2, 3)]
+    )
 
     def stepped(matrices, one, other):
         linear = DeferredLinear(matrices)
         return linear(one).tanh() * linear(other)
 
     assert torch.autograd.gradcheck(stepped, (matrices, one, other))
-    assert torch.allclose(stepped(matrices, one, other), (one @ matrices.mT).tanh() * (other @ matrices.mT))
+    assert torch.allclose(
+        stepped(matrices, one, other), (one @ matrices.mT).tanh() * (other @ matrices.mT)
+    )
 
 
 def test_half_precision_is_near():

@@ -24,7 +24,9 @@ def test_loss_and_gradients_equal_the_plain_ones(monkeypatch, smoothing, slice_b
     ours, theirs = ([part.clone().requires_grad_() for part in parts] for _ in range(2))
     loss = projected_cross_entropy(*ours, targets, smoothing=smoothing)
     states, weight, bias = theirs
-    expected = functional.cross_entropy(states @ weight.T + bias, targets, reduction="sum", label_smoothing=smoothing)
+    expected = functional.cross_entropy(
+        states @ weight.T + bias, targets, reduction="sum", label_smoothing=smoothing
+    )
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
     (loss * 0.3).backward()
     (expected * 0.3).backward()
@@ -33,19 +35,26 @@ def test_loss_and_gradients_equal_the_plain_ones(monkeypatch, smoothing, slice_b
 
 
 def test_scores_of_any_size_are_safe():
-    states, weight = torch.tensor([[1000.0, 0.0], [-1000.0, 0.0]]), torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    states, weight = (
+        torch.tensor([[1000.0, 0.0], [-1000.0, 0.0]]),
+        torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]),
+    )
     loss = projected_cross_entropy(states, weight, torch.zeros(3), torch.tensor([1, 1]))
     assert loss.item() == pytest.approx(2000.0)
 
 
 def tokens(count: int) -> tuple[list[torch.Tensor], torch.Tensor]:
     torch.manual_seed(0)
-    return [torch.randn(count, 8), torch.randn(50, 8), torch.randn(50)], torch.randint(0, 50, (count,))
+    return [torch.randn(count, 8), torch.randn(50, 8), torch.randn(50)], torch.randint(
+        0, 50, (count,)
+    )
 
 
 @pytest.mark.parametrize("slice_bytes", [4 * 50 * 3, 4 * 50 * 700, 2**23])
 @pytest.mark.parametrize("bag", [False, True])
-def test_autocast_makes_the_products_in_its_type_and_sums_slices_in_the_weights(monkeypatch, slice_bytes, bag):
+def test_autocast_makes_the_products_in_its_type_and_sums_slices_in_the_weights(
+    monkeypatch, slice_bytes, bag
+):
     """A thousand slices: summed in bf16, most of them would change nothing."""
     monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", slice_bytes)
     parts, targets = tokens(3000)
@@ -55,12 +64,18 @@ def test_autocast_makes_the_products_in_its_type_and_sums_slices_in_the_weights(
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = function(*ours, *given)
     states, weight, bias = half
-    rounded, expected = function(states.bfloat16(), weight, bias, *given), function(*precise, *given)
+    rounded, expected = (
+        function(states.bfloat16(), weight, bias, *given),
+        function(*precise, *given),
+    )
     assert loss.dtype == torch.float32 and loss.item() == rounded.item() != expected.item()
     loss.backward(), expected.backward()
     assert loss.item() == pytest.approx(expected.item(), rel=2e-3)
     for one, other in zip(ours, precise):
-        assert one.grad.dtype == torch.float32 and (one.grad - other.grad).norm() < 0.01 * other.grad.norm()
+        assert (
+            one.grad.dtype == torch.float32
+            and (one.grad - other.grad).norm() < 0.01 * other.grad.norm()
+        )
 
 
 def test_gradients_of_unlikely_words_do_not_vanish_in_float16():
@@ -71,7 +86,10 @@ def test_gradients_of_unlikely_words_do_not_vanish_in_float16():
     with torch.autocast("cpu", dtype=torch.float16):
         projected_cross_entropy(*ours, targets).backward()
     projected_cross_entropy(*precise, targets).backward()
-    assert all(torch.equal(one.grad, other.grad) for one, other in zip(ours, precise)) and ours[1].grad[7].abs().max() > 0
+    assert (
+        all(torch.equal(one.grad, other.grad) for one, other in zip(ours, precise))
+        and ours[1].grad[7].abs().max() > 0
+    )
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
@@ -89,7 +107,10 @@ def test_a_bag_of_targets_is_the_sum_over_them(monkeypatch, slice_bytes):
     monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", slice_bytes)
     torch.manual_seed(0)
     parts = [torch.randn(11, 8), torch.randn(50, 8), torch.randn(50)]
-    targets, shares = torch.randint(0, 50, (11, 4)), torch.rand(11, 4) * torch.randint(0, 2, (11, 4))
+    targets, shares = (
+        torch.randint(0, 50, (11, 4)),
+        torch.rand(11, 4) * torch.randint(0, 2, (11, 4)),
+    )
     targets[3], shares[5] = 7, 0
     ours, theirs = ([part.clone().requires_grad_() for part in parts] for _ in range(2))
     loss = projected_bag_cross_entropy(*ours, targets, shares)
@@ -109,12 +130,18 @@ def test_no_more_than_a_slice_of_the_scores_is_ever_held(monkeypatch):
     class Sizes(TorchDispatchMode):
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             made = function(*args, **(kwargs or {}))
-            largest[0] = max(largest[0], *(one.numel() for one in tree_leaves(made) if isinstance(one, torch.Tensor)), 0)
+            largest[0] = max(
+                largest[0],
+                *(one.numel() for one in tree_leaves(made) if isinstance(one, torch.Tensor)),
+                0,
+            )
             return made
 
     states, weight = torch.randn(50, 4, requires_grad=True), torch.randn(500, 4, requires_grad=True)
     with Sizes():
-        projected_bag_cross_entropy(states, weight, torch.zeros(500), torch.randint(0, 500, (50, 6)), torch.ones(50, 6)).backward()
+        projected_bag_cross_entropy(
+            states, weight, torch.zeros(500), torch.randint(0, 500, (50, 6)), torch.ones(50, 6)
+        ).backward()
     assert largest[0] == 500 * 10
 
 

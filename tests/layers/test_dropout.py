@@ -41,7 +41,9 @@ def test_nothing_happens_outside_training():
 def test_steps_drop_their_share_each_in_its_own_way():
     torch.manual_seed(0)
     steps = StepDropout(0.3)
-    outs = torch.stack([steps(torch.ones(50, 80)) for _ in range(40)])  # more than are drawn at once
+    outs = torch.stack(
+        [steps(torch.ones(50, 80)) for _ in range(40)]
+    )  # more than are drawn at once
     assert (outs == 0).float().mean().item() == pytest.approx(0.3, abs=0.01)
     assert outs.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
     assert len({out.flatten().numpy().tobytes() for out in outs}) == len(outs)

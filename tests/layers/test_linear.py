@@ -22,13 +22,18 @@ def onednn(request, monkeypatch):
     multiply = room._multiply
     monkeypatch.setattr(room, "ONEDNN", request.param and room.ONEDNN)
     monkeypatch.setattr(room, "BFLOAT16", request.param and room.BFLOAT16)
-    monkeypatch.setattr(room, "_multiply", lambda *given, **named: called.append(given) or multiply(*given, **named))
+    monkeypatch.setattr(
+        room, "_multiply", lambda *given, **named: called.append(given) or multiply(*given, **named)
+    )
     return request.param, called
 
 
 def operands(*shape: int, dtype=torch.float32):
     torch.manual_seed(0)
-    return [torch.randn(*each, dtype=dtype, requires_grad=True) for each in (shape, (5, shape[-1]), (5,))]
+    return [
+        torch.randn(*each, dtype=dtype, requires_grad=True)
+        for each in (shape, (5, shape[-1]), (5,))
+    ]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -38,7 +43,11 @@ def test_values_are_those_of_the_plain_product(shape, biased, dtype):
     inputs, weight, bias = (each.detach() for each in operands(*shape, dtype=dtype))
     bias = bias if biased else None
     expected = functional.linear(inputs, weight, bias)
-    for other in (linear(inputs, weight, bias), product(inputs, weight, bias), LaidOut(weight, bias)(inputs)):
+    for other in (
+        linear(inputs, weight, bias),
+        product(inputs, weight, bias),
+        LaidOut(weight, bias)(inputs),
+    ):
         assert other.dtype == dtype and other.shape == expected.shape
         assert close(other, expected)
 
@@ -81,7 +90,9 @@ def test_float32_on_a_cpu_goes_through_onednn_where_there_is_one(onednn):
 
 @pytest.mark.parametrize("shape", [(700, 8), (31, 17, 8), (FEW_ROWS, 8), (3, 8)])
 @pytest.mark.parametrize("biased", [True, False])
-def test_bfloat16_on_a_cpu_is_multiplied_as_autocast_does_it_in_rows_that_come_again(shape, biased, onednn):
+def test_bfloat16_on_a_cpu_is_multiplied_as_autocast_does_it_in_rows_that_come_again(
+    shape, biased, onednn
+):
     def made(function):
         inputs, weight, bias = operands(*shape)
         given = [inputs, weight, bias] if biased else [inputs, weight]
@@ -92,10 +103,14 @@ def test_bfloat16_on_a_cpu_is_multiplied_as_autocast_does_it_in_rows_that_come_a
 
     for one, other in zip(made(linear), made(functional.linear), strict=True):
         assert one.dtype == other.dtype and one.shape == other.shape
-        assert torch.allclose(one.float(), other.float(), rtol=0.02, atol=0.02 * other.abs().max().item())
+        assert torch.allclose(
+            one.float(), other.float(), rtol=0.02, atol=0.02 * other.abs().max().item()
+        )
     many = torch.Size(shape[:-1]).numel() > FEW_ROWS
     even = {700: 768, 31 * 17: 640}.get(torch.Size(shape[:-1]).numel())
-    assert [len(given[0]) for given in onednn[1]] == [even] * (2 if room.BFLOAT16 and many else 0)  # there and back
+    assert [len(given[0]) for given in onednn[1]] == [even] * (
+        2 if room.BFLOAT16 and many else 0
+    )  # there and back
 
 
 def test_what_comes_out_can_be_changed_in_place():
@@ -126,7 +141,9 @@ def test_autocast_leaves_double_precision_as_it_is(rows):
 def test_sums_in_bfloat16():
     inputs, weight, bias = (each.detach().bfloat16() for each in operands(700, 8))
     expected = functional.linear(inputs, weight, bias)
-    assert torch.allclose(product(inputs, weight, bias, plus=expected), expected * 2, rtol=0.02, atol=0.05)
+    assert torch.allclose(
+        product(inputs, weight, bias, plus=expected), expected * 2, rtol=0.02, atol=0.05
+    )
     assert product(inputs, weight, bias, plus=expected.float()).dtype == torch.float32
 
 
@@ -139,7 +156,10 @@ def test_numbers_of_rows_are_few_and_not_much_larger(monkeypatch):
     monkeypatch.setattr(room, "BFLOAT16", True)
     numbers = range(1, 4097)
     padded = [even_rows(torch.ones(number, 1), torch.bfloat16) for number in numbers]
-    assert all(number <= len(rows) <= 1.25 * number and rows[:number].all() and not rows[number:].any() for number, rows in zip(numbers, padded))
+    assert all(
+        number <= len(rows) <= 1.25 * number and rows[:number].all() and not rows[number:].any()
+        for number, rows in zip(numbers, padded)
+    )
     assert len({len(rows) for rows in padded[FEW_ROWS:]}) == 4 * 4  # four octaves
     assert all(rows.dtype == torch.bfloat16 for rows in padded)
     for kind in (torch.float32, torch.float16):
@@ -166,7 +186,9 @@ def test_a_second_derivative_is_refused_and_never_wrong(onednn):
     if not onednn[0]:
         pytest.skip("the plain product has second derivatives")
     inputs, weight, bias = operands(3, 4)
-    (first,) = torch.autograd.grad(linear(inputs, weight, bias).square().sum(), inputs, create_graph=True)
+    (first,) = torch.autograd.grad(
+        linear(inputs, weight, bias).square().sum(), inputs, create_graph=True
+    )
     with pytest.raises(RuntimeError, match="once_differentiable"):
         first.sum().backward()
 
@@ -174,7 +196,11 @@ def test_a_second_derivative_is_refused_and_never_wrong(onednn):
 def test_strides_change_nothing():
     inputs, weight, bias = (each.detach() for each in operands(7, 4))
     inputs, bias = torch.randn(7, 8)[:, ::2], torch.randn(10)[::2]
-    for strided, other in ((inputs, bias), (torch.randn(4, 7).t(), bias), (inputs, torch.randn(1).expand(5))):
+    for strided, other in (
+        (inputs, bias),
+        (torch.randn(4, 7).t(), bias),
+        (inputs, torch.randn(1).expand(5)),
+    ):
         expected = functional.linear(strided, weight, other)
         assert close(linear(strided, weight, other), expected)
         assert close(LaidOut(weight, other)(strided), expected)
@@ -191,7 +217,9 @@ def test_gradients_of_strided_operands():
         function(inputs.t(), weight[:, 3:7], bias[::2]).square().sum().backward()
         return inputs.grad, weight.grad, bias.grad
 
-    assert all(close(one, other) for one, other in zip(gradients(linear), gradients(functional.linear)))
+    assert all(
+        close(one, other) for one, other in zip(gradients(linear), gradients(functional.linear))
+    )
 
 
 def test_a_slice_of_a_matrix_and_a_transposed_matrix_are_matrices():

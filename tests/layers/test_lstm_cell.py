@@ -9,10 +9,16 @@ from polyglot.layers.lstm_cell import lstm_cell_, tanh
 
 
 def test_tanh_is_the_hyperbolic_tangent_in_values_and_gradients():
-    states = torch.cat([torch.linspace(-20, 20, 401), torch.tensor([1e-4, -1e-6, 0.0, 1e4])]).requires_grad_()
+    states = torch.cat(
+        [torch.linspace(-20, 20, 401), torch.tensor([1e-4, -1e-6, 0.0, 1e4])]
+    ).requires_grad_()
     values, expected = tanh(states), torch.tanh(states)
     assert torch.allclose(values, expected, rtol=0, atol=3e-7)
-    assert torch.allclose(*(torch.autograd.grad(each.sum(), states)[0] for each in (values, expected)), rtol=0, atol=1e-6)
+    assert torch.allclose(
+        *(torch.autograd.grad(each.sum(), states)[0] for each in (values, expected)),
+        rtol=0,
+        atol=1e-6,
+    )
 
 
 def test_tanh_near_zero_keeps_its_precision_in_bfloat16():
@@ -22,13 +28,19 @@ def test_tanh_near_zero_keeps_its_precision_in_bfloat16():
 
 def leaves(dtype):
     torch.manual_seed(0)
-    return torch.randn(3, 20, dtype=dtype, requires_grad=True), torch.randn(3, 5, dtype=dtype, requires_grad=True)
+    return torch.randn(3, 20, dtype=dtype, requires_grad=True), torch.randn(
+        3, 5, dtype=dtype, requires_grad=True
+    )
 
 
 def test_a_cell_has_the_gradients_that_differences_have():
     gates, cell = leaves(torch.double)
-    assert torch.autograd.gradcheck(lambda gates, cell: lstm_cell_(gates.clone(), cell), (gates, cell))
-    assert torch.autograd.gradcheck(lambda gates, cell: lstm_cell_(gates.clone(), cell)[1], (gates, cell))
+    assert torch.autograd.gradcheck(
+        lambda gates, cell: lstm_cell_(gates.clone(), cell), (gates, cell)
+    )
+    assert torch.autograd.gradcheck(
+        lambda gates, cell: lstm_cell_(gates.clone(), cell)[1], (gates, cell)
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.double, torch.bfloat16])
@@ -40,9 +52,16 @@ def test_a_cell_is_that_of_pytorch(dtype):
         for name in ("weight_hh", "bias_ih", "bias_hh"):
             getattr(reference, name).zero_()
     tolerance = {"rtol": 0, "atol": 0.02 if dtype == torch.bfloat16 else 1e-6}
-    for ours, theirs in zip(lstm_cell_(gates.clone(), cell), reference(gates, (torch.zeros_like(cell), cell))):
+    for ours, theirs in zip(
+        lstm_cell_(gates.clone(), cell), reference(gates, (torch.zeros_like(cell), cell))
+    ):
         assert torch.allclose(ours, theirs, **tolerance)
-        for one, other in zip(*(torch.autograd.grad(each.square().sum(), (gates, cell), retain_graph=True) for each in (ours, theirs))):
+        for one, other in zip(
+            *(
+                torch.autograd.grad(each.square().sum(), (gates, cell), retain_graph=True)
+                for each in (ours, theirs)
+            )
+        ):
             assert torch.allclose(one, other, **tolerance)
 
 
@@ -53,7 +72,8 @@ def test_gates_may_be_of_half_precision_and_the_cell_of_full():
     ours, reference = ([*lstm_cell_(one.clone(), cell)] for one in (half, gates))
     assert all(one.dtype == torch.float32 for one in ours)
     found, expected = (
-        torch.autograd.grad(sum(each.square().sum() for each in states), (one, cell)) for states, one in ((ours, half), (reference, gates))
+        torch.autograd.grad(sum(each.square().sum() for each in states), (one, cell))
+        for states, one in ((ours, half), (reference, gates))
     )
     assert [one.dtype for one in found] == [torch.bfloat16, torch.float32]
     for one, other in zip(found, expected):

@@ -51,7 +51,10 @@ def test_flip_keeps_padding_at_the_end_and_undoes_itself():
 
 def test_gradients_are_flipped_back():
     mask = torch.tensor([[True, True, True], [True, True, False], [False, False, False]])
-    assert torch.autograd.gradcheck(lambda states: flip_sentences(states, mask), torch.randn(3, 3, 2, dtype=torch.double, requires_grad=True))
+    assert torch.autograd.gradcheck(
+        lambda states: flip_sentences(states, mask),
+        torch.randn(3, 3, 2, dtype=torch.double, requires_grad=True),
+    )
 
 
 @pytest.mark.parametrize("autocast", [True, False])

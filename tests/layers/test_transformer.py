@@ -7,7 +7,12 @@ import torch
 from torch import nn
 
 from polyglot.layers.positions import Positions, rotated
-from polyglot.layers.transformer import EPSILON, CrossAttentionLayer, SelfAttentionLayer, TransformerConfig
+from polyglot.layers.transformer import (
+    EPSILON,
+    CrossAttentionLayer,
+    SelfAttentionLayer,
+    TransformerConfig,
+)
 from polyglot.model.decoders import DECODERS
 from polyglot.model.memory import Memory
 from tests.builders.models import close
@@ -28,22 +33,36 @@ def copy(ours, theirs):
                 module.bias.normal_()
     attention, cross = ours.attention, getattr(ours, "cross", None)
     values = {"self_attn.in_proj": attention.inputs, "self_attn.out_proj.": attention.output}
-    values |= {"linear1.": ours.feed_forward.hidden, "linear2.": ours.feed_forward.output, "norm1.": ours.around_attention.norm}
+    values |= {
+        "linear1.": ours.feed_forward.hidden,
+        "linear2.": ours.feed_forward.output,
+        "norm1.": ours.around_attention.norm,
+    }
     if cross:
         values |= {"multihead_attn.out_proj.": cross.output, "norm2.": ours.around_cross.norm}
     values[f"norm{3 if cross else 2}."] = ours.around_feed_forward.norm
     state = {
-        f"{name}{'' if name.endswith('.') else '_'}{key}": value for name, one in values.items() for key, value in one.state_dict().items()
+        f"{name}{'' if name.endswith('.') else '_'}{key}": value
+        for name, one in values.items()
+        for key, value in one.state_dict().items()
     }
     if cross:
         for key in ("weight", "bias"):
-            state[f"multihead_attn.in_proj_{key}"] = torch.cat([getattr(cross.queries, key), getattr(cross.memory, key)])
+            state[f"multihead_attn.in_proj_{key}"] = torch.cat(
+                [getattr(cross.queries, key), getattr(cross.memory, key)]
+            )
     theirs.load_state_dict(state)
     return theirs.eval()
 
 
 def reference(kind, norm, activation):
-    given = {"dropout": 0.0, "activation": activation, "batch_first": True, "norm_first": norm == "pre", "layer_norm_eps": EPSILON}
+    given = {
+        "dropout": 0.0,
+        "activation": activation,
+        "batch_first": True,
+        "norm_first": norm == "pre",
+        "layer_norm_eps": EPSILON,
+    }
     return kind(SIZE, HEADS, HIDDEN, **given)
 
 
@@ -61,11 +80,19 @@ def test_encoder_layers_are_those_of_pytorch(norm, activation):
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_decoder_layers_are_those_of_pytorch(norm, activation):
     torch.manual_seed(0)
-    ours = CrossAttentionLayer(SIZE, config(norm=norm, activation=activation), memory_size=SIZE).eval()
+    ours = CrossAttentionLayer(
+        SIZE, config(norm=norm, activation=activation), memory_size=SIZE
+    ).eval()
     theirs = copy(ours, reference(nn.TransformerDecoderLayer, norm, activation))
-    states, memory, mask = torch.randn(3, 5, SIZE), torch.randn(3, 4, SIZE), torch.arange(4) < torch.tensor([[4], [2], [1]])
+    states, memory, mask = (
+        torch.randn(3, 5, SIZE),
+        torch.randn(3, 4, SIZE),
+        torch.arange(4) < torch.tensor([[4], [2], [1]]),
+    )
     causal = nn.Transformer.generate_square_subsequent_mask(5)
-    expected = theirs(states, memory, tgt_mask=causal, tgt_is_causal=True, memory_key_padding_mask=~mask)
+    expected = theirs(
+        states, memory, tgt_mask=causal, tgt_is_causal=True, memory_key_padding_mask=~mask
+    )
     assert close(ours(states, memory, mask), expected)
 
 
@@ -91,7 +118,9 @@ def test_a_sentence_without_words_attends_to_nothing():
 
 
 @pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
-@pytest.mark.parametrize(("norm", "activation"), [("pre", "relu"), ("post", "gelu"), ("pre", "swiglu")])
+@pytest.mark.parametrize(
+    ("norm", "activation"), [("pre", "relu"), ("post", "gelu"), ("pre", "swiglu")]
+)
 def test_steps_of_a_search_are_the_whole_pass(norm, activation, positions):
     """Four hypotheses of each sentence that branch and die, sentences that leave, and more words than caches have room for at first."""
     torch.manual_seed(0)
@@ -104,19 +133,31 @@ def test_steps_of_a_search_are_the_whole_pass(norm, activation, positions):
         "activation": activation,
         "positions": positions,
     }
-    decoder = DECODERS.build(DECODERS.configure("transformer", **settings), input_size=SIZE, memory_size=SIZE).eval()
-    memory = Memory(torch.randn(5, 3, SIZE), torch.arange(3) < torch.tensor([[3], [1], [2], [3], [2]]))
+    decoder = DECODERS.build(
+        DECODERS.configure("transformer", **settings), input_size=SIZE, memory_size=SIZE
+    ).eval()
+    memory = Memory(
+        torch.randn(5, 3, SIZE), torch.arange(3) < torch.tensor([[3], [1], [2], [3], [2]])
+    )
     written, state, hypotheses = torch.zeros(5, 0, SIZE), decoder.start(memory), 1
     for length in range(1, 60):
         words = torch.randn(len(written), SIZE)
         written = torch.cat([written, words.unsqueeze(1)], dim=1)
         states, state = decoder.step(decoder.read(words, state), state, memory)
-        each = Memory(memory.states.repeat_interleave(hypotheses, 0), memory.mask.repeat_interleave(hypotheses, 0))
+        each = Memory(
+            memory.states.repeat_interleave(hypotheses, 0),
+            memory.mask.repeat_interleave(hypotheses, 0),
+        )
         if length % 7 in (0, 1, 2):
-            assert close(states, decoder(written, torch.ones(written.shape[:2], dtype=torch.bool), each)[:, -1])
+            assert close(
+                states,
+                decoder(written, torch.ones(written.shape[:2], dtype=torch.bool), each)[:, -1],
+            )
         left = torch.tensor([[3, 1, 2], [2, 1], [0]][length // 20]) if length % 20 == 19 else None
         origins = torch.arange(len(memory.states)) if left is None else left
-        rows = (origins.unsqueeze(1) * hypotheses + torch.randint(hypotheses, (len(origins), 4))).flatten()
+        rows = (
+            origins.unsqueeze(1) * hypotheses + torch.randint(hypotheses, (len(origins), 4))
+        ).flatten()
         state, written, hypotheses = decoder.reorder(state, rows, left), written[rows], 4
         memory = memory if left is None else memory.select(left)
 
@@ -136,7 +177,9 @@ def test_positions_go_on_from_where_they_are(kind):
 
 def test_learned_places_end_with_the_last():
     places = Positions("learned", size=6, longest=5)(torch.zeros(1, 9, 6))
-    assert close(places[0, 5:], places[0, 4].expand(4, -1)) and not close(places[0, 3], places[0, 4])
+    assert close(places[0, 5:], places[0, 4].expand(4, -1)) and not close(
+        places[0, 3], places[0, 4]
+    )
 
 
 def test_rotated_products_depend_on_distance_alone():

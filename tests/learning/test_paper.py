@@ -6,9 +6,9 @@ import gzip
 import json
 
 from polyglot.config.loading import load_config
-from polyglot.training.validation import Validator
 from polyglot.runs.run import Run
 from polyglot.training.build import build_trainer
+from polyglot.training.validation import Validator
 from tests.builders.command_line import TEXT
 
 SMALL = [
@@ -22,9 +22,19 @@ SMALL = [
 def test_its_loss_falls(tmp_path):
     for part in ("train", "val", "test_2016_flickr"):
         for language, lines in TEXT.items():
-            (tmp_path / f"{part}.{language}.gz").write_bytes(gzip.compress("\n".join(lines * 4).encode()))
-    run = Run.create(load_config("multi30k/paper", [*SMALL, f"data.folder={tmp_path}", f"run={tmp_path / 'run'}"]))
+            (tmp_path / f"{part}.{language}.gz").write_bytes(
+                gzip.compress("\n".join(lines * 4).encode())
+            )
+    run = Run.create(
+        load_config(
+            "multi30k/paper", [*SMALL, f"data.folder={tmp_path}", f"run={tmp_path / 'run'}"]
+        )
+    )
     build_trainer(run, Validator(run)).train()
     lines = [json.loads(line) for line in run.log.read_text().splitlines()]
     losses = [line["loss"] for line in lines if line["kind"] == "training"]
-    assert len(losses) == 3 and losses == sorted(losses, reverse=True) and losses[-1] < losses[0] - 0.15, losses
+    assert (
+        len(losses) == 3
+        and losses == sorted(losses, reverse=True)
+        and losses[-1] < losses[0] - 0.15
+    ), losses

@@ -11,16 +11,16 @@ from random import Random
 
 import pytest
 
-from polyglot.config.loading import load_config
 from polyglot.analysis.embeddings.analysis import analyse
 from polyglot.analysis.embeddings.config import AnalysisSettings
+from polyglot.config.loading import load_config
 from polyglot.evaluation.evaluator import evaluate
-from polyglot.evaluation.score_matrix import Matrix
 from polyglot.evaluation.protocol import Protocol
-from polyglot.training.validation import Validator
+from polyglot.evaluation.score_matrix import Matrix
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 from polyglot.training.build import build_trainer
+from polyglot.training.validation import Validator
 
 LANGUAGES = ("a", "b", "c")
 WORDS, SHORTEST, LONGEST = 12, 2, 5
@@ -54,17 +54,23 @@ def corpus(tmp_path_factory) -> Path:
     folder, random = tmp_path_factory.mktemp("relabelled"), Random(1)
     sentences: dict[tuple[int, ...], None] = {}
     while len(sentences) < TRAIN + TEST:
-        sentences[tuple(random.randrange(WORDS) for _ in range(random.randint(SHORTEST, LONGEST)))] = None
+        sentences[
+            tuple(random.randrange(WORDS) for _ in range(random.randint(SHORTEST, LONGEST)))
+        ] = None
     for part, own in (("test", list(sentences)[:TEST]), ("train", list(sentences)[TEST:])):
         for language in LANGUAGES:
-            text = "".join(" ".join(f"{language}{word}" for word in sentence) + "\n" for sentence in own)
+            text = "".join(
+                " ".join(f"{language}{word}" for word in sentence) + "\n" for sentence in own
+            )
             (folder / f"{part}.{language}").write_text(text, encoding="utf-8")
     (folder / "relabelled.yaml").write_text(CONFIG, encoding="utf-8")
     return folder
 
 
 def matrix_of(corpus: Path, name: str, *overrides: str) -> Matrix:
-    config = load_config(corpus / "relabelled.yaml", [f"data.folder={corpus}", f"run={corpus / name}", *overrides])
+    config = load_config(
+        corpus / "relabelled.yaml", [f"data.folder={corpus}", f"run={corpus / name}", *overrides]
+    )
     run = Run.create(config)
     build_trainer(run, Validator(run)).train()
     return evaluate(run, Translator.load(run), Protocol(metrics=["bleu"]))
@@ -99,7 +105,9 @@ def test_zero_shot_needs_copies(without_copies, with_copies):
 def retrieval_of(corpus: Path, name: str) -> dict[str, dict[str, float]]:
     """P@1 of the run of that name, by representation and kind of pair."""
     run = Run.open(corpus / name)
-    settings = AnalysisSettings(representations=["bridge.flat", "words.mean"], probe_sentences=0, map_sentences=2)
+    settings = AnalysisSettings(
+        representations=["bridge.flat", "words.mean"], probe_sentences=0, map_sentences=2
+    )
     found = analyse(run, Translator.load(run), settings)
     return {name: matrix.means("p@1") for name, matrix in found.retrieval.items()}
 
@@ -107,10 +115,15 @@ def retrieval_of(corpus: Path, name: str) -> dict[str, dict[str, float]]:
 def test_with_copies_a_sentence_finds_its_translation_in_every_language(with_copies, corpus):
     found = retrieval_of(corpus, "with")
     assert found["bridge.flat"]["supervised"] > 70 and found["bridge.flat"]["zero-shot"] > 70
-    assert all(found["words.mean"][kind] < found["bridge.flat"][kind] / 2 for kind in ("supervised", "zero-shot"))  # the floor
+    assert all(
+        found["words.mean"][kind] < found["bridge.flat"][kind] / 2
+        for kind in ("supervised", "zero-shot")
+    )  # the floor
 
 
-def test_without_copies_the_one_that_is_translated_into_the_others_stands_apart(without_copies, corpus):
+def test_without_copies_the_one_that_is_translated_into_the_others_stands_apart(
+    without_copies, corpus
+):
     """`b` and `c` are only ever read for `a`, and `a` for them: the first two meet, `a` does not meet them."""
     found = retrieval_of(corpus, "without")["bridge.flat"]
     assert found["supervised"] < 30 < found["zero-shot"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from polyglot.tasks.batch import Batch
 from polyglot.model.bridges import AttentionBridge
 from polyglot.model.losses import BridgePenalty
 from polyglot.model.memory import Memory
 from polyglot.model.translation_model import Output
+from polyglot.tasks.batch import Batch
 from polyglot.tasks.pairs import LanguagePair, Task
 from tests.builders.models import close
 
@@ -25,15 +25,22 @@ def bridge():
 def penalty(weights, *, pieces=1):
     """Of all sentences together; each target has so many pieces and an end."""
     memory = Memory(torch.zeros(len(weights), weights.shape[1], SIZE), weights=weights)
-    batch = Batch.of(Task(LanguagePair("de", "en")), [[5]] * len(weights), [[5] * pieces] * len(weights))
-    return BridgePenalty(BridgePenalty.Config())(Output(None, None, memory), batch).item() * batch.target_tokens
+    batch = Batch.of(
+        Task(LanguagePair("de", "en")), [[5]] * len(weights), [[5] * pieces] * len(weights)
+    )
+    return (
+        BridgePenalty(BridgePenalty.Config())(Output(None, None, memory), batch).item()
+        * batch.target_tokens
+    )
 
 
 def test_is_the_formula(bridge):
     states = torch.randn(2, 5, SIZE)
     memory = bridge(states, torch.ones(2, 5, dtype=torch.bool))
     for one, weights, rows in zip(states, memory.weights, memory.states):
-        expected = torch.softmax(bridge.heads.weight @ torch.relu(bridge.hidden.weight @ one.T), dim=1)
+        expected = torch.softmax(
+            bridge.heads.weight @ torch.relu(bridge.hidden.weight @ one.T), dim=1
+        )
         assert close(weights, expected) and close(rows, expected @ one)
 
 
@@ -45,7 +52,9 @@ def test_as_many_rows_for_every_length(bridge, length):
 
 def test_one_word_is_every_row(bridge):
     states = torch.randn(1, 1, SIZE)
-    assert close(bridge(states, torch.ones(1, 1, dtype=torch.bool)).states, states.expand(1, HEADS, SIZE))
+    assert close(
+        bridge(states, torch.ones(1, 1, dtype=torch.bool)).states, states.expand(1, HEADS, SIZE)
+    )
 
 
 def test_the_decoder_starts_from_the_mean_of_the_rows(bridge):

@@ -35,7 +35,10 @@ def copy_attention(ours, theirs, *, cross=False):
     """OpenNMT-py has three matrices without biases where we have one or two with."""
     keys_and_values = [theirs.linear_keys.weight, theirs.linear_values.weight]
     if cross:
-        weights = {ours.queries: theirs.linear_query.weight, ours.memory: torch.cat(keys_and_values)}
+        weights = {
+            ours.queries: theirs.linear_query.weight,
+            ours.memory: torch.cat(keys_and_values),
+        }
     else:
         weights = {ours.inputs: torch.cat([theirs.linear_query.weight, *keys_and_values])}
     for linear, weight in (weights | {ours.output: theirs.final_linear.weight}).items():
@@ -68,7 +71,9 @@ def test_convolutional_encoders_agree(training):
     for one, other in zip(ours.convolutions, theirs.theirs.cnn.layers):
         other.conv.g.uniform_(0.5, 1.5)
         norms = other.conv.weight.flatten(1).norm(dim=1)
-        one.weight.copy_((other.conv.weight * (other.conv.g / norms)[:, None, None, None]).squeeze(3))
+        one.weight.copy_(
+            (other.conv.weight * (other.conv.g / norms)[:, None, None, None]).squeeze(3)
+        )
         one.bias.copy_(other.conv.bias)
     ours.positions = torch.nn.Identity()
     embedded, mask = sentences(6, 2, 1)
@@ -81,7 +86,9 @@ def test_convolutional_encoders_agree(training):
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_final_states_are_those_of_each_sentence_alone(cell, bidirectional):
     """Of the last layer they are the states at both ends; of every layer what the package itself starts its decoder with."""
-    encoder = built(ENCODERS, "onmt_rnn", size=SIZE, layers=3, cell=cell, bidirectional=bidirectional)
+    encoder = built(
+        ENCODERS, "onmt_rnn", size=SIZE, layers=3, cell=cell, bidirectional=bidirectional
+    )
     embedded, mask = sentences(6, 2, 1)
     states, final = encoder.read(embedded, mask)
     assert [part.shape for part in final] == [(3, 3, SIZE)] * (2 if cell == "LSTM" else 1)
@@ -97,15 +104,25 @@ def test_final_states_are_those_of_each_sentence_alone(cell, bidirectional):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"encoder": {"type": "lstm", "size": 16}}, "found type lstm, size 16, layers 2 in encoder"),
-        ({"languages": {"de": {"encoder": {"layers": 1}}}}, "found type onmt_rnn, size 16, layers 1, cell LSTM in languages.de.encoder"),
+        (
+            {"encoder": {"type": "lstm", "size": 16}},
+            "found type lstm, size 16, layers 2 in encoder",
+        ),
+        (
+            {"languages": {"de": {"encoder": {"layers": 1}}}},
+            "found type onmt_rnn, size 16, layers 1, cell LSTM in languages.de.encoder",
+        ),
     ],
 )
 def test_a_decoder_that_starts_from_final_states_needs_an_encoder_alike(changes, problem):
-    model = {"encoder": {"type": "onmt_rnn", "size": 16}, "decoder": {"type": "onmt_rnn", "size": 16, "start": "final"}}
+    model = {
+        "encoder": {"type": "onmt_rnn", "size": 16},
+        "decoder": {"type": "onmt_rnn", "size": 16, "start": "final"},
+    }
     ModelConfig.model_validate(model)
     with pytest.raises(
-        ValueError, match=f"decoder.start 'final' needs encoders with type onmt_rnn, size 16, layers 2, cell LSTM, {problem}"
+        ValueError,
+        match=f"decoder.start 'final' needs encoders with type onmt_rnn, size 16, layers 2, cell LSTM, {problem}",
     ):
         ModelConfig.model_validate(model | changes)
 
@@ -113,9 +130,19 @@ def test_a_decoder_that_starts_from_final_states_needs_an_encoder_alike(changes,
 @needs_opennmt
 @torch.no_grad()
 def test_transformer_encoders_agree():
-    theirs, ours = built(ENCODERS, "onmt_transformer", **BLOCKS), built(ENCODERS, "transformer", **BLOCKS)
+    theirs, ours = (
+        built(ENCODERS, "onmt_transformer", **BLOCKS),
+        built(ENCODERS, "transformer", **BLOCKS),
+    )
     for one, other in zip(ours.layers, theirs.theirs.transformer):
-        copy_layer(one, other, norms=[(one.around_attention, other.layer_norm), (one.around_feed_forward, other.feed_forward.layer_norm)])
+        copy_layer(
+            one,
+            other,
+            norms=[
+                (one.around_attention, other.layer_norm),
+                (one.around_feed_forward, other.feed_forward.layer_norm),
+            ],
+        )
     embedded, mask = sentences(6, 2, 1)
     assert close(ours(embedded, mask), theirs(embedded, mask))
 
@@ -123,7 +150,10 @@ def test_transformer_encoders_agree():
 @needs_opennmt
 @torch.no_grad()
 def test_transformer_decoders_agree():
-    theirs, ours = built(DECODERS, "onmt_transformer", **BLOCKS), built(DECODERS, "transformer", **BLOCKS)
+    theirs, ours = (
+        built(DECODERS, "onmt_transformer", **BLOCKS),
+        built(DECODERS, "transformer", **BLOCKS),
+    )
     for one, other in zip(ours.layers, theirs.theirs.transformer_layers):
         norms = [
             (one.around_attention, other.layer_norm_1),
@@ -142,11 +172,21 @@ def test_transformer_decoders_agree():
 @pytest.mark.parametrize("feeding", [False, True])
 @pytest.mark.parametrize("attention", ["dot", "general"])  # with mlp its output has no tanh
 def test_recurrent_decoders_agree(attention, feeding):
-    settings = {"size": SIZE, "layers": 2, "attention": attention, "input_feeding": feeding, "dropout": 0.0}
+    settings = {
+        "size": SIZE,
+        "layers": 2,
+        "attention": attention,
+        "input_feeding": feeding,
+        "dropout": 0.0,
+    }
     theirs, ours = built(DECODERS, "onmt_rnn", **settings), built(DECODERS, "lstm", **settings)
     rnn = theirs.theirs.rnn
     cells = (
-        {f"{key}_l{number}": value for number, cell in enumerate(rnn.layers) for key, value in cell.state_dict().items()}
+        {
+            f"{key}_l{number}": value
+            for number, cell in enumerate(rnn.layers)
+            for key, value in cell.state_dict().items()
+        }
         if feeding
         else rnn.state_dict()
     )
@@ -163,6 +203,7 @@ def test_recurrent_decoders_agree(attention, feeding):
 def test_without_the_package_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setattr(opennmt, "find_spec", lambda name: None)
     with pytest.raises(
-        ConfigError, match=r"the types onmt_\* need OpenNMT-py 3.0.4, which is not installed: pip install 'polyglot-nmt\[opennmt\]'"
+        ConfigError,
+        match=r"the types onmt_\* need OpenNMT-py 3.0.4, which is not installed: pip install 'polyglot-nmt\[opennmt\]'",
     ):
         built(ENCODERS, "onmt_rnn", size=SIZE)

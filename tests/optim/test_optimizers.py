@@ -13,10 +13,20 @@ from polyglot.optim.optimizers import OPTIMIZERS, by_kind
 
 STEPS = 1000
 VARIANTS = [
-    pytest.param(name, settings, kind, id=f"{name}-{'-'.join(settings) or 'plain'}-{'hidden' if kind else 'others'}")
+    pytest.param(
+        name,
+        settings,
+        kind,
+        id=f"{name}-{'-'.join(settings) or 'plain'}-{'hidden' if kind else 'others'}",
+    )
     for name in OPTIMIZERS.names()
     for kind in (True, False)
-    for settings in ({}, {"weight_decay": 0.1}, {"momentum": 0.9}, {"momentum": 0.9, "weight_decay": 0.1})
+    for settings in (
+        {},
+        {"weight_decay": 0.1},
+        {"momentum": 0.9},
+        {"momentum": 0.9, "weight_decay": 0.1},
+    )
     if settings.keys() <= OPTIMIZERS.get(name).Config.model_fields.keys()
 ]
 
@@ -24,7 +34,9 @@ VARIANTS = [
 def build(name, parameters, *, hidden=False, **settings):
     """hidden: whether the parameters are between states."""
     kinds = by_kind(parameters, hidden=parameters if hidden else [])
-    return OPTIMIZERS.build(OPTIMIZERS.configure(name, **{"learning_rate": 0.1, **settings}), parameters=kinds)
+    return OPTIMIZERS.build(
+        OPTIMIZERS.configure(name, **{"learning_rate": 0.1, **settings}), parameters=kinds
+    )
 
 
 def parameters(count=3):
@@ -49,7 +61,11 @@ class TestEveryOptimizer:
         for step, trained in enumerate([[0, 1], [0, 2], [0], [0]]):
             before = [parameter.detach().clone() for parameter in own]
             kept = [
-                {key: torch.as_tensor(value).clone() for key, value in optimizer.state[own[number]].items() if value is not None}
+                {
+                    key: torch.as_tensor(value).clone()
+                    for key, value in optimizer.state[own[number]].items()
+                    if value is not None
+                }
                 for number in range(3)
             ]
             update(optimizer, [own[number] for number in trained], seed=step)
@@ -57,12 +73,17 @@ class TestEveryOptimizer:
                 assert torch.equal(own[number], before[number]) == (number not in trained)
                 if number not in trained:
                     after = optimizer.state[own[number]]
-                    assert all(torch.equal(torch.as_tensor(after[key]), value) for key, value in kept[number].items())
+                    assert all(
+                        torch.equal(torch.as_tensor(after[key]), value)
+                        for key, value in kept[number].items()
+                    )
 
     def test_a_parameter_is_trained_as_if_it_were_alone(self, name, settings, hidden):
         """Its steps count only where it had a gradient: nothing depends on how often others trained."""
         together, alone = parameters(2), parameters(2)
-        both, single = (build(name, one, hidden=hidden, **settings) for one in (together, alone[1:]))
+        both, single = (
+            build(name, one, hidden=hidden, **settings) for one in (together, alone[1:])
+        )
         for step in range(5):
             update(both, together[:1], seed=100 + step)
             if step % 2:
@@ -74,7 +95,9 @@ class TestEveryOptimizer:
         own = parameters(1)
         optimizer = build(name, own, hidden=hidden, **settings)
         start = own[0].square().sum().item()
-        for _ in range(60 if name == "muon" and hidden else 20):  # its updates have a fifth of the rate
+        for _ in range(
+            60 if name == "muon" and hidden else 20
+        ):  # its updates have a fifth of the rate
             own[0].square().sum().backward()
             optimizer.step()
             optimizer.zero_grad()
@@ -95,14 +118,21 @@ class TestMuon:
         """A gradient that is a hundred times steeper in one direction than in another; the size is about that of Adam's update."""
         matrix = torch.nn.Parameter(torch.zeros(8, 8))
         optimizer = build("muon", [matrix], hidden=True, learning_rate=0.1, weight_decay=0.0)
-        left, right = (torch.linalg.qr(torch.randn(8, 8, generator=torch.Generator().manual_seed(seed))).Q for seed in (1, 2))
+        left, right = (
+            torch.linalg.qr(torch.randn(8, 8, generator=torch.Generator().manual_seed(seed))).Q
+            for seed in (1, 2)
+        )
         matrix.grad = left @ torch.diag(torch.logspace(0, -2, 8)) @ right.T
         optimizer.step()
         moved = torch.linalg.svdvals(matrix.detach())
         assert moved.min() > 0.5 * moved.max()
-        assert 0.1 < matrix.detach().square().mean().sqrt() / (0.1 * 0.2) < 1.5  # 0.2: the usual size of Adam's (Liu et al. 2025)
+        assert (
+            0.1 < matrix.detach().square().mean().sqrt() / (0.1 * 0.2) < 1.5
+        )  # 0.2: the usual size of Adam's (Liu et al. 2025)
         aligned = left.T @ matrix.detach() @ right
-        assert (aligned.diagonal() < 0).all() and aligned.diagonal().abs().sum() > 0.95 * aligned.norm(p="nuc")
+        assert (
+            aligned.diagonal() < 0
+        ).all() and aligned.diagonal().abs().sum() > 0.95 * aligned.norm(p="nuc")
 
     def test_is_adamw_for_what_is_no_matrix_between_states(self):
         ours, theirs = parameters(2), parameters(2)
@@ -116,15 +146,24 @@ class TestMuon:
     def test_follows_the_learning_rate_of_its_groups_after_a_state_was_loaded(self):
         """As whoever wraps an optimizer does; the groups are others from then on."""
         matrix, table = parameters(2)
-        optimizer = OPTIMIZERS.build(OPTIMIZERS.configure("muon"), parameters=by_kind([matrix, table], hidden=[matrix]))
+        optimizer = OPTIMIZERS.build(
+            OPTIMIZERS.configure("muon"), parameters=by_kind([matrix, table], hidden=[matrix])
+        )
         update(optimizer, [matrix, table])
         optimizer.load_state_dict(optimizer.state_dict())
-        before, kept = [one.detach().clone() for one in (matrix, table)], {key: len(optimizer.state[key]) for key in (matrix, table)}
+        before, kept = (
+            [one.detach().clone() for one in (matrix, table)],
+            {key: len(optimizer.state[key]) for key in (matrix, table)},
+        )
         for group in optimizer.param_groups:
             group["lr"] = 0.0
         update(optimizer, [matrix, table])
         assert all(torch.equal(one, other) for one, other in zip((matrix, table), before))
-        assert {key: len(optimizer.state[key]) for key in (matrix, table)} == kept == {matrix: 1, table: 3}
+        assert (
+            {key: len(optimizer.state[key]) for key in (matrix, table)}
+            == kept
+            == {matrix: 1, table: 3}
+        )
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())
@@ -132,7 +171,9 @@ def test_there_may_be_nothing_of_a_kind_or_of_any(name):
     """As where only embeddings learn, or, on one of several processes, nothing."""
     own = parameters(2)
     for hidden in (own, []):
-        optimizer = OPTIMIZERS.build(OPTIMIZERS.configure(name), parameters=by_kind(own, hidden=hidden))
+        optimizer = OPTIMIZERS.build(
+            OPTIMIZERS.configure(name), parameters=by_kind(own, hidden=hidden)
+        )
         update(optimizer, own)
     for parameter in own:
         parameter.requires_grad_(False)
@@ -141,12 +182,21 @@ def test_there_may_be_nothing_of_a_kind_or_of_any(name):
 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())
 def test_impossible_settings_are_refused(name):
-    for wrong in ({"learning_rate": 0.0}, {"learning_rate": -1.0}, {"weight_decay": -0.1}, {"momentun": 0.9}, {"learning_rate": "fast"}):
+    for wrong in (
+        {"learning_rate": 0.0},
+        {"learning_rate": -1.0},
+        {"weight_decay": -0.1},
+        {"momentun": 0.9},
+        {"learning_rate": "fast"},
+    ):
         with pytest.raises(ValidationError):
             OPTIMIZERS.configure(name, **wrong)
 
 
-@pytest.mark.parametrize("name", [name for name in OPTIMIZERS.names() if "betas" in OPTIMIZERS.get(name).Config.model_fields])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in OPTIMIZERS.names() if "betas" in OPTIMIZERS.get(name).Config.model_fields],
+)
 @pytest.mark.parametrize("betas", [[0.9], [0.9, 1.0], [-0.1, 0.9], [0.9, 0.99, 0.999]])
 def test_betas_are_two_shares(name, betas):
     with pytest.raises(ValidationError):
@@ -192,12 +242,22 @@ def test_inverse_square_root():
 def test_the_decay_of_the_paper():
     """1.0 until update 50 000, then halved there and every 10 000 updates."""
     schedule = LEARNING_RATES.build(LEARNING_RATES.configure("step_decay"), steps=100_000)
-    expected = {0: 1.0, 49_999: 1.0, 50_000: 0.5, 59_999: 0.5, 60_000: 0.25, 70_000: 0.125, 99_999: 2.0**-5}
+    expected = {
+        0: 1.0,
+        49_999: 1.0,
+        50_000: 0.5,
+        59_999: 0.5,
+        60_000: 0.25,
+        70_000: 0.125,
+        99_999: 2.0**-5,
+    }
     assert {step: schedule.factor(step) for step in expected} == expected
 
 
 def test_step_decay_by_its_settings():
-    assert factors("step_decay", start=3, every=2, decay=0.1, steps=8) == pytest.approx([1, 1, 1, 0.1, 0.1, 0.01, 0.01, 0.001])
+    assert factors("step_decay", start=3, every=2, decay=0.1, steps=8) == pytest.approx(
+        [1, 1, 1, 0.1, 0.1, 0.01, 0.01, 0.001]
+    )
 
 
 @pytest.mark.parametrize("warmup", [0, 100])
@@ -210,8 +270,12 @@ def test_linear_and_cosine_end_at_their_minimum(warmup, minimum):
         assert shape[(warmup + 1000) // 2] == pytest.approx(minimum + (1 - minimum) * half)
     quarter = (1000 - warmup) // 4 + warmup
     assert factors("linear", steps=1001, warmup=warmup)[quarter] == pytest.approx(0.75)
-    assert factors("cosine", steps=1001, warmup=warmup)[quarter] == pytest.approx((1 + math.cos(math.pi / 4)) / 2)
+    assert factors("cosine", steps=1001, warmup=warmup)[quarter] == pytest.approx(
+        (1 + math.cos(math.pi / 4)) / 2
+    )
 
 
 def test_the_shape_ends_with_the_run_not_at_a_fixed_step():
-    assert factors("linear", steps=11)[5] == pytest.approx(0.5) and factors("linear", steps=101)[5] == pytest.approx(0.95)
+    assert factors("linear", steps=11)[5] == pytest.approx(0.5) and factors("linear", steps=101)[
+        5
+    ] == pytest.approx(0.95)

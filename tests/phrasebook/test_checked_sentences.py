@@ -8,7 +8,9 @@ from polyglot.phrasebook.corpus import realise
 from polyglot.phrasebook.meaning import Clause, Meaning, Thing
 
 
-def at(noun: str, determiner: str = "the", *, role: str = "location", quality: str | None = None) -> tuple[tuple[str, Thing], ...]:
+def at(
+    noun: str, determiner: str = "the", *, role: str = "location", quality: str | None = None
+) -> tuple[tuple[str, Thing], ...]:
     return ((role, Thing(noun, determiner, quality=quality)),)
 
 
@@ -32,7 +34,14 @@ CHECKED = [
         "Anna soitti eilen pianoa veljensä kanssa.",
     ),
     (
-        Meaning(Clause("play.game", Thing("boy", "the", quality="small"), Thing("chess", "generic"), frequency="often")),
+        Meaning(
+            Clause(
+                "play.game",
+                Thing("boy", "the", quality="small"),
+                Thing("chess", "generic"),
+                frequency="often",
+            )
+        ),
         "The small boy often plays chess.",
         "Der kleine Junge spielt oft Schach.",
         "Le petit garçon joue souvent aux échecs.",
@@ -42,7 +51,15 @@ CHECKED = [
     ),
     (
         Meaning(
-            Clause("read", Thing("Eva"), Thing("book", "a", quality="interesting"), at("garden"), past=True, time="monday", fronted=True)
+            Clause(
+                "read",
+                Thing("Eva"),
+                Thing("book", "a", quality="interesting"),
+                at("garden"),
+                past=True,
+                time="monday",
+                fronted=True,
+            )
         ),
         "On Monday Eva read an interesting book in the garden.",
         "Am Montag las Eva ein interessantes Buch im Garten.",
@@ -52,7 +69,15 @@ CHECKED = [
         "Maanantaina Eva luki mielenkiintoista kirjaa puutarhassa.",
     ),
     (
-        Meaning(Clause("see", Thing("I"), Thing("horse", "count", count=5, quality="white"), at("bank.river"), past=True)),
+        Meaning(
+            Clause(
+                "see",
+                Thing("I"),
+                Thing("horse", "count", count=5, quality="white"),
+                at("bank.river"),
+                past=True,
+            )
+        ),
         "I saw five white horses on the bank.",
         "Ich sah fünf weiße Pferde am Ufer.",
         "J'ai vu cinq chevaux blancs sur la rive.",
@@ -70,7 +95,16 @@ CHECKED = [
         "Kuusi kissaa nukkui penkillä.",
     ),
     (
-        Meaning(Clause("buy", Thing("Robert"), Thing("car", "a", quality="expensive"), negated=True, past=True, time="year:2005")),
+        Meaning(
+            Clause(
+                "buy",
+                Thing("Robert"),
+                Thing("car", "a", quality="expensive"),
+                negated=True,
+                past=True,
+                time="year:2005",
+            )
+        ),
         "Robert did not buy an expensive car in 2005.",
         "Robert kaufte im Jahr 2005 kein teures Auto.",
         "Robert n'a pas acheté de voiture chère en 2005.",
@@ -81,7 +115,11 @@ CHECKED = [
     (
         Meaning(
             Clause(
-                "know.fact", Thing("David"), complement=Clause("live", Thing("woman", "this"), gap="location"), link="where", negated=True
+                "know.fact",
+                Thing("David"),
+                complement=Clause("live", Thing("woman", "this"), gap="location"),
+                link="where",
+                negated=True,
             )
         ),
         "David does not know where this woman lives.",
@@ -101,7 +139,15 @@ CHECKED = [
         "Nina tuntee tämän opettajan.",
     ),
     (
-        Meaning(Clause("give", Thing("I"), Thing("flower", "a", quality="red"), (("recipient", Thing("mother", "my")),), past=True)),
+        Meaning(
+            Clause(
+                "give",
+                Thing("I"),
+                Thing("flower", "a", quality="red"),
+                (("recipient", Thing("mother", "my")),),
+                past=True,
+            )
+        ),
         "I gave a red flower to my mother.",
         "Ich gab meiner Mutter eine rote Blume.",
         "J'ai donné une fleur rouge à ma mère.",
@@ -110,7 +156,16 @@ CHECKED = [
         "Annoin äidilleni punaisen kukan.",
     ),
     (
-        Meaning(Clause("return", Thing("Laura", partner="Emma"), None, (("direction", Thing("prague")),), past=True, time="week.last")),
+        Meaning(
+            Clause(
+                "return",
+                Thing("Laura", partner="Emma"),
+                None,
+                (("direction", Thing("prague")),),
+                past=True,
+                time="week.last",
+            )
+        ),
         "Laura and Emma returned to Prague last week.",
         "Laura und Emma kehrten letzte Woche nach Prag zurück.",
         "Laura et Emma sont rentrées à Prague la semaine dernière.",
@@ -134,7 +189,12 @@ CHECKED = [
     (
         Meaning(
             Clause(
-                "say", Thing("Adam"), complement=Clause("buy", Thing("Adam", "pronoun"), Thing("violin", "a"), modal="want"), link="that"
+                "say",
+                Thing("Adam"),
+                complement=Clause(
+                    "buy", Thing("Adam", "pronoun"), Thing("violin", "a"), modal="want"
+                ),
+                link="that",
             )
         ),
         "Adam says that he wants to buy a violin.",
@@ -145,7 +205,16 @@ CHECKED = [
         "Adam sanoo, että hän haluaa ostaa viulun.",
     ),
     (
-        Meaning(Clause("open", Thing("man", "the"), Thing("lock", "the"), (("instrument", Thing("key", "a")),), modal="can", negated=True)),
+        Meaning(
+            Clause(
+                "open",
+                Thing("man", "the"),
+                Thing("lock", "the"),
+                (("instrument", Thing("key", "a")),),
+                modal="can",
+                negated=True,
+            )
+        ),
         "The man cannot open the lock with a key.",
         "Der Mann kann das Schloss nicht mit einem Schlüssel öffnen.",
         "L'homme ne peut pas ouvrir la serrure avec une clé.",
@@ -154,7 +223,15 @@ CHECKED = [
         "Mies ei voi avata lukkoa avaimella.",
     ),
     (
-        Meaning(Clause("visit", Thing("lawyer", "the", quality="famous"), Thing("castle", "the"), past=True, time="summer")),
+        Meaning(
+            Clause(
+                "visit",
+                Thing("lawyer", "the", quality="famous"),
+                Thing("castle", "the"),
+                past=True,
+                time="summer",
+            )
+        ),
         "The famous lawyer visited the castle in summer.",
         "Der berühmte Anwalt besuchte im Sommer das Schloss.",
         "L'avocat célèbre a visité le château en été.",
@@ -163,7 +240,9 @@ CHECKED = [
         "Kuuluisa asianajaja vieraili kesällä linnassa.",
     ),
     (
-        Meaning(Clause("have.part", Thing("word", "this"), Thing("letter.alphabet", "count", count=5))),
+        Meaning(
+            Clause("have.part", Thing("word", "this"), Thing("letter.alphabet", "count", count=5))
+        ),
         "This word has five letters.",
         "Dieses Wort hat fünf Buchstaben.",
         "Ce mot a cinq lettres.",
@@ -172,7 +251,15 @@ CHECKED = [
         "Tässä sanassa on viisi kirjainta.",
     ),
     (
-        Meaning(Clause("write", Thing("Simon"), Thing("letter.mail", "a", quality="long"), (("recipient", Thing("Nina")),), past=True)),
+        Meaning(
+            Clause(
+                "write",
+                Thing("Simon"),
+                Thing("letter.mail", "a", quality="long"),
+                (("recipient", Thing("Nina")),),
+                past=True,
+            )
+        ),
         "Simon wrote a long letter to Nina.",
         "Simon schrieb Nina einen langen Brief.",
         "Simon a écrit une longue lettre à Nina.",
@@ -181,7 +268,11 @@ CHECKED = [
         "Simon kirjoitti Ninalle pitkän kirjeen.",
     ),
     (
-        Meaning(Clause("exist", Thing("bat.animal", "bare", many=True), None, at("castle", quality="old"))),
+        Meaning(
+            Clause(
+                "exist", Thing("bat.animal", "bare", many=True), None, at("castle", quality="old")
+            )
+        ),
         "There are bats in the old castle.",
         "Im alten Schloss sind Fledermäuse.",
         "Il y a des chauves-souris dans le vieux château.",
@@ -190,7 +281,15 @@ CHECKED = [
         "Vanhassa linnassa on lepakoita.",
     ),
     (
-        Meaning(Clause("hit", Thing("girl", "the"), Thing("ball", "the"), (("instrument", Thing("bat.sport", "a")),), past=True)),
+        Meaning(
+            Clause(
+                "hit",
+                Thing("girl", "the"),
+                Thing("ball", "the"),
+                (("instrument", Thing("bat.sport", "a")),),
+                past=True,
+            )
+        ),
         "The girl hit the ball with a bat.",
         "Das Mädchen schlug den Ball mit einem Schläger.",
         "La fille a frappé la balle avec une batte.",
@@ -199,7 +298,14 @@ CHECKED = [
         "Tyttö löi palloa mailalla.",
     ),
     (
-        Meaning(Clause("drink", Thing("dog", "my"), Thing("water", "bare", quality="cold"), (("source", Thing("spring.water", "the")),))),
+        Meaning(
+            Clause(
+                "drink",
+                Thing("dog", "my"),
+                Thing("water", "bare", quality="cold"),
+                (("source", Thing("spring.water", "the")),),
+            )
+        ),
         "My dog drinks cold water from the spring.",
         "Mein Hund trinkt kaltes Wasser aus der Quelle.",
         "Mon chien boit de l'eau froide à la source.",
@@ -230,7 +336,11 @@ CHECKED = [
             Clause(
                 "read",
                 Thing("Martin"),
-                Thing("letter.mail", "the", relative=Clause("write", Thing("Anna"), gap="object", past=True)),
+                Thing(
+                    "letter.mail",
+                    "the",
+                    relative=Clause("write", Thing("Anna"), gap="object", past=True),
+                ),
                 past=True,
             )
         ),
@@ -245,7 +355,11 @@ CHECKED = [
         Meaning(
             Clause(
                 "repair",
-                Thing("woman", "the", relative=Clause("work", None, None, at("bank.money"), gap="subject")),
+                Thing(
+                    "woman",
+                    "the",
+                    relative=Clause("work", None, None, at("bank.money"), gap="subject"),
+                ),
                 Thing("bicycle", "own", owner="woman"),
             )
         ),
@@ -257,7 +371,16 @@ CHECKED = [
         "Nainen, joka työskentelee pankissa, korjaa polkupyöränsä.",
     ),
     (
-        Meaning(Clause("spend.money", Thing("Emma"), Thing("euro", "count", count=100), at("london", "none"), question=True, past=True)),
+        Meaning(
+            Clause(
+                "spend.money",
+                Thing("Emma"),
+                Thing("euro", "count", count=100),
+                at("london", "none"),
+                question=True,
+                past=True,
+            )
+        ),
         "Did Emma spend 100 euros in London?",
         "Gab Emma 100 Euro in London aus?",
         "Est-ce qu'Emma a dépensé 100 euros à Londres ?",
@@ -266,7 +389,9 @@ CHECKED = [
         "Käyttikö Emma 100 euroa Lontoossa?",
     ),
     (
-        Meaning(Clause("find", Thing("Daniel"), None, at("bed"), question=True, gap="object", past=True)),
+        Meaning(
+            Clause("find", Thing("Daniel"), None, at("bed"), question=True, gap="object", past=True)
+        ),
         "What did Daniel find in the bed?",
         "Was fand Daniel im Bett?",
         "Qu'est-ce que Daniel a trouvé dans le lit ?",
@@ -275,7 +400,17 @@ CHECKED = [
         "Mitä Daniel löysi sängystä?",
     ),
     (
-        Meaning(Clause("arrive", Thing("Eva"), None, (("direction", Thing("vienna")),), question=True, gap="time", past=True)),
+        Meaning(
+            Clause(
+                "arrive",
+                Thing("Eva"),
+                None,
+                (("direction", Thing("vienna")),),
+                question=True,
+                gap="time",
+                past=True,
+            )
+        ),
         "When did Eva arrive in Vienna?",
         "Wann kam Eva in Wien an?",
         "Quand est-ce qu'Eva est arrivée à Vienne ?",
@@ -286,7 +421,13 @@ CHECKED = [
     (
         Meaning(
             Clause(
-                "light", None, Thing("candle", "the"), (("instrument", Thing("match.fire", "a")),), question=True, gap="subject", past=True
+                "light",
+                None,
+                Thing("candle", "the"),
+                (("instrument", Thing("match.fire", "a")),),
+                question=True,
+                gap="subject",
+                past=True,
             )
         ),
         "Who lit the candle with a match?",
@@ -306,7 +447,14 @@ CHECKED = [
         "Tämä seinä on vaalea.",
     ),
     (
-        Meaning(Clause("carry", Thing("I"), Thing("suitcase", "this", quality="light.weight"), at("station", role="direction"))),
+        Meaning(
+            Clause(
+                "carry",
+                Thing("I"),
+                Thing("suitcase", "this", quality="light.weight"),
+                at("station", role="direction"),
+            )
+        ),
         "I carry this light suitcase to the station.",
         "Ich trage diesen leichten Koffer zum Bahnhof.",
         "Je porte cette valise légère à la gare.",
@@ -315,7 +463,14 @@ CHECKED = [
         "Kannan tätä kevyttä matkalaukkua asemalle.",
     ),
     (
-        Meaning(Clause("be", Thing("newspaper", "name", owner="Sara"), circumstances=at("table"), negated=True)),
+        Meaning(
+            Clause(
+                "be",
+                Thing("newspaper", "name", owner="Sara"),
+                circumstances=at("table"),
+                negated=True,
+            )
+        ),
         "Sara's newspaper is not on the table.",
         "Saras Zeitung ist nicht auf dem Tisch.",
         "Le journal de Sara n'est pas sur la table.",
@@ -327,7 +482,9 @@ CHECKED = [
         Meaning(
             Clause("miss", Thing("David"), Thing("train", "the"), past=True),
             "but",
-            Clause("wait_for", Thing("David", "pronoun"), Thing("bus", "the"), negated=True, past=True),
+            Clause(
+                "wait_for", Thing("David", "pronoun"), Thing("bus", "the"), negated=True, past=True
+            ),
         ),
         "David missed the train, but he did not wait for the bus.",
         "David verpasste den Zug, aber er wartete nicht auf den Bus.",
@@ -337,7 +494,11 @@ CHECKED = [
         "David myöhästyi junasta, mutta hän ei odottanut bussia.",
     ),
     (
-        Meaning(Clause("be", Thing("I"), quality="happy"), "when", Clause("watch", Thing("I"), Thing("match.game", "this"))),
+        Meaning(
+            Clause("be", Thing("I"), quality="happy"),
+            "when",
+            Clause("watch", Thing("I"), Thing("match.game", "this")),
+        ),
         "I am happy when I watch this match.",
         "Ich bin glücklich, wenn ich dieses Spiel schaue.",
         "Je suis heureux quand je regarde ce match.",
@@ -346,7 +507,15 @@ CHECKED = [
         "Olen iloinen, kun katson tätä ottelua.",
     ),
     (
-        Meaning(Clause("forget", Thing("doctor", "the"), Thing("shirt", "own", owner="doctor", quality="new"), at("hotel"), past=True)),
+        Meaning(
+            Clause(
+                "forget",
+                Thing("doctor", "the"),
+                Thing("shirt", "own", owner="doctor", quality="new"),
+                at("hotel"),
+                past=True,
+            )
+        ),
         "The doctor forgot his new shirt in the hotel.",
         "Der Arzt vergaß sein neues Hemd im Hotel.",
         "Le médecin a oublié sa nouvelle chemise dans l'hôtel.",
@@ -383,7 +552,16 @@ CHECKED = [
         "Emma ei ole opettaja.",
     ),
     (
-        Meaning(Clause("swim", Thing("student", "count", count=3), None, at("lake"), past=True, time="yesterday")),
+        Meaning(
+            Clause(
+                "swim",
+                Thing("student", "count", count=3),
+                None,
+                at("lake"),
+                past=True,
+                time="yesterday",
+            )
+        ),
         "Three students swam in the lake yesterday.",
         "Drei Studenten schwammen gestern im See.",
         "Trois étudiants ont nagé dans le lac hier.",
@@ -392,7 +570,13 @@ CHECKED = [
         "Kolme opiskelijaa ui eilen järvessä.",
     ),
     (
-        Meaning(Clause("look_for", Thing("sister", "name", owner="Adam"), Thing("cat", "own", owner="sister"))),
+        Meaning(
+            Clause(
+                "look_for",
+                Thing("sister", "name", owner="Adam"),
+                Thing("cat", "own", owner="sister"),
+            )
+        ),
         "Adam's sister looks for her cat.",
         "Adams Schwester sucht ihre Katze.",
         "La sœur d'Adam cherche son chat.",
@@ -402,7 +586,13 @@ CHECKED = [
     ),
     (
         Meaning(
-            Clause("save.person", Thing("neighbour", "the"), Thing("child", "name", owner="Nina"), at("forest"), past=True),
+            Clause(
+                "save.person",
+                Thing("neighbour", "the"),
+                Thing("child", "name", owner="Nina"),
+                at("forest"),
+                past=True,
+            ),
             "and",
             Clause("save.money", Thing("Simon"), Thing("money", "bare")),
         ),
@@ -420,4 +610,6 @@ CHECKED = [
 def test_checked_sentences(checked):
     meaning, *expected = checked
     sentence = realise(meaning)
-    assert [sentence.text(language) for language in ("en", "de", "fr", "es", "cs", "fi")] == expected
+    assert [
+        sentence.text(language) for language in ("en", "de", "fr", "es", "cs", "fi")
+    ] == expected

@@ -6,13 +6,28 @@ from collections import Counter
 
 import pytest
 
+from polyglot.core.errors import DataError
 from polyglot.phrasebook import LANGUAGES, Sentence, generate, splits
 from polyglot.phrasebook.lexicon import czech, english, finnish, french, german, spanish
 from polyglot.phrasebook.sentence import detokenize
-from polyglot.core.errors import DataError
 
 LEXICONS = {"cs": czech, "de": german, "en": english, "es": spanish, "fi": finnish, "fr": french}
-CATEGORIES = {"NOUN", "VERB", "ADJ", "DET", "PRON", "ADP", "ADV", "NUM", "PROPN", "CCONJ", "SCONJ", "AUX", "PUNCT", "PART"}
+CATEGORIES = {
+    "NOUN",
+    "VERB",
+    "ADJ",
+    "DET",
+    "PRON",
+    "ADP",
+    "ADV",
+    "NUM",
+    "PROPN",
+    "CCONJ",
+    "SCONJ",
+    "AUX",
+    "PUNCT",
+    "PART",
+}
 FREQUENT = 40  # occurrences from which a small model learns a word
 
 
@@ -29,7 +44,9 @@ def some(corpus) -> list[Sentence]:
 def test_same_seed_same_sentences():
     first, second = generate(200, seed=5), generate(200, seed=5)
     assert first == second
-    assert [sentence.text("fi") for sentence in first] != [sentence.text("fi") for sentence in generate(200, seed=6)]
+    assert [sentence.text("fi") for sentence in first] != [
+        sentence.text("fi") for sentence in generate(200, seed=6)
+    ]
 
 
 def test_more_sentences_begin_like_fewer():
@@ -37,7 +54,11 @@ def test_more_sentences_begin_like_fewer():
 
 
 def test_sizes_are_those_asked_for(corpus):
-    assert {name: len(sentences) for name, sentences in corpus.items()} == {"train": 12000, "valid": 500, "test": 500}
+    assert {name: len(sentences) for name, sentences in corpus.items()} == {
+        "train": 12000,
+        "valid": 500,
+        "test": 500,
+    }
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -48,15 +69,29 @@ def test_no_text_occurs_twice_in_any_language(corpus, language):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_lengths_and_vocabulary_are_moderate(corpus, language):
-    words = [[token.text for token in sentence.tokens(language) if token.category != "PUNCT"] for sentence in corpus["train"]]
+    words = [
+        [token.text for token in sentence.tokens(language) if token.category != "PUNCT"]
+        for sentence in corpus["train"]
+    ]
     assert all(3 <= len(sentence) <= 20 for sentence in words)
     assert 5.5 <= sum(map(len, words)) / len(words) <= 10
     assert 400 <= len({word.lower() for sentence in words for word in sentence}) <= 1500
 
 
 def test_every_content_word_is_frequent(corpus):
-    counts = Counter(token.sense for sentence in corpus["train"] for token in sentence.tokens("en") if token.sense)
-    words = {*english.NOUNS, *english.VERBS, *english.ADJECTIVES, *english.CITIES, *english.FREQUENCIES}
+    counts = Counter(
+        token.sense
+        for sentence in corpus["train"]
+        for token in sentence.tokens("en")
+        if token.sense
+    )
+    words = {
+        *english.NOUNS,
+        *english.VERBS,
+        *english.ADJECTIVES,
+        *english.CITIES,
+        *english.FREQUENCIES,
+    }
     assert {word: counts[word] for word in words if counts[word] < FREQUENT} == {}
 
 
@@ -84,7 +119,9 @@ def test_heads_form_a_tree(some, language):
 def test_content_words_carry_the_senses_of_the_meaning(some, language):
     for sentence in some:
         senses = Counter(token.sense for token in sentence.tokens(language) if token.sense)
-        assert senses == Counter(token.sense for token in sentence.tokens("en") if token.sense), sentence.text(language)
+        assert senses == Counter(token.sense for token in sentence.tokens("en") if token.sense), (
+            sentence.text(language)
+        )
         assert {token.category for token in sentence.tokens(language)} <= CATEGORIES
 
 
@@ -93,7 +130,9 @@ def test_alignment_is_symmetric_and_joins_what_means_the_same(some):
         for source in LANGUAGES:
             for target in LANGUAGES:
                 pairs = sentence.alignment(source, target)
-                assert sorted((right, left) for left, right in pairs) == list(sentence.alignment(target, source))
+                assert sorted((right, left) for left, right in pairs) == list(
+                    sentence.alignment(target, source)
+                )
                 for left, right in pairs:
                     ours, theirs = sentence.tokens(source)[left], sentence.tokens(target)[right]
                     assert ours.sense == theirs.sense or None in (ours.sense, theirs.sense)
@@ -108,7 +147,12 @@ def test_texts_are_written_like_ordinary_text(some, language):
         text = sentence.text(language)
         assert text == text.strip() and "  " not in text
         assert text[-1] in ".?" and not any(mark in text for mark in "{}_*/")
-        assert " ." not in text and " ," not in text and ",." not in text and ("?" not in text or (" ?" in text) == (language == "fr"))
+        assert (
+            " ." not in text
+            and " ," not in text
+            and ",." not in text
+            and ("?" not in text or (" ?" in text) == (language == "fr"))
+        )
         assert text.lstrip("¿")[0].isupper() or text.lstrip("¿")[0].isdigit()
         assert text == detokenize((token.text for token in sentence.tokens(language)), language)
 
@@ -116,12 +160,17 @@ def test_texts_are_written_like_ordinary_text(some, language):
 def test_too_many_sentences_are_refused(monkeypatch):
     monkeypatch.setattr("polyglot.phrasebook.corpus.LONGEST", 3)
     monkeypatch.setattr("polyglot.phrasebook.corpus.PATIENCE", 20)
-    with pytest.raises(DataError, match=r"1000 distinct sentences were asked for, but after \d+ nothing new came up"):
+    with pytest.raises(
+        DataError,
+        match=r"1000 distinct sentences were asked for, but after \d+ nothing new came up",
+    ):
         generate(1000, seed=1)
 
 
 def test_negative_counts_are_refused():
-    with pytest.raises(DataError, match="-1 sentences were asked for; the number must be 0 or more"):
+    with pytest.raises(
+        DataError, match="-1 sentences were asked for; the number must be 0 or more"
+    ):
         generate(-1, seed=1)
 
 

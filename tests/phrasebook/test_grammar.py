@@ -7,7 +7,20 @@ import pytest
 from polyglot.phrasebook import Sentence, Token, generate
 from polyglot.phrasebook.lexicon import czech, finnish, french
 
-DATIVES = ("dem", "der", "diesem", "dieser", "einem", "einer", "meinem", "meiner", "ihrem", "ihrer", "seinem", "seiner")
+DATIVES = (
+    "dem",
+    "der",
+    "diesem",
+    "dieser",
+    "einem",
+    "einer",
+    "meinem",
+    "meiner",
+    "ihrem",
+    "ihrer",
+    "seinem",
+    "seiner",
+)
 
 # language, word, first sense, second sense
 AMBIGUOUS = (
@@ -50,12 +63,16 @@ def dependants(tokens: tuple[Token, ...], index: int) -> list[Token]:
 def neighbours(tokens: tuple[Token, ...], index: int, word: str) -> frozenset[str]:
     """The words next to a token in its tree: its head, its dependants and the other dependants of its head."""
     head = tokens[index].head
-    near = [token for token in tokens if token.head in (index, head) and token.text != word] + ([tokens[head]] if head >= 0 else [])
+    near = [token for token in tokens if token.head in (index, head) and token.text != word] + (
+        [tokens[head]] if head >= 0 else []
+    )
     return frozenset(token.text.lower() for token in near if token.category != "PUNCT")
 
 
 @pytest.mark.parametrize(("language", "word", "first", "second"), AMBIGUOUS)
-def test_ambiguous_words_occur_in_both_senses_and_their_neighbours_decide(sentences, language, word, first, second):
+def test_ambiguous_words_occur_in_both_senses_and_their_neighbours_decide(
+    sentences, language, word, first, second
+):
     found: dict[str, list] = {first: [], second: []}
     for sentence in sentences:
         tokens = sentence.tokens(language)
@@ -67,8 +84,15 @@ def test_ambiguous_words_occur_in_both_senses_and_their_neighbours_decide(senten
 
 
 def test_six_and_spruce_are_one_word_in_finnish(sentences):
-    numbers = [token for sentence in sentences for token in sentence.tokens("fi") if token.text.lower() == "kuusi"]
-    assert any(token.category == "NUM" for token in numbers) and finnish.NOUNS["spruce"][0] == "kuusi"
+    numbers = [
+        token
+        for sentence in sentences
+        for token in sentence.tokens("fi")
+        if token.text.lower() == "kuusi"
+    ]
+    assert (
+        any(token.category == "NUM" for token in numbers) and finnish.NOUNS["spruce"][0] == "kuusi"
+    )
 
 
 def test_french_adjectives_agree_with_their_noun(sentences):
@@ -77,18 +101,26 @@ def test_french_adjectives_agree_with_their_noun(sentences):
         tokens = sentence.tokens("fr")
         for token in tokens:
             noun = tokens[token.head]
-            if token.category == "ADJ" and token.sense in french.ADJECTIVES and noun.category == "NOUN" and token.node.endswith(".quality"):
+            if (
+                token.category == "ADJ"
+                and token.sense in french.ADJECTIVES
+                and noun.category == "NOUN"
+                and token.node.endswith(".quality")
+            ):
                 masculine, before_vowel, feminine, plural, _ = french.ADJECTIVES[token.sense]
                 gender, _, many = french.NOUNS[noun.sense][:3]
                 counted = any(
-                    other.category == "NUM" or other.text.lower() in ("des", "les", "ces") for other in dependants(tokens, token.head)
+                    other.category == "NUM" or other.text.lower() in ("des", "les", "ces")
+                    for other in dependants(tokens, token.head)
                 )
                 if gender == "f":
                     assert token.text.lower() in (feminine, f"{feminine}s"), sentence.text("fr")
                 elif counted and noun.text == many:
                     assert token.text.lower() == plural, sentence.text("fr")
                 else:
-                    assert token.text.lower() in (masculine, before_vowel, plural), sentence.text("fr")
+                    assert token.text.lower() in (masculine, before_vowel, plural), sentence.text(
+                        "fr"
+                    )
                 checked += 1
     assert checked > 500
 
@@ -100,8 +132,14 @@ def test_german_mit_governs_the_dative(sentences):
         for token in tokens:
             if token.text == "mit":
                 noun = tokens[token.head]
-                articles = [other.text for other in dependants(tokens, token.head) if other.category in ("DET", "PRON")]
-                assert noun.category == "PROPN" or not articles or articles[0] in DATIVES, sentence.text("de")
+                articles = [
+                    other.text
+                    for other in dependants(tokens, token.head)
+                    if other.category in ("DET", "PRON")
+                ]
+                assert noun.category == "PROPN" or not articles or articles[0] in DATIVES, (
+                    sentence.text("de")
+                )
                 checked += 1
     assert checked > 100
 
@@ -109,7 +147,10 @@ def test_german_mit_governs_the_dative(sentences):
 def test_german_verbs_stand_second_in_main_clauses_and_last_in_subordinate_ones(sentences):
     checked = 0
     for sentence in sentences:
-        meaning, tokens = sentence.meaning, [token for token in sentence.tokens("de") if token.category != "PUNCT"]
+        meaning, tokens = (
+            sentence.meaning,
+            [token for token in sentence.tokens("de") if token.category != "PUNCT"],
+        )
         relative = any(token.node.endswith(".gap") for token in tokens)
         if relative or meaning.first.complement is not None:
             continue
@@ -130,10 +171,17 @@ def test_czech_counts_with_the_genitive_plural_from_five(sentences):
         tokens = sentence.tokens("cs")
         for token in tokens:
             noun = tokens[token.head]
-            if token.category == "NUM" and noun.category == "NOUN" and noun.sense in czech.NOUNS and token.node.endswith(".count"):
+            if (
+                token.category == "NUM"
+                and noun.category == "NOUN"
+                and noun.sense in czech.NOUNS
+                and token.node.endswith(".count")
+            ):
                 count = int(token.sense.removeprefix("number."))
                 forms = czech.NOUNS[noun.sense]
-                assert noun.text == forms[8] if count >= 5 else noun.text in (forms[7], forms[9]), sentence.text("cs")
+                assert noun.text == forms[8] if count >= 5 else noun.text in (forms[7], forms[9]), (
+                    sentence.text("cs")
+                )
                 checked += 1
     assert checked > 100
 
@@ -143,19 +191,36 @@ def test_finnish_counts_with_the_partitive_singular(sentences):
         tokens = sentence.tokens("fi")
         for token in tokens:
             noun = tokens[token.head]
-            if token.category == "NUM" and noun.sense in finnish.NOUNS and token.node.endswith(".count"):
+            if (
+                token.category == "NUM"
+                and noun.sense in finnish.NOUNS
+                and token.node.endswith(".count")
+            ):
                 assert noun.text == finnish.NOUNS[noun.sense][2], sentence.text("fi")
 
 
 def test_spanish_contracts_and_french_elides(sentences):
     for sentence in sentences:
-        spanish, french_text = f" {sentence.text('es')} ".lower(), f" {sentence.text('fr')} ".lower()
+        spanish, french_text = (
+            f" {sentence.text('es')} ".lower(),
+            f" {sentence.text('fr')} ".lower(),
+        )
         assert " a el " not in spanish and " de el " not in spanish
-        assert not any(f" {word} {vowel}" in french_text for word in ("le", "je", "ne", "de", "que") for vowel in "aeiouéêàh"), french_text
-        assert " de le " not in french_text and " à le " not in french_text and " à les " not in french_text
+        assert not any(
+            f" {word} {vowel}" in french_text
+            for word in ("le", "je", "ne", "de", "que")
+            for vowel in "aeiouéêàh"
+        ), french_text
+        assert (
+            " de le " not in french_text
+            and " à le " not in french_text
+            and " à les " not in french_text
+        )
 
 
 def test_german_contracts(sentences):
     for sentence in sentences:
         text = f" {sentence.text('de')} "
-        assert not any(f" {pair} " in text for pair in ("in dem", "an dem", "zu dem", "zu der", "in das"))
+        assert not any(
+            f" {pair} " in text for pair in ("in dem", "an dem", "zu dem", "zu der", "in das")
+        )

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 
-from polyglot.runs import checkpoint as checkpoints
 from polyglot.evaluation.evaluator import evaluate
 from polyglot.evaluation.protocol import Protocol
 from polyglot.inference.translator import Translator
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from tests.builders.runs import WORDS, tiny_run, trainer_of
 
@@ -24,14 +24,20 @@ LOG = [
 
 def nasty_run(folder: Path) -> Run:
     """Three languages; the fourth line of every test text is `NASTY`, and French says nothing but that."""
-    run = tiny_run(folder, data={"test": [{"type": "text", "path": "test.{language}"}]}, training={"steps": 1})
+    run = tiny_run(
+        folder, data={"test": [{"type": "text", "path": "test.{language}"}]}, training={"steps": 1}
+    )
     for language, words in WORDS.items():
         lines = [" ".join(words[:5]), " ".join(words[4:]), " ".join(words[2:8]), NASTY]
-        (folder / f"test.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        (folder / f"test.{language}").write_text(
+            "".join(f"{line}\n" for line in lines), encoding="utf-8"
+        )
     trainer_of(run).train()
     translator = Translator.load(run)
     with torch.no_grad():  # so that outputs are long, wrong and the same
-        translator.model.decoders["fr"].output.bias[run.vocabularies["fr"].encode(["chien"])[0][0]] += 20
+        translator.model.decoders["fr"].output.bias[
+            run.vocabularies["fr"].encode(["chien"])[0][0]
+        ] += 20
     given = Protocol.model_validate(
         {
             "pivot": "en",
@@ -44,7 +50,11 @@ def nasty_run(folder: Path) -> Run:
     )
     place = run.evaluation / "default"
     evaluate(run, translator, given, folder=place).save(place)
-    (place / "hypotheses" / "de-fr.txt").write_text(f"{NASTY}\nchien\nchien\nchien\n", encoding="utf-8")
-    run.log.write_text("".join(json.dumps(line) + "\n" for line in LOG) + '{"kind": "tra', encoding="utf-8")
+    (place / "hypotheses" / "de-fr.txt").write_text(
+        f"{NASTY}\nchien\nchien\nchien\n", encoding="utf-8"
+    )
+    run.log.write_text(
+        "".join(json.dumps(line) + "\n" for line in LOG) + '{"kind": "tra', encoding="utf-8"
+    )
     assert checkpoints.steps(run.checkpoints)
     return run

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.report.pages import NASTY, nasty_run
 
 from polyglot.report import write
 from tests.conftest import ROOT
+from tests.report.pages import NASTY, nasty_run
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -20,7 +20,8 @@ from selenium.webdriver.support.ui import Select  # noqa: E402
 ARTEFACTS = ROOT / "tests" / "artefacts"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="no chromium with chromedriver on this machine (Debian: chromium, chromium-driver)"
+    not (CHROMIUM and DRIVER),
+    reason="no chromium with chromedriver on this machine (Debian: chromium, chromium-driver)",
 )
 
 
@@ -39,7 +40,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    path = write(nasty_run(tmp_path_factory.mktemp("report")), sentences=[("de", NASTY), ("en", "one dog sings")])
+    path = write(
+        nasty_run(tmp_path_factory.mktemp("report")),
+        sentences=[("de", NASTY), ("en", "one dog sings")],
+    )
     driver.get(path.as_uri())
     yield driver
     driver.quit()
@@ -63,21 +67,28 @@ def test_the_matrix_switches_measures_routes_and_kinds(browser: webdriver.Chrome
     measure, view = (Select(form.find_element(By.NAME, name)) for name in ("measure", "view"))
     measure.select_by_visible_text("TER")
     ter = shown(browser, cells)
-    assert ter != before and "lower is better" in browser.find_element(By.CSS_SELECTOR, "#matrix-shown caption").text
+    assert (
+        ter != before
+        and "lower is better" in browser.find_element(By.CSS_SELECTOR, "#matrix-shown caption").text
+    )
     measure.select_by_value("bleu-paper")
     view.select_by_value("pivot")
-    assert [each for each in shown(browser, cells) if each.endswith("‡")] == shown(browser, cells) and len(shown(browser, cells)) == 2
+    assert [each for each in shown(browser, cells) if each.endswith("‡")] == shown(
+        browser, cells
+    ) and len(shown(browser, cells)) == 2
     view.select_by_value("paper")
     assert "0.8†" in shown(browser, cells)  # de-fr without copies: 0.83
     view.select_by_value("beside")
     for cell in browser.find_elements(By.CSS_SELECTOR, "#matrix-shown td[data-kind]"):
-        assert (cell.get_dom_attribute("data-worse") is not None) == cell.text.startswith("-"), cell.text
+        assert (cell.get_dom_attribute("data-worse") is not None) == cell.text.startswith("-"), (
+            cell.text
+        )
     assert "red: worse" in browser.find_element(By.ID, "matrix-key").text
     view.select_by_value("direct")
     assert not browser.find_elements(By.CSS_SELECTOR, "#matrix-shown [data-worse]")
     assert "the better" in browser.find_element(By.ID, "matrix-key").text
     measure.select_by_value("bleu")
-    box, = form.find_elements(By.CSS_SELECTOR, "input[value='zero-shot']")
+    (box,) = form.find_elements(By.CSS_SELECTOR, "input[value='zero-shot']")
     box.click()
     assert len(browser.find_elements(By.CSS_SELECTOR, "#matrix-shown td.faded")) == 2
     box.click()
@@ -85,12 +96,23 @@ def test_the_matrix_switches_measures_routes_and_kinds(browser: webdriver.Chrome
 
 
 def test_the_keyboard_reaches_a_cell_and_its_sentences(browser: webdriver.Chrome) -> None:
-    cell, = browser.find_elements(By.XPATH, "//*[@id='matrix-shown']//tr[th='de']/td[3]/button")  # into French
+    (cell,) = browser.find_elements(
+        By.XPATH, "//*[@id='matrix-shown']//tr[th='de']/td[3]/button"
+    )  # into French
     browser.execute_script("arguments[0].focus()", cell)
     detail = browser.find_element(By.ID, "matrix-detail").text
-    assert detail.startswith("de → fr · zero-shot · BLEU") and "95 % interval" in detail and "off-target" in detail
+    assert (
+        detail.startswith("de → fr · zero-shot · BLEU")
+        and "95 % interval" in detail
+        and "off-target" in detail
+    )
     cell.send_keys(Keys.ENTER)
-    assert browser.find_element(By.CSS_SELECTOR, "#examples-controls select[name='pair']").get_property("value") == "de-fr"
+    assert (
+        browser.find_element(
+            By.CSS_SELECTOR, "#examples-controls select[name='pair']"
+        ).get_property("value")
+        == "de-fr"
+    )
 
 
 def test_examples_are_text_in_the_order_that_is_asked_for(browser: webdriver.Chrome) -> None:
@@ -114,8 +136,8 @@ def test_examples_are_text_in_the_order_that_is_asked_for(browser: webdriver.Chr
 
 
 def test_curves_and_sentences_of_the_bridge_can_be_chosen(browser: webdriver.Chrome) -> None:
-    box, = browser.find_elements(By.CSS_SELECTOR, "#chart-loss .legend input[data-curve='en-de']")
-    curve, = browser.find_elements(By.CSS_SELECTOR, "#chart-loss g[data-curve='en-de']")
+    (box,) = browser.find_elements(By.CSS_SELECTOR, "#chart-loss .legend input[data-curve='en-de']")
+    (curve,) = browser.find_elements(By.CSS_SELECTOR, "#chart-loss g[data-curve='en-de']")
     assert curve.is_displayed()
     box.click()
     assert not curve.is_displayed()
@@ -125,19 +147,38 @@ def test_curves_and_sentences_of_the_bridge_can_be_chosen(browser: webdriver.Chr
     assert [each.is_displayed() for each in heads] == [False, True]
 
 
-@pytest.mark.parametrize(("name", "width", "scheme"), [("light", 1200, "light"), ("dark", 1200, "dark"), ("phone", 390, "light")])
-def test_it_fits_light_and_dark_screens_and_phones(browser: webdriver.Chrome, name: str, width: int, scheme: str) -> None:
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [("light", 1200, "light"), ("dark", 1200, "dark"), ("phone", 390, "light")],
+)
+def test_it_fits_light_and_dark_screens_and_phones(
+    browser: webdriver.Chrome, name: str, width: int, scheme: str
+) -> None:
     browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+    )
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
     )
     browser.refresh()
-    assert browser.execute_script("return document.documentElement.scrollWidth") == width, "nothing stands out to the right"
-    light = browser.execute_script("return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0] > 127")
+    assert browser.execute_script("return document.documentElement.scrollWidth") == width, (
+        "nothing stands out to the right"
+    )
+    light = browser.execute_script(
+        "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0] > 127"
+    )
     assert light == (scheme == "light")
     height = browser.execute_script("return document.documentElement.scrollHeight")
     browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": width, "height": min(height, 8000), "deviceScaleFactor": 1, "mobile": width < 500}
+        "Emulation.setDeviceMetricsOverride",
+        {
+            "width": width,
+            "height": min(height, 8000),
+            "deviceScaleFactor": 1,
+            "mobile": width < 500,
+        },
     )
     ARTEFACTS.mkdir(exist_ok=True)
     assert browser.save_screenshot(str(Path(ARTEFACTS) / f"report-{name}.png"))
@@ -157,7 +198,8 @@ def test_it_prints(browser: webdriver.Chrome) -> None:
     import base64
 
     browser.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+        "Emulation.setEmulatedMedia",
+        {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]},
     )
     try:
         for theme in ("", "dark"):  # what the system wants, and what the button has been told
@@ -173,5 +215,7 @@ def test_it_prints(browser: webdriver.Chrome) -> None:
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
         browser.execute_script("delete document.documentElement.dataset.theme")
-    content = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+    content = base64.b64decode(
+        browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    )
     assert content.startswith(b"%PDF") and len(content) > 10_000

@@ -28,7 +28,14 @@ def test_thinned_curves_keep_their_ends(points: list[tuple[float, float]]) -> No
 
 
 def test_a_curve_is_drawn_where_its_numbers_are() -> None:
-    html = draw(Chart("loss", "Loss <of> a task", "nats", {"en-de": [(0, 0.0), (100, 10.0)], "x": [(0, math.nan)]}))
+    html = draw(
+        Chart(
+            "loss",
+            "Loss <of> a task",
+            "nats",
+            {"en-de": [(0, 0.0), (100, 10.0)], "x": [(0, math.nan)]},
+        )
+    )
     assert 'd="M48.0 266.0L508.0 10.0"' in html  # from the lower left corner to the upper right one
     assert "Loss &lt;of&gt; a task" in html and "<of>" not in html
     assert '<th scope="row">100</th><td>10</td>' in html and 'data-curve="x"' not in html

@@ -18,9 +18,9 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from polyglot.core.errors import CheckpointError
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.checkpoint import Checkpoint
-from polyglot.core.errors import CheckpointError
 
 
 def components(seed=0):
@@ -29,7 +29,10 @@ def components(seed=0):
     return {
         "encoder.de": {"weight": draw(4, 3), "bias": draw(4)},
         "bridge": {"heads.weight": draw(2, 4).t()},  # not contiguous
-        "decoder.fr": {"weight": draw(5, 4).to(torch.bfloat16), "scale": torch.tensor(float("nan"))},
+        "decoder.fr": {
+            "weight": draw(5, 4).to(torch.bfloat16),
+            "scale": torch.tensor(float("nan")),
+        },
     }
 
 
@@ -39,7 +42,10 @@ STATE = {"progress": {"step": 7, "best": None}, "positions": {"de-fr": {"epoch":
 def write(folder, step=7, seed=0, **given):
     values = {
         "components": components(seed),
-        "training": {"encoder.de/weight/exp_avg": torch.randn(4, 3), "encoder.de/weight/step": torch.tensor(3.0)},
+        "training": {
+            "encoder.de/weight/exp_avg": torch.randn(4, 3),
+            "encoder.de/weight/step": torch.tensor(3.0),
+        },
         "state": STATE,
         "configuration": "abc",
     }
@@ -48,20 +54,27 @@ def write(folder, step=7, seed=0, **given):
 
 def same(one, other):
     return one.keys() == other.keys() and all(
-        torch.equal(one[key].nan_to_num(5), other[key].nan_to_num(5)) and one[key].dtype == other[key].dtype for key in one
+        torch.equal(one[key].nan_to_num(5), other[key].nan_to_num(5))
+        and one[key].dtype == other[key].dtype
+        for key in one
     )
 
 
 def files(folder):
     """Everything below a folder."""
-    return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file()
+    )
 
 
 # What was written is read again ------------------------------------------------------------------------------------------
 
 
 def test_what_is_written_is_read_again_to_the_bit(tmp_path):
-    training = {"encoder.de/weight/exp_avg": torch.randn(4, 3), "encoder.de/weight/step": torch.tensor(3.0)}
+    training = {
+        "encoder.de/weight/exp_avg": torch.randn(4, 3),
+        "encoder.de/weight/step": torch.tensor(3.0),
+    }
     written = write(tmp_path, training=training)
     for checkpoint in (written, Checkpoint.open(tmp_path / "step-00000007")):
         for name, tensors in components().items():
@@ -74,7 +87,8 @@ def test_what_is_written_is_read_again_to_the_bit(tmp_path):
 def test_a_model_gets_exactly_what_was_written(tmp_path):
     written = write(tmp_path)
     parameters = {
-        name: {key: nn.Parameter(torch.zeros_like(tensor)) for key, tensor in part.items()} for name, part in components().items()
+        name: {key: nn.Parameter(torch.zeros_like(tensor)) for key, tensor in part.items()}
+        for name, part in components().items()
     }
     written.load_into(parameters)
     for name, part in components().items():
@@ -107,7 +121,11 @@ def test_nothing_in_it_can_run_code(tmp_path):
     package = Path(checkpoints.__file__).parent
     safe = "torch.load(path, weights_only=True, "  # of another program's file, in convert.py
     texts = {path.name: path.read_text().replace(safe, "") for path in package.rglob("*.py")}
-    unsafe = [name for name, text in texts.items() if any(word in text for word in ("import pickle", "torch.load(", "torch.save("))]
+    unsafe = [
+        name
+        for name, text in texts.items()
+        if any(word in text for word in ("import pickle", "torch.load(", "torch.save("))
+    ]
     assert unsafe == []
 
 
@@ -124,7 +142,14 @@ def read_everything(folder):
 
 
 @pytest.mark.parametrize(
-    "file", ["bridge.safetensors", "decoder.fr.safetensors", "encoder.de.safetensors", "training.json", "training.safetensors"]
+    "file",
+    [
+        "bridge.safetensors",
+        "decoder.fr.safetensors",
+        "encoder.de.safetensors",
+        "training.json",
+        "training.safetensors",
+    ],
 )
 def test_a_flipped_byte_anywhere_in_a_file_is_noticed(file, tmp_path):
     write(tmp_path, step=5)
@@ -154,7 +179,9 @@ def test_a_flipped_byte_in_the_manifest_never_passes_for_something_else(tmp_path
             unnoticed += 1
         except CheckpointError as error:
             assert str(written.path) in str(error)
-    assert unnoticed <= len("checksum"), "only the name of the checksum itself may change: then there is none to compare with"
+    assert unnoticed <= len("checksum"), (
+        "only the name of the checksum itself may change: then there is none to compare with"
+    )
 
 
 @pytest.mark.parametrize("cut", [0, 1, 100])
@@ -163,7 +190,12 @@ def test_a_file_that_was_cut_off_is_noticed(file, cut, tmp_path):
     written = write(tmp_path)
     content = (written.path / file).read_bytes()
     (written.path / file).write_bytes(content[:cut])
-    with pytest.raises(CheckpointError, match=str(written.path / file) if file != "manifest.json" else "manifest.json cannot be used"):
+    with pytest.raises(
+        CheckpointError,
+        match=str(written.path / file)
+        if file != "manifest.json"
+        else "manifest.json cannot be used",
+    ):
         read_everything(tmp_path)
 
 
@@ -171,12 +203,18 @@ def test_a_file_that_was_cut_off_is_noticed(file, cut, tmp_path):
 def test_a_file_that_is_gone(file, tmp_path):
     written = write(tmp_path)
     (written.path / file).unlink()
-    with pytest.raises(CheckpointError, match=f"{file}: cannot be read: No such file or directory; put the file back, or choose another"):
+    with pytest.raises(
+        CheckpointError,
+        match=f"{file}: cannot be read: No such file or directory; put the file back, or choose another",
+    ):
         read_everything(tmp_path)
 
 
 def test_a_component_that_was_never_there(tmp_path):
-    with pytest.raises(CheckpointError, match="step-00000007: has no component 'decoder.de'; it has bridge, decoder.fr, encoder.de$"):
+    with pytest.raises(
+        CheckpointError,
+        match="step-00000007: has no component 'decoder.de'; it has bridge, decoder.fr, encoder.de$",
+    ):
         write(tmp_path).component("decoder.de")
 
 
@@ -191,11 +229,16 @@ def test_a_component_that_was_never_there(tmp_path):
             lambda own: own.update(extra=nn.Parameter(torch.zeros(1))),
             r"bridge: comes from another configuration: the parameters differ \(extra",
         ),
-        (lambda own: own.pop("weight"), r"bridge: comes from another configuration: the parameters differ \(weight"),
+        (
+            lambda own: own.pop("weight"),
+            r"bridge: comes from another configuration: the parameters differ \(weight",
+        ),
     ],
 )
 def test_another_configuration(change, sentence, tmp_path):
-    written = write(tmp_path, components={"bridge": {"weight": torch.zeros(2, 3), "bias": torch.zeros(2)}})
+    written = write(
+        tmp_path, components={"bridge": {"weight": torch.zeros(2, 3), "bias": torch.zeros(2)}}
+    )
     own = {"weight": nn.Parameter(torch.zeros(2, 3)), "bias": nn.Parameter(torch.zeros(2))}
     written.load_into({"bridge": own})
     change(own)
@@ -206,7 +249,15 @@ def test_another_configuration(change, sentence, tmp_path):
 # Failures while writing --------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["the first file", "the last file", "the sync of the folder", "every renaming", "the renaming of the new one"])
+@pytest.fixture(
+    params=[
+        "the first file",
+        "the last file",
+        "the sync of the folder",
+        "every renaming",
+        "the renaming of the new one",
+    ]
+)
 def full_disk(request, monkeypatch):
     """A disk that is full from some point on."""
 
@@ -229,7 +280,11 @@ def full_disk(request, monkeypatch):
             monkeypatch.setattr(Path, "rename", fails)
         elif request.param == "the renaming of the new one":
             rename = Path.rename
-            monkeypatch.setattr(Path, "rename", lambda path, to: fails() if path.name.endswith(".writing") else rename(path, to))
+            monkeypatch.setattr(
+                Path,
+                "rename",
+                lambda path, to: fails() if path.name.endswith(".writing") else rename(path, to),
+            )
         else:
             monkeypatch.setattr(checkpoints, "write_synced", writes)
 
@@ -241,11 +296,14 @@ def test_a_full_disk_leaves_the_last_good_one_and_nothing_else(full_disk, tmp_pa
     before = files(tmp_path)
     full_disk()
     with pytest.raises(
-        CheckpointError, match="step-00000007: the checkpoint cannot be written: No space left on device; the last good one is step 5"
+        CheckpointError,
+        match="step-00000007: the checkpoint cannot be written: No space left on device; the last good one is step 5",
     ):
         write(tmp_path)
     assert checkpoints.steps(tmp_path) == [5] and files(tmp_path) == before
-    assert same(checkpoints.choose(tmp_path, "last")[0].component("encoder.de"), components(5)["encoder.de"])
+    assert same(
+        checkpoints.choose(tmp_path, "last")[0].component("encoder.de"), components(5)["encoder.de"]
+    )
 
 
 def test_a_full_disk_leaves_the_one_of_the_same_step(full_disk, tmp_path, monkeypatch):
@@ -253,7 +311,9 @@ def test_a_full_disk_leaves_the_one_of_the_same_step(full_disk, tmp_path, monkey
     write(tmp_path, seed=5)
     before = files(tmp_path)
     full_disk()
-    with pytest.raises(CheckpointError, match="No space left on device; the last good one is step 7"):
+    with pytest.raises(
+        CheckpointError, match="No space left on device; the last good one is step 7"
+    ):
         write(tmp_path, seed=6)
     monkeypatch.undo()
     assert files(tmp_path) == before
@@ -283,18 +343,28 @@ def test_a_real_limit_of_the_operating_system(tmp_path):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
         try:
-            write(folder, step=7, components={"small": {"x": torch.zeros(9)}, "large": {"x": torch.zeros(9_000)}})
+            write(
+                folder,
+                step=7,
+                components={"small": {"x": torch.zeros(9)}, "large": {"x": torch.zeros(9_000)}},
+            )
         except CheckpointError as error:
             said.write_text(str(error))
         os._exit(0)
     os.waitpid(child, 0)
-    assert said.read_text() == f"{folder / 'step-00000007'}: the checkpoint cannot be written: File too large; the last good one is step 5"
+    assert (
+        said.read_text()
+        == f"{folder / 'step-00000007'}: the checkpoint cannot be written: File too large; the last good one is step 5"
+    )
     assert [path.name for path in folder.iterdir()] == ["step-00000005"]
 
 
 def test_where_nothing_can_be_written(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(CheckpointError, match="the checkpoint cannot be written: Not a directory; there is no earlier one"):
+    with pytest.raises(
+        CheckpointError,
+        match="the checkpoint cannot be written: Not a directory; there is no earlier one",
+    ):
         write(tmp_path / "file" / "checkpoints")
 
 
@@ -317,10 +387,21 @@ def test_everything_is_synced_before_it_has_its_name(tmp_path, monkeypatch):
     """A power cut after the renaming finds a whole checkpoint."""
     synced, renamed = [], []
     fsync, rename = os.fsync, Path.rename
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(os.readlink(f"/proc/self/fd/{descriptor}")), fsync(descriptor)))
-    monkeypatch.setattr(Path, "rename", lambda path, target: (renamed.append((path, len(synced))), rename(path, target))[1])
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda descriptor: (
+            synced.append(os.readlink(f"/proc/self/fd/{descriptor}")),
+            fsync(descriptor),
+        ),
+    )
+    monkeypatch.setattr(
+        Path,
+        "rename",
+        lambda path, target: (renamed.append((path, len(synced))), rename(path, target))[1],
+    )
     written = write(tmp_path)
-    (temporary, before), = renamed
+    ((temporary, before),) = renamed
     assert {Path(path).name for path in synced[:before]} == {temporary.name, *files(written.path)}
     assert synced[before:] == [str(tmp_path)]
 
@@ -335,7 +416,9 @@ def chosen(folder, which):
 def test_which_checkpoint_is_meant(tmp_path):
     for step in (3, 20, 100):
         write(tmp_path, step=step)
-    assert chosen(tmp_path, "last") == chosen(tmp_path, "best") == [100], "best is the newest where none was marked"
+    assert chosen(tmp_path, "last") == chosen(tmp_path, "best") == [100], (
+        "best is the newest where none was marked"
+    )
     checkpoints.mark_best(tmp_path, {"step": 20, "by": "loss", "value": 1.5})
     assert chosen(tmp_path, "best") == [20] and chosen(tmp_path, "last") == [100]
     assert chosen(tmp_path, "3") == chosen(tmp_path, "0003") == [3]
@@ -348,7 +431,10 @@ def test_which_checkpoint_is_meant(tmp_path):
     ("which", "sentence"),
     [
         ("bset", "checkpoint 'bset': write best, last, a step, or average:N; there are 3, 20"),
-        ("average:0", "checkpoint 'average:0': write best, last, a step, or average:N; there are 3, 20"),
+        (
+            "average:0",
+            "checkpoint 'average:0': write best, last, a step, or average:N; there are 3, 20",
+        ),
         ("average:", "checkpoint 'average:': write best"),
         ("-1", "checkpoint '-1': write best"),
         ("", "checkpoint '': write best"),
@@ -417,13 +503,22 @@ def test_a_damaged_mark_is_a_sentence(content, tmp_path):
 
 
 def test_an_average_is_the_mean_of_every_parameter(tmp_path):
-    parts = [{"bridge": {"x": torch.randn(3, 4, generator=torch.Generator().manual_seed(seed))}} for seed in range(5)]
+    parts = [
+        {"bridge": {"x": torch.randn(3, 4, generator=torch.Generator().manual_seed(seed))}}
+        for seed in range(5)
+    ]
     for step, part in enumerate(parts):
         write(tmp_path, step=step, components=part)
     parameter = nn.Parameter(torch.zeros(3, 4))
     for count in (1, 2, 5):
-        checkpoints.load_average(checkpoints.choose(tmp_path, f"average:{count}"), {"bridge": {"x": parameter}})
-        expected = torch.stack([part["bridge"]["x"].double() for part in parts[-count:]]).mean(dim=0).float()
+        checkpoints.load_average(
+            checkpoints.choose(tmp_path, f"average:{count}"), {"bridge": {"x": parameter}}
+        )
+        expected = (
+            torch.stack([part["bridge"]["x"].double() for part in parts[-count:]])
+            .mean(dim=0)
+            .float()
+        )
         assert torch.equal(parameter, expected)
 
 
@@ -431,14 +526,17 @@ def test_an_average_over_different_configurations_is_refused(tmp_path):
     write(tmp_path, step=1, components={"bridge": {"x": torch.zeros(3)}})
     write(tmp_path, step=2, components={"bridge": {"x": torch.zeros(4)}})
     with pytest.raises(CheckpointError, match="comes from another configuration"):
-        checkpoints.load_average(checkpoints.choose(tmp_path, "average:2"), {"bridge": {"x": nn.Parameter(torch.zeros(4))}})
+        checkpoints.load_average(
+            checkpoints.choose(tmp_path, "average:2"),
+            {"bridge": {"x": nn.Parameter(torch.zeros(4))}},
+        )
 
 
 STRANGE = [{"files": [], "step": 7}, {"files": {}, "step": "7"}, {"files": {}}, {"step": 7}, [], 7]
 OPENING = """
 import json, sys
 from pathlib import Path
-from polyglot import checkpoint
+from polyglot.runs import checkpoint
 from polyglot.core.errors import CheckpointError
 for path in map(Path, sys.argv[1:]):
     for read in (lambda: checkpoint.Checkpoint.open(path), lambda: checkpoint.best_step(path)):
@@ -457,14 +555,26 @@ def test_what_is_no_manifest_is_a_sentence(flags, tmp_path):
         folder.mkdir()
         (folder / "manifest.json").write_text(json.dumps(strange))
         (folder / "best.json").write_text(json.dumps({"step": None}))
-    said = subprocess.run([sys.executable, *flags, "-c", OPENING, *map(str, folders)], capture_output=True, text=True, check=True).stdout
-    for folder, manifest, best in zip(folders, *(iter(said.splitlines()[start::2]) for start in (0, 1)), strict=True):
+    said = subprocess.run(
+        [sys.executable, *flags, "-c", OPENING, *map(str, folders)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for folder, manifest, best in zip(
+        folders, *(iter(said.splitlines()[start::2]) for start in (0, 1)), strict=True
+    ):
         assert re.fullmatch(
             rf"{folder}: no complete checkpoint: manifest.json cannot be used \(.+\); choose another checkpoint; to train on, remove {folder}, and .+",
             manifest,
         )
-        assert not re.search(r"object|attribute|indices|expected at most|'files'|Errno", manifest), manifest
-        assert best == f"{folder / 'best.json'}: cannot be used; remove it, and the newest checkpoint counts as the best"
+        assert not re.search(
+            r"object|attribute|indices|expected at most|'files'|Errno", manifest
+        ), manifest
+        assert (
+            best
+            == f"{folder / 'best.json'}: cannot be used; remove it, and the newest checkpoint counts as the best"
+        )
 
 
 @pytest.mark.parametrize("name", ["step-00000005", ".step-00000007.writing"])
@@ -480,5 +590,7 @@ def test_what_cannot_be_removed_is_a_sentence(name, tmp_path, monkeypatch):
         remove(path, **given)
 
     monkeypatch.setattr(shutil, "rmtree", refuse)
-    with pytest.raises(CheckpointError, match=f"{tmp_path / name}: cannot be removed: Permission denied"):
+    with pytest.raises(
+        CheckpointError, match=f"{tmp_path / name}: cannot be removed: Permission denied"
+    ):
         checkpoints.prune(tmp_path, keep=1)

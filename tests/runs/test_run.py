@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import pytest
 
-from polyglot.runs import checkpoint as checkpoints
-from polyglot.core import atomic_files
 from polyglot.config.loading import check_config
+from polyglot.core import atomic_files
 from polyglot.core.errors import CheckpointError, ConfigError
-from polyglot.inference.translator import Translator
-from polyglot.runs.run import Run
 from polyglot.core.yaml import read_yaml, write_yaml
+from polyglot.inference.translator import Translator
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs.run import Run
 from tests.builders.runs import tiny_run, tiny_settings, train
 
 
@@ -33,8 +33,14 @@ def test_a_directory_that_holds_something_is_refused_and_stays(content, tmp_path
         (tmp_path / "run" / content).mkdir()
     else:
         (tmp_path / "run" / content).write_text("mine")
-    sentence = "continue it with `polyglot train .*run --resume`, choose" if content == "config.yaml" else "and is no run; choose"
-    with pytest.raises(CheckpointError, match=f"run: exists[;,]? {sentence} another with run=…, or remove it"):
+    sentence = (
+        "continue it with `polyglot train .*run --resume`, choose"
+        if content == "config.yaml"
+        else "and is no run; choose"
+    )
+    with pytest.raises(
+        CheckpointError, match=f"run: exists[;,]? {sentence} another with run=…, or remove it"
+    ):
         tiny_run(tmp_path)
     assert [path.name for path in (tmp_path / "run").iterdir()] == [content.rstrip("/")]
 
@@ -47,7 +53,9 @@ def test_a_full_disk_leaves_nothing_of_a_new_run(tmp_path, monkeypatch):
 
     with monkeypatch.context() as disk:
         disk.setattr(atomic_files, "write_synced", full)
-        with pytest.raises(CheckpointError, match="config.yaml: cannot be written: No space left on device"):
+        with pytest.raises(
+            CheckpointError, match="config.yaml: cannot be written: No space left on device"
+        ):
             tiny_run(tmp_path)
     assert not (tmp_path / "run").exists()
     assert tiny_run(tmp_path).config
@@ -61,7 +69,9 @@ def test_an_empty_directory_is_as_good_as_none(tmp_path):
 def test_a_configuration_that_names_no_place_is_a_sentence(tmp_path):
     config = tiny_run(tmp_path).config.model_copy(update={"run": None})
     for make in (Run.create, Run.of):
-        with pytest.raises(ConfigError, match="^run: the configuration names no run directory, such as 'runs/mine'"):
+        with pytest.raises(
+            ConfigError, match="^run: the configuration names no run directory, such as 'runs/mine'"
+        ):
             make(config)
 
 
@@ -74,13 +84,17 @@ def test_a_file_of_that_name_is_refused(tmp_path):
 
 def test_where_nothing_can_be_written(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(CheckpointError, match="run: the run directory cannot be written: Not a directory"):
+    with pytest.raises(
+        CheckpointError, match="run: the run directory cannot be written: Not a directory"
+    ):
         Run.create(check_config(tiny_settings(tmp_path, "file/run"), where="tiny"))
 
 
 def test_no_run_there(tmp_path):
     for path in (tmp_path, tmp_path / "none"):
-        with pytest.raises(ConfigError, match="no run directory: (it has no config.yaml|there is nothing)"):
+        with pytest.raises(
+            ConfigError, match="no run directory: (it has no config.yaml|there is nothing)"
+        ):
             Run.open(path)
 
 
@@ -102,7 +116,10 @@ def test_it_can_be_moved(tmp_path):
     before = Translator.load(run.path).translate(["ein Hund"], source="de", target="fr")
     shutil.move(run.path, tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "here")
-    assert Translator.load(tmp_path / "elsewhere").translate(["ein Hund"], source="de", target="fr") == before
+    assert (
+        Translator.load(tmp_path / "elsewhere").translate(["ein Hund"], source="de", target="fr")
+        == before
+    )
 
 
 def lock(path, answers, go_on):
@@ -137,7 +154,12 @@ def test_one_process_trains_it_at_a_time(tmp_path):
 def test_a_lock_that_cannot_be_made_is_a_sentence(tmp_path):
     run = tiny_run(tmp_path)
     (run.path / ".lock").mkdir()
-    with pytest.raises(CheckpointError, match="run: the run directory cannot be written: Is a directory"), run.locked():
+    with (
+        pytest.raises(
+            CheckpointError, match="run: the run directory cannot be written: Is a directory"
+        ),
+        run.locked(),
+    ):
         pass
 
 
@@ -153,10 +175,15 @@ def test_a_changed_configuration_is_kept_once_it_is_written(tmp_path):
 def test_where_a_run_is_does_not_change(tmp_path):
     """Not by an override; moving its directory is all it takes, and what its configuration says of it counts no longer."""
     run = tiny_run(tmp_path)
-    with pytest.raises(ConfigError, match=f"run: 'elsewhere'; the run stays where it is, in {run.path}"):
+    with pytest.raises(
+        ConfigError, match=f"run: 'elsewhere'; the run stays where it is, in {run.path}"
+    ):
         Run.reconfigure(run.path, ["run=elsewhere"])
     shutil.move(run.path, tmp_path / "moved")
-    assert Run.reconfigure(tmp_path / "moved", [f"run={run.path}", "training.steps=7"]).path == tmp_path / "moved"
+    assert (
+        Run.reconfigure(tmp_path / "moved", [f"run={run.path}", "training.steps=7"]).path
+        == tmp_path / "moved"
+    )
 
 
 def test_a_change_that_is_wrong_leaves_it_as_it_was(tmp_path):
@@ -173,7 +200,10 @@ def test_before_anything_was_built_everything_may_change(tmp_path):
     assert changed.config.model.bridge.heads == 2
     train(changed)
     changed.write_config()
-    with pytest.raises(ConfigError, match="cannot change: model.bridge.heads was 2, vocabulary.size was 50; leave that out"):
+    with pytest.raises(
+        ConfigError,
+        match="cannot change: model.bridge.heads was 2, vocabulary.size was 50; leave that out",
+    ):
         Run.reconfigure(run.path, ["model.bridge.heads=3", "vocabulary.size=60"])
 
 
@@ -193,7 +223,9 @@ def test_a_checkpoint_agrees_with_all_that_components_are_built_from(tmp_path):
     known = json.loads(json.dumps(run.built_from))
 
     def differences(**sections):
-        return Run(run.path, check_config(tiny_settings(tmp_path, **sections), where="tiny")).differences(known)
+        return Run(
+            run.path, check_config(tiny_settings(tmp_path, **sections), where="tiny")
+        ).differences(known)
 
     assert differences() == []
     for same in (
@@ -204,7 +236,11 @@ def test_a_checkpoint_agrees_with_all_that_components_are_built_from(tmp_path):
         {"search": {"beam": 9}},
     ):
         assert differences(**same) == []
-    for steps in ({"steps": ["lowercase"]}, {"languages": {"de": ["lowercase"]}}, {"steps": [{"type": "unicode", "form": "NFKC"}]}):
+    for steps in (
+        {"steps": ["lowercase"]},
+        {"languages": {"de": ["lowercase"]}},
+        {"steps": [{"type": "unicode", "form": "NFKC"}]},
+    ):
         assert "vocabularies.de" in differences(text=steps)
     assert differences(model={"bridge": {"heads": 2}}) == ["model.bridge.heads"]
     assert differences(schedule={"pairs": ["de-en"]}) == ["pairs"]
@@ -220,7 +256,12 @@ def test_settings_that_are_newer_than_a_checkpoint_are_at_their_defaults(tmp_pat
     older = json.loads(json.dumps(run.built_from))
     del older["model"]["embedding"]["scale"], older["model"]["decoder"]["input_feeding"]
     assert run.differences(older) == []
-    feeding = check_config(tiny_settings(tmp_path, model={"embedding": {"dropout": 0.5}, "decoder": {"input_feeding": True}}), where="tiny")
+    feeding = check_config(
+        tiny_settings(
+            tmp_path, model={"embedding": {"dropout": 0.5}, "decoder": {"input_feeding": True}}
+        ),
+        where="tiny",
+    )
     assert Run(run.path, feeding).differences(older) == ["model.decoder.input_feeding"]
     del older["model"]["embedding"]["dropout"]
     assert run.differences(older) == ["model.embedding.dropout"]
@@ -240,7 +281,9 @@ def test_a_hash_of_it_all_as_first_checkpoints_have_it(tmp_path):
     (run.path / "config.yaml").write_text(write_yaml(values))
     built = {**run.built_from, "model": values["model"]}
     stored = hashlib.sha256(json.dumps(built, sort_keys=True).encode()).hexdigest()
-    assert Run.open(run.path).differences(stored) == [] and Run.open(run.path).differences("abc") == ["model, pairs or vocabularies"]
+    assert Run.open(run.path).differences(stored) == [] and Run.open(run.path).differences(
+        "abc"
+    ) == ["model, pairs or vocabularies"]
     values["model"]["bridge"]["heads"] += 1
     (run.path / "config.yaml").write_text(write_yaml(values))
     assert Run.open(run.path).differences(stored)
@@ -249,23 +292,42 @@ def test_a_hash_of_it_all_as_first_checkpoints_have_it(tmp_path):
 @pytest.mark.parametrize(
     ("other", "sentence"),
     [
-        ({"model": {"encoder": {"size": 10}}}, r"the model: .* of encoder.(de|en|fr) has shape .*, here "),
-        ({"model": {"encoder": {"type": "transformer"}}}, "the model: only one of the two has .* in encoder.(de|en|fr)"),
-        ({"vocabulary": {"size": 8}}, r"the vocabularies: embedding.* of encoder.(de|en|fr) has shape \(8, 12\), here "),
-        ({"schedule": {"pairs": ["de-en"]}}, "the pairs, or what shares components: only one of the two has decoder.de, decoder.fr, "),
+        (
+            {"model": {"encoder": {"size": 10}}},
+            r"the model: .* of encoder.(de|en|fr) has shape .*, here ",
+        ),
+        (
+            {"model": {"encoder": {"type": "transformer"}}},
+            "the model: only one of the two has .* in encoder.(de|en|fr)",
+        ),
+        (
+            {"vocabulary": {"size": 8}},
+            r"the vocabularies: embedding.* of encoder.(de|en|fr) has shape \(8, 12\), here ",
+        ),
+        (
+            {"schedule": {"pairs": ["de-en"]}},
+            "the pairs, or what shares components: only one of the two has decoder.de, decoder.fr, ",
+        ),
         ({"schedule": {"copies": True}}, "nothing that parameters show: the pairs"),
     ],
 )
-def test_what_differs_in_a_checkpoint_with_a_hash_is_told_by_its_parameters(other, sentence, tmp_path):
+def test_what_differs_in_a_checkpoint_with_a_hash_is_told_by_its_parameters(
+    other, sentence, tmp_path
+):
     run, another = tiny_run(tmp_path), tiny_run(tmp_path, "another", **other)
     train(run)
     train(another)
     [there] = checkpoints.choose(another.checkpoints, "last")
     first = replace(there, manifest={**there.manifest, "configuration": "of the first kind"})
-    with pytest.raises(CheckpointError, match=f"comes from another configuration than .*config.yaml; different: {sentence}"):
+    with pytest.raises(
+        CheckpointError,
+        match=f"comes from another configuration than .*config.yaml; different: {sentence}",
+    ):
         run.check_same(first)
     run.vocabulary_file("de").unlink()
-    with pytest.raises(CheckpointError, match="different: the vocabularies, of which there is none of de$"):
+    with pytest.raises(
+        CheckpointError, match="different: the vocabularies, of which there is none of de$"
+    ):
         Run.open(run.path).check_same(first)
 
 
@@ -273,7 +335,9 @@ def test_another_vocabulary_is_noticed(tmp_path):
     run = tiny_run(tmp_path)
     train(run)
     shutil.copy(run.vocabulary_file("fr"), run.vocabulary_file("de"))
-    with pytest.raises(CheckpointError, match="step-00000006: comes from another configuration than .*config.yaml"):
+    with pytest.raises(
+        CheckpointError, match="step-00000006: comes from another configuration than .*config.yaml"
+    ):
         Translator.load(run.path)
 
 
@@ -281,13 +345,28 @@ def test_a_damaged_vocabulary_is_a_sentence(tmp_path):
     run = tiny_run(tmp_path)
     train(run)
     run.vocabulary_file("de").write_bytes(b"\0damaged")
-    with pytest.raises(CheckpointError, match="de.model: no SentencePiece model; the file is damaged or something else"):
+    with pytest.raises(
+        CheckpointError,
+        match="de.model: no SentencePiece model; the file is damaged or something else",
+    ):
         Translator.load(run.path)
 
 
 def test_components_of_a_checkpoint_are_files_of_their_own(tmp_path):
-    run = tiny_run(tmp_path, schedule={"pairs": ["de-en", "en-fr"]}, model={"embedding": {"tie_sides": True}})
+    run = tiny_run(
+        tmp_path, schedule={"pairs": ["de-en", "en-fr"]}, model={"embedding": {"tie_sides": True}}
+    )
     train(run)
     checkpoint = checkpoints.choose(run.checkpoints, "last")[0]
-    parts = {"bridge", "encoder.de", "encoder.en", "decoder.en", "decoder.fr", "embedding.de", "embedding.en", "embedding.fr", "training"}
+    parts = {
+        "bridge",
+        "encoder.de",
+        "encoder.en",
+        "decoder.en",
+        "decoder.fr",
+        "embedding.de",
+        "embedding.en",
+        "embedding.fr",
+        "training",
+    }
     assert {path.stem for path in checkpoint.path.glob("*.safetensors")} == parts

@@ -14,7 +14,11 @@ from polyglot.core.errors import ConfigError
 from polyglot.tasks.pairs import LanguagePair, Task, kind_of, match_pairs
 
 LANGUAGES = ["en", "de", "fr", "cs"]
-codes = st.builds(str.__add__, st.sampled_from(string.ascii_letters), st.text(string.ascii_letters + string.digits + "_", max_size=6))
+codes = st.builds(
+    str.__add__,
+    st.sampled_from(string.ascii_letters),
+    st.text(string.ascii_letters + string.digits + "_", max_size=6),
+)
 
 
 def pairs(*texts):
@@ -26,12 +30,34 @@ def test_a_pair_is_read_as_it_is_written(source, target):
     pair = LanguagePair.parse(f"{source}-{target}")
     assert (pair.source, pair.target, str(pair)) == (source, target, f"{source}-{target}")
     assert pair.is_copy == (source == target)
-    assert Task(pair).name == str(pair) and (Task(pair).source, Task(pair).target) == (source, target)
+    assert Task(pair).name == str(pair) and (Task(pair).source, Task(pair).target) == (
+        source,
+        target,
+    )
 
 
-@pytest.mark.parametrize("text", ["", "-", "de", "de-", "-en", "de-en-fr", "de en", "de_en", "de-1n", "*-en", "dé-en", "de–en", " de-en"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-",
+        "de",
+        "de-",
+        "-en",
+        "de-en-fr",
+        "de en",
+        "de_en",
+        "de-1n",
+        "*-en",
+        "dé-en",
+        "de–en",
+        " de-en",
+    ],
+)
 def test_what_is_no_pair_is_refused(text):
-    with pytest.raises(ConfigError, match="is no language pair; write source and target with a hyphen"):
+    with pytest.raises(
+        ConfigError, match="is no language pair; write source and target with a hyphen"
+    ):
         LanguagePair.parse(text)
 
 
@@ -39,14 +65,23 @@ def test_patterns():
     assert match_pairs(["en-*"], LANGUAGES) == pairs("en-de", "en-fr", "en-cs")
     assert match_pairs(["*-en"], LANGUAGES) == pairs("de-en", "fr-en", "cs-en")
     assert match_pairs(["de-fr", "fr-de"], LANGUAGES) == pairs("de-fr", "fr-de")
-    assert match_pairs(["*-*"], LANGUAGES) == [LanguagePair(*both) for both in itertools.permutations(LANGUAGES, 2)]
-    assert match_pairs(["en-*", "*-*", "en-de"], LANGUAGES) == match_pairs(["en-*"], LANGUAGES) + match_pairs(["*-*"], LANGUAGES)[3:]
+    assert match_pairs(["*-*"], LANGUAGES) == [
+        LanguagePair(*both) for both in itertools.permutations(LANGUAGES, 2)
+    ]
+    assert (
+        match_pairs(["en-*", "*-*", "en-de"], LANGUAGES)
+        == match_pairs(["en-*"], LANGUAGES) + match_pairs(["*-*"], LANGUAGES)[3:]
+    )
     assert match_pairs([], LANGUAGES) == []
 
 
 def test_only_a_pattern_without_a_star_names_a_copy():
     assert match_pairs(["de-de"], LANGUAGES) == pairs("de-de")
-    assert not any(pair.is_copy for pattern in ("*-*", "de-*", "*-de") for pair in match_pairs([pattern], LANGUAGES))
+    assert not any(
+        pair.is_copy
+        for pattern in ("*-*", "de-*", "*-de")
+        for pair in match_pairs([pattern], LANGUAGES)
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +103,11 @@ def test_every_pattern_that_names_nothing_is_said():
     assert [problem.split()[0] for problem in error.value.problems] == ["'de-xx'", "'yy-*'", "'fr'"]
 
 
-@given(st.sets(st.sampled_from([LanguagePair(*both) for both in itertools.product(LANGUAGES, LANGUAGES)])))
+@given(
+    st.sets(
+        st.sampled_from([LanguagePair(*both) for both in itertools.product(LANGUAGES, LANGUAGES)])
+    )
+)
 def test_every_pair_has_one_kind(trained):
     for pair in (LanguagePair(*both) for both in itertools.product(LANGUAGES, LANGUAGES)):
         kind = kind_of(pair, trained)

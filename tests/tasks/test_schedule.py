@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyglot.core import presets
 from polyglot.config.loading import load_config
+from polyglot.core import presets
 from polyglot.core.errors import ConfigError
-from polyglot.tasks.schedule import SCHEDULES, tasks_of
 from polyglot.tasks.pairs import LanguagePair, match_pairs
+from polyglot.tasks.schedule import SCHEDULES, tasks_of
 
 LANGUAGES = ["en", "de", "fr", "cs"]
 SIZES = {"de": 100, "fr": 400, "cs": 2500, "en": 900}
@@ -24,13 +24,17 @@ def build(name, *, seed=1, languages=LANGUAGES, **given):
     given = {"pairs": ["en-*", "*-en"], **given}
     config = SCHEDULES.configure(name, **given)
     tasks = tasks_of(config, languages)
-    sizes = {task.pair: SIZES[task.source if task.source != "en" else task.target] for task in tasks}
+    sizes = {
+        task.pair: SIZES[task.source if task.source != "en" else task.target] for task in tasks
+    }
     return SCHEDULES.build(config, tasks=tasks, languages=languages, sizes=sizes, seed=seed)
 
 
 def scheduled(folder, name, *overrides):
     """A configuration whose schedule is a shipped one."""
-    (folder / "run.yaml").write_text(f"languages: {LANGUAGES}\nschedule: {name}\ndata: {{train: [phrasebook]}}\ntraining: {{steps: 1}}\n")
+    (folder / "run.yaml").write_text(
+        f"languages: {LANGUAGES}\nschedule: {name}\ndata: {{train: [phrasebook]}}\ntraining: {{steps: 1}}\n"
+    )
     return load_config(folder / "run.yaml", overrides)
 
 
@@ -45,11 +49,17 @@ def shares_drawn(schedule, draws=DRAWS):
 
 @pytest.mark.parametrize("name", SCHEDULES.names())
 class TestEverySchedule:
-    @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=20), st.integers(0, 2**64), st.integers(1, 3))
+    @given(
+        st.lists(st.integers(0, 10**7), min_size=1, max_size=20),
+        st.integers(0, 2**64),
+        st.integers(1, 3),
+    )
     @settings(max_examples=20, deadline=None)
     def test_a_step_is_a_pure_function_of_seed_and_step(self, name, steps, seed, tasks_per_update):
         """In any order of asking, and whoever asks."""
-        one, other = (build(name, seed=seed, tasks_per_update=tasks_per_update, copies=True) for _ in range(2))
+        one, other = (
+            build(name, seed=seed, tasks_per_update=tasks_per_update, copies=True) for _ in range(2)
+        )
         asked = {step: one.at(step) for step in steps}
         assert asked == {step: other.at(step) for step in sorted(steps, reverse=True)}
         assert all(len(tasks) == tasks_per_update for tasks in asked.values())
@@ -63,15 +73,25 @@ class TestEverySchedule:
     def test_processes_share_the_draws_of_one(self, name):
         """N processes draw what one process draws that takes N times as many tasks an update."""
         for processes, tasks_per_update in ((2, 1), (3, 2)):
-            many, one = build(name, tasks_per_update=tasks_per_update), build(name, tasks_per_update=tasks_per_update * processes)
+            many, one = (
+                build(name, tasks_per_update=tasks_per_update),
+                build(name, tasks_per_update=tasks_per_update * processes),
+            )
             for step in range(50):
-                together = [task for process in range(processes) for task in many.at(step, process=process, processes=processes)]
+                together = [
+                    task
+                    for process in range(processes)
+                    for task in many.at(step, process=process, processes=processes)
+                ]
                 assert together == one.at(step)
 
     def test_frequencies_follow_the_shares(self, name):
         given = {"weights": {"de-en": 3.0, "en-cs": 0.5}} if name == "weighted" else {}
         schedule = build(name, **given)
-        shares = {task.name: 1.0 if name == "round_robin" else schedule.share(task) for task in schedule.tasks}
+        shares = {
+            task.name: 1.0 if name == "round_robin" else schedule.share(task)
+            for task in schedule.tasks
+        }
         for task, drawn in shares_drawn(schedule).items():
             assert drawn == pytest.approx(shares[task] / sum(shares.values()), abs=0.01)
 
@@ -81,11 +101,18 @@ class TestEverySchedule:
         assert same == 200 if name == "round_robin" else same < 150
 
     def test_tasks_that_no_phase_leaves_a_step_to(self, name):
-        phases = [{"until_step": 10, "copies": True}, {"from_step": 10, "until_step": 20, "pairs": ["de-en"]}]
+        phases = [
+            {"until_step": 10, "copies": True},
+            {"from_step": 10, "until_step": 20, "pairs": ["de-en"]},
+        ]
         schedule = build(name, copies=True, phases=phases)
         others = [task.name for task in schedule.tasks if not task.pair.is_copy]
         assert names(schedule.never(steps=10)) == others
-        assert names(schedule.never(steps=11)) == names(schedule.never(steps=20)) == [one for one in others if one != "de-en"]
+        assert (
+            names(schedule.never(steps=11))
+            == names(schedule.never(steps=20))
+            == [one for one in others if one != "de-en"]
+        )
         assert schedule.never(steps=21) == [] and build(name).never(steps=1) == []
 
     def test_phases(self, name):
@@ -117,14 +144,18 @@ def test_round_robin_is_exact():
 
 
 def test_uniform_is_uniform_whatever_the_sizes():
-    assert all(drawn == pytest.approx(1 / 6, abs=0.01) for drawn in shares_drawn(build("uniform")).values())
+    assert all(
+        drawn == pytest.approx(1 / 6, abs=0.01) for drawn in shares_drawn(build("uniform")).values()
+    )
 
 
 def test_draws_know_nothing_of_those_before():
     schedule = build("uniform")
     drawn = [schedule.at(step) for step in range(DRAWS)]
     for apart in (1, 2, 6):
-        assert sum(one == other for one, other in zip(drawn, drawn[apart:])) / DRAWS == pytest.approx(1 / 6, abs=0.01)
+        assert sum(
+            one == other for one, other in zip(drawn, drawn[apart:])
+        ) / DRAWS == pytest.approx(1 / 6, abs=0.01)
 
 
 def test_copies_have_their_own_weight():
@@ -134,44 +165,77 @@ def test_copies_have_their_own_weight():
 
 def test_proportional_is_by_sentences():
     shares = shares_drawn(build("proportional"))
-    assert shares["de-en"] == pytest.approx(100 / 6000, abs=0.005) and shares["en-cs"] == pytest.approx(2500 / 6000, abs=0.01)
+    assert shares["de-en"] == pytest.approx(100 / 6000, abs=0.005) and shares[
+        "en-cs"
+    ] == pytest.approx(2500 / 6000, abs=0.01)
 
 
 def test_temperature_goes_from_proportional_to_uniform():
     proportional = build("proportional")
     at_one, hot = build("temperature", temperature=1.0), build("temperature", temperature=1e6)
-    assert [at_one.at(step) for step in range(300)] == [proportional.at(step) for step in range(300)]
+    assert [at_one.at(step) for step in range(300)] == [
+        proportional.at(step) for step in range(300)
+    ]
     uniform = build("uniform")
     assert sum(hot.at(step) == uniform.at(step) for step in range(1000)) >= 999
-    assert [build("temperature", temperature=2.0).share(task) for task in proportional.tasks] == pytest.approx([10, 20, 50, 10, 20, 50])
+    assert [
+        build("temperature", temperature=2.0).share(task) for task in proportional.tasks
+    ] == pytest.approx([10, 20, 50, 10, 20, 50])
 
 
 def test_weights_are_those_named():
     shares = shares_drawn(build("weighted", weights={"de-en": 4.0}))
-    assert shares["de-en"] == pytest.approx(4 / 9, abs=0.015) and shares["cs-en"] == pytest.approx(1 / 9, abs=0.01)
+    assert shares["de-en"] == pytest.approx(4 / 9, abs=0.015) and shares["cs-en"] == pytest.approx(
+        1 / 9, abs=0.01
+    )
 
 
 def test_exclude_takes_away_pairs_and_copies():
-    assert names(build("uniform", pairs=["*-*"], exclude=["en-*", "*-en", "de-fr"]).tasks) == ["de-cs", "fr-de", "fr-cs", "cs-de", "cs-fr"]
-    assert names(build("uniform", pairs=["de-en"], copies=True, exclude=["de-de", "cs-cs"]).tasks) == ["de-en", "en-en", "fr-fr"]
+    assert names(build("uniform", pairs=["*-*"], exclude=["en-*", "*-en", "de-fr"]).tasks) == [
+        "de-cs",
+        "fr-de",
+        "fr-cs",
+        "cs-de",
+        "cs-fr",
+    ]
+    assert names(
+        build("uniform", pairs=["de-en"], copies=True, exclude=["de-de", "cs-cs"]).tasks
+    ) == ["de-en", "en-en", "fr-fr"]
 
 
 def test_a_pair_that_is_named_twice_is_one_task():
-    assert names(build("uniform", pairs=["de-en", "*-en", "de-de"], copies=["de", "de"]).tasks) == ["de-en", "fr-en", "cs-en", "de-de"]
+    assert names(build("uniform", pairs=["de-en", "*-en", "de-de"], copies=["de", "de"]).tasks) == [
+        "de-en",
+        "fr-en",
+        "cs-en",
+        "de-de",
+    ]
 
 
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("pairs=[de-xx]", "schedule.pairs: 'de-xx' matches no pair of the languages en, de, fr, cs"),
+        (
+            "pairs=[de-xx]",
+            "schedule.pairs: 'de-xx' matches no pair of the languages en, de, fr, cs",
+        ),
         ("exclude=[xx-*]", "schedule.exclude: 'xx-*' matches no pair"),
         ("copies=[de, ff]", "schedule.copies: no language named 'ff'. Known: cs, de, en, fr"),
-        ("phases=[{pairs: [en-de]}, {pairs: [de-fr]}]", "schedule.phases.1: not among schedule.pairs and schedule.copies: de-fr"),
-        ("phases=[{copies: [de]}]", "schedule.phases.0: not among schedule.pairs and schedule.copies: de-de"),
+        (
+            "phases=[{pairs: [en-de]}, {pairs: [de-fr]}]",
+            "schedule.phases.1: not among schedule.pairs and schedule.copies: de-fr",
+        ),
+        (
+            "phases=[{copies: [de]}]",
+            "schedule.phases.0: not among schedule.pairs and schedule.copies: de-de",
+        ),
         ("phases=[{copies: [xx]}]", "schedule.phases.0.copies: no language named 'xx'"),
         ("phases=[{pairs: [xx-de]}]", "schedule.phases.0.pairs: 'xx-de' matches no pair"),
         ("phases=[{until_step: 5}]", "schedule.phases.0: names neither pairs nor copies"),
-        ("phases=[{from_step: 5, until_step: 5, pairs: [en-de]}]", "schedule.phases.0: until_step 5 is not after from_step 5"),
+        (
+            "phases=[{from_step: 5, until_step: 5, pairs: [en-de]}]",
+            "schedule.phases.0: until_step 5 is not after from_step 5",
+        ),
         ("tasks_per_update=0", "schedule.tasks_per_update: found 0; expected at least 1"),
         ("copy_weight=0", "schedule.copy_weight: found 0; expected more than 0"),
         ("exclude=[en-*, '*-en']", "schedule: no task is left to train"),
@@ -187,7 +251,10 @@ def test_what_cannot_be_meant_is_a_sentence(kind, override, sentence, tmp_path):
 @pytest.mark.parametrize(
     ("weights", "sentence"),
     [
-        ("{de-fr: 2.0}", "schedule.weights: not among schedule.pairs and schedule.copies: de-fr; there are en-de, en-fr"),
+        (
+            "{de-fr: 2.0}",
+            "schedule.weights: not among schedule.pairs and schedule.copies: de-fr; there are en-de, en-fr",
+        ),
         ("{de: 2.0}", "schedule.weights: not among schedule.pairs and schedule.copies: de;"),
         ("{de-en: 0}", "schedule.weights.de-en: found 0; expected more than 0"),
         ("{de-en: -1.0}", "schedule.weights.de-en: found -1.0; expected more than 0"),
@@ -196,7 +263,9 @@ def test_what_cannot_be_meant_is_a_sentence(kind, override, sentence, tmp_path):
 )
 def test_weights_that_cannot_be_meant(weights, sentence, tmp_path):
     with pytest.raises(ConfigError) as error:
-        scheduled(tmp_path, "english_centric", "schedule.type=weighted", f"schedule.weights={weights}")
+        scheduled(
+            tmp_path, "english_centric", "schedule.type=weighted", f"schedule.weights={weights}"
+        )
     assert error.value.problems[0].startswith(sentence), error.value.problems
 
 
@@ -229,7 +298,9 @@ def test_a_shipped_schedule_trains_what_its_name_promises(name, tmp_path):
 def test_copies_first_begins_with_copies(tmp_path):
     config = scheduled(tmp_path, "copies_first")
     sizes = dict.fromkeys(config.pairs, 1)
-    schedule = SCHEDULES.build(config.schedule, tasks=config.tasks, languages=config.languages, sizes=sizes, seed=1)
+    schedule = SCHEDULES.build(
+        config.schedule, tasks=config.tasks, languages=config.languages, sizes=sizes, seed=1
+    )
     assert set(names(schedule.active(0))) == set(names(schedule.active(999))) == COPIES
     assert set(names(schedule.active(1000))) == ENGLISH | COPIES
 

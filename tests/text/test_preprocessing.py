@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from polyglot.text.preprocessing import STEPS, Normaliser
 
 SENTENCES = {
-    "de": ["Hallo, sagte er (leise).", "Das kostet 3,50 Euro, oder?", 'Er rief: "Komm!"', "Ein rot-weißes Boot."],
+    "de": [
+        "Hallo, sagte er (leise).",
+        "Das kostet 3,50 Euro, oder?",
+        'Er rief: "Komm!"',
+        "Ein rot-weißes Boot.",
+    ],
     "en": ["It's John's dog, isn't it?", "A well-known man (about 40) waits.", 'He said: "Run!"'],
     "fr": ["L'homme court aujourd'hui.", "C'est l'été, n'est-ce pas ?"],
     "cs": ["Pes běží, ale kočka spí."],
@@ -19,7 +24,13 @@ SENTENCES = {
 
 
 def normaliser(*steps, language="de"):
-    return Normaliser([STEPS.configure(**step) if isinstance(step, dict) else STEPS.configure(step) for step in steps], language)
+    return Normaliser(
+        [
+            STEPS.configure(**step) if isinstance(step, dict) else STEPS.configure(step)
+            for step in steps
+        ],
+        language,
+    )
 
 
 @pytest.mark.parametrize("language", SENTENCES)
@@ -38,7 +49,9 @@ WORDS = st.sampled_from(
     "der Hund It's isn't l'eau aujourd'hui n'est-ce rot-weiß 3 1,000 3.5 z.B. Mr. Dr. "
     "No. St. etc. USA U.S. x_y ´ « » \u00a0 ' '' \" ... - -- & ½ é ß 犬 ́ s".split(" ")
 )
-ENDS = st.sampled_from(["", "", "", ".", ",", ";", ":", "!", "?", "...", ".'", "'", '"', ")", ", ", "\t"])
+ENDS = st.sampled_from(
+    ["", "", "", ".", ",", ";", ":", "!", "?", "...", ".'", "'", '"', ")", ", ", "\t"]
+)
 LINES = st.lists(st.tuples(WORDS, ENDS).map("".join), min_size=1, max_size=8).map(" ".join)
 
 
@@ -49,17 +62,24 @@ def test_what_is_known_of_words_is_what_moses_makes_of_the_line(language, lines)
     """The short cuts of both steps give the very line that the scripts give."""
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
-    tokenize, punctuation = (STEPS.build(STEPS.configure(name), language=language) for name in ("tokenize", "punctuation"))
+    tokenize, punctuation = (
+        STEPS.build(STEPS.configure(name), language=language)
+        for name in ("tokenize", "punctuation")
+    )
     whole, script = MosesTokenizer(language), MosesPunctNormalizer(language)
     for line in lines:
-        assert tokenize.apply(line) == whole.tokenize(line, aggressive_dash_splits=False, return_str=True, escape=False)
+        assert tokenize.apply(line) == whole.tokenize(
+            line, aggressive_dash_splits=False, return_str=True, escape=False
+        )
         assert punctuation.apply(line) == script.normalize(line)
 
 
 def test_no_more_words_are_kept_than_was_said(monkeypatch):
     monkeypatch.setattr("polyglot.text.preprocessing.KNOWN_WORDS", 3)
     tokenize = STEPS.build(STEPS.configure("tokenize"), language="en")
-    assert [tokenize.apply(f"a{number} dog, it's.") for number in range(9)] == [f"a{number} dog , it 's ." for number in range(9)]
+    assert [tokenize.apply(f"a{number} dog, it's.") for number in range(9)] == [
+        f"a{number} dog , it 's ." for number in range(9)
+    ]
     assert len(tokenize._known) <= 3
 
 
@@ -129,4 +149,9 @@ def test_fingerprint_tells_settings_order_and_language_apart():
 def test_moses_is_not_loaded_before_it_is_needed():
     program = "import sys, polyglot.text.preprocessing as n; n.Normaliser([n.STEPS.configure('tokenize')], 'de');"
     program += "print('sacremoses' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout
+        == "False\n"
+    )

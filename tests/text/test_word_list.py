@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from polyglot.tasks.batch import BOS, EOS, PAD, UNK
 from polyglot.core.errors import CheckpointError
+from polyglot.tasks.batch import BOS, EOS, PAD, UNK
 from polyglot.text.word_list import WordList, load_vocabulary
 
 WORDS = ["▁ein", "▁ein▁", "ä", "\u2028", "<x>"]
@@ -19,7 +19,9 @@ def test_there_and_back_also_through_a_file(tmp_path):
     for one in (words, load_vocabulary(tmp_path / "de.model"), pickle.loads(pickle.dumps(words))):
         assert one.encode(["ä  ▁ein nie", "", "\u2028 ▁ein▁"]) == [[6, 4, UNK], [], [7, 5]]
         assert one.decode([[BOS, 6, 4, UNK, EOS, PAD], []]) == ["ä ▁ein <unk>", ""]
-        assert one.pieces([EOS, 8]) == ["</s>", "<x>"] and len(one) == 9 and one.sha256 == words.sha256
+        assert (
+            one.pieces([EOS, 8]) == ["</s>", "<x>"] and len(one) == 9 and one.sha256 == words.sha256
+        )
     assert WordList(WORDS[:-1]).sha256 != words.sha256
 
 

@@ -18,14 +18,14 @@ from pathlib import Path
 import torch
 from accelerate.state import AcceleratorState
 
-from polyglot.runs import checkpoint as checkpoints
 from polyglot.config.loading import check_config
-from polyglot.distributed.processes import Processes
 from polyglot.core.errors import TrainingError
-from polyglot.training.validation import Validator
+from polyglot.distributed.processes import Processes
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.training.build import build_trainer
 from polyglot.training.trainer import Trainer
+from polyglot.training.validation import Validator
 from tests.builders.runs import WORDS, sentences, tiny_run, tiny_settings
 
 STEPS = 20
@@ -39,8 +39,22 @@ BASE = {
 DROPOUT = {part: {"dropout": 0.3} for part in ("embedding", "encoder", "decoder")}
 TRANSFORMER = {
     "embedding": {"size": 16},
-    "encoder": {"type": "transformer", "size": 16, "layers": 2, "heads": 2, "feed_forward": 24, "dropout": 0.1},
-    "decoder": {"type": "transformer", "size": 16, "layers": 2, "heads": 2, "feed_forward": 24, "dropout": 0.1},
+    "encoder": {
+        "type": "transformer",
+        "size": 16,
+        "layers": 2,
+        "heads": 2,
+        "feed_forward": 24,
+        "dropout": 0.1,
+    },
+    "decoder": {
+        "type": "transformer",
+        "size": 16,
+        "layers": 2,
+        "heads": 2,
+        "feed_forward": 24,
+        "dropout": 0.1,
+    },
 }
 STREAMED = {"train": [{"type": "text", "path": "part-*.{language}", "streaming": True}]}
 ONE_FILE = {"train": [{"type": "text", "path": "whole.{language}", "streaming": True}]}
@@ -57,8 +71,13 @@ CASES = {
     "muon": {"optimizer": {"type": "muon", "learning_rate": 0.01}},
     "sharing": {"sharing": "all", "parallel": {"bucket": 0.002}},
     "dropout": {"model": DROPOUT},
-    "several tasks": {"schedule": {"tasks_per_update": 2, "copies": True}, "parallel": {"bucket": 0.001}},
-    "momentum": {"optimizer": {"type": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01}},
+    "several tasks": {
+        "schedule": {"tasks_per_update": 2, "copies": True},
+        "parallel": {"bucket": 0.001},
+    },
+    "momentum": {
+        "optimizer": {"type": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01}
+    },
     "partitioned": {"schedule": {"copies": True}, "parallel": {"placement": "partitioned"}},
     "partitioned and shared": {
         "sharing": {"vocabulary": {"west": ["en", "fr"]}, "encoder": {"west": ["en", "fr"]}},
@@ -67,12 +86,30 @@ CASES = {
     },
     "streamed": {"data": STREAMED, "batching": BUFFER},
     "streamed and the same": {"data": ONE_FILE, "batching": BUFFER, "parallel": {"tasks": "same"}},
-    "streamed and partitioned": {"data": STREAMED, "batching": BUFFER, "parallel": {"placement": "partitioned"}},
+    "streamed and partitioned": {
+        "data": STREAMED,
+        "batching": BUFFER,
+        "parallel": {"placement": "partitioned"},
+    },
     "transformer": {"model": TRANSFORMER, "batching": {"by": "tokens", "size": 60}},
-    "options": {"model": {"options": {"encoder": ["roles"], "decoder": [{"type": "word_prediction", "predict": "both"}]}}},
+    "options": {
+        "model": {
+            "options": {
+                "encoder": ["roles"],
+                "decoder": [{"type": "word_prediction", "predict": "both"}],
+            }
+        }
+    },
     # The sums of four are added up in another order, and what the prediction from the initial state gives the bias of its keys nearly
     # cancels out.
-    "options of four": {"model": {"options": {"encoder": ["roles"], "decoder": [{"type": "word_prediction", "predict": "states"}]}}},
+    "options of four": {
+        "model": {
+            "options": {
+                "encoder": ["roles"],
+                "decoder": [{"type": "word_prediction", "predict": "states"}],
+            }
+        }
+    },
     "everybody": {
         "schedule": {"pairs": ["*-*"], "copies": True},
         "training": {"clip_norm": 0.1},
@@ -100,7 +137,10 @@ def settings(name: str) -> dict[str, object]:
     """Of a case, laid over what all have."""
     own = CASES[name]
     return {
-        key: {**BASE.get(key, {}), **own[key]} if isinstance(own.get(key), dict) else own.get(key, BASE.get(key)) for key in {**BASE, **own}
+        key: {**BASE.get(key, {}), **own[key]}
+        if isinstance(own.get(key), dict)
+        else own.get(key, BASE.get(key))
+        for key in {**BASE, **own}
     }
 
 
@@ -111,7 +151,9 @@ def write_parts(folder: Path) -> None:
         (folder / f"whole.{language}").write_text("".join(lines), encoding="utf-8")
         left = iter(lines)
         for number, length in enumerate(PARTS):
-            (folder / f"part-{number}.{language}").write_text("".join(islice(left, length)), encoding="utf-8")
+            (folder / f"part-{number}.{language}").write_text(
+                "".join(islice(left, length)), encoding="utf-8"
+            )
 
 
 def trainer_of(folder: Path, name: str, processes: Processes, *, run: str | None = None) -> Trainer:
@@ -128,7 +170,9 @@ def trainer_of(folder: Path, name: str, processes: Processes, *, run: str | None
 def prepared(run: Run, place: str, processes: Processes) -> Trainer:
     """place: where the processes wait for the first one."""
     AcceleratorState._reset_state()
-    return processes.first_by_main(place, lambda: build_trainer(run, Validator(run, processes), processes))
+    return processes.first_by_main(
+        place, lambda: build_trainer(run, Validator(run, processes), processes)
+    )
 
 
 def train(folder: Path, name: str, processes: Processes) -> None:
@@ -144,7 +188,11 @@ def train(folder: Path, name: str, processes: Processes) -> None:
 
     trainer.update = counted
     trainer.train()
-    exchanged = {name: len(own) for name, own in trainer.parameters.items() if len(trainer.placement.holders(name)) > 1}
+    exchanged = {
+        name: len(own)
+        for name, own in trainer.parameters.items()
+        if len(trainer.placement.holders(name)) > 1
+    }
     (folder / f"{name}.{processes.index}.json").write_text(
         json.dumps({"sent": sent, "step": trainer.progress.step, "exchanged": exchanged})
     )
@@ -181,7 +229,9 @@ def go_on(folder: Path, processes: Processes) -> None:
     processes.meet("half")
     run = Run.reconfigure(path, [f"training.steps={STEPS}"])
     AcceleratorState._reset_state()
-    trainer = processes.first_by_main("continued", lambda: build_trainer(run, lambda model: None, processes))
+    trainer = processes.first_by_main(
+        "continued", lambda: build_trainer(run, lambda model: None, processes)
+    )
     trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
     trainer.train()
 
@@ -206,8 +256,16 @@ def differ(folder: Path, name: str, processes: Processes) -> None:
 
 
 def work(folder: Path, names: list[str], *, index: int, number: int, port: int) -> None:
-    together = {"RANK": index, "LOCAL_RANK": index, "WORLD_SIZE": number, "LOCAL_WORLD_SIZE": number}
-    os.environ |= {key: str(value) for key, value in (together | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}).items()}
+    together = {
+        "RANK": index,
+        "LOCAL_RANK": index,
+        "WORLD_SIZE": number,
+        "LOCAL_WORLD_SIZE": number,
+    }
+    os.environ |= {
+        key: str(value)
+        for key, value in (together | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}).items()
+    }
     with Processes.together() as processes:
         for name in names:
             train(folder, name, processes)
@@ -228,7 +286,12 @@ def main(number: int, folder: Path, names: list[str]) -> None:
         port = probe.getsockname()[1]
     forks = multiprocessing.get_context("fork")
     started = [
-        forks.Process(target=work, args=(folder, names), kwargs={"index": index, "number": number, "port": port}) for index in range(number)
+        forks.Process(
+            target=work,
+            args=(folder, names),
+            kwargs={"index": index, "number": number, "port": port},
+        )
+        for index in range(number)
     ]
     for process in started:
         process.start()

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from polyglot.config.loading import check_config, load_config
 from polyglot.core.errors import ConfigError, DataError
-from polyglot.training.validation import Validator
 from polyglot.runs.run import Run
-from polyglot.training import preflight, build
-from polyglot.training.memory_estimate import in_words
+from polyglot.training import build, preflight
 from polyglot.training.dry_run import plan
+from polyglot.training.memory_estimate import in_words
+from polyglot.training.validation import Validator
 from tests.builders.runs import (
     LINES,
     WORDS,
@@ -30,23 +30,39 @@ from tests.builders.runs import (
     "sections",
     [
         {},
-        {"model": {"embedding": {"tie_sides": True, "tie_output": True, "size": 16}, "bridge": "none"}},
-        {"schedule": {"pairs": ["de-en"]}, "model": {"languages": {"de": {"encoder": {"size": 8, "layers": 2}}}}},
-        {"model": {"decoder": {"type": "gru", "attention": "mlp", "input_feeding": True}}, "schedule": {"copies": True}},
+        {
+            "model": {
+                "embedding": {"tie_sides": True, "tie_output": True, "size": 16},
+                "bridge": "none",
+            }
+        },
+        {
+            "schedule": {"pairs": ["de-en"]},
+            "model": {"languages": {"de": {"encoder": {"size": 8, "layers": 2}}}},
+        },
+        {
+            "model": {"decoder": {"type": "gru", "attention": "mlp", "input_feeding": True}},
+            "schedule": {"copies": True},
+        },
     ],
 )
 def test_it_counts_the_parameters_of_the_model_that_is_built(sections, tmp_path):
     write_corpus(tmp_path)
     planned = plan(check_config(tiny_settings(tmp_path, **sections), where="tiny"))
     trainer = trainer_of(tiny_run(tmp_path, **sections))
-    built = {name: sum(parameter.numel() for parameter in own.values()) for name, own in trainer.parameters.items()}
+    built = {
+        name: sum(parameter.numel() for parameter in own.values())
+        for name, own in trainer.parameters.items()
+    }
     assert planned.parameters == built
     assert sum(built.values()) == sum(parameter.numel() for parameter in trainer.model.parameters())
     assert planned.memory()["parameters"] == 4 * sum(built.values())
     assert {name: len(stream.dataset) for name, stream in trainer.streams.items()} == {
         name: len(each) for name, each in planned.datasets.items()
     }
-    assert planned.vocabulary_sizes == {language: len(vocabulary) for language, vocabulary in trainer.run.vocabularies.items()}
+    assert planned.vocabulary_sizes == {
+        language: len(vocabulary) for language, vocabulary in trainer.run.vocabularies.items()
+    }
 
 
 def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
@@ -62,10 +78,19 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
     memory = planned.memory()
     assert (
         all(size > 0 for size in memory.values())
-        and memory.keys() == in_words(planned.config, trained_at_once=planned.placement.trained_at_once).keys()
+        and memory.keys()
+        == in_words(planned.config, trained_at_once=planned.placement.trained_at_once).keys()
     )
-    assert f"{sum(memory.values()) / 2**20:,.0f}" in shown.split("Memory of training")[1].split("│ all ")[1].splitlines()[0]
-    assert all(words in shown for words in in_words(planned.config, trained_at_once=planned.placement.trained_at_once).values())
+    assert (
+        f"{sum(memory.values()) / 2**20:,.0f}"
+        in shown.split("Memory of training")[1].split("│ all ")[1].splitlines()[0]
+    )
+    assert all(
+        words in shown
+        for words in in_words(
+            planned.config, trained_at_once=planned.placement.trained_at_once
+        ).values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +105,9 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
 def test_memory_of_optimizers(optimizer, kept, words, tmp_path):
     planned = plan(load_config(write_config(tmp_path, optimizer=optimizer)))
     assert planned.memory()["optimizer"] == 4 * kept * sum(planned.parameters.values())
-    assert in_words(planned.config, trained_at_once=planned.placement.trained_at_once)["optimizer"].startswith(words)
+    assert in_words(planned.config, trained_at_once=planned.placement.trained_at_once)[
+        "optimizer"
+    ].startswith(words)
 
 
 def test_it_leaves_no_run_behind(tmp_path):
@@ -95,13 +122,22 @@ def test_what_this_machine_does_not_have_is_a_sentence(tmp_path, monkeypatch):
     config = write_config(tmp_path)
     monkeypatch.setattr(preflight, "get_available_trackers", lambda: [])
     for override, sentence in (
-        ("training.precision=fp16", "training.precision: 'fp16' cannot be had on this machine's cpu; use 'no' or another"),
-        ("training.trackers=[tensorboard]", "training.trackers: tensorboard not installed; for tensorboard, pip install"),
+        (
+            "training.precision=fp16",
+            "training.precision: 'fp16' cannot be had on this machine's cpu; use 'no' or another",
+        ),
+        (
+            "training.trackers=[tensorboard]",
+            "training.trackers: tensorboard not installed; for tensorboard, pip install",
+        ),
     ):
         with pytest.raises(ConfigError, match=sentence):
             plan(load_config(config, [override]))
         with pytest.raises(ConfigError, match=sentence):
-            build.build_trainer(Run.create(load_config(config, [override, f"run={tmp_path / override}"])), lambda model: None)
+            build.build_trainer(
+                Run.create(load_config(config, [override, f"run={tmp_path / override}"])),
+                lambda model: None,
+            )
 
 
 def test_it_finds_what_is_wrong_with_any_text(tmp_path):
@@ -131,7 +167,9 @@ def test_held_out_text_may_lack_languages_as_a_run_may(part, tmp_path):
 
 
 def test_bleu_that_chooses_the_best_needs_text(tmp_path):
-    config = load_config(write_config(tmp_path, validation={"best_by": "bleu", "bleu_pairs": ["en-fr"]}))
+    config = load_config(
+        write_config(tmp_path, validation={"best_by": "bleu", "bleu_pairs": ["en-fr"]})
+    )
     plan(config)
     (tmp_path / "valid.fr").unlink()
     with pytest.raises(DataError, match="valid.fr: no such file"):

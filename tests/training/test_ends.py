@@ -17,10 +17,10 @@ from functools import partial
 import pytest
 import torch
 
-from polyglot.runs import checkpoint as checkpoints
 from polyglot.core.errors import CheckpointError, TrainingError
-from polyglot.inference.translator import Translator
 from polyglot.core.signals import ENDS, handled
+from polyglot.inference.translator import Translator
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.training.progress import Progress
 from polyglot.training.validation import Validation
@@ -32,7 +32,11 @@ def validating(*values, by="loss"):
     remaining = list(values)
 
     def validator(model):
-        return lambda: Validation({"de-en": remaining.pop(0)}) if by == "loss" else Validation({"de-en": 1.0}, {"de-en": remaining.pop(0)})
+        return lambda: (
+            Validation({"de-en": remaining.pop(0)})
+            if by == "loss"
+            else Validation({"de-en": 1.0}, {"de-en": remaining.pop(0)})
+        )
 
     return validator
 
@@ -52,7 +56,11 @@ def at_step(trainer, step, act):
 def lines(run, kind):
     """As any reader of JSON has them: Python's own would also take a NaN, which JSON does not know."""
     read = partial(json.loads, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    return [line for line in map(read, run.log.read_text(encoding="utf-8").splitlines()) if line["kind"] == kind]
+    return [
+        line
+        for line in map(read, run.log.read_text(encoding="utf-8").splitlines())
+        if line["kind"] == kind
+    ]
 
 
 # At the last step --------------------------------------------------------------------------------------------------------
@@ -72,14 +80,24 @@ def test_the_log_has_what_plots_need(tmp_path):
     training = lines(run, "training")
     assert [line["step"] for line in training] == [3, 6, 7]
     for line in training:
-        assert line["loss"] > 0 and line["tokens_per_second"] > 0 and line["gradient_norm"] > 0 and line["learning_rate"] == 0.01
-        assert all({"tokens", "translation", "bridge"} == task.keys() for task in line["tasks"].values())
+        assert (
+            line["loss"] > 0
+            and line["tokens_per_second"] > 0
+            and line["gradient_norm"] > 0
+            and line["learning_rate"] == 0.01
+        )
+        assert all(
+            {"tokens", "translation", "bridge"} == task.keys() for task in line["tasks"].values()
+        )
     tokens = {}
     for line in training:
         for task, values in line["tasks"].items():
             tokens[task] = tokens.get(task, 0) + values["tokens"]
     assert trainer.progress.tokens == tokens
-    assert [(line["step"], line["value"], line["best"]) for line in lines(run, "validation")] == [(4, 2.0, True), (7, 3.0, False)]
+    assert [(line["step"], line["value"], line["best"]) for line in lines(run, "validation")] == [
+        (4, 2.0, True),
+        (7, 3.0, False),
+    ]
 
 
 class Tracker:
@@ -101,15 +119,27 @@ class Tracker:
 
 
 def test_trackers_get_every_number_and_are_closed(tmp_path):
-    trainer = trainer_of(tiny_run(tmp_path, training={"steps": 4, "log_every": 2}, validation={"every": 4}), validating(2.0))
+    trainer = trainer_of(
+        tiny_run(tmp_path, training={"steps": 4, "log_every": 2}, validation={"every": 4}),
+        validating(2.0),
+    )
     tracker = Tracker()
     trainer.accelerator.trackers = [tracker]
     trainer.train()
     assert [step for step, _ in tracker.logged] == [2, 4, 4, 4] and tracker.finished == 1
     first = tracker.logged[0][1]
-    assert {"training/loss", "training/learning_rate", "training/tokens_per_second", "training/gradient_norm"} <= first.keys()
-    assert any(name.startswith("training/tasks/") and name.endswith("/translation") for name in first)
-    assert all(isinstance(value, float) for _, values in tracker.logged for value in values.values())
+    assert {
+        "training/loss",
+        "training/learning_rate",
+        "training/tokens_per_second",
+        "training/gradient_norm",
+    } <= first.keys()
+    assert any(
+        name.startswith("training/tasks/") and name.endswith("/translation") for name in first
+    )
+    assert all(
+        isinstance(value, float) for _, values in tracker.logged for value in values.values()
+    )
     assert tracker.logged[2][1]["validation/losses/de-en"] == 2.0
 
 
@@ -126,23 +156,45 @@ def test_trackers_are_closed_however_it_ends(tmp_path):
 
 
 def test_the_best_checkpoint_is_marked_and_stays(tmp_path):
-    run = tiny_run(tmp_path, training={"steps": 10, "checkpoint": {"every": 2, "keep": 1}}, validation={"every": 2})
+    run = tiny_run(
+        tmp_path,
+        training={"steps": 10, "checkpoint": {"every": 2, "keep": 1}},
+        validation={"every": 2},
+    )
     train(run, validating(3.0, 2.0, 2.5, 2.0, 4.0))
-    assert checkpoints.best_step(run.checkpoints) == 4 and checkpoints.steps(run.checkpoints) == [4, 10]
-    assert json.loads((run.checkpoints / "best.json").read_text()) == {"step": 4, "by": "loss", "value": 2.0}
+    assert checkpoints.best_step(run.checkpoints) == 4 and checkpoints.steps(run.checkpoints) == [
+        4,
+        10,
+    ]
+    assert json.loads((run.checkpoints / "best.json").read_text()) == {
+        "step": 4,
+        "by": "loss",
+        "value": 2.0,
+    }
     assert [checkpoint.step for checkpoint in checkpoints.choose(run.checkpoints, "best")] == [4]
 
 
 def test_the_best_has_a_checkpoint_also_between_those_that_are_due(tmp_path):
     run = tiny_run(tmp_path, training={"steps": 10}, validation={"every": 3})
     train(run, validating(3.0, 2.0, 2.5, 2.6))
-    assert checkpoints.steps(run.checkpoints) == [3, 6, 10] and checkpoints.best_step(run.checkpoints) == 6
+    assert (
+        checkpoints.steps(run.checkpoints) == [3, 6, 10]
+        and checkpoints.best_step(run.checkpoints) == 6
+    )
 
 
 def test_a_step_is_written_once(tmp_path, monkeypatch):
-    run = tiny_run(tmp_path, training={"steps": 4, "checkpoint": {"every": 2}}, validation={"every": 2})
+    run = tiny_run(
+        tmp_path, training={"steps": 4, "checkpoint": {"every": 2}}, validation={"every": 2}
+    )
     write, written = checkpoints.write, []
-    monkeypatch.setattr(checkpoints, "write", lambda folder, *, step, **given: (written.append(step), write(folder, step=step, **given))[1])
+    monkeypatch.setattr(
+        checkpoints,
+        "write",
+        lambda folder, *, step, **given: (written.append(step), write(folder, step=step, **given))[
+            1
+        ],
+    )
     train(run, validating(3.0, 2.0))
     assert written == [2, 4]
 
@@ -208,7 +260,9 @@ def test_another_measure_begins_anew():
 
 def test_a_mark_that_is_missing_is_made_up_for(tmp_path):
     """Who is killed between the checkpoint and its mark loses nothing by it."""
-    run = tiny_run(tmp_path, training={"steps": 4, "checkpoint": {"every": 1}}, validation={"every": 2})
+    run = tiny_run(
+        tmp_path, training={"steps": 4, "checkpoint": {"every": 1}}, validation={"every": 2}
+    )
     train(run, validating(3.0, 2.0))
     checkpoints.mark_best(run.checkpoints, {"step": 2, "by": "loss", "value": 3.0})
     train(Run.open(run.path), validating())
@@ -233,18 +287,24 @@ def poison(trainer, component="encoder.de", value=math.nan):
 
 
 def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_path):
-    run = tiny_run(tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20, "checkpoint": {"every": 3}})
+    run = tiny_run(
+        tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20, "checkpoint": {"every": 3}}
+    )
     trainer = trainer_of(run)
     at_step(trainer, 5, poison(trainer))
     with pytest.raises(TrainingError) as error:
         trainer.train()
     sentence = str(error.value)
     assert re.match(
-        r"step 5, task de-en: the loss is no longer a number \(translation nan, bridge nan\); batch of [48] sentences: ", sentence
+        r"step 5, task de-en: the loss is no longer a number \(translation nan, bridge nan\); batch of [48] sentences: ",
+        sentence,
     )
     named = re.findall(r"train\.de \+ \S*train\.en, line (\d+)", sentence)
     assert len(named) == 4 and all(1 <= int(number) <= 60 for number in named)
-    assert "the last good checkpoint is step 3; try a lower learning rate or a smaller training.clip_norm" in sentence
+    assert (
+        "the last good checkpoint is step 3; try a lower learning rate or a smaller training.clip_norm"
+        in sentence
+    )
     assert checkpoints.steps(run.checkpoints) == [3]
     assert Translator.load(run).translate(["ein Hund"], source="de", target="en")
     assert all(
@@ -268,7 +328,9 @@ def test_the_sentences_named_are_those_of_the_batch(tmp_path):
 
 
 def test_the_sentences_named_are_those_of_the_batch_also_where_a_task_is_drawn_twice(tmp_path):
-    run = tiny_run(tmp_path, schedule={"pairs": ["de-en"], "tasks_per_update": 2}, training={"steps": 20})
+    run = tiny_run(
+        tmp_path, schedule={"pairs": ["de-en"], "tasks_per_update": 2}, training={"steps": 20}
+    )
     trainer, twin = trainer_of(run), trainer_of(run)
     at_step(trainer, 2, poison(trainer))
     for _ in range(3):  # two of the step before, and the first of this one
@@ -281,20 +343,39 @@ def test_the_sentences_named_are_those_of_the_batch_also_where_a_task_is_drawn_t
 
 def test_a_gradient_that_is_no_number_stops_before_a_checkpoint_holds_it(tmp_path, monkeypatch):
     """The loss may still be fine when the way back is not; the parameters are spoilt all the same."""
-    run = tiny_run(tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20, "checkpoint": {"every": 1}})
+    run = tiny_run(
+        tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20, "checkpoint": {"every": 1}}
+    )
     trainer = trainer_of(run)
     handle = []
-    at_step(trainer, 4, lambda: handle.append(trainer.model.bridge.hidden.weight.register_hook(lambda gradient: gradient * math.inf)))
-    with pytest.raises(TrainingError, match="step 4, task de-en: the gradient is no longer a number .*the last good checkpoint is step 3"):
+    at_step(
+        trainer,
+        4,
+        lambda: handle.append(
+            trainer.model.bridge.hidden.weight.register_hook(lambda gradient: gradient * math.inf)
+        ),
+    )
+    with pytest.raises(
+        TrainingError,
+        match="step 4, task de-en: the gradient is no longer a number .*the last good checkpoint is step 3",
+    ):
         trainer.train()
     assert checkpoints.steps(run.checkpoints) == [1, 2, 3]
 
 
 def test_parameters_that_are_no_numbers_are_not_validated(tmp_path):
     """The step's own loss and gradient may be fine: the optimizer is what spoils them."""
-    run = tiny_run(tmp_path, training={"steps": 20, "checkpoint": {"every": 1}}, validation={"every": 4})
+    run = tiny_run(
+        tmp_path, training={"steps": 20, "checkpoint": {"every": 1}}, validation={"every": 4}
+    )
     trainer = trainer_of(run, lambda model: lambda: pytest.fail("looked at held-out text"))
-    at_step(trainer, 4, lambda: trainer.optimizer.optimizer.register_step_post_hook(lambda *_: poison(trainer, "encoder.en")()))
+    at_step(
+        trainer,
+        4,
+        lambda: trainer.optimizer.optimizer.register_step_post_hook(
+            lambda *_: poison(trainer, "encoder.en")()
+        ),
+    )
     with pytest.raises(TrainingError) as error:
         trainer.train()
     expected = "step 4: the parameters of encoder.en are no longer numbers; the last good checkpoint is step 3"
@@ -303,11 +384,23 @@ def test_parameters_that_are_no_numbers_are_not_validated(tmp_path):
 
 @pytest.mark.parametrize("validating_every", [4, 1000])
 @pytest.mark.parametrize("value", [1e30, -1e30])
-def test_a_step_that_diverged_does_not_push_out_the_last_good_checkpoint(value, validating_every, tmp_path):
+def test_a_step_that_diverged_does_not_push_out_the_last_good_checkpoint(
+    value, validating_every, tmp_path
+):
     """Its parameters are numbers still, which only the next step would show to be worth nothing."""
-    run = tiny_run(tmp_path, training={"steps": 20, "checkpoint": {"every": 1, "keep": 1}}, validation={"every": validating_every})
+    run = tiny_run(
+        tmp_path,
+        training={"steps": 20, "checkpoint": {"every": 1, "keep": 1}},
+        validation={"every": validating_every},
+    )
     trainer = trainer_of(run, validating(1.0))
-    at_step(trainer, 4, lambda: trainer.optimizer.optimizer.register_step_post_hook(lambda *_: poison(trainer, "encoder.en", value)()))
+    at_step(
+        trainer,
+        4,
+        lambda: trainer.optimizer.optimizer.register_step_post_hook(
+            lambda *_: poison(trainer, "encoder.en", value)()
+        ),
+    )
     sentence = r"step 4: training has diverged, the parameters of encoder.en grew to 1.0e\+30; the last good checkpoint is step 3"
     with pytest.raises(TrainingError, match=sentence):
         trainer.train()
@@ -318,11 +411,17 @@ def test_a_step_that_diverged_does_not_push_out_the_last_good_checkpoint(value, 
 def test_a_learning_rate_that_is_far_too_high(rate, tmp_path):
     """Whatever happens, no checkpoint holds anything but numbers."""
     run = tiny_run(
-        tmp_path, optimizer={"type": "sgd", "learning_rate": rate}, training={"steps": 30, "clip_norm": None, "checkpoint": {"every": 1}}
+        tmp_path,
+        optimizer={"type": "sgd", "learning_rate": rate},
+        training={"steps": 30, "clip_norm": None, "checkpoint": {"every": 1}},
     )
     with pytest.raises(TrainingError, match="no longer (a number|numbers)|training has diverged"):
         train(run)
-    for checkpoint in checkpoints.choose(run.checkpoints, "average:9") if checkpoints.steps(run.checkpoints) else ():
+    for checkpoint in (
+        checkpoints.choose(run.checkpoints, "average:9")
+        if checkpoints.steps(run.checkpoints)
+        else ()
+    ):
         for name in ("bridge", "encoder.de", "decoder.en", "encoder.en"):
             assert all(tensor.isfinite().all() for tensor in checkpoint.component(name).values())
 
@@ -334,19 +433,28 @@ def test_a_learning_rate_that_is_far_too_high(rate, tmp_path):
 def test_speed_is_that_of_training_alone(log_every, tmp_path, monkeypatch):
     """Whatever else took time: looking at held-out text, writing checkpoints; also after a resume."""
     steps = 6
-    sections = {"training": {"steps": steps, "log_every": log_every, "checkpoint": {"every": 1}}, "validation": {"every": 1}}
+    sections = {
+        "training": {"steps": steps, "log_every": log_every, "checkpoint": {"every": 1}},
+        "validation": {"every": 1},
+    }
     run = tiny_run(tmp_path, **sections)
     write = checkpoints.write
-    monkeypatch.setattr(checkpoints, "write", lambda *given, **named: (time.sleep(0.1), write(*given, **named))[1])
+    monkeypatch.setattr(
+        checkpoints, "write", lambda *given, **named: (time.sleep(0.1), write(*given, **named))[1]
+    )
     slow = lambda model: lambda: (time.sleep(0.1), Validation({"de-en": 1.0}))[1]  # noqa: E731
     train(run, slow, stop_after=3)
     progress = train(Run.open(run.path), slow).progress
     training = lines(run, "training")
     assert [line["step"] for line in training] == list(range(log_every, steps + 1, log_every))
     spent = [log_every / line["steps_per_second"] for line in training]
-    assert sum(spent) == pytest.approx(progress.seconds, abs=1e-6) and training[-1]["seconds"] == round(progress.seconds, 2)
+    assert sum(spent) == pytest.approx(progress.seconds, abs=1e-6) and training[-1][
+        "seconds"
+    ] == round(progress.seconds, 2)
     tokens = [sum(task["tokens"] for task in line["tasks"].values()) for line in training]
-    assert tokens == pytest.approx([line["tokens_per_second"] * seconds for line, seconds in zip(training, spent)])
+    assert tokens == pytest.approx(
+        [line["tokens_per_second"] * seconds for line, seconds in zip(training, spent)]
+    )
 
 
 # A disk that is full -----------------------------------------------------------------------------------------------------
@@ -361,7 +469,8 @@ def test_a_full_disk_ends_training_and_keeps_the_last_good_checkpoint(tmp_path, 
 
     at_step(trainer, 5, lambda: monkeypatch.setattr(checkpoints, "write_synced", full))
     with pytest.raises(
-        CheckpointError, match="step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 3"
+        CheckpointError,
+        match="step-00000006: the checkpoint cannot be written: No space left on device; the last good one is step 3",
     ):
         trainer.train()
     monkeypatch.undo()
@@ -395,7 +504,11 @@ def test_a_signal_that_is_not_meant_stays_unheard(tmp_path):
 def test_a_polite_end_does_not_let_a_ctrl_c_be_heard_that_is_not_meant(tmp_path):
     """In the background: it could break into the checkpoint that is being written."""
     trainer = trainer_of(tiny_run(tmp_path, training={"steps": 50}))
-    at_step(trainer, 4, lambda: (signal.raise_signal(signal.SIGTERM), signal.raise_signal(signal.SIGINT)))
+    at_step(
+        trainer,
+        4,
+        lambda: (signal.raise_signal(signal.SIGTERM), signal.raise_signal(signal.SIGINT)),
+    )
     with handled([signal.SIGINT], signal.SIG_IGN):
         trainer.train()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -405,7 +518,9 @@ def test_a_polite_end_does_not_let_a_ctrl_c_be_heard_that_is_not_meant(tmp_path)
 def test_a_second_one_does_not_wait(tmp_path):
     run = tiny_run(tmp_path, training={"steps": 50, "checkpoint": {"every": 2}})
     trainer = trainer_of(run)
-    at_step(trainer, 4, lambda: (signal.raise_signal(signal.SIGINT), signal.raise_signal(signal.SIGINT)))
+    at_step(
+        trainer, 4, lambda: (signal.raise_signal(signal.SIGINT), signal.raise_signal(signal.SIGINT))
+    )
     with pytest.raises(KeyboardInterrupt):
         trainer.train()
     assert checkpoints.steps(run.checkpoints) == [2]
@@ -415,11 +530,15 @@ def test_a_second_one_does_not_wait(tmp_path):
 @pytest.mark.parametrize("processes", [1, 2])
 def test_training_whose_terminal_is_closed_leaves_a_checkpoint(processes, tmp_path):
     """Nobody can read its lines any more, and it writes some on every step."""
-    config = write_config(tmp_path, training={"steps": 1_000_000, "log_every": 1}, validation={"every": 10**6})
+    config = write_config(
+        tmp_path, training={"steps": 1_000_000, "log_every": 1}, validation={"every": 10**6}
+    )
     command, own = [sys.executable, "-m", "polyglot", "train", str(config)], tmp_path / "run"
     terminal, side = pty.openpty()
     more = [] if processes == 1 else ["--processes", "2"]
-    process = subprocess.Popen([*command, *more], stderr=side, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    process = subprocess.Popen(
+        [*command, *more], stderr=side, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
     os.close(side)
     try:
         deadline = time.monotonic() + 120
@@ -437,17 +556,30 @@ def test_training_whose_terminal_is_closed_leaves_a_checkpoint(processes, tmp_pa
 
 def test_ctrl_c_of_the_program(tmp_path):
     """A process of its own: it leaves a checkpoint, ends as shells expect, says how to go on; and goes on."""
-    config = write_config(tmp_path, training={"steps": 1_000_000, "log_every": 1}, validation={"every": 10**6})
+    config = write_config(
+        tmp_path, training={"steps": 1_000_000, "log_every": 1}, validation={"every": 10**6}
+    )
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "polyglot", "train", str(config)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-m", "polyglot", "train", str(config)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
     log = tmp_path / "run" / "log.jsonl"
     try:
         deadline = time.monotonic() + 120
-        while not (log.is_file() and log.stat().st_size) and process.poll() is None and time.monotonic() < deadline:
+        while (
+            not (log.is_file() and log.stat().st_size)
+            and process.poll() is None
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.05)
-        with pytest.raises(CheckpointError, match="another process is training this run"), Run.open(tmp_path / "run").locked():
+        with (
+            pytest.raises(CheckpointError, match="another process is training this run"),
+            Run.open(tmp_path / "run").locked(),
+        ):
             pass
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from polyglot.runs import checkpoint as checkpoints
 from polyglot.config.loading import check_config
-from polyglot.data.streaming import StreamedBatches
 from polyglot.core.errors import ConfigError
-from polyglot.training.validation import Validator
+from polyglot.data.streaming import StreamedBatches
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
+from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.schedule import SCHEDULES, tasks_of
 from polyglot.tasks.sharing import components_of
-from polyglot.tasks.pairs import LanguagePair
 from polyglot.training.placement import Placement, Replicated, place
+from polyglot.training.validation import Validator
 from tests.builders import runs
 from tests.builders.runs import tiny_settings
 from tests.training.parallel_cases import BY_NUMBER, CASES, STEPS, STOPPED, settings, write_parts
@@ -40,7 +40,14 @@ def together(tmp_path_factory):
         if number not in folders:
             folders[number] = tmp_path_factory.mktemp(f"by-{number}")
             write_parts(folders[number])
-            command = [sys.executable, "-m", "tests.training.parallel_cases", number, folders[number], *BY_NUMBER[number]]
+            command = [
+                sys.executable,
+                "-m",
+                "tests.training.parallel_cases",
+                number,
+                folders[number],
+                *BY_NUMBER[number],
+            ]
             path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
             environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
             subprocess.run(list(map(str, command)), check=True, env=environment, timeout=300)
@@ -70,7 +77,10 @@ class AllReaders:
     def __init__(self, stream, placement):
         self.placement, self.readers = placement, placement.several.readers(stream.dataset.task)
         given = {"seed": stream.seed, "readers": len(self.readers)}
-        self.streams = [StreamedBatches(stream.dataset, stream.config, **given, reader=reader) for reader in range(len(self.readers))]
+        self.streams = [
+            StreamedBatches(stream.dataset, stream.config, **given, reader=reader)
+            for reader in range(len(self.readers))
+        ]
         self.fingerprint = stream.fingerprint
 
     def take(self, *, own):
@@ -91,7 +101,9 @@ def alone(folder, name, number):
     trainer = runs.trainer_of(run, Validator(run))
     trainer.placement = Collected(place(trainer.placement.schedule, run.config, number))
     if name.startswith("streamed"):
-        trainer.streams = {task: AllReaders(stream, trainer.placement) for task, stream in trainer.streams.items()}
+        trainer.streams = {
+            task: AllReaders(stream, trainer.placement) for task, stream in trainer.streams.items()
+        }
     trainer.train()
     return run
 
@@ -100,12 +112,22 @@ def numbers(run):
     """Parameters and what the optimizer keeps, by name."""
     checkpoint = checkpoints.choose(run.checkpoints, "last")[0]
     assert checkpoint.step == STEPS
-    parts = {name: checkpoint.component(name) for name in checkpoint.components} | {"optimizer": checkpoint.training_tensors()}
-    return {f"{name}/{key}": tensor.double() for name, part in parts.items() for key, tensor in part.items()}
+    parts = {name: checkpoint.component(name) for name in checkpoint.components} | {
+        "optimizer": checkpoint.training_tensors()
+    }
+    return {
+        f"{name}/{key}": tensor.double()
+        for name, part in parts.items()
+        for key, tensor in part.items()
+    }
 
 
 def lines(run, kind):
-    return [line for line in map(json.loads, run.log.read_text(encoding="utf-8").splitlines()) if line["kind"] == kind]
+    return [
+        line
+        for line in map(json.loads, run.log.read_text(encoding="utf-8").splitlines())
+        if line["kind"] == kind
+    ]
 
 
 @pytest.mark.parametrize(("number", "name"), EVERY)
@@ -118,13 +140,20 @@ def test_several_processes_are_one_that_accumulates_the_same_batches(number, nam
         # Gradients that cancel out nearly are mostly the rounding of their parts, and the optimizer remembers gradients.
         tolerance = 1e-3 if key.startswith("optimizer/") else 1e-6
         assert (ours[key] - tensor).norm() <= tolerance * tensor.norm(), key
-    states = [checkpoints.choose(run.checkpoints, "last")[0].training_state() for run in (found, expected)]
+    states = [
+        checkpoints.choose(run.checkpoints, "last")[0].training_state() for run in (found, expected)
+    ]
     for key in ("positions", "data", "optimizer"):
         assert states[0][key] == states[1][key]
     assert states[0]["progress"]["tokens"] == states[1]["progress"]["tokens"]
-    for kind, keys in (("training", ("step", "loss", "gradient_norm")), ("validation", ("step", "value"))):
+    for kind, keys in (
+        ("training", ("step", "loss", "gradient_norm")),
+        ("validation", ("step", "value")),
+    ):
         for our, their in zip(lines(found, kind), lines(expected, kind), strict=True):
-            assert [our[key] for key in keys] == pytest.approx([their[key] for key in keys], rel=1e-5)
+            assert [our[key] for key in keys] == pytest.approx(
+                [their[key] for key in keys], rel=1e-5
+            )
             assert {**our.get("losses", {}), **our.get("bleu", {})} == pytest.approx(
                 {**their.get("losses", {}), **their.get("bleu", {})}, rel=1e-5
             )
@@ -137,15 +166,19 @@ def test_what_is_sent_is_as_large_as_what_was_trained(number, name, together):
     checkpoint = checkpoints.choose(run.checkpoints, "last")[0]
     frozen = {"encoder.de", "bridge"} if name == "frozen" else set()
     sizes = {
-        each: sum(4 * one.numel() for one in checkpoint.component(each).values()) for each in checkpoint.components if each not in frozen
+        each: sum(4 * one.numel() for one in checkpoint.component(each).values())
+        for each in checkpoint.components
+        if each not in frozen
     }
     for process in range(number):
         found = json.loads((folder / f"{name}.{process}.json").read_text())
         assert found["step"] == STEPS and len(found["sent"]) == STEPS
         for sent, tasks in found["sent"]:
-            trained = {one for task in tasks for one in components_of(LanguagePair.parse(task), run.config.sharing)} & found[
-                "exchanged"
-            ].keys()
+            trained = {
+                one
+                for task in tasks
+                for one in components_of(LanguagePair.parse(task), run.config.sharing)
+            } & found["exchanged"].keys()
             assert sent == pytest.approx(sum(sizes.get(one, 0) for one in trained), rel=0.05)
 
 
@@ -153,16 +186,24 @@ def test_what_is_sent_is_as_large_as_what_was_trained(number, name, together):
 def test_streams_of_several_processes_stop_and_go_on_as_if_nothing_had_been(name, together):
     """To the bit: parameters, what the optimizer keeps, and where each process is in its files."""
     undisturbed, stopped = (Run.open(together(2) / path) for path in (name, f"{name} stopped"))
-    checkpoint, expected = (checkpoints.choose(run.checkpoints, "last")[0] for run in (stopped, undisturbed))
-    assert checkpoint.step == expected.step == STEPS and checkpoint.components == expected.components
+    checkpoint, expected = (
+        checkpoints.choose(run.checkpoints, "last")[0] for run in (stopped, undisturbed)
+    )
+    assert (
+        checkpoint.step == expected.step == STEPS and checkpoint.components == expected.components
+    )
     parts = [(checkpoint.component(each), expected.component(each)) for each in expected.components]
     for ours, theirs in [*parts, (checkpoint.training_tensors(), expected.training_tensors())]:
-        assert ours.keys() == theirs.keys() and all(torch.equal(ours[key], theirs[key]) for key in theirs)
+        assert ours.keys() == theirs.keys() and all(
+            torch.equal(ours[key], theirs[key]) for key in theirs
+        )
     positions = checkpoint.training_state()["positions"]
     assert positions == expected.training_state()["positions"]
     before = checkpoints.choose(stopped.checkpoints, STOPPED)[0].training_state()["positions"]
     middle = [one for of_task in before.values() for one in of_task.values()]
-    assert any(one["index"] for one in middle) and any(text["epoch"] for one in middle for text in one["texts"].values())
+    assert any(one["index"] for one in middle) and any(
+        text["epoch"] for one in middle for text in one["texts"].values()
+    )
 
 
 def test_a_run_goes_on_divided_and_undivided_again(together, tmp_path):
@@ -176,19 +217,32 @@ def test_a_run_goes_on_divided_and_undivided_again(together, tmp_path):
     ours, theirs = numbers(found), numbers(half)
     assert ours.keys() == theirs.keys()
     assert all((ours[key] - theirs[key]).norm() <= 1e-3 * theirs[key].norm() for key in theirs)
-    assert all((ours[key] - theirs[key]).norm() <= 1e-6 * theirs[key].norm() for key in theirs if not key.startswith("optimizer/"))
+    assert all(
+        (ours[key] - theirs[key]).norm() <= 1e-6 * theirs[key].norm()
+        for key in theirs
+        if not key.startswith("optimizer/")
+    )
     shutil.copytree(found.path, tmp_path / "again")
     again = runs.train(
-        Run(tmp_path / "again", check_config({**found.config.model_dump(), "training": {"steps": STEPS + 4}}, where="again"))
+        Run(
+            tmp_path / "again",
+            check_config(
+                {**found.config.model_dump(), "training": {"steps": STEPS + 4}}, where="again"
+            ),
+        )
     )
-    assert again.progress.step == STEPS + 4 and set(again.parameters) == {key.partition("/")[0] for key in theirs} - {"optimizer"}
+    assert again.progress.step == STEPS + 4 and set(again.parameters) == {
+        key.partition("/")[0] for key in theirs
+    } - {"optimizer"}
 
 
 def test_a_process_that_differs_is_found(together):
     folder = together(2)
     for process in range(2):
         sentence = json.loads((folder / f"differ.{process}.json").read_text())
-        assert sentence.startswith("step 7: bridge is no longer the same on all processes: that of 0 is not that of 1; ")
+        assert sentence.startswith(
+            "step 7: bridge is no longer the same on all processes: that of 0 is not that of 1; "
+        )
 
 
 @pytest.mark.parametrize("kind", ["uniform", "round_robin", "proportional", "temperature"])
@@ -203,7 +257,9 @@ def test_several_processes_draw_what_one_draws_with_as_many_tasks_an_update(kind
         config = SCHEDULES.configure(kind, copies=True, tasks_per_update=several)
         tasks = tasks_of(config, languages)
         sizes = {task.pair: 10 * (place + 1) for place, task in enumerate(tasks)}
-        schedules.append(SCHEDULES.build(config, tasks=tasks, languages=languages, sizes=sizes, seed=3))
+        schedules.append(
+            SCHEDULES.build(config, tasks=tasks, languages=languages, sizes=sizes, seed=3)
+        )
     few, many = schedules
     for step in range(30):
         assert [task for _, task in Replicated(few, run[1], 3).at(step)] == many.at(step)
@@ -217,21 +273,37 @@ LANGUAGES = ["en", "de", "fr", "cs", "fi"]
 
 def drawn(schedule, **parallel):
     languages = LANGUAGES
-    values = {"languages": languages, "data": {"train": [{"type": "phrasebook"}]}, "training": {"steps": 5}}
+    values = {
+        "languages": languages,
+        "data": {"train": [{"type": "phrasebook"}]},
+        "training": {"steps": 5},
+    }
     config = check_config({**values, "schedule": schedule, "parallel": parallel}, where="tiny")
     sizes = {task.pair: 100 for task in config.tasks}
-    return config, SCHEDULES.build(config.schedule, tasks=config.tasks, languages=languages, sizes=sizes, seed=1)
+    return config, SCHEDULES.build(
+        config.schedule, tasks=config.tasks, languages=languages, sizes=sizes, seed=1
+    )
 
 
 @pytest.mark.parametrize("kind", ["uniform", "round_robin", "temperature"])
-def test_a_divided_run_trains_every_task_on_one_process_and_keeps_a_language_where_its_tasks_are(kind):
-    config, schedule = drawn({"type": kind, "pairs": ["en-*", "*-en"], "copies": True}, placement="partitioned")
+def test_a_divided_run_trains_every_task_on_one_process_and_keeps_a_language_where_its_tasks_are(
+    kind,
+):
+    config, schedule = drawn(
+        {"type": kind, "pairs": ["en-*", "*-en"], "copies": True}, placement="partitioned"
+    )
     placement = place(schedule, config, 3)
     trained = [(process, task) for step in range(400) for process, task in placement.at(step)]
     assert [process for process, _ in trained] == 400 * [0, 1, 2]
-    assert {task for _, task in trained} == set(config.tasks) and len(set(trained)) == len(config.tasks)
+    assert {task for _, task in trained} == set(config.tasks) and len(set(trained)) == len(
+        config.tasks
+    )
     for language in LANGUAGES[1:]:
-        assert len(placement.holders(f"encoder.{language}")) == len(placement.holders(f"decoder.{language}")) == 1
+        assert (
+            len(placement.holders(f"encoder.{language}"))
+            == len(placement.holders(f"decoder.{language}"))
+            == 1
+        )
     assert placement.holders("bridge") == placement.holders("encoder.en") == (0, 1, 2)
     loads = [len(placement.tasks(process)) for process in range(3)]
     assert max(loads) <= 6 and sum(loads) == 13
@@ -239,15 +311,24 @@ def test_a_divided_run_trains_every_task_on_one_process_and_keeps_a_language_whe
 
 def test_a_process_whose_tasks_no_phase_has_waits(tmp_path):
     phases = [{"until_step": 5, "pairs": ["de-en"]}]
-    config, schedule = drawn({"type": "uniform", "pairs": ["en-*", "*-en"], "phases": phases}, placement="partitioned")
+    config, schedule = drawn(
+        {"type": "uniform", "pairs": ["en-*", "*-en"], "phases": phases}, placement="partitioned"
+    )
     placement = place(schedule, config, 4)
     assert [task.name for _, task in placement.at(0)] == ["de-en"] and len(placement.at(5)) == 4
 
 
 def test_more_processes_than_languages_is_a_sentence():
-    config, schedule = drawn({"type": "uniform", "pairs": ["en-*", "*-en"]}, placement="partitioned")
-    with pytest.raises(ConfigError, match=r"over 5 processes, .* are 4 groups \(cs, de, fi, fr\); start 4 processes at most"):
+    config, schedule = drawn(
+        {"type": "uniform", "pairs": ["en-*", "*-en"]}, placement="partitioned"
+    )
+    with pytest.raises(
+        ConfigError,
+        match=r"over 5 processes, .* are 4 groups \(cs, de, fi, fr\); start 4 processes at most",
+    ):
         place(schedule, config, 5)
-    config, schedule = drawn({"type": "uniform", "pairs": ["en-de", "de-en"], "copies": ["en"]}, placement="partitioned")
+    config, schedule = drawn(
+        {"type": "uniform", "pairs": ["en-de", "de-en"], "copies": ["en"]}, placement="partitioned"
+    )
     with pytest.raises(ConfigError, match=r"are 2 groups \(de, en\); start 2 processes at most"):
         place(schedule, config, 3)

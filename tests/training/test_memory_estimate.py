@@ -43,7 +43,10 @@ def test_a_plan_that_does_not_fit_is_said(machine, tmp_path, caplog):
     assert SENTENCE not in caplog.text
     machine(sum(needed.values()) - 1)
     plan(config)
-    assert "and this machine's " in caplog.text and "lower the sizes and layers of `model`" in caplog.text
+    assert (
+        "and this machine's " in caplog.text
+        and "lower the sizes and layers of `model`" in caplog.text
+    )
     assert all(purpose in caplog.text for purpose in needed)
 
 
@@ -53,7 +56,9 @@ def test_a_start_says_it_before_the_model_is_built(machine, tmp_path, caplog):
     caplog.set_level(logging.WARNING)
     trainer = trainer_of(run)
     assert SENTENCE in caplog.text and "activations" not in caplog.text
-    parameters = {name: sum(one.numel() for one in own.values()) for name, own in trainer.parameters.items()}
+    parameters = {
+        name: sum(one.numel() for one in own.values()) for name, own in trainer.parameters.items()
+    }
     assert memory_estimate.count(trainer.model) == parameters
 
 
@@ -61,7 +66,9 @@ def test_activations_are_those_of_the_largest_task(tmp_path):
     """A language may have components of its own, and each task only those of its two languages."""
 
     def activations(**model):
-        found = plan(load_config(write_config(tmp_path, model=model, schedule={"pairs": ["en-de", "fr-en"]})))
+        found = plan(
+            load_config(write_config(tmp_path, model=model, schedule={"pairs": ["en-de", "fr-en"]}))
+        )
         return memory_estimate.of_activations(found.config, found.datasets)
 
     alike, wide = activations(), {"encoder": {"type": "lstm", "size": 64}}
@@ -74,5 +81,9 @@ def test_activations_are_those_of_the_largest_task(tmp_path):
 @pytest.mark.parametrize("batches", [1, 2, 1000])
 def test_gradients_are_those_of_some_components_and_never_more_than_all(batches, tmp_path):
     config = load_config(write_config(tmp_path, schedule={"tasks_per_update": batches}))
-    found = memory_estimate.of_parameters(config, dict.fromkeys(config.components, 10), trained_at_once=config.schedule.tasks_per_update)
+    found = memory_estimate.of_parameters(
+        config,
+        dict.fromkeys(config.components, 10),
+        trained_at_once=config.schedule.tasks_per_update,
+    )
     assert found["gradients"] == 4 * 10 * min(3 * batches, len(config.components))

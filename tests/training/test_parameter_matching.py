@@ -12,10 +12,25 @@ from tests.builders.runs import tiny_settings
 TRANSFORMER = {"type": "transformer", "size": 64, "heads": 8, "layers": 2, "feed_forward": 128}
 MODELS = {
     "recurrent": {"embedding": {"size": 48}, "encoder": {"size": 64}, "decoder": {"size": 64}},
-    "transformer": {"embedding": {"size": 64, "tie_output": True}, "encoder": TRANSFORMER, "decoder": TRANSFORMER, "bridge": "perceiver"},
-    "rotary": {"encoder": {**TRANSFORMER, "positions": "rotary", "heads": 4}, "decoder": {**TRANSFORMER, "positions": "rotary"}},
-    "own": {"encoder": {"size": 32}, "decoder": {"size": 32}, "languages": {"de": {"encoder": {"type": "cnn", "size": 40}}}},
-    "stack": {"encoder": {"size": 64}, "bridge": {"type": "stack", "bridges": ["attention", {"type": "transformer", "heads": 8}]}},
+    "transformer": {
+        "embedding": {"size": 64, "tie_output": True},
+        "encoder": TRANSFORMER,
+        "decoder": TRANSFORMER,
+        "bridge": "perceiver",
+    },
+    "rotary": {
+        "encoder": {**TRANSFORMER, "positions": "rotary", "heads": 4},
+        "decoder": {**TRANSFORMER, "positions": "rotary"},
+    },
+    "own": {
+        "encoder": {"size": 32},
+        "decoder": {"size": 32},
+        "languages": {"de": {"encoder": {"type": "cnn", "size": 40}}},
+    },
+    "stack": {
+        "encoder": {"size": 64},
+        "bridge": {"type": "stack", "bridges": ["attention", {"type": "transformer", "heads": 8}]},
+    },
 }
 SIZES = dict.fromkeys(["en", "de", "fr"], 500)
 
@@ -38,11 +53,14 @@ def test_it_comes_within_one_percent(name, share, tmp_path):
         for part in path:
             place = place[part]
         place[last] = value
-    assert parameters(settings, type(settings.model).model_validate(laid), SIZES) == found.parameters
+    assert (
+        parameters(settings, type(settings.model).model_validate(laid), SIZES) == found.parameters
+    )
 
 
 def test_what_cannot_be_matched_is_said(tmp_path):
     with pytest.raises(
-        ConfigError, match=r"no width has 10 parameters within 1%; the nearest has [\d,]+; change layers or vocabularies, too"
+        ConfigError,
+        match=r"no width has 10 parameters within 1%; the nearest has [\d,]+; change layers or vocabularies, too",
     ):
         match(config(tmp_path, MODELS["recurrent"]), SIZES, 10)

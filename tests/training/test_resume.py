@@ -12,12 +12,11 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from polyglot.runs import checkpoint as checkpoints
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
-from polyglot.training.validation import Validator
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.training import build
-from polyglot.training.validation import Validation
+from polyglot.training.validation import Validation, Validator
 from tests.builders.runs import tiny_run, train, trainer_of
 
 STEPS = 12
@@ -27,14 +26,34 @@ SECTIONS = {
         "model": {
             "embedding": {"dropout": 0.3},
             "encoder": {"layers": 2, "dropout": 0.3},
-            "decoder": {"type": "gru", "size": 16, "layers": 2, "dropout": 0.3, "input_feeding": True},
+            "decoder": {
+                "type": "gru",
+                "size": 16,
+                "layers": 2,
+                "dropout": 0.3,
+                "input_feeding": True,
+            },
         }
     },
-    "momentum": {"optimizer": {"type": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01}},
-    "sgd": {"optimizer": {"type": "sgd", "learning_rate": 0.5}, "learning_rate_schedule": {"type": "step_decay", "start": 4, "every": 3}},
-    "adamw": {"optimizer": {"type": "adamw", "weight_decay": 0.1}, "learning_rate_schedule": {"type": "cosine", "warmup": 3}},
-    "muon": {"optimizer": {"type": "muon", "learning_rate": 0.01}, "learning_rate_schedule": {"type": "cosine", "warmup": 3}},
-    "several tasks": {"schedule": {"copies": True, "tasks_per_update": 3}, "model": {"embedding": {"tie_sides": True}}},
+    "momentum": {
+        "optimizer": {"type": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01}
+    },
+    "sgd": {
+        "optimizer": {"type": "sgd", "learning_rate": 0.5},
+        "learning_rate_schedule": {"type": "step_decay", "start": 4, "every": 3},
+    },
+    "adamw": {
+        "optimizer": {"type": "adamw", "weight_decay": 0.1},
+        "learning_rate_schedule": {"type": "cosine", "warmup": 3},
+    },
+    "muon": {
+        "optimizer": {"type": "muon", "learning_rate": 0.01},
+        "learning_rate_schedule": {"type": "cosine", "warmup": 3},
+    },
+    "several tasks": {
+        "schedule": {"copies": True, "tasks_per_update": 3},
+        "model": {"embedding": {"tie_sides": True}},
+    },
     "phases": {
         "schedule": {
             "type": "temperature",
@@ -45,8 +64,19 @@ SECTIONS = {
     "options": {
         "model": {
             "options": {
-                "encoder": [{"type": "roles", "roles": 3, "assignment": "onehot"}, {"type": "latent_graph", "temperature": {"every": 3}}],
-                "decoder": [{"type": "roles", "roles": 3, "assignment": "onehot", "temperature": {"decay": 0.5}}, "context_gate"],
+                "encoder": [
+                    {"type": "roles", "roles": 3, "assignment": "onehot"},
+                    {"type": "latent_graph", "temperature": {"every": 3}},
+                ],
+                "decoder": [
+                    {
+                        "type": "roles",
+                        "roles": 3,
+                        "assignment": "onehot",
+                        "temperature": {"decay": 0.5},
+                    },
+                    "context_gate",
+                ],
             }
         }
     },
@@ -58,7 +88,11 @@ SECTIONS = {
     },
     "tokens": {"batching": {"by": "tokens", "size": 60, "pool": 2}, "training": {"clip_norm": 0.1}},
 }
-EVERY = {"training": {"steps": STEPS}, "validation": {"every": 4}, "batching": {"size": 24}}  # an epoch has three batches of 24
+EVERY = {
+    "training": {"steps": STEPS},
+    "validation": {"every": 4},
+    "batching": {"size": 24},
+}  # an epoch has three batches of 24
 
 
 def sections(kind):
@@ -108,7 +142,11 @@ def tensors_of(run):
 
 def tensors(run):
     last = checkpoints.choose(run.checkpoints, "last")[0]
-    return [tensor for name in ("encoder.de", "bridge", "decoder.fr") for _, tensor in sorted(last.component(name).items())]
+    return [
+        tensor
+        for name in ("encoder.de", "bridge", "decoder.fr")
+        for _, tensor in sorted(last.component(name).items())
+    ]
 
 
 def assert_same(one, other):
@@ -116,7 +154,9 @@ def assert_same(one, other):
     expected, found = tensors_of(one), tensors_of(other)
     assert expected.keys() == found.keys()
     assert [key for key in expected if not torch.equal(expected[key], found[key])] == []
-    states = [checkpoints.choose(run.checkpoints, "last")[0].training_state() for run in (one, other)]
+    states = [
+        checkpoints.choose(run.checkpoints, "last")[0].training_state() for run in (one, other)
+    ]
     for state in states:
         del state["progress"]["seconds"]
     assert states[0] == states[1]
@@ -145,7 +185,9 @@ def test_stopped_and_resumed_is_as_if_never_stopped(kind, stop, straight):
 def scaling(*, init_scale=2.0**16, growth_interval=2000, **given):
     """An accelerator that scales losses as for fp16, which a machine without one does not have."""
     accelerator = Accelerator(**given)
-    accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=init_scale, growth_interval=growth_interval)
+    accelerator.scaler = torch.amp.GradScaler(
+        "cpu", init_scale=init_scale, growth_interval=growth_interval
+    )
     return accelerator
 
 
@@ -153,7 +195,8 @@ def test_half_precision_goes_on_with_the_scale_it_had_found(tmp_path, monkeypatc
     """And with its count of steps since the scale last changed."""
     monkeypatch.setattr(build, "Accelerator", partial(scaling, init_scale=8.0, growth_interval=3))
     never_stopped, stopped = (
-        tiny_run(tmp_path, name, **sections("adam") | {"validation": {"every": 1000}}) for name in ("straight", "stopped")
+        tiny_run(tmp_path, name, **sections("adam") | {"validation": {"every": 1000}})
+        for name in ("straight", "stopped")
     )
     scaler = train(never_stopped).accelerator.scaler
     assert scaler.get_scale() == 8.0 * 2 ** (STEPS // 3)
@@ -190,7 +233,10 @@ def test_stopped_at_every_step(kind, straight):
 def test_a_run_that_died_goes_on_from_its_last_checkpoint(straight):
     folder, never_stopped = straight("dropout")
     run = tiny_run(
-        folder, "died", **sections("dropout") | {"training": {"steps": STEPS, "checkpoint": {"every": 3}}, "validation": {"every": 1000}}
+        folder,
+        "died",
+        **sections("dropout")
+        | {"training": {"steps": STEPS, "checkpoint": {"every": 3}}, "validation": {"every": 1000}},
     )
     other = tiny_run(folder, "lived", **sections("dropout") | {"validation": {"every": 1000}})
     train(other)
@@ -218,22 +264,35 @@ def logged(run):
 
 
 def losses(run):
-    return [(line["step"], line["loss"], line["tasks"]) for line in logged(run) if line["kind"] == "training"]
+    return [
+        (line["step"], line["loss"], line["tasks"])
+        for line in logged(run)
+        if line["kind"] == "training"
+    ]
 
 
 def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
-    runs = [tiny_run(tmp_path, name, training={"steps": STEPS, "checkpoint": {"every": 5}}) for name in ("straight", "stopped")]
+    runs = [
+        tiny_run(tmp_path, name, training={"steps": STEPS, "checkpoint": {"every": 5}})
+        for name in ("straight", "stopped")
+    ]
     train(runs[0])
     for stop in (3, 8, None):
         train(runs[1], stop_after=stop)
     assert losses(runs[0]) == losses(runs[1])
-    assert [line["step"] for line in logged(runs[1]) if line["kind"] == "training"] == list(range(1, STEPS + 1))
+    assert [line["step"] for line in logged(runs[1]) if line["kind"] == "training"] == list(
+        range(1, STEPS + 1)
+    )
 
 
 def test_a_log_that_was_cut_off_in_a_line_is_mended(tmp_path):
     run = tiny_run(tmp_path, training={"steps": 4})
     train(run, stop_after=2)
-    for rest in ('{"kind": "training", "step": 3, "tasks": {"de-en": {"tokens": 5}', '{"kind": "trai', "\0\0\0"):
+    for rest in (
+        '{"kind": "training", "step": 3, "tasks": {"de-en": {"tokens": 5}',
+        '{"kind": "trai',
+        "\0\0\0",
+    ):
         with run.log.open("a", encoding="utf-8") as file:
             file.write(rest)
         train(Run.open(run.path), stop_after=2)
@@ -242,7 +301,10 @@ def test_a_log_that_was_cut_off_in_a_line_is_mended(tmp_path):
 
 
 def test_two_runs_with_one_seed_are_the_same_and_another_seed_is_not(tmp_path):
-    runs = {name: tiny_run(tmp_path, name, seed=seed) for name, seed in (("one", 1), ("again", 1), ("other", 2))}
+    runs = {
+        name: tiny_run(tmp_path, name, seed=seed)
+        for name, seed in (("one", 1), ("again", 1), ("other", 2))
+    }
     for run in runs.values():
         train(run)
     assert losses(runs["one"]) == losses(runs["again"])
@@ -269,7 +331,9 @@ def test_a_log_that_cannot_be_shortened_stays_whole(tmp_path, monkeypatch):
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(CheckpointError, match="log.jsonl: cannot be written: No space left on device"):
+    with pytest.raises(
+        CheckpointError, match="log.jsonl: cannot be written: No space left on device"
+    ):
         trainer.train()
     assert run.log.read_bytes() == before
 
@@ -284,7 +348,10 @@ def test_a_run_that_is_done_stays_as_it_is(tmp_path):
 
 def test_more_steps_than_planned(tmp_path):
     """With a constant learning rate, a run prolonged is a run that was long from the start."""
-    long, short = tiny_run(tmp_path, "long", training={"steps": STEPS}), tiny_run(tmp_path, "short", training={"steps": 5})
+    long, short = (
+        tiny_run(tmp_path, "long", training={"steps": STEPS}),
+        tiny_run(tmp_path, "short", training={"steps": 5}),
+    )
     train(long)
     train(short)
     train(Run.reconfigure(short.path, [f"training.steps={STEPS}"]))
@@ -294,7 +361,9 @@ def test_more_steps_than_planned(tmp_path):
 def test_fewer_steps_than_done_is_a_sentence(tmp_path):
     run = tiny_run(tmp_path)
     train(run, stop_after=4)
-    with pytest.raises(CheckpointError, match="the run is past training.steps 3 already; name more steps than that"):
+    with pytest.raises(
+        CheckpointError, match="the run is past training.steps 3 already; name more steps than that"
+    ):
         trainer_of(Run.reconfigure(run.path, ["training.steps=3"]))
 
 
@@ -316,7 +385,10 @@ def test_streamed_text_that_is_batched_otherwise_from_now_on_is_said(tmp_path, c
     assert "in memory" not in caplog.text
     trainer_of(Run.reconfigure(run.path, ["batching.buffer=30"]))
     (warning,) = [record.message for record in caplog.records if "in memory" in record.message]
-    assert re.search(r"step-00000003: the sentences of \S.* that are in memory together .* none is left out by that, and those that were trained on come again$", warning)
+    assert re.search(
+        r"step-00000003: the sentences of \S.* that are in memory together .* none is left out by that, and those that were trained on come again$",
+        warning,
+    )
 
 
 def test_text_that_changed_is_said(tmp_path, caplog):
@@ -331,7 +403,10 @@ def test_text_that_changed_is_said(tmp_path, caplog):
     text.write_text(lines.replace("Hund", "Katze"), encoding="utf-8")
     trainer_of(Run.open(run.path))
     (warning,) = [record.message for record in caplog.records if "training text" in record.message]
-    assert "step-00000003: the training text of en-de, de-en is not what it was when this was written; the run goes on" in warning
+    assert (
+        "step-00000003: the training text of en-de, de-en is not what it was when this was written; the run goes on"
+        in warning
+    )
 
 
 def test_a_checkpoint_that_does_not_say_what_its_text_was_goes_on_in_silence(tmp_path, caplog):
@@ -353,7 +428,10 @@ def test_another_optimizer_from_now_on_is_a_sentence(tmp_path):
         trainer_of(Run.reconfigure(run.path, ["optimizer=adam"]))
 
 
-@pytest.mark.parametrize("override", ["model.encoder.size=8", "schedule.pairs=[de-en]", "languages=[en, de]", "model.bridge=none"])
+@pytest.mark.parametrize(
+    "override",
+    ["model.encoder.size=8", "schedule.pairs=[de-en]", "languages=[en, de]", "model.bridge=none"],
+)
 def test_what_the_components_are_built_from_cannot_change(override, tmp_path):
     """And the configuration of the run stays what it was, so that nothing is lost by the attempt."""
     run = tiny_run(tmp_path)
@@ -372,9 +450,14 @@ def test_a_vocabulary_that_is_gone_is_not_learnt_again_once_there_are_checkpoint
     train(run, stop_after=3)
     file = run.vocabulary_file(lost)
     before = file.rename(tmp_path / "elsewhere")
-    (tmp_path / "train.en").write_text("".join(f"{line} more\n" for line in (tmp_path / "train.en").read_text().splitlines()))
+    (tmp_path / "train.en").write_text(
+        "".join(f"{line} more\n" for line in (tmp_path / "train.en").read_text().splitlines())
+    )
     others = {path: path.read_bytes() for path in file.parent.iterdir()}
-    with pytest.raises(CheckpointError, match=f"{file}: no such file, but .*step-00000003 was trained with it; put it back"):
+    with pytest.raises(
+        CheckpointError,
+        match=f"{file}: no such file, but .*step-00000003 was trained with it; put it back",
+    ):
         trainer_of(Run.open(run.path))
     assert {path: path.read_bytes() for path in file.parent.iterdir()} == others
     before.rename(file)
@@ -391,7 +474,9 @@ def test_before_the_first_checkpoint_only_what_is_missing_is_learnt(tmp_path):
     kept = {path: path.stat().st_mtime_ns for path in run.vocabulary_file("en").parent.iterdir()}
     train(Run.open(run.path))
     assert {path: path.stat().st_mtime_ns for path in kept} == kept and len(kept) == 2
-    assert [tensor.tolist() for tensor in tensors(run)] == [tensor.tolist() for tensor in tensors(whole)]
+    assert [tensor.tolist() for tensor in tensors(run)] == [
+        tensor.tolist() for tensor in tensors(whole)
+    ]
 
 
 def test_a_start_that_fails_leaves_no_vocabulary_behind(tmp_path):
@@ -403,7 +488,12 @@ def test_a_start_that_fails_leaves_no_vocabulary_behind(tmp_path):
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
-    one, other = tiny_run(tmp_path, "one"), tiny_run(tmp_path, "other", model={"bridge": {"heads": 2}})
+    one, other = (
+        tiny_run(tmp_path, "one"),
+        tiny_run(tmp_path, "other", model={"bridge": {"heads": 2}}),
+    )
     train(one)
-    with pytest.raises(CheckpointError, match="comes from another configuration than .*other/config.yaml"):
+    with pytest.raises(
+        CheckpointError, match="comes from another configuration than .*other/config.yaml"
+    ):
         trainer_of(other).resume(checkpoints.choose(one.checkpoints, "last")[0])

@@ -8,24 +8,33 @@ import math
 import pytest
 import torch
 
-from polyglot.runs import checkpoint as checkpoints
-from polyglot.tasks.batch import Batch
 from polyglot.model.losses import Criterion, LossesConfig
+from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
+from polyglot.tasks.batch import Batch
 from polyglot.tasks.sharing import components_of
-from polyglot.training.gradient_scaling import clip, count_by_component, to_means
 from polyglot.training.build import build_model
+from polyglot.training.gradient_scaling import clip, count_by_component, to_means
 from polyglot.training.validation import Validation
 from tests.builders.models import random_batch, tiny_config, tiny_model
 from tests.builders.runs import tiny_run, train, trainer_of
 
-SHARE = {"token": lambda batch: int(batch.target_mask.sum()), "sentence": lambda batch: batch.source.shape[0]}
+SHARE = {
+    "token": lambda batch: int(batch.target_mask.sum()),
+    "sentence": lambda batch: batch.source.shape[0],
+}
 """What a batch counts for in an update."""
-PLAIN = {"optimizer": {"type": "sgd", "learning_rate": 1.0, "momentum": 0.0}, "training": {"clip_norm": None}}
+PLAIN = {
+    "optimizer": {"type": "sgd", "learning_rate": 1.0, "momentum": 0.0},
+    "training": {"clip_norm": None},
+}
 
 
 def snapshot(trainer):
-    return {name: {key: parameter.detach().clone() for key, parameter in own.items()} for name, own in trainer.parameters.items()}
+    return {
+        name: {key: parameter.detach().clone() for key, parameter in own.items()}
+        for name, own in trainer.parameters.items()
+    }
 
 
 def changed(before, trainer):
@@ -40,7 +49,11 @@ def changed(before, trainer):
 def gradients_of(trainer, batch):
     """By component, of one batch alone."""
     losses = trainer.criterion(trainer.model(batch), batch)
-    own = {(name, key): parameter for name in components_of(batch.task.pair) for key, parameter in trainer.parameters.get(name, {}).items()}
+    own = {
+        (name, key): parameter
+        for name in components_of(batch.task.pair)
+        for key, parameter in trainer.parameters.get(name, {}).items()
+    }
     return dict(zip(own, torch.autograd.grad(losses.total, list(own.values()), allow_unused=True)))
 
 
@@ -58,9 +71,14 @@ def gradients_of(trainer, batch):
 def test_each_component_gets_the_weighted_mean_of_who_trained_it(pairs, tied, per, tmp_path):
     schedule = {"type": "round_robin", "pairs": pairs, "tasks_per_update": len(pairs)}
     settings = {"losses": {"per": per}, "batching": {"by": "tokens", "size": 80}}
-    run = tiny_run(tmp_path, schedule=schedule, model={"embedding": {"tie_sides": tied}}, **settings, **PLAIN)
+    run = tiny_run(
+        tmp_path, schedule=schedule, model={"embedding": {"tie_sides": tied}}, **settings, **PLAIN
+    )
     trainer, twin = trainer_of(run), trainer_of(run)
-    batches = [twin.streams[task.name].dataset.batch(twin.streams[task.name].take()) for _, task in twin.placement.at(0)]
+    batches = [
+        twin.streams[task.name].dataset.batch(twin.streams[task.name].take())
+        for _, task in twin.placement.at(0)
+    ]
     assert len({SHARE[per](batch) for batch in batches}) > 1, "equal weights would show nothing"
     before = snapshot(trainer)
     trainer.model.train()
@@ -68,10 +86,19 @@ def test_each_component_gets_the_weighted_mean_of_who_trained_it(pairs, tied, pe
     trainer.update()
     for name, own in trainer.parameters.items():
         for key, parameter in own.items():
-            parts = [(SHARE[per](batch), gradients[name, key]) for batch, gradients in zip(batches, alone) if (name, key) in gradients]
+            parts = [
+                (SHARE[per](batch), gradients[name, key])
+                for batch, gradients in zip(batches, alone)
+                if (name, key) in gradients
+            ]
             total = sum(count for count, _ in parts)
-            mean = sum(count * (0 if gradient is None else gradient) for count, gradient in parts) / total
-            assert torch.allclose(before[name][key] - parameter, torch.as_tensor(mean), atol=1e-6), f"{name}/{key}"
+            mean = (
+                sum(count * (0 if gradient is None else gradient) for count, gradient in parts)
+                / total
+            )
+            assert torch.allclose(
+                before[name][key] - parameter, torch.as_tensor(mean), atol=1e-6
+            ), f"{name}/{key}"
 
 
 @pytest.mark.parametrize("per", ["token", "sentence"])
@@ -80,15 +107,23 @@ def test_the_parts_of_a_batch_are_the_batch(per):
     model, criterion = tiny_model(tiny_config(), ["de-en"]), Criterion(LossesConfig(per=per))
     whole = random_batch(lengths=[(5, 4), (1, 9), (7, 2), (3, 3)])
     sources = [tokens[mask].numpy() for tokens, mask in zip(whole.source, whole.source_mask)]
-    targets = [tokens[mask][:-1].numpy() for tokens, mask in zip(whole.target_out, whole.target_mask)]
-    parts = [Batch.of(whole.task, sources[:1], targets[:1]), Batch.of(whole.task, sources[1:], targets[1:])]
+    targets = [
+        tokens[mask][:-1].numpy() for tokens, mask in zip(whole.target_out, whole.target_mask)
+    ]
+    parts = [
+        Batch.of(whole.task, sources[:1], targets[:1]),
+        Batch.of(whole.task, sources[1:], targets[1:]),
+    ]
     criterion(model(whole), whole).total.backward()
     expected = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
     model.zero_grad(set_to_none=True)
     total = SHARE[per](whole)
     for part in parts:
         (criterion(model(part), part).total * (SHARE[per](part) / total)).backward()
-    parameters, counts = model.component_parameters(), [(part.task.pair, criterion.count(part)) for part in parts]
+    parameters, counts = (
+        model.component_parameters(),
+        [(part.task.pair, criterion.count(part)) for part in parts],
+    )
     to_means(parameters, count_by_component(counts, parameters, model.sharing), total=total)
     for name, gradient in expected.items():
         assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-6), name
@@ -107,14 +142,22 @@ def test_the_parts_of_a_batch_are_the_batch(per):
 def test_only_the_components_of_the_tasks_change(optimizer, tied, tmp_path):
     """Also when momentum remembers an earlier update and weight decay would shrink everything; the others have no gradient at all."""
     run = tiny_run(
-        tmp_path, optimizer=optimizer, model={"embedding": {"tie_sides": tied}}, schedule={"copies": True}, training={"steps": 100}
+        tmp_path,
+        optimizer=optimizer,
+        model={"embedding": {"tie_sides": tied}},
+        schedule={"copies": True},
+        training={"steps": 100},
     )
     trainer = trainer_of(run)
     step, gradients = trainer.optimizer.step, []
 
     def looks(*args, **given):
         gradients.append(
-            {name for name, own in trainer.parameters.items() if any(parameter.grad is not None for parameter in own.values())}
+            {
+                name
+                for name, own in trainer.parameters.items()
+                if any(parameter.grad is not None for parameter in own.values())
+            }
         )
         return step(*args, **given)
 
@@ -124,19 +167,28 @@ def test_only_the_components_of_the_tasks_change(optimizer, tied, tmp_path):
         pairs = [task.pair for _, task in trainer.placement.at(number)]
         trainer.update()
         trainer.progress.step += 1
-        expected = {name for pair in pairs for name in components_of(pair)} & trainer.parameters.keys()
+        expected = {
+            name for pair in pairs for name in components_of(pair)
+        } & trainer.parameters.keys()
         assert changed(before, trainer) == gradients[-1] == expected
         assert all(parameter.grad is None for parameter in trainer.model.parameters())
 
 
 def test_no_update_changes_a_language_that_its_phase_excludes(tmp_path):
     phases = [{"until_step": 6, "pairs": ["de-en", "en-de"]}]
-    run = tiny_run(tmp_path, schedule={"phases": phases}, training={"steps": 20, "checkpoint": {"every": 6, "keep": 9}})
+    run = tiny_run(
+        tmp_path,
+        schedule={"phases": phases},
+        training={"steps": 20, "checkpoint": {"every": 6, "keep": 9}},
+    )
     before = snapshot(trainer_of(run))
     train(run, stop_after=6)
     checkpoint = checkpoints.choose(run.checkpoints, "6")[0]
     for name in before:
-        same = all(torch.equal(before[name][key], tensor) for key, tensor in checkpoint.component(name).items())
+        same = all(
+            torch.equal(before[name][key], tensor)
+            for key, tensor in checkpoint.component(name).items()
+        )
         assert same == name.endswith(".fr"), name
     assert not any(".fr/" in key for key in checkpoint.training_tensors())
     trainer = train(Run.open(run.path))
@@ -144,12 +196,18 @@ def test_no_update_changes_a_language_that_its_phase_excludes(tmp_path):
 
 
 def test_gradients_are_clipped_by_the_norm_of_what_was_trained(tmp_path):
-    run = tiny_run(tmp_path, optimizer={"type": "sgd", "learning_rate": 1.0}, training={"clip_norm": 0.01})
+    run = tiny_run(
+        tmp_path, optimizer={"type": "sgd", "learning_rate": 1.0}, training={"clip_norm": 0.01}
+    )
     trainer = trainer_of(run)
     before = snapshot(trainer)
     norm = trainer.update()
     moved = torch.cat(
-        [(before[name][key] - parameter).flatten() for name, own in trainer.parameters.items() for key, parameter in own.items()]
+        [
+            (before[name][key] - parameter).flatten()
+            for name, own in trainer.parameters.items()
+            for key, parameter in own.items()
+        ]
     )
     assert norm > 0.01 and moved.norm().item() == pytest.approx(0.01, rel=1e-3)
 
@@ -159,7 +217,9 @@ def test_clipping(largest, after):
     parameters = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
     parameters[0].grad, parameters[1].grad = torch.tensor([3.0]), torch.tensor([4.0])
     assert clip(parameters, largest).item() == pytest.approx(5)
-    assert math.hypot(*(parameter.grad.item() for parameter in parameters)) == pytest.approx(after, rel=1e-4)
+    assert math.hypot(*(parameter.grad.item() for parameter in parameters)) == pytest.approx(
+        after, rel=1e-4
+    )
 
 
 def test_dropout_is_for_training_alone(tmp_path):
@@ -170,13 +230,17 @@ def test_dropout_is_for_training_alone(tmp_path):
         return lambda: (modes.append(("validation", model.training)), Validation({"de-en": 1.0}))[1]
 
     trainer = trainer_of(run, validator)
-    trainer.model.register_forward_pre_hook(lambda *_: modes.append(("training", trainer.model.training)))
+    trainer.model.register_forward_pre_hook(
+        lambda *_: modes.append(("training", trainer.model.training))
+    )
     trainer.train()
     assert set(modes) == {("training", True), ("validation", False)} and len(modes) == 9
 
 
 def test_the_learning_rate_follows_its_schedule(tmp_path):
-    run = tiny_run(tmp_path, learning_rate_schedule={"type": "linear", "warmup": 2}, training={"steps": 6})
+    run = tiny_run(
+        tmp_path, learning_rate_schedule={"type": "linear", "warmup": 2}, training={"steps": 6}
+    )
     trainer, rates = trainer_of(run), []
     update = trainer.update
     trainer.update = lambda: (update(), rates.append(trainer.optimizer.param_groups[0]["lr"]))[0]
@@ -186,14 +250,21 @@ def test_the_learning_rate_follows_its_schedule(tmp_path):
 
 def test_a_model_learns(tmp_path):
     """From the first loss to less than half of it in a few steps, in every task."""
-    run = tiny_run(tmp_path, training={"steps": 120, "log_every": 60}, model={"encoder": {"size": 32}, "decoder": {"size": 32}})
+    run = tiny_run(
+        tmp_path,
+        training={"steps": 120, "log_every": 60},
+        model={"encoder": {"size": 32}, "decoder": {"size": 32}},
+    )
     trainer = trainer_of(run)
     batches = {name: stream.dataset.batch(range(20)) for name, stream in trainer.streams.items()}
 
     def losses():
         trainer.model.eval()
         with torch.no_grad():
-            return {name: trainer.criterion(trainer.model(batch), batch).terms["translation"].item() for name, batch in batches.items()}
+            return {
+                name: trainer.criterion(trainer.model(batch), batch).terms["translation"].item()
+                for name, batch in batches.items()
+            }
 
     before = losses()
     trainer.train()
@@ -204,12 +275,16 @@ def test_a_model_learns(tmp_path):
 # The first parameters ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("embedding", [{}, {"tie_sides": True}, {"tie_sides": True, "tie_output": True, "size": 16}])
+@pytest.mark.parametrize(
+    "embedding", [{}, {"tie_sides": True}, {"tie_sides": True, "tie_output": True, "size": 16}]
+)
 @pytest.mark.parametrize("initial_range", [None, 0.1])
 def test_adding_a_language_changes_no_parameter_of_the_others(embedding, initial_range, tmp_path):
     model = {"embedding": embedding, "initial_range": initial_range}
     few = tiny_run(tmp_path, "few", languages=["en", "de"], model=model)
-    many = tiny_run(tmp_path, "many", languages=["en", "fr", "de"], model=model, schedule={"copies": True})
+    many = tiny_run(
+        tmp_path, "many", languages=["en", "fr", "de"], model=model, schedule={"copies": True}
+    )
     before, after = (trainer_of(run).parameters for run in (few, many))
     assert before.keys() < after.keys()
     for name, own in before.items():
@@ -223,7 +298,10 @@ def test_the_first_parameters_come_from_the_seed_alone(tmp_path):
     torch.manual_seed(5)
     one = build_model(run.config, vocabularies, seed=1)
     torch.manual_seed(6)
-    again, other = build_model(run.config, vocabularies, seed=1), build_model(run.config, vocabularies, seed=2)
+    again, other = (
+        build_model(run.config, vocabularies, seed=1),
+        build_model(run.config, vocabularies, seed=2),
+    )
     for name, parameter in one.named_parameters():
         assert torch.equal(parameter, again.get_parameter(name))
     assert not torch.equal(one.bridge.hidden.weight, other.bridge.hidden.weight)
@@ -240,7 +318,10 @@ def test_components_of_one_role_begin_alike_and_nothing_else_does(tmp_path):
                 assert torch.equal(mine, its) == alike, f"{one}, {other}: {key}"
     for name, own in parameters.items():
         weights = [parameter for parameter in own.values() if parameter.dim() > 1]
-        assert not any(one.shape == other.shape and torch.equal(one, other) for one, other in itertools.combinations(weights, 2)), name
+        assert not any(
+            one.shape == other.shape and torch.equal(one, other)
+            for one, other in itertools.combinations(weights, 2)
+        ), name
 
 
 def test_an_update_does_not_go_through_the_modules_of_all_languages(tmp_path, monkeypatch):
@@ -250,5 +331,6 @@ def test_an_update_does_not_go_through_the_modules_of_all_languages(tmp_path, mo
     for one in (trainer.optimizer, trainer.optimizer.optimizer):
         monkeypatch.setattr(one, "zero_grad", lambda *_, **__: visited.append("gradients"))
     trainer.update()
-    assert not visited and all(parameter.grad is None for own in trainer.parameters.values() for parameter in own.values())
-
+    assert not visited and all(
+        parameter.grad is None for own in trainer.parameters.values() for parameter in own.values()
+    )

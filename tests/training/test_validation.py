@@ -8,19 +8,23 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.evaluation.tiny import TEXT, tiny_model, tiny_run
 
 from polyglot.core.errors import DataError
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
-from polyglot.training.validation import Validator
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
-from polyglot.training.validation import Validation
+from polyglot.training.validation import Validation, Validator
+from tests.evaluation.tiny import TEXT, tiny_model, tiny_run
 
 
 def translator(run: Run, model: torch.nn.Module) -> Translator:
-    return Translator(model, vocabularies=run.vocabularies, normalisers=run.normalisers, search_config=run.config.search)
+    return Translator(
+        model,
+        vocabularies=run.vocabularies,
+        normalisers=run.normalisers,
+        search_config=run.config.search,
+    )
 
 
 def test_no_validation_text_no_function(tmp_path: Path) -> None:
@@ -31,7 +35,9 @@ def test_no_validation_text_no_function(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sentences", [2, 500])
 def test_losses_are_per_token_of_the_first_sentences(sentences: int, tmp_path: Path) -> None:
     smoothed = {"translation": {"label_smoothing": 0.1}, "bridge": {"weight": 5.0}}
-    run = tiny_run(tmp_path, validation={"sentences": sentences}, losses=smoothed, batching={"size": 2})
+    run = tiny_run(
+        tmp_path, validation={"sentences": sentences}, losses=smoothed, batching={"size": 2}
+    )
     model = tiny_model(run)
     losses = Validator(run)(model)().losses
     assert list(losses) == [task.name for task in run.config.tasks] and len(losses) == 4
@@ -55,19 +61,27 @@ def test_some_of_the_tasks_are_enough(tmp_path: Path) -> None:
 def test_bleu_is_that_of_greedy_translations_also_zero_shot(tmp_path: Path) -> None:
     run = tiny_run(tmp_path, validation={"sentences": 3, "bleu_pairs": ["de-fr", "fr-en"]})
     model = tiny_model(run)
-    with torch.no_grad():  # a model that says the same words whatever it reads has some of them right
+    with (
+        torch.no_grad()
+    ):  # a model that says the same words whatever it reads has some of them right
         chien = run.vocabularies["fr"].encode(["chien"])[0][0]
         model.decoders["fr"].output.bias[chien] += 20
     bleu = Validator(run)(model)().bleu
     hypotheses = translator(run, model).translate(TEXT["de"][:3], source="de", target="fr", beam=1)
     assert set(bleu) == {"de-fr", "fr-en"}
-    assert 0 < bleu["de-fr"] == Scorer(Measure("bleu"), target="fr").score(hypotheses, TEXT["fr"][:3]).value
+    assert (
+        0
+        < bleu["de-fr"]
+        == Scorer(Measure("bleu"), target="fr").score(hypotheses, TEXT["fr"][:3]).value
+    )
 
 
 def test_capitals_count_only_for_a_run_that_writes_them(tmp_path: Path) -> None:
     def bleu(folder: str, **text: object) -> float:
         (tmp_path / folder).mkdir()
-        run = tiny_run(tmp_path / folder, validation={"sentences": 1, "bleu_pairs": ["en-de"]}, **text)
+        run = tiny_run(
+            tmp_path / folder, validation={"sentences": 1, "bleu_pairs": ["en-de"]}, **text
+        )
         model = tiny_model(run)
         hund = "hund" if text else "Hund"
         with torch.no_grad():
@@ -77,7 +91,9 @@ def test_capitals_count_only_for_a_run_that_writes_them(tmp_path: Path) -> None:
     assert bleu("small", text={"steps": ["lowercase"]}) == bleu("cased") > 0
 
 
-def test_text_that_lacks_is_left_out_with_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_text_that_lacks_is_left_out_with_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     run = tiny_run(tmp_path, validation={"bleu_pairs": ["de-fr", "de-en"]})
     (tmp_path / "valid.fr").unlink()
     with caplog.at_level(logging.WARNING, logger="polyglot"):
@@ -105,7 +121,9 @@ def test_it_leaves_no_trace(tmp_path: Path) -> None:
     first, second = validate(), validate()
     assert first == second
     assert torch.equal(torch.get_rng_state(), state)
-    assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
+    assert all(
+        parameter.grad is None and parameter.requires_grad for parameter in model.parameters()
+    )
     assert all(math.isfinite(loss) for loss in first.losses.values())
 
 

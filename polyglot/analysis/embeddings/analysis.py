@@ -105,12 +105,16 @@ def analyse(
     embedded. Raises ConfigError and DataError as sentences.
     """
     folder = Path(run.config.data.folder) if folder is None else folder
-    reasons = {name: impossible(translator.model, **way_of(name)) for name in settings.representations}
+    reasons = {
+        name: impossible(translator.model, **way_of(name)) for name in settings.representations
+    }
     names = [name for name, reason in reasons.items() if reason is None]
     if not names:
         raise ConfigError(list(reasons.values()), where="representations")
     test = settings.test or run.config.data.test
-    text = TestText(run, test, folder=folder, sentences=settings.sentences, languages=translator.sources)
+    text = TestText(
+        run, test, folder=folder, sentences=settings.sentences, languages=translator.sources
+    )
     similarity = [(one, read_scored_pairs(one, folder)) for one in settings.similarity]
     translator.check_readable(language for one in settings.similarity for language in one.languages)
     probes = _probes(run, translator, settings, folder=folder)
@@ -122,12 +126,20 @@ def analyse(
         found.retrieval[name] = _retrieval(run, translator, vectors, text, settings, name)
         found.similarity[name] = [_correlations(vectors, one, pairs) for one, pairs in similarity]
         found.probes[name] = [
-            ProbeResult(one.name, one.language, accuracy(one, vectors(one.sentences, one.language)), one.majority, len(one.sentences))
+            ProbeResult(
+                one.name,
+                one.language,
+                accuracy(one, vectors(one.sentences, one.language)),
+                one.majority,
+                len(one.sentences),
+            )
             for one in probes
         ]
     where = heading(found.retrieval[names[0]])
     shared, first = text.shared(settings.map_sentences), Vectors(translator, names[0])
-    found.map = sentence_map({language: first(lines, language) for language, lines in shared.items()}, shared)
+    found.map = sentence_map(
+        {language: first(lines, language) for language, lines in shared.items()}, shared
+    )
     found.pictures["map.png"] = map_png(found.map, title=f"{names[0]}\n{where}")
     found.heads = heads(translator, shared)
     if found.heads:
@@ -147,7 +159,9 @@ class Vectors:
         """(N, D)"""
         key = (language, tuple(sentences))
         if key not in self._kept:
-            self._kept[key] = self._translator.encode(list(sentences), language=language, **self.way)
+            self._kept[key] = self._translator.encode(
+                list(sentences), language=language, **self.way
+            )
         return self._kept[key]
 
 
@@ -163,16 +177,28 @@ class TestText:
     __test__ = False  # no test of pytest's
 
     def __init__(
-        self, run: Run, corpora: Sequence[ComponentConfig], *, folder: Path, sentences: int | None, languages: Sequence[str]
+        self,
+        run: Run,
+        corpora: Sequence[ComponentConfig],
+        *,
+        folder: Path,
+        sentences: int | None,
+        languages: Sequence[str],
     ) -> None:
         if not corpora:
-            raise ConfigError(f"{run.path}: data.test names no corpus; name one there, or `test` in the settings")
+            raise ConfigError(
+                f"{run.path}: data.test names no corpus; name one there, or `test` in the settings"
+            )
         self.described = [in_words(corpus) for corpus in corpora]
         self._held = HeldOut(run, corpora, sentences=sentences, folder=folder)
         readable = [language for language in run.config.languages if language in languages]
-        self.pairs = [LanguagePair(one, other) for one in readable for other in readable if one != other]
+        self.pairs = [
+            LanguagePair(one, other) for one in readable for other in readable if one != other
+        ]
         self._held.check(self.pairs)
-        self._lines = {pair: self._held.lines(pair) for pair in self.pairs if self._held.missing(pair) is None}
+        self._lines = {
+            pair: self._held.lines(pair) for pair in self.pairs if self._held.missing(pair) is None
+        }
 
     def missing(self, pair: LanguagePair) -> str | None:
         """Why there is no text for a pair, or None when there is."""
@@ -185,14 +211,24 @@ class TestText:
         """The first sentences of as many languages as share them, line n the same one."""
         alike: list[dict[str, list[str]]] = []
         for pivot in dict.fromkeys(pair.source for pair in self._lines):
-            own = {pair.target: lines for pair, lines in self._lines.items() if pair.source == pivot}
+            own = {
+                pair.target: lines for pair, lines in self._lines.items() if pair.source == pivot
+            }
             same = next(iter(own.values()))[0]
-            alike.append({pivot: same} | {target: lines for target, (sources, lines) in own.items() if sources == same})
+            alike.append(
+                {pivot: same}
+                | {target: lines for target, (sources, lines) in own.items() if sources == same}
+            )
         return {language: lines[:count] for language, lines in max(alike, key=len).items()}
 
 
 def _retrieval(
-    run: Run, translator: Translator, vectors: Vectors, text: TestText, settings: AnalysisSettings, name: str
+    run: Run,
+    translator: Translator,
+    vectors: Vectors,
+    text: TestText,
+    settings: AnalysisSettings,
+    name: str,
 ) -> RetrievalMatrix:
     cells = []
     for pair in text.pairs:
@@ -202,9 +238,16 @@ def _retrieval(
             continue
         sources, targets = text.lines(pair)
         found = vectors(sources, pair.source), vectors(targets, pair.target)
-        scores = retrieval(*found, targets, k=settings.neighbours, signature=f"{name}|polyglot:{VERSION}")
+        scores = retrieval(
+            *found, targets, k=settings.neighbours, signature=f"{name}|polyglot:{VERSION}"
+        )
         cells.append(Cell(pair, kind, scores, sentences=len(sources)))
-    used = {language for cell in cells if cell.scores for language in (cell.pair.source, cell.pair.target)}
+    used = {
+        language
+        for cell in cells
+        if cell.scores
+        for language in (cell.pair.source, cell.pair.target)
+    }
     return RetrievalMatrix(
         languages=[language for language in run.config.languages if language in used],
         cells=by_pair(cell for cell in cells if {cell.pair.source, cell.pair.target} <= used),
@@ -213,22 +256,40 @@ def _retrieval(
         search={},
         protocol=Protocol(),
         test=text.described,
-        versions={"polyglot": VERSION, "torch": torch.__version__, "python": platform.python_version()},
+        versions={
+            "polyglot": VERSION,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
         machine=machine(translator.device),
         representation=name,
     )
 
 
 def _correlations(vectors: Vectors, test: SimilarityTest, pairs: ScoredPairs) -> Correlations:
-    one, other = (vectors(lines, language) for lines, language in zip((pairs.first, pairs.second), test.languages))
+    one, other = (
+        vectors(lines, language)
+        for lines, language in zip((pairs.first, pairs.second), test.languages)
+    )
     cosines = Translator.similarity_pairwise(one, other).tolist()
-    return Correlations(test.name, tuple(test.languages), pearson(cosines, pairs.scores), spearman(cosines, pairs.scores), len(cosines))
+    return Correlations(
+        test.name,
+        tuple(test.languages),
+        pearson(cosines, pairs.scores),
+        spearman(cosines, pairs.scores),
+        len(cosines),
+    )
 
 
-def _probes(run: Run, translator: Translator, settings: AnalysisSettings, *, folder: Path) -> list[Probe]:
+def _probes(
+    run: Run, translator: Translator, settings: AnalysisSettings, *, folder: Path
+) -> list[Probe]:
     """Length and word content on the text of each language, and what the settings name."""
     translator.check_readable(one.language for one in settings.labelled)
-    found = [labelled_probe(folder / one.path, name=one.name, language=one.language) for one in settings.labelled]
+    found = [
+        labelled_probe(folder / one.path, name=one.name, language=one.language)
+        for one in settings.labelled
+    ]
     if not settings.probe_sentences:
         return found
     languages = settings.probe_languages or translator.sources[:1]
@@ -236,14 +297,26 @@ def _probes(run: Run, translator: Translator, settings: AnalysisSettings, *, fol
     for language in languages:
         sentences = _sentences(run, settings, language, folder=folder)
         made = [make(sentences, language) for make in (length_probe, word_content_probe)]
-        found += [probe for probe in made if {"tr", "va", "te"} <= set(probe.parts) and len(set(probe.labels)) > 1]
+        found += [
+            probe
+            for probe in made
+            if {"tr", "va", "te"} <= set(probe.parts) and len(set(probe.labels)) > 1
+        ]
     return found
 
 
 def _sentences(run: Run, settings: AnalysisSettings, language: str, *, folder: Path) -> list[str]:
     """The first different sentences of a language in the probes' text."""
-    corpora = Corpora(settings.probe_text or run.config.data.train, folder=folder, languages=run.config.languages)
-    different = dict.fromkeys(line for line in islice(corpora.sentences(language), 2 * settings.probe_sentences) if line.strip())
+    corpora = Corpora(
+        settings.probe_text or run.config.data.train, folder=folder, languages=run.config.languages
+    )
+    different = dict.fromkeys(
+        line
+        for line in islice(corpora.sentences(language), 2 * settings.probe_sentences)
+        if line.strip()
+    )
     if not different:
-        raise DataError(f"no text in {language} for the probes; name some as probe_text, or set probe_sentences to 0")
+        raise DataError(
+            f"no text in {language} for the probes; name some as probe_text, or set probe_sentences to 0"
+        )
     return list(different)[: settings.probe_sentences]

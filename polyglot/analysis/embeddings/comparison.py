@@ -31,24 +31,39 @@ def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
     if any(one.heads for one in analyses.values()):
         yield "Heads: the mean cosine of the attention of two of them, 1 for all the same, 0 for apart."
         having = {name: one.heads for name, one in analyses.items() if one.heads}
-        rows = ([as_it_is(name), len(own.similarity), _shown(own.alike, 3)] for name, own in having.items())
+        rows = (
+            [as_it_is(name), len(own.similarity), _shown(own.alike, 3)]
+            for name, own in having.items()
+        )
         yield table(["run", "heads", "alike"], rows)
-    tests = {name: "; ".join(next(iter(one.retrieval.values())).test) for name, one in analyses.items()}
+    tests = {
+        name: "; ".join(next(iter(one.retrieval.values())).test) for name, one in analyses.items()
+    }
     each = [f"{name}: {test}" for name, test in tests.items()]
-    yield "Test text: " + as_it_is(next(iter(tests.values())) if len(set(tests.values())) == 1 else "; ".join(each))
+    yield "Test text: " + as_it_is(
+        next(iter(tests.values())) if len(set(tests.values())) == 1 else "; ".join(each)
+    )
 
 
 def _rows(analyses: Mapping[str, Analysis], columns: Columns) -> str:
     """Grouped by representation, so that runs stand below each other."""
     found = {
         (representation, name): columns(analyses[name], representation)
-        for representation in dict.fromkeys(each for one in analyses.values() for each in one.retrieval)
+        for representation in dict.fromkeys(
+            each for one in analyses.values() for each in one.retrieval
+        )
         for name in analyses
         if representation in analyses[name].retrieval
     }
     head = list(dict.fromkeys(title for values in found.values() for title in values))
-    sizes = {(representation, name): analyses[name].sizes[representation] for representation, name in found}
-    rows = ([key[0], as_it_is(key[1]), sizes[key], *(values.get(title, "–") for title in head)] for key, values in found.items())
+    sizes = {
+        (representation, name): analyses[name].sizes[representation]
+        for representation, name in found
+    }
+    rows = (
+        [key[0], as_it_is(key[1]), sizes[key], *(values.get(title, "–") for title in head)]
+        for key, values in found.items()
+    )
     return table(["representation", "run", "numbers", *map(as_it_is, head)], rows)
 
 
@@ -56,15 +71,25 @@ def _retrieval(analysis: Analysis, representation: str) -> dict[str, str]:
     matrix = analysis.retrieval[representation]
     means = {metric: matrix.means(metric) for metric in METRICS}
     kinds = [kind for kind in SIGNS if kind in means["p@1"]]
-    return {f"{SIGNS[kind].format(kind)} {RETRIEVAL[metric]}": _shown(means[metric].get(kind)) for kind in kinds for metric in METRICS}
+    return {
+        f"{SIGNS[kind].format(kind)} {RETRIEVAL[metric]}": _shown(means[metric].get(kind))
+        for kind in kinds
+        for metric in METRICS
+    }
 
 
 def _similarity(analysis: Analysis, representation: str) -> dict[str, str]:
-    return {one.name: _shown(None if one.spearman is None else 100 * one.spearman) for one in analysis.similarity[representation]}
+    return {
+        one.name: _shown(None if one.spearman is None else 100 * one.spearman)
+        for one in analysis.similarity[representation]
+    }
 
 
 def _probes(analysis: Analysis, representation: str) -> dict[str, str]:
-    return {f"{one.name}, {one.language} ({one.majority:.1f})": _shown(one.accuracy) for one in analysis.probes[representation]}
+    return {
+        f"{one.name}, {one.language} ({one.majority:.1f})": _shown(one.accuracy)
+        for one in analysis.probes[representation]
+    }
 
 
 def _shown(value: float | None, digits: int = 1) -> str:

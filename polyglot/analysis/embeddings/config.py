@@ -14,7 +14,14 @@ from polyglot.core.registry import ComponentConfig, HomePath
 from polyglot.core.yaml import read_yaml
 from polyglot.inference.embeddings.pooling import LAYERS, POOLINGS
 
-REPRESENTATIONS = ("bridge.flat", "bridge.mean", "bridge.max", "states.mean", "states.max", "words.mean")
+REPRESENTATIONS = (
+    "bridge.flat",
+    "bridge.mean",
+    "bridge.max",
+    "states.mean",
+    "states.max",
+    "words.mean",
+)
 """Layer and pooling. The states are what the bridge reads, and the mean of word embeddings is the floor."""
 
 Column = Annotated[int, Field(ge=1)]
@@ -79,7 +86,11 @@ class AnalysisSettings(ComponentConfig):
     def _are_known(cls, representations: list[str]) -> list[str]:
         for name in representations:
             layer, _, pooling = name.partition(".")
-            if layer not in LAYERS or pooling not in POOLINGS or (pooling == "flat" and layer != "bridge"):
+            if (
+                layer not in LAYERS
+                or pooling not in POOLINGS
+                or (pooling == "flat" and layer != "bridge")
+            ):
                 raise ValueError(unknown_name("representation", name, REPRESENTATIONS))
         return list(dict.fromkeys(representations))
 
@@ -88,7 +99,9 @@ class AnalysisSettings(ComponentConfig):
     def _have_names_of_their_own(cls, tests: list[Any]) -> list[Any]:
         names = [test.name for test in tests]
         if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-            raise ValueError(f"{', '.join(map(repr, twice))} named twice; tables tell them apart by their names")
+            raise ValueError(
+                f"{', '.join(map(repr, twice))} named twice; tables tell them apart by their names"
+            )
         return tests
 
     @classmethod

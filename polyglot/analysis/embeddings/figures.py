@@ -34,13 +34,17 @@ def projections(vectors: numpy.ndarray, *, seed: int = 0) -> dict[str, numpy.nda
         pass
     else:
         perplexity = min(30, (len(vectors) - 1) / 3)
-        found["t-SNE"] = TSNE(perplexity=perplexity, init="pca", random_state=seed, metric="cosine").fit_transform(centred.numpy())
+        found["t-SNE"] = TSNE(
+            perplexity=perplexity, init="pca", random_state=seed, metric="cosine"
+        ).fit_transform(centred.numpy())
     try:
         from umap import UMAP
     except ImportError:
         pass
     else:
-        found["UMAP"] = UMAP(random_state=seed, n_jobs=1, metric="cosine").fit_transform(centred.numpy())
+        found["UMAP"] = UMAP(random_state=seed, n_jobs=1, metric="cosine").fit_transform(
+            centred.numpy()
+        )
     return found
 
 
@@ -54,10 +58,18 @@ class SentenceMap:
     """by projection and language (N, 2)"""
 
 
-def sentence_map(vectors: Mapping[str, numpy.ndarray], sentences: Mapping[str, Sequence[str]]) -> SentenceMap:
+def sentence_map(
+    vectors: Mapping[str, numpy.ndarray], sentences: Mapping[str, Sequence[str]]
+) -> SentenceMap:
     """vectors: by language (N, D) of its sentences, in every projection that is installed"""
     planes = projections(numpy.concatenate(list(vectors.values())))
-    return SentenceMap(sentences, {name: dict(zip(vectors, points.reshape(len(vectors), -1, 2))) for name, points in planes.items()})
+    return SentenceMap(
+        sentences,
+        {
+            name: dict(zip(vectors, points.reshape(len(vectors), -1, 2)))
+            for name, points in planes.items()
+        },
+    )
 
 
 def map_png(found: SentenceMap, *, title: str) -> bytes:
@@ -66,19 +78,37 @@ def map_png(found: SentenceMap, *, title: str) -> bytes:
     from matplotlib.figure import Figure
 
     count = len(found.sentences)
-    figure = Figure(figsize=(5.2 * len(found.planes), 5.8), dpi=DOTS, facecolor=PAPER, layout="constrained")
+    figure = Figure(
+        figsize=(5.2 * len(found.planes), 5.8), dpi=DOTS, facecolor=PAPER, layout="constrained"
+    )
     figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
-    colours = [colormaps["tab10" if count <= 10 else "turbo"](number if count <= 10 else number / count) for number in range(count)]
-    for axes, (name, places) in zip(figure.subplots(1, len(found.planes), squeeze=False)[0], found.planes.items()):
+    colours = [
+        colormaps["tab10" if count <= 10 else "turbo"](number if count <= 10 else number / count)
+        for number in range(count)
+    ]
+    for axes, (name, places) in zip(
+        figure.subplots(1, len(found.planes), squeeze=False)[0], found.planes.items()
+    ):
         own = numpy.stack(list(places.values()))
         for number in range(min(LINKED, own.shape[1])):
-            axes.plot(*numpy.concatenate([own[:, number], own[:1, number]]).T, color=LINE, linewidth=0.8, zorder=1)
+            axes.plot(
+                *numpy.concatenate([own[:, number], own[:1, number]]).T,
+                color=LINE,
+                linewidth=0.8,
+                zorder=1,
+            )
         for (language, points), colour in zip(places.items(), colours):
             axes.scatter(*points.T, s=14, color=colour, label=language, zorder=2)
         axes.set_title(name, size=10, color=INK)
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_color(LINE)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=min(count, 12), frameon=False, fontsize=9)
+    figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=min(count, 12),
+        frameon=False,
+        fontsize=9,
+    )
     return _png(figure)
 
 
@@ -98,7 +128,11 @@ class Heads:
     def alike(self) -> float | None:
         """The mean cosine of two different heads; None where there is one head."""
         count = len(self.similarity)
-        return float(self.similarity.sum() - self.similarity.trace()) / (count * (count - 1)) if count > 1 else None
+        return (
+            float(self.similarity.sum() - self.similarity.trace()) / (count * (count - 1))
+            if count > 1
+            else None
+        )
 
 
 def heads(translator: Translator, sentences: Mapping[str, Sequence[str]]) -> Heads | None:
@@ -108,7 +142,9 @@ def heads(translator: Translator, sentences: Mapping[str, Sequence[str]]) -> Hea
         pieces = translator.encode_text(texts, language)
         total, own = 0.0, 0
         for rows in batches([len(one) for one in pieces], size=128):
-            tokens, mask = (tensor.to(translator.device) for tensor in pad([pieces[row] for row in rows]))
+            tokens, mask = (
+                tensor.to(translator.device) for tensor in pad([pieces[row] for row in rows])
+            )
             with torch.inference_mode():
                 weights = translator.model.encode(language, tokens, mask).weights
             if weights is None:
@@ -139,10 +175,16 @@ def heads_png(found: Heads, *, title: str) -> bytes:
 
     count = len(found.similarity)
     order = numpy.argsort(
-        numpy.mean([own @ numpy.arange(BINS) for own in found.positions.values()], axis=0), kind="stable"
+        numpy.mean([own @ numpy.arange(BINS) for own in found.positions.values()], axis=0),
+        kind="stable",
     )  # from front to end
     panels = len(found.positions) + 1
-    figure = Figure(figsize=(2.6 * panels + 1, max(3.2, 0.18 * count + 1.6)), dpi=DOTS, facecolor=PAPER, layout="constrained")
+    figure = Figure(
+        figsize=(2.6 * panels + 1, max(3.2, 0.18 * count + 1.6)),
+        dpi=DOTS,
+        facecolor=PAPER,
+        layout="constrained",
+    )
     figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
     axes = figure.subplots(1, panels)
     top = max(own.max() for own in found.positions.values())
@@ -153,7 +195,9 @@ def heads_png(found: Heads, *, title: str) -> bytes:
         place.set_xticks(range(BINS), range(1, BINS + 1), size=7)
         place.set_yticks(range(count), order + 1, size=6)
     figure.colorbar(picture, ax=axes[-2], fraction=0.08)
-    picture = axes[-1].imshow(found.similarity[numpy.ix_(order, order)], cmap="Blues", vmin=0, vmax=1)
+    picture = axes[-1].imshow(
+        found.similarity[numpy.ix_(order, order)], cmap="Blues", vmin=0, vmax=1
+    )
     axes[-1].set_title("how alike two heads are", size=9, color=INK)
     axes[-1].set_xticks(range(count), order + 1, size=6, rotation=90)
     axes[-1].set_yticks(range(count), order + 1, size=6)

@@ -30,17 +30,28 @@ def save(analysis: Analysis, folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path in [*folder.glob("analysis.*"), *folder.glob("*.png"), *folder.glob("retrieval.*.csv")]:
+        for path in [
+            *folder.glob("analysis.*"),
+            *folder.glob("*.png"),
+            *folder.glob("retrieval.*.csv"),
+        ]:
             path.unlink()
     except OSError as error:
-        raise CheckpointError(f"{folder}: the analysis cannot be written: {error.strerror or error}") from None
+        raise CheckpointError(
+            f"{folder}: the analysis cannot be written: {error.strerror or error}"
+        ) from None
     for name, matrix in analysis.retrieval.items():
         replace_file(folder / f"retrieval.{name}.csv", csv(matrix))
         for metric in ("p@1", "mrr"):  # of the error, darker would not be better
-            replace_file(folder / f"retrieval.{name}.{metric.replace('@', '')}.png", heat_map_png(matrix, metric))
+            replace_file(
+                folder / f"retrieval.{name}.{metric.replace('@', '')}.png",
+                heat_map_png(matrix, metric),
+            )
     for name, picture in analysis.pictures.items():
         replace_file(folder / name, picture)
-    replace_file(folder / "analysis.json", json.dumps(to_dict(analysis), indent=1, ensure_ascii=False))
+    replace_file(
+        folder / "analysis.json", json.dumps(to_dict(analysis), indent=1, ensure_ascii=False)
+    )
     replace_file(folder / "analysis.md", markdown(analysis))
 
 
@@ -63,16 +74,26 @@ def to_dict(analysis: Analysis) -> dict[str, Any]:
         "settings": analysis.settings.model_dump(),
         "sizes": analysis.sizes,
         "retrieval": matrices,
-        "similarity": {name: [asdict(one) for one in own] for name, own in analysis.similarity.items()},
+        "similarity": {
+            name: [asdict(one) for one in own] for name, own in analysis.similarity.items()
+        },
         "probes": {name: [asdict(one) for one in own] for name, own in analysis.probes.items()},
         "map": analysis.map
         and {
             "representation": next(iter(analysis.retrieval)),
-            "sentences": {language: list(lines) for language, lines in analysis.map.sentences.items()},
-            "planes": {name: {one: _rounded(points) for one, points in places.items()} for name, places in analysis.map.planes.items()},
+            "sentences": {
+                language: list(lines) for language, lines in analysis.map.sentences.items()
+            },
+            "planes": {
+                name: {one: _rounded(points) for one, points in places.items()}
+                for name, places in analysis.map.planes.items()
+            },
         },
         "heads": found
-        and {"positions": {one: own.tolist() for one, own in found.positions.items()}, "similarity": found.similarity.tolist()},
+        and {
+            "positions": {one: own.tolist() for one, own in found.positions.items()},
+            "similarity": found.similarity.tolist(),
+        },
         "versions": dict(first.versions),
         "machine": first.machine,
     }
@@ -81,7 +102,11 @@ def to_dict(analysis: Analysis) -> dict[str, Any]:
 def markdown(analysis: Analysis) -> str:
     """A page: representations side by side first, then the matrix of the best one."""
     first = next(iter(analysis.retrieval.values()))
-    kinds = [kind for kind in SIGNS if any(kind in matrix.means("p@1") for matrix in analysis.retrieval.values())]
+    kinds = [
+        kind
+        for kind in SIGNS
+        if any(kind in matrix.means("p@1") for matrix in analysis.retrieval.values())
+    ]
     blocks = [f"# Sentence embeddings: {as_it_is(heading(first))}"]
     blocks += ["## Retrieval: does a sentence find its translation?", table(
         ["representation", "numbers", *(f"{SIGNS[kind].format(kind)} {RETRIEVAL[metric]}" for kind in kinds for metric in METRICS)],
@@ -104,16 +129,24 @@ def markdown(analysis: Analysis) -> str:
             [["the most frequent label", *(_number(one.majority) for one in tests)],
              *([name, *(_number(one.accuracy) for one in own)] for name, own in analysis.probes.items())],
         )]  # fmt: skip
-    best = max(analysis.retrieval, key=lambda name: mean(analysis.retrieval[name].means("p@1").values()))
+    best = max(
+        analysis.retrieval, key=lambda name: mean(analysis.retrieval[name].means("p@1").values())
+    )
     matrix = analysis.retrieval[best]
     blocks += [f"## Every pair, {best}", f"Rows ask, columns are searched. {KEY}."]
     for metric in METRICS:
         grid = grid_of(matrix, metric)
-        signatures = "\n".join(f"- signature: {code(line)}" for line in signature_lines(matrix, metric))
+        signatures = "\n".join(
+            f"- signature: {code(line)}" for line in signature_lines(matrix, metric)
+        )
         blocks += [f"### {grid.title}", grid_table(grid), means_table(grid), signatures]
     if analysis.heads is not None:
         count, alike = len(analysis.heads.similarity), analysis.heads.alike
-        said = "" if alike is None else f"; the mean cosine of the attention of two of them is {alike:.3f} (1: all the same, 0: apart)"
+        said = (
+            ""
+            if alike is None
+            else f"; the mean cosine of the attention of two of them is {alike:.3f} (1: all the same, 0: apart)"
+        )
         blocks += ["## Heads of the bridge", f"{counted(count, 'head')}{said}."]
     sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
     blocks += ["## Settings", listed({

@@ -36,7 +36,9 @@ class Probe:
     @property
     def majority(self) -> float:
         """Accuracy in percent of always saying the most frequent label of training."""
-        common = Counter(label for label, part in zip(self.labels, self.parts) if part == "tr").most_common(1)[0][0]
+        common = Counter(
+            label for label, part in zip(self.labels, self.parts) if part == "tr"
+        ).most_common(1)[0][0]
         tested = [label for label, part in zip(self.labels, self.parts) if part == "te"]
         return 100 * tested.count(common) / len(tested)
 
@@ -45,7 +47,10 @@ def accuracy(probe: Probe, vectors: numpy.ndarray) -> float:
     """Of the test part in percent, by logistic regression on the training part. vectors (N, D)"""
     names = sorted(set(probe.labels))
     labels = torch.tensor([names.index(label) for label in probe.labels])
-    rows = {part: torch.tensor([row for row, one in enumerate(probe.parts) if one == part]) for part in PARTS}
+    rows = {
+        part: torch.tensor([row for row, one in enumerate(probe.parts) if one == part])
+        for part in PARTS
+    }
     inputs = torch.from_numpy(numpy.asarray(vectors, dtype=numpy.float32))
     known = inputs[rows["tr"]]
     inputs = (inputs - known.mean(dim=0)) / known.std(dim=0).clamp(min=1e-6)
@@ -63,7 +68,10 @@ def _fit(inputs: Tensor, labels: Tensor, *, classes: int, penalty: float) -> Ten
 
     def loss() -> Tensor:
         optimizer.zero_grad()
-        value = torch.nn.functional.cross_entropy(inputs @ weights, labels) + penalty * weights[:-1].square().sum() / 2
+        value = (
+            torch.nn.functional.cross_entropy(inputs @ weights, labels)
+            + penalty * weights[:-1].square().sum() / 2
+        )
         value.backward()
         return value
 
@@ -72,7 +80,9 @@ def _fit(inputs: Tensor, labels: Tensor, *, classes: int, penalty: float) -> Ten
 
 
 def _accuracy(weights: Tensor, inputs: Tensor, labels: Tensor) -> float:
-    return 100 * float(((inputs @ weights[:-1] + weights[-1]).argmax(dim=1) == labels).double().mean())
+    return 100 * float(
+        ((inputs @ weights[:-1] + weights[-1]).argmax(dim=1) == labels).double().mean()
+    )
 
 
 # What is asked --------------------------------------------------------------------------------------------------------------
@@ -82,7 +92,9 @@ def length_probe(sentences: Sequence[str], language: str) -> Probe:
     """In which of six classes the number of words is."""
     counts = numpy.array([len(sentence.split()) for sentence in sentences])
     edges = numpy.unique(numpy.quantile(counts, numpy.linspace(0, 1, LENGTHS + 1)[1:-1]))
-    return _probe("length", language, list(sentences), [str(one) for one in numpy.searchsorted(edges, counts)])
+    return _probe(
+        "length", language, list(sentences), [str(one) for one in numpy.searchsorted(edges, counts)]
+    )
 
 
 def word_content_probe(sentences: Sequence[str], language: str) -> Probe:
@@ -92,20 +104,34 @@ def word_content_probe(sentences: Sequence[str], language: str) -> Probe:
     asked = {word for word, _ in sorted(
         ((word, count) for word, count in counts.items() if count <= TOO_COMMON * len(sentences)), key=lambda item: (-item[1], item[0])
     )[:WORDS]}  # fmt: skip
-    chosen = [(sentence, *own & asked) for sentence, own in zip(sentences, words) if len(own & asked) == 1]
-    return _probe("word content", language, [sentence for sentence, _ in chosen], [word for _, word in chosen])
+    chosen = [
+        (sentence, *own & asked) for sentence, own in zip(sentences, words) if len(own & asked) == 1
+    ]
+    return _probe(
+        "word content", language, [sentence for sentence, _ in chosen], [word for _, word in chosen]
+    )
 
 
 def _probe(name: str, language: str, sentences: list[str], labels: list[str]) -> Probe:
     """In turns: two of four sentences for training, one for validation, one for the test."""
-    return Probe(name, language, sentences, labels, [("tr", "tr", "va", "te")[number % 4] for number in range(len(sentences))])
+    return Probe(
+        name,
+        language,
+        sentences,
+        labels,
+        [("tr", "tr", "va", "te")[number % 4] for number in range(len(sentences))],
+    )
 
 
 def labelled_probe(path: Path, *, name: str, language: str) -> Probe:
     """A file in SentEval's form. Raises DataError for a line that is not, a part without sentences, and training with one label only."""
     rows = [line.split("\t") for lines in line_blocks(path) for line in lines]
     for number, row in enumerate(rows, start=1):
-        if len(row) not in (2, 3) or len(row) != len(rows[0]) or (len(row) == 3 and row[0] not in PARTS):
+        if (
+            len(row) not in (2, 3)
+            or len(row) != len(rows[0])
+            or (len(row) == 3 and row[0] not in PARTS)
+        ):
             raise DataError(
                 f"{path}, line {number}: {counted(len(row), 'column')}; every line should be label and sentence, or tr, va or te, label "
                 "and sentence, between tabs"
@@ -119,5 +145,7 @@ def labelled_probe(path: Path, *, name: str, language: str) -> Probe:
         raise DataError(f"{path}: no sentences for {', '.join(lacking)}")
     if len(learnt := {label for label, part in zip(labels, probe.parts) if part == "tr"}) == 1:
         where = "" if len(set(labels)) == 1 else " of the training part"
-        raise DataError(f"{path}: all labels{where} are the same, {learnt.pop()!r}; a probe tells two or more apart")
+        raise DataError(
+            f"{path}: all labels{where} are the same, {learnt.pop()!r}; a probe tells two or more apart"
+        )
     return probe

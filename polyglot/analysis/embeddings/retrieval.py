@@ -27,14 +27,23 @@ class RetrievalMatrix(Matrix):
         return [Measure(metric) for metric in METRICS]
 
 
-def retrieval(sources: numpy.ndarray, targets: numpy.ndarray, texts: Sequence[str], *, k: int = 4, signature: str = "") -> dict[str, Score]:
+def retrieval(
+    sources: numpy.ndarray,
+    targets: numpy.ndarray,
+    texts: Sequence[str],
+    *,
+    k: int = 4,
+    signature: str = "",
+) -> dict[str, Score]:
     """Row n of both is the same sentence. sources and targets (N, D), texts: the N target sentences -> scores in percent.
 
     `p@1`: the nearest by cosine is the translation; `mrr`: 100 times the mean of 1 / its rank; `xsim`: the share of sentences
     whose best of k neighbours by ratio margin is another one (Artetxe and Schwenk 2019; NLLB Team 2022, section 5.1: xSIM).
     A target that says the same in the same words is right too. Where a wrong one is as near as the right one, it comes first.
     """
-    ids = torch.from_numpy(numpy.unique(numpy.array(texts, dtype=object).astype(str), return_inverse=True)[1])
+    ids = torch.from_numpy(
+        numpy.unique(numpy.array(texts, dtype=object).astype(str), return_inverse=True)[1]
+    )
     ranks = []
     for start in range(0, len(sources), BLOCK):
         cosines = similarity(sources[start : start + BLOCK], targets)
@@ -46,4 +55,7 @@ def retrieval(sources: numpy.ndarray, targets: numpy.ndarray, texts: Sequence[st
     wrong = (ids[forwards.rows[:, 0]] != ids).double()
     values = {"p@1": (rank == 1).double().mean(), "mrr": (1 / rank).mean(), "xsim": wrong.mean()}
     ways = {"p@1": "cosine", "mrr": "cosine", "xsim": f"ratio|k:{k}"}
-    return {name: Score(100 * float(value), f"{signature}|score:{ways[name]}|n:{len(texts)}") for name, value in values.items()}
+    return {
+        name: Score(100 * float(value), f"{signature}|score:{ways[name]}|n:{len(texts)}")
+        for name, value in values.items()
+    }

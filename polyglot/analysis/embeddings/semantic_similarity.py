@@ -63,7 +63,11 @@ def _finite(written: str) -> float:
 
 def _rows(path: Path, test: SimilarityTest, *, columns: int) -> list[list[str]]:
     lines = [line for lines in line_blocks(path) for line in lines]
-    rows = list(csv.reader(lines)) if test.separator == "comma" else [line.split("\t") for line in lines]
+    rows = (
+        list(csv.reader(lines))
+        if test.separator == "comma"
+        else [line.split("\t") for line in lines]
+    )
     rows = rows[int(test.header) :]
     for number, row in enumerate(rows, start=1 + test.header):
         if len(row) < columns:
@@ -86,5 +90,7 @@ def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
 
 
 def _ranks(values: Sequence[float]) -> numpy.ndarray:
-    _, inverse, counts = numpy.unique(numpy.asarray(values, dtype=float), return_inverse=True, return_counts=True)
+    _, inverse, counts = numpy.unique(
+        numpy.asarray(values, dtype=float), return_inverse=True, return_counts=True
+    )
     return (numpy.cumsum(counts) - (counts - 1) / 2)[inverse]

@@ -17,7 +17,9 @@ from .shards import Shard, table_shard
 if TYPE_CHECKING:
     from datasets import Dataset
 
-VERSION = 1  # part of the fingerprint of every text: to be raised when the same file is read differently
+VERSION = (
+    1  # part of the fingerprint of every text: to be raised when the same file is read differently
+)
 
 
 class Corpus(ABC):
@@ -69,7 +71,9 @@ class Corpus(ABC):
     def shards(self, pair: LanguagePair) -> list[Shard]:
         """The text of a pair to be read in parts; what is not streamed itself is one."""
         label = self.config.model_dump_json(exclude={"weight"})
-        return [table_shard(self.place(pair), self.text(pair), label=label, first_line=self.first_line)]
+        return [
+            table_shard(self.place(pair), self.text(pair), label=label, first_line=self.first_line)
+        ]
 
     def place(self, pair: LanguagePair) -> str:
         """Where the text of that pair stands, for messages that name a line of it."""

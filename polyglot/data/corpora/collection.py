@@ -34,9 +34,14 @@ class ParallelText:
 class Corpora:
     """All corpora of a run, or of one part of it such as validation."""
 
-    def __init__(self, configs: Sequence[ComponentConfig], *, folder: Path, languages: Sequence[str]) -> None:
+    def __init__(
+        self, configs: Sequence[ComponentConfig], *, folder: Path, languages: Sequence[str]
+    ) -> None:
         self.languages = tuple(languages)
-        self._corpora = [CORPORA.build(config, folder=Path(folder), languages=self.languages) for config in configs]
+        self._corpora = [
+            CORPORA.build(config, folder=Path(folder), languages=self.languages)
+            for config in configs
+        ]
 
     def check(self) -> list[str]:
         """Every problem that can be seen without reading it all; what is left is found when the text is read."""
@@ -48,15 +53,27 @@ class Corpora:
 
     def lacking(self) -> list[str]:
         """What is missing for languages that have no text: a problem in training, though not in held-out text."""
-        have = {pair.source for corpus in self._corpora if not corpus.problems() for pair in corpus.pairs()}
+        have = {
+            pair.source
+            for corpus in self._corpora
+            if not corpus.problems()
+            for pair in corpus.pairs()
+        }
         without = [language for language in self.languages if language not in have]
-        return [lacking[language] for language in without for corpus in self._corpora if language in (lacking := corpus.lacking())]
+        return [
+            lacking[language]
+            for language in without
+            for corpus in self._corpora
+            if language in (lacking := corpus.lacking())
+        ]
 
     def left_aside(self) -> list[str]:
         """A sentence for each corpus with text in languages that the run does not have."""
         asides = [(corpus.name, corpus.left_aside()) for corpus in self._corpora]
         return [
-            f"{name}: {few(own)} left aside; `languages` does not name {'it' if len(own) == 1 else 'them'}" for name, own in asides if own
+            f"{name}: {few(own)} left aside; `languages` does not name {'it' if len(own) == 1 else 'them'}"
+            for name, own in asides
+            if own
         ]
 
     def check_any(self, wanted: Collection[LanguagePair]) -> None:
@@ -72,7 +89,10 @@ class Corpora:
     def parallel(self, pair: LanguagePair) -> list[ParallelText]:
         """One text of each corpus that serves the pair. Raises DataError when none does."""
         return [
-            ParallelText(*corpus.text(pair), corpus.config.weight, corpus.place(pair), corpus.first_line) for corpus in self._serving(pair)
+            ParallelText(
+                *corpus.text(pair), corpus.config.weight, corpus.place(pair), corpus.first_line
+            )
+            for corpus in self._serving(pair)
         ]
 
     def streams(self, pair: LanguagePair) -> bool:
@@ -81,7 +101,10 @@ class Corpora:
 
     def streamed(self, pair: LanguagePair) -> list[StreamedText]:
         """The same text to be read in parts. Raises DataError when no corpus has any."""
-        return [StreamedText(corpus.place(pair), corpus.shards(pair), corpus.config.weight) for corpus in self._serving(pair)]
+        return [
+            StreamedText(corpus.place(pair), corpus.shards(pair), corpus.config.weight)
+            for corpus in self._serving(pair)
+        ]
 
     def lines(self, pair: LanguagePair) -> Iterator[Pair]:
         """Every sentence pair there is; of streamed corpora the first ones."""
@@ -98,13 +121,20 @@ class Corpora:
         serving = [corpus for corpus in self._corpora if pair in corpus.pairs()]
         if not serving:
             there = sorted(str(other) for other in self.pairs() if not other.is_copy)
-            raise DataError(f"no corpus has text for {pair}; there is text for {few(there) or 'no pair'}")
+            raise DataError(
+                f"no corpus has text for {pair}; there is text for {few(there) or 'no pair'}"
+            )
         return serving
 
     @staticmethod
     def _lines(corpus: Corpus, pair: LanguagePair) -> Iterator[Pair]:
         if corpus.streams:
-            yield from StreamedText(corpus.name, corpus.shards(pair), corpus.config.weight).first(SAMPLE)
+            yield from StreamedText(corpus.name, corpus.shards(pair), corpus.config.weight).first(
+                SAMPLE
+            )
         else:
-            sides = (chain.from_iterable(chunk.to_pylist() for chunk in text.data.column("text").chunks) for text in corpus.text(pair))
+            sides = (
+                chain.from_iterable(chunk.to_pylist() for chunk in text.data.column("text").chunks)
+                for text in corpus.text(pair)
+            )
             yield from zip(*sides, strict=True)

@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyglot.data.cache import cached, fingerprint
 from polyglot.core.errors import DataError
+from polyglot.data.cache import cached, fingerprint
 
 from .base import CORPORA, VERSION
 from .shards import ROWS, Pair, Shard
@@ -41,7 +41,9 @@ class HubCorpus(TableCorpus):
 
     @property
     def name(self) -> str:
-        return " ".join(filter(None, ["hub data set", self.config.name, self.config.config, self.config.split]))
+        return " ".join(
+            filter(None, ["hub data set", self.config.name, self.config.config, self.config.split])
+        )
 
     def available(self) -> Sequence[str]:
         if not self.streams:
@@ -66,14 +68,21 @@ class HubCorpus(TableCorpus):
         unreachable = self._why_unreachable()
         try:
             with _offline() if unreachable else nullcontext():
-                return load_dataset(self.config.name, self.config.config, split=self.config.split, streaming=self.streams)
+                return load_dataset(
+                    self.config.name,
+                    self.config.config,
+                    split=self.config.split,
+                    streaming=self.streams,
+                )
         except Exception as error:  # noqa: BLE001 - the hub, its cache and the network fail in as many ways as they have authors
             reason = _reason(error)
             if not unreachable:
                 return DataError(f"{self.name}: cannot be loaded: {reason}")
             what_to_do = "load it once where there is a network, or name files instead"
             if isinstance(error, (ConnectionError, FileNotFoundError)):
-                return DataError(f"{self.name}: {unreachable}, and there is no copy from before; {what_to_do}")
+                return DataError(
+                    f"{self.name}: {unreachable}, and there is no copy from before; {what_to_do}"
+                )
             return DataError(
                 f"{self.name}: {unreachable}, and the copy from before cannot be used: {reason}; correct the corpus, {what_to_do}"
             )
@@ -98,7 +107,9 @@ class HubCorpus(TableCorpus):
         name = fingerprint("hub", VERSION, dataset._fingerprint, sorted(columns.items()))
 
         def tables() -> Iterator[pyarrow.Table]:
-            yield columns_of(dataset.features.arrow_schema.empty_table(), columns, place=self.name)  # no rows have columns, too
+            yield columns_of(
+                dataset.features.arrow_schema.empty_table(), columns, place=self.name
+            )  # no rows have columns, too
             for table in dataset.with_format("arrow").iter(batch_size=1 << 16):
                 yield columns_of(table, columns, place=self.name)
 
@@ -116,12 +127,21 @@ class HubCorpus(TableCorpus):
         def rows(index: int, start: int) -> Iterator[Pair]:
             own = dataset.shard(num_shards=several, index=index).skip(start)
             with self._told():
-                tables = (columns_of(table, columns, place=self.name) for table in own.with_format("arrow").iter(batch_size=ROWS))
+                tables = (
+                    columns_of(table, columns, place=self.name)
+                    for table in own.with_format("arrow").iter(batch_size=ROWS)
+                )
                 yield from self._of_pair((table.to_pydict() for table in tables), pair)
 
-        named = [self.name if several == 1 else f"{self.name}, part {index + 1} of {several}" for index in range(several)]
+        named = [
+            self.name if several == 1 else f"{self.name}, part {index + 1} of {several}"
+            for index in range(several)
+        ]
         size = split.num_examples // several if split else None
-        return [Shard(name, partial(rows, index), name, size or 1, lambda: size) for index, name in enumerate(named)]
+        return [
+            Shard(name, partial(rows, index), name, size or 1, lambda: size)
+            for index, name in enumerate(named)
+        ]
 
     @contextmanager
     def _told(self) -> Iterator[None]:

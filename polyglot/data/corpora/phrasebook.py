@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from polyglot.data.cache import cached, fingerprint
 from polyglot.core.errors import few
+from polyglot.data.cache import cached, fingerprint
 
 from .base import CORPORA, VERSION, Corpus
 from .tables import TableCorpus, table_of
@@ -55,7 +55,13 @@ class PhrasebookCorpus(TableCorpus):
         return []
 
     def problems(self) -> list[str]:
-        return [] if self.columns() else [f"{self.name}: has none of {few(self.languages)}; it knows {few(self.available())}"]
+        return (
+            []
+            if self.columns()
+            else [
+                f"{self.name}: has none of {few(self.languages)}; it knows {few(self.available())}"
+            ]
+        )
 
     def _read(self) -> Dataset:
         from polyglot import phrasebook
@@ -65,8 +71,21 @@ class PhrasebookCorpus(TableCorpus):
 
         def tables() -> Iterator[pyarrow.Table]:
             sentences = phrasebook.splits(**sizes)[self.config.split]
-            yield table_of({language: [sentence.text(language) for sentence in sentences] for language in languages})
+            yield table_of(
+                {
+                    language: [sentence.text(language) for sentence in sentences]
+                    for language in languages
+                }
+            )
 
-        sources = sorted(path for path in Path(phrasebook.__file__).parent.rglob("*") if path.is_file() and path.suffix != ".pyc")
-        program = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()  # another grammar, another corpus
-        return cached(fingerprint("phrasebook", VERSION, program, sizes, self.config.split, languages), tables)
+        sources = sorted(
+            path
+            for path in Path(phrasebook.__file__).parent.rglob("*")
+            if path.is_file() and path.suffix != ".pyc"
+        )
+        program = hashlib.sha256(
+            b"".join(path.read_bytes() for path in sources)
+        ).hexdigest()  # another grammar, another corpus
+        return cached(
+            fingerprint("phrasebook", VERSION, program, sizes, self.config.split, languages), tables
+        )

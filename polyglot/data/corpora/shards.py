@@ -11,8 +11,8 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyglot.data.text_files import SMALL_BLOCK, about_lines, line_blocks
 from polyglot.core.errors import DataError
+from polyglot.data.text_files import SMALL_BLOCK, about_lines, line_blocks
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -55,12 +55,21 @@ class StreamedText:
         """How many sentence pairs it has, about: as many to the byte as the first shard. None where nobody knows."""
         first = self.shards[0]
         known = first.about()
-        return None if known is None else round(known * sum(shard.size for shard in self.shards) / max(1, first.size))
+        return (
+            None
+            if known is None
+            else round(known * sum(shard.size for shard in self.shards) / max(1, first.size))
+        )
 
     def first(self, count: int) -> Iterator[Pair]:
         """At most so many sentence pairs, the first of every shard, or of some of them where few pairs of many are wanted."""
         opened = self.shards[:: -(-len(self.shards) * WORTH_OPENING // count)]
-        return islice(chain.from_iterable(islice(shard.rows(0), -(-count // len(opened))) for shard in opened), count)
+        return islice(
+            chain.from_iterable(
+                islice(shard.rows(0), -(-count // len(opened))) for shard in opened
+            ),
+            count,
+        )
 
 
 def matches(folder: Path, pattern: str) -> dict[tuple[str, ...], Path]:
@@ -78,7 +87,11 @@ def text_shard(source: Path, target: Path, *, folder: Path) -> Shard:
     files = dict.fromkeys((source, target))
     return Shard(
         name=" + ".join(map(str, files)),
-        rows=lambda start: _together(source, target, start) if len(files) > 1 else ((line, line) for line in _lines(source, start)),
+        rows=lambda start: (
+            _together(source, target, start)
+            if len(files) > 1
+            else ((line, line) for line in _lines(source, start))
+        ),
         label=" ".join(os.path.relpath(path, folder) for path in files),
         size=sum(path.stat().st_size for path in files),
         about=lambda: about_lines(source),
@@ -102,9 +115,13 @@ def _lines(path: Path, start: int) -> Iterator[str]:
 
 
 def _together(source: Path, target: Path, start: int) -> Iterator[Pair]:
-    for row, (line, other) in enumerate(zip_longest(own := _lines(source, start), others := _lines(target, start)), start):
+    for row, (line, other) in enumerate(
+        zip_longest(own := _lines(source, start), others := _lines(target, start)), start
+    ):
         if line is None or other is None:
-            shorter, longer, rest = (source, target, others) if line is None else (target, source, own)
+            shorter, longer, rest = (
+                (source, target, others) if line is None else (target, source, own)
+            )
             raise DataError(
                 f"{shorter} ends after line {row}, but {longer} has {row + 1 + sum(1 for _ in rest)} lines; "
                 "line n of both must be one sentence pair"

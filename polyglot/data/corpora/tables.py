@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import model_validator
 
+from polyglot.core.errors import DataError, few
+from polyglot.core.registry import HomePath
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.text_files import (
     BLOCK,
@@ -22,8 +24,6 @@ from polyglot.data.text_files import (
     line_blocks,
     tsv_rows,
 )
-from polyglot.core.errors import DataError, few
-from polyglot.core.registry import HomePath
 from polyglot.tasks.pairs import LanguagePair
 
 from .base import CORPORA, VERSION, Corpus
@@ -45,7 +45,9 @@ class TableCorpus(Corpus):
         streaming: bool = False
         """It is read while training, for text that shall not be cached."""
 
-    def __init__(self, config: TableCorpus.Config, *, folder: Path, languages: Sequence[str]) -> None:
+    def __init__(
+        self, config: TableCorpus.Config, *, folder: Path, languages: Sequence[str]
+    ) -> None:
         super().__init__(config, folder=folder, languages=languages)
         self._present = cache(self._find_present)
         self._whole = cache(self._read)
@@ -65,7 +67,11 @@ class TableCorpus(Corpus):
 
     def left_aside(self) -> list[str]:
         columns = self.config.columns
-        return [] if isinstance(columns, str) else [language for language in columns if language not in self.languages]
+        return (
+            []
+            if isinstance(columns, str)
+            else [language for language in columns if language not in self.languages]
+        )
 
     def columns(self) -> dict[str, str]:
         """The column of each language that has one."""
@@ -74,16 +80,28 @@ class TableCorpus(Corpus):
     def _wanted(self) -> dict[str, str]:
         columns = self.config.columns
         if isinstance(columns, str):
-            return {language: columns.replace("{language}", language) for language in self.languages}
-        return {language: str(column) for language, column in columns.items() if language in self.languages}
+            return {
+                language: columns.replace("{language}", language) for language in self.languages
+            }
+        return {
+            language: str(column)
+            for language, column in columns.items()
+            if language in self.languages
+        }
 
     def _find_present(self) -> dict[str, str]:
         available = set(self.available())
-        return {language: column for language, column in self._wanted().items() if column in available}
+        return {
+            language: column for language, column in self._wanted().items() if column in available
+        }
 
     def problems(self) -> list[str]:
         try:
-            absent = [column for language, column in self._wanted().items() if language not in self.columns()]
+            absent = [
+                column
+                for language, column in self._wanted().items()
+                if language not in self.columns()
+            ]
             if absent and (not isinstance(self.config.columns, str) or not self.columns()):
                 return [f"{self.heading}: no column {few(absent)}; it has {few(self.available())}"]
         except DataError as error:
@@ -105,7 +123,9 @@ class TableCorpus(Corpus):
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
         return self._column(pair.source), self._column(pair.target)
 
-    def _of_pair(self, blocks: Iterable[Mapping[str, Sequence[str]]], pair: LanguagePair) -> Iterator[Pair]:
+    def _of_pair(
+        self, blocks: Iterable[Mapping[str, Sequence[str]]], pair: LanguagePair
+    ) -> Iterator[Pair]:
         for block in blocks:
             yield from zip(block[pair.source], block[pair.target], strict=True)
 
@@ -126,7 +146,9 @@ class TableFile(TableCorpus):
         @model_validator(mode="after")
         def _one_file(self) -> TableFile.Config:
             if "*" in self.path and not self.streaming:
-                raise ValueError(f"{self.path!r} names several files, which are streamed; write streaming: true, or name each file")
+                raise ValueError(
+                    f"{self.path!r} names several files, which are streamed; write streaming: true, or name each file"
+                )
             return self
 
     @cached_property
@@ -148,7 +170,9 @@ class TableFile(TableCorpus):
         return f"{self.path}, line 1"
 
     def problems(self) -> list[str]:
-        return [problem for path in self.paths[1:] if (problem := file_problem(path))] or super().problems()
+        return [
+            problem for path in self.paths[1:] if (problem := file_problem(path))
+        ] or super().problems()
 
     def available(self) -> Sequence[str]:
         if problem := file_problem(self.path):
@@ -160,7 +184,9 @@ class TableFile(TableCorpus):
         """The columns of a file that can be opened."""
 
     @abstractmethod
-    def _rows(self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK) -> Iterator[Mapping[str, list[str]]]:
+    def _rows(
+        self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK
+    ) -> Iterator[Mapping[str, list[str]]]:
         """Blocks of the columns by language, from a row on. block: about how many bytes of a file of lines are read at once."""
 
     def _about(self, path: Path) -> int:
@@ -173,7 +199,14 @@ class TableFile(TableCorpus):
     def _read(self) -> Dataset:
         columns = self.columns()
         settings = self.config.model_dump_json(exclude={"weight", "streaming"})
-        name = fingerprint("table", VERSION, self.config.type, settings, sorted(columns.items()), file_fingerprint(self.path))
+        name = fingerprint(
+            "table",
+            VERSION,
+            self.config.type,
+            settings,
+            sorted(columns.items()),
+            file_fingerprint(self.path),
+        )
         return cached(name, self._tables)
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
@@ -183,12 +216,23 @@ class TableFile(TableCorpus):
 
         def rows(path: Path, start: int) -> Iterator[Pair]:
             if absent := set(columns.values()) - set(self._names(path)):
-                raise DataError(f"{path}: no column {few(sorted(absent))}; it has {few(self._names(path))}")
-            yield from self._of_pair(self._rows(path, columns, start=start, block=SMALL_BLOCK), pair)
+                raise DataError(
+                    f"{path}: no column {few(sorted(absent))}; it has {few(self._names(path))}"
+                )
+            yield from self._of_pair(
+                self._rows(path, columns, start=start, block=SMALL_BLOCK), pair
+            )
 
         labels = [os.path.relpath(path, self.folder) for path in self.paths]
         return [
-            Shard(str(path), partial(rows, path), label, path.stat().st_size, partial(self._about, path), self.first_line)
+            Shard(
+                str(path),
+                partial(rows, path),
+                label,
+                path.stat().st_size,
+                partial(self._about, path),
+                self.first_line,
+            )
             for path, label in zip(self.paths, labels)
         ]
 
@@ -208,7 +252,9 @@ class TsvCorpus(TableFile):
         def _named(self) -> TsvCorpus.Config:
             names = [self.columns] if isinstance(self.columns, str) else self.columns.values()
             if not self.header and any(not isinstance(name, int) for name in names):
-                raise ValueError("columns have names only in a file with a header; write header: true, or numbers from 1")
+                raise ValueError(
+                    "columns have names only in a file with a header; write header: true, or numbers from 1"
+                )
             return self
 
     @property
@@ -217,12 +263,18 @@ class TsvCorpus(TableFile):
 
     def _names(self, path: Path) -> Sequence[str]:
         first = next(line_blocks(path, block=SMALL_BLOCK))[0].split("\t")
-        return [str(number) for number in range(1, len(first) + 1)] + (first if self.config.header else [])
+        return [str(number) for number in range(1, len(first) + 1)] + (
+            first if self.config.header else []
+        )
 
-    def _rows(self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK) -> Iterator[Mapping[str, list[str]]]:
+    def _rows(
+        self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK
+    ) -> Iterator[Mapping[str, list[str]]]:
         names = self._names(path)
         width = len(names) // 2 if self.config.header else len(names)
-        numbers = {language: names.index(column) % width + 1 for language, column in columns.items()}
+        numbers = {
+            language: names.index(column) % width + 1 for language, column in columns.items()
+        }
         return tsv_rows(path, numbers, header=self.config.header, start=start, block=block)
 
 
@@ -233,7 +285,9 @@ class JsonlCorpus(TableFile):
     def _names(self, path: Path) -> Sequence[str]:
         return list(_nested(json_line(path, 1, next(line_blocks(path, block=SMALL_BLOCK))[0])))
 
-    def _rows(self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK) -> Iterator[Mapping[str, list[str]]]:
+    def _rows(
+        self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK
+    ) -> Iterator[Mapping[str, list[str]]]:
         return json_rows(path, columns, start=start, block=block)
 
 
@@ -250,13 +304,19 @@ class ParquetCorpus(TableFile):
 
     def _tables(self) -> Iterator[pyarrow.Table]:
         # a file without rows has columns, too
-        yield columns_of(self._open(self.path).schema_arrow.empty_table(), self.columns(), place=str(self.path))
+        yield columns_of(
+            self._open(self.path).schema_arrow.empty_table(), self.columns(), place=str(self.path)
+        )
         yield from self._parts(self.path, self.columns(), rows=1 << 16)
 
-    def _rows(self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK) -> Iterator[Mapping[str, list[str]]]:
+    def _rows(
+        self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK
+    ) -> Iterator[Mapping[str, list[str]]]:
         return (table.to_pydict() for table in self._parts(path, columns, rows=ROWS, start=start))
 
-    def _parts(self, path: Path, columns: Mapping[str, str], *, rows: int, start: int = 0) -> Iterator[pyarrow.Table]:
+    def _parts(
+        self, path: Path, columns: Mapping[str, str], *, rows: int, start: int = 0
+    ) -> Iterator[pyarrow.Table]:
         """From a row on; groups of rows before it are not read."""
         import pyarrow
 
@@ -271,7 +331,9 @@ class ParquetCorpus(TableFile):
         try:
             for batch in file.iter_batches(batch_size=rows, columns=tops, row_groups=groups):
                 if len(batch) > start:
-                    yield columns_of(pyarrow.Table.from_batches([batch]).slice(start), columns, place=str(path))
+                    yield columns_of(
+                        pyarrow.Table.from_batches([batch]).slice(start), columns, place=str(path)
+                    )
                 start = max(0, start - len(batch))
         except (OSError, pyarrow.ArrowInvalid) as error:
             raise DataError(f"{path}: the Parquet file is damaged: {error}") from None
@@ -292,7 +354,9 @@ class ParquetCorpus(TableFile):
 def table_of(columns: Mapping[str, list[str]]) -> pyarrow.Table:
     import pyarrow
 
-    return pyarrow.table({name: pyarrow.array(texts, pyarrow.string()) for name, texts in columns.items()})
+    return pyarrow.table(
+        {name: pyarrow.array(texts, pyarrow.string()) for name, texts in columns.items()}
+    )
 
 
 def columns_of(table: pyarrow.Table, columns: Mapping[str, str], *, place: str) -> pyarrow.Table:
@@ -312,7 +376,9 @@ def columns_of(table: pyarrow.Table, columns: Mapping[str, str], *, place: str) 
             values.validate(full=True)
         except pyarrow.ArrowInvalid as error:
             raise DataError(f"{place}: the column {column} is damaged: {error}") from None
-        lines = compute.replace_substring_regex(values.cast(pyarrow.string()), pattern=r"[\r\n]+", replacement=" ")
+        lines = compute.replace_substring_regex(
+            values.cast(pyarrow.string()), pattern=r"[\r\n]+", replacement=" "
+        )
         wanted[language] = compute.fill_null(lines, "")
     return pyarrow.table(wanted)
 

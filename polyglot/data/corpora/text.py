@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, field_validator, model_validator
 
+from polyglot.core.errors import DataError, counted, few, noted
+from polyglot.core.registry import HomePath
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.download import how_to_fetch
 from polyglot.data.text_files import file_problem, line_blocks
-from polyglot.core.errors import DataError, counted, few, noted
-from polyglot.core.registry import HomePath
 from polyglot.tasks.pairs import LanguagePair
 
 from .base import CORPORA, VERSION, Corpus
@@ -41,12 +41,24 @@ class TextCorpus(Corpus):
         @model_validator(mode="after")
         def _either(self) -> TextCorpus.Config:
             if (self.path is None) == (self.pairs is None):
-                raise ValueError("give either path, such as 'train.{language}.gz', or pairs, such as {de-en: [train.de, train.en]}")
+                raise ValueError(
+                    "give either path, such as 'train.{language}.gz', or pairs, such as {de-en: [train.de, train.en]}"
+                )
             if self.path is not None and "{language}" not in self.path:
-                raise ValueError(f"the path {self.path!r} names no {{language}}; write 'train.{{language}}.gz'")
-            named = [self.path] if self.path else [path for paths in self.pairs.values() for path in paths]
-            if starred := next((path for path in named if "*" in path and not self.streaming), None):
-                raise ValueError(f"{starred!r} names several files, which are streamed; write streaming: true, or name each file")
+                raise ValueError(
+                    f"the path {self.path!r} names no {{language}}; write 'train.{{language}}.gz'"
+                )
+            named = (
+                [self.path]
+                if self.path
+                else [path for paths in self.pairs.values() for path in paths]
+            )
+            if starred := next(
+                (path for path in named if "*" in path and not self.streaming), None
+            ):
+                raise ValueError(
+                    f"{starred!r} names several files, which are streamed; write streaming: true, or name each file"
+                )
             return self
 
         @field_validator("pairs")
@@ -60,25 +72,47 @@ class TextCorpus(Corpus):
                 raise ValueError("\n".join(problems))
             return pairs
 
-    def __init__(self, config: TextCorpus.Config, *, folder: Path, languages: Sequence[str]) -> None:
+    def __init__(
+        self, config: TextCorpus.Config, *, folder: Path, languages: Sequence[str]
+    ) -> None:
         super().__init__(config, folder=folder, languages=languages)
         self._files: dict[LanguagePair, list[tuple[Path, Path]]]
         """Of each pair that is no copy; one, but for what is streamed."""
         self._alone: list[str] = []
         """A sentence for each file that lacks the other of its pair, and each pattern that is no file's."""
         if config.pairs is None:
-            paths = {language: config.path.replace("{language}", language) for language in languages}
+            paths = {
+                language: config.path.replace("{language}", language) for language in languages
+            }
             found = {language: matches(folder, path) for language, path in paths.items()}
-            there = {language: own for language, own in found.items() if own and ("*" in paths[language] or os.path.exists(own[()]))}
-            self._missing = {language: folder / path for language, path in paths.items() if language not in there}
-            several = {LanguagePair(one, other): (there[one], there[other]) for one in there for other in there if one != other}
+            there = {
+                language: own
+                for language, own in found.items()
+                if own and ("*" in paths[language] or os.path.exists(own[()]))
+            }
+            self._missing = {
+                language: folder / path for language, path in paths.items() if language not in there
+            }
+            several = {
+                LanguagePair(one, other): (there[one], there[other])
+                for one in there
+                for other in there
+                if one != other
+            }
             self._files = {pair: self._matched(*both) for pair, both in several.items()}
             self._own = {language: list(own.values()) for language, own in there.items()}
         else:
-            given = {LanguagePair.parse(pair): [matches(folder, path) for path in paths] for pair, paths in config.pairs.items()}
+            given = {
+                LanguagePair.parse(pair): [matches(folder, path) for path in paths]
+                for pair, paths in config.pairs.items()
+            }
             named = (path for paths in config.pairs.values() for path in paths)
-            self._alone += [f"{folder / path}: no such file" for path in named if not matches(folder, path)]
-            turned = {LanguagePair(pair.target, pair.source): files[::-1] for pair, files in given.items()}
+            self._alone += [
+                f"{folder / path}: no such file" for path in named if not matches(folder, path)
+            ]
+            turned = {
+                LanguagePair(pair.target, pair.source): files[::-1] for pair, files in given.items()
+            }
             # first those that were given, and what was given is not turned around
             every = {
                 pair: self._matched(*files)
@@ -94,7 +128,9 @@ class TextCorpus(Corpus):
             self._own = {language: list(paths) for language, paths in own.items()}
             self._missing = {}
 
-    def _matched(self, sources: Mapping[tuple[str, ...], Path], targets: Mapping[tuple[str, ...], Path]) -> list[tuple[Path, Path]]:
+    def _matched(
+        self, sources: Mapping[tuple[str, ...], Path], targets: Mapping[tuple[str, ...], Path]
+    ) -> list[tuple[Path, Path]]:
         """The files of both sides for which the same stands in the place of each `*`."""
         for there, other in ((sources, targets), (targets, sources)):
             self._alone += [
@@ -105,26 +141,41 @@ class TextCorpus(Corpus):
         return [(path, targets[stars]) for stars, path in sources.items() if stars in targets]
 
     def left_aside(self) -> list[str]:
-        named = dict.fromkeys(language for pair in self.config.pairs or () for language in pair.split("-"))
+        named = dict.fromkeys(
+            language for pair in self.config.pairs or () for language in pair.split("-")
+        )
         return [language for language in named if language not in self.languages]
 
     @property
     def name(self) -> str:
-        return str(self.folder / self.config.path) if self.config.path else f"the text files of {few(self.config.pairs)}"
+        return (
+            str(self.folder / self.config.path)
+            if self.config.path
+            else f"the text files of {few(self.config.pairs)}"
+        )
 
     def problems(self) -> list[str]:
         if not self._own:
             looked = f"{self.name}: nothing for any of {few(self.languages)}; looked in {self.folder.resolve()}"
             return self._alone or [f"{looked}{how_to_fetch(self.folder)}"]
         files = dict.fromkeys(path for paths in self._own.values() for path in paths)
-        return [*dict.fromkeys(self._alone), *(problem for path in files if (problem := file_problem(path)))]
+        return [
+            *dict.fromkeys(self._alone),
+            *(problem for path in files if (problem := file_problem(path))),
+        ]
 
     def lacking(self) -> dict[str, str]:
         if not self._own:
             return {}  # a problem that is said once, not for every language
         found = f"; there are files for {few(self._own)}"
-        missing = {language: f"{path}: no such file{found}" for language, path in self._missing.items()}
-        unnamed = {language: f"{self.name}: none of them is {language}" for language in self.languages if language not in self._own}
+        missing = {
+            language: f"{path}: no such file{found}" for language, path in self._missing.items()
+        }
+        unnamed = {
+            language: f"{self.name}: none of them is {language}"
+            for language in self.languages
+            if language not in self._own
+        }
         return unnamed | missing
 
     def pairs(self) -> set[LanguagePair]:
@@ -133,7 +184,9 @@ class TextCorpus(Corpus):
     def place(self, pair: LanguagePair) -> str:
         if self.streams:
             return self.name
-        return " + ".join(map(str, self._own[pair.source] if pair.is_copy else self._files[pair][0]))
+        return " + ".join(
+            map(str, self._own[pair.source] if pair.is_copy else self._files[pair][0])
+        )
 
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
         if pair.is_copy:
@@ -150,14 +203,19 @@ class TextCorpus(Corpus):
     def shards(self, pair: LanguagePair) -> list[Shard]:
         if not self.streams:
             return super().shards(pair)
-        files = [(path, path) for path in self._own[pair.source]] if pair.is_copy else self._files[pair]
+        files = (
+            [(path, path) for path in self._own[pair.source]] if pair.is_copy else self._files[pair]
+        )
         return [text_shard(*both, folder=self.folder) for both in files]
 
 
 def _file_text(path: Path) -> Dataset:
     if problem := file_problem(path):
         raise DataError(problem)
-    return cached(fingerprint("text", VERSION, file_fingerprint(path)), lambda: (table_of({"text": lines}) for lines in line_blocks(path)))
+    return cached(
+        fingerprint("text", VERSION, file_fingerprint(path)),
+        lambda: (table_of({"text": lines}) for lines in line_blocks(path)),
+    )
 
 
 def _joined(parts: list[Dataset]) -> Dataset:

@@ -35,13 +35,32 @@ def csv(matrix: Matrix) -> str:
     """One row a cell."""
     file = io.StringIO()
     writer = csv_file.writer(file, lineterminator="\n")
-    columns = [column for measure in matrix.measures for column in (measure, f"{measure}_interval", f"{measure}_signature")]
-    writer.writerow(["source", "target", "kind", "via", "sentences", "seconds", *columns, *SHARES, "reason"])
+    columns = [
+        column
+        for measure in matrix.measures
+        for column in (measure, f"{measure}_interval", f"{measure}_signature")
+    ]
+    writer.writerow(
+        ["source", "target", "kind", "via", "sentences", "seconds", *columns, *SHARES, "reason"]
+    )
     for cell in matrix.all_cells:
         scores = [cell.scores.get(str(measure)) for measure in matrix.measures]
-        values = [value for score in scores for value in ((score.value, score.interval, score.signature) if score else ("", "", ""))]
+        values = [
+            value
+            for score in scores
+            for value in ((score.value, score.interval, score.signature) if score else ("", "", ""))
+        ]
         shares = [getattr(cell.outputs, name) if cell.outputs else "" for name in SHARES]
-        row = [cell.pair.source, cell.pair.target, cell.kind, cell.via or "", cell.sentences, cell.seconds, *values, *shares]
+        row = [
+            cell.pair.source,
+            cell.pair.target,
+            cell.kind,
+            cell.via or "",
+            cell.sentences,
+            cell.seconds,
+            *values,
+            *shares,
+        ]
         writer.writerow([*row, cell.reason or ""])
     return file.getvalue()
 
@@ -49,18 +68,40 @@ def csv(matrix: Matrix) -> str:
 def markdown(matrix: Matrix) -> str:
     """A page: a table for each measure, the paper's beside it, what is wrong with the outputs, and all that must be known to repeat it."""
     keys = [KEY, PIVOT_KEY] if matrix.pivots else [KEY]
-    blocks = [f"# Translation matrix: {as_it_is(heading(matrix))}", f"Rows are sources, columns are targets. {' · '.join(keys)}."]
+    blocks = [
+        f"# Translation matrix: {as_it_is(heading(matrix))}",
+        f"Rows are sources, columns are targets. {' · '.join(keys)}.",
+    ]
     for measure in matrix.measures:
         grid, hops = grid_of(matrix, measure), pivot_grid(matrix, measure)
-        blocks += [f"## {grid.title}", grid_table(grid), means_table(grid, hops), language_means(grid, hops)]
-        blocks += ["\n".join(f"- signature: {code(line)}" for line in signature_lines(matrix, measure))]
+        blocks += [
+            f"## {grid.title}",
+            grid_table(grid),
+            means_table(grid, hops),
+            language_means(grid, hops),
+        ]
+        blocks += [
+            "\n".join(f"- signature: {code(line)}" for line in signature_lines(matrix, measure))
+        ]
         if hops.values:
-            blocks += [f"### Direct and {pivot_name(matrix)}", _direct_and_pivot(matrix, grid, hops)]
+            blocks += [
+                f"### Direct and {pivot_name(matrix)}",
+                _direct_and_pivot(matrix, grid, hops),
+            ]
         paper = reference_grid(matrix, measure)
         if paper is not None:
-            blocks += [f"### Beside it: {paper.title}", grid_table(paper, digits=2), beside(grid, paper), origin(matrix)]
+            blocks += [
+                f"### Beside it: {paper.title}",
+                grid_table(paper, digits=2),
+                beside(grid, paper),
+                origin(matrix),
+            ]
     if intervals := list(_intervals(matrix)):
-        blocks += ["## 95 % confidence intervals", f"Bootstrap, {matrix.protocol.resamples} resamples, mean ± half the width.", *intervals]
+        blocks += [
+            "## 95 % confidence intervals",
+            f"Bootstrap, {matrix.protocol.resamples} resamples, mean ± half the width.",
+            *intervals,
+        ]
     if any(cell.outputs for cell in matrix.all_cells):
         blocks += [
             "## What is wrong with the outputs",
@@ -80,7 +121,9 @@ def settings(matrix: Matrix) -> str:
     return listed(
         {
             "test text": as_it_is("; ".join(matrix.test)),
-            "sentences of each direction": " to ".join(map(str, dict.fromkeys([*sentences[:1], *sentences[-1:]]))),
+            "sentences of each direction": " to ".join(
+                map(str, dict.fromkeys([*sentences[:1], *sentences[-1:]]))
+            ),
             "trained pairs": ", ".join(map(str, matrix.trained)),
             "search": ", ".join(f"{name} {value}" for name, value in matrix.search.items()),
             "versions": ", ".join(f"{name} {version}" for name, version in matrix.versions.items()),
@@ -93,14 +136,21 @@ def settings(matrix: Matrix) -> str:
 def origin(matrix: Matrix) -> str:
     """Where the paper's table is from, and under what condition it was made."""
     reference = matrix.reference
-    given = {"from": reference.source, "test set": reference.test_set, "signature": f"`{reference.signature}`"}
+    given = {
+        "from": reference.source,
+        "test set": reference.test_set,
+        "signature": f"`{reference.signature}`",
+    }
     return listed({**given, "condition": reference.condition})
 
 
 def grid_table(grid: Grid, *, digits: int = 1) -> str:
     """Rows are sources, columns are targets."""
     rows = (
-        [f"**{source}**", *(grid.shown(LanguagePair(source, target), digits=digits) for target in grid.languages)]
+        [
+            f"**{source}**",
+            *(grid.shown(LanguagePair(source, target), digits=digits) for target in grid.languages),
+        ]
         for source in grid.languages
     )
     return table(["from ↓ into →", *grid.languages], rows)
@@ -108,7 +158,11 @@ def grid_table(grid: Grid, *, digits: int = 1) -> str:
 
 def means_table(*grids: Grid) -> str:
     """The mean of each kind."""
-    rows = ([kind, SIGNS[kind].format(f"{value:.2f}"), count] for grid in grids for kind, value, count in grid.means())
+    rows = (
+        [kind, SIGNS[kind].format(f"{value:.2f}"), count]
+        for grid in grids
+        for kind, value, count in grid.means()
+    )
     return table(["kind", "mean", "cells"], rows, words=["kind"])
 
 
@@ -119,16 +173,26 @@ def language_means(*grids: Grid) -> str:
 
     def row(language: str) -> Iterator[str]:
         for kind, side in columns:
-            found = {one: value for grid in grids for one, value, _ in grid.means(**{side: language})}
+            found = {
+                one: value for grid in grids for one, value, _ in grid.means(**{side: language})
+            }
             yield SIGNS[kind].format(f"{found[kind]:.2f}") if kind in found else "–"
 
     heads = [f"{kind} {'out of it' if side == 'source' else 'into it'}" for kind, side in columns]
-    return table(["language", *heads], ([f"**{language}**", *row(language)] for language in grids[0].languages))
+    return table(
+        ["language", *heads],
+        ([f"**{language}**", *row(language)] for language in grids[0].languages),
+    )
 
 
 def _direct_and_pivot(matrix: Matrix, direct: Grid, hops: Grid) -> str:
     rows = (
-        [str(pair), direct.shown(pair, digits=2), hops.shown(pair, digits=2), f"{direct.values[pair] - value:+.2f}"]
+        [
+            str(pair),
+            direct.shown(pair, digits=2),
+            hops.shown(pair, digits=2),
+            f"{direct.values[pair] - value:+.2f}",
+        ]
         for pair, value in hops.values.items()
     )
     return table(["pair", "direct", pivot_name(matrix), "difference"], rows)
@@ -136,17 +200,29 @@ def _direct_and_pivot(matrix: Matrix, direct: Grid, hops: Grid) -> str:
 
 def with_interval(score: Score | None) -> str:
     """The mean of the resampled text, and how far 95 % of it lie around."""
-    return f"{score.mean:.2f} ± {score.interval:.2f}" if score and score.interval is not None else "–"
+    return (
+        f"{score.mean:.2f} ± {score.interval:.2f}" if score and score.interval is not None else "–"
+    )
 
 
 def _intervals(matrix: Matrix) -> Iterator[str]:
-    if any(score.interval is not None for cell in matrix.all_cells for score in cell.scores.values()):
+    if any(
+        score.interval is not None for cell in matrix.all_cells for score in cell.scores.values()
+    ):
         rows = (
-            [cell.name, cell.kind, *(with_interval(cell.scores.get(str(each))) for each in matrix.measures)]
+            [
+                cell.name,
+                cell.kind,
+                *(with_interval(cell.scores.get(str(each))) for each in matrix.measures),
+            ]
             for cell in matrix.all_cells
             if cell.scores
         )
-        yield table(["direction", "kind", *(measure.title for measure in matrix.measures)], rows, words=["kind"])
+        yield table(
+            ["direction", "kind", *(measure.title for measure in matrix.measures)],
+            rows,
+            words=["kind"],
+        )
 
 
 def outputs_table(matrix: Matrix) -> str:
@@ -170,9 +246,20 @@ def beside(grid: Grid, paper: Grid) -> str:
     for kind in SIGNS:
         both = [pair for pair in grid.values if pair in paper.values and grid.kinds[pair] == kind]
         if both:
-            ours, theirs = mean(grid.values[pair] for pair in both), mean(paper.values[pair] for pair in both)
+            ours, theirs = (
+                mean(grid.values[pair] for pair in both),
+                mean(paper.values[pair] for pair in both),
+            )
             other = sum(paper.kinds[pair] != kind for pair in both)
             note = f" ({other} of them another kind in the paper)" if other else ""
-            rows.append([kind, f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}", f"{len(both)}{note}"])
+            rows.append(
+                [
+                    kind,
+                    f"{ours:.2f}",
+                    f"{theirs:.2f}",
+                    f"{ours - theirs:+.2f}",
+                    f"{len(both)}{note}",
+                ]
+            )
     head = ["our kind", "ours", "the paper's", "difference", "pairs that both have"]
     return table(head, rows) if rows else "No pair has a score in both."

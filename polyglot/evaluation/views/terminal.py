@@ -35,28 +35,6 @@ STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy"
 GAP = 3  # between two columns of a table in the terminal
 
 
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
 # In the terminal ---------------------------------------------------------------------------------------------------------
 
 
@@ -80,7 +58,9 @@ def table(matrix: Matrix, measure: Measure | str) -> Table:
 
     grid = grid_of(matrix, measure)
     means = [
-        Text(f"{SIGNS[kind].format(kind)} {value:.1f} ({counted(count, 'cell')})", style=STYLES[kind])
+        Text(
+            f"{SIGNS[kind].format(kind)} {value:.1f} ({counted(count, 'cell')})", style=STYLES[kind]
+        )
         for kind, value, count in (*grid.means(), *pivot_grid(matrix, measure).means())
     ]
     key = KEY + (f" · {PIVOT_KEY}" if matrix.pivots else "")
@@ -113,7 +93,9 @@ class Square:
         room = options.max_width - Measurement.get(console, options, self._columns([])).maximum
         parts, left = [[]], room
         for target in self.grid.languages:
-            shown = (self.grid.shown(LanguagePair(source, target)) for source in self.grid.languages)
+            shown = (
+                self.grid.shown(LanguagePair(source, target)) for source in self.grid.languages
+            )
             own = GAP + max(map(len, (target, *shown)))
             if parts[-1] and own > left:
                 parts.append([])
@@ -129,18 +111,30 @@ class Square:
         for source in self.grid.languages:
             pairs = [LanguagePair(source, target) for target in targets]
             result.add_row(
-                source, *(Text(self.grid.shown(pair), style=STYLES.get(self.grid.kinds.get(pair, ""), "")) for pair in pairs)
+                source,
+                *(
+                    Text(self.grid.shown(pair), style=STYLES.get(self.grid.kinds.get(pair, ""), ""))
+                    for pair in pairs
+                ),
             )
         return result
 
 
 def conditions_table(matrix: Matrix) -> Table:
     """The mean of each kind under every condition."""
-    kinds = [kind for kind in SIGNS if any(cell.kind == kind and cell.scores for cell in matrix.all_cells)]
+    kinds = [
+        kind
+        for kind in SIGNS
+        if any(cell.kind == kind and cell.scores for cell in matrix.all_cells)
+    ]
     rows = plain_table("means", *(SIGNS[kind].format(kind) for kind in kinds))
     for measure in matrix.measures:
-        means = matrix.means(measure) | {kind: value for kind, value, _ in pivot_grid(matrix, measure).means()}
-        rows.add_row(measure.title, *(f"{means[kind]:.1f}" if kind in means else "–" for kind in kinds))
+        means = matrix.means(measure) | {
+            kind: value for kind, value, _ in pivot_grid(matrix, measure).means()
+        }
+        rows.add_row(
+            measure.title, *(f"{means[kind]:.1f}" if kind in means else "–" for kind in kinds)
+        )
     return page("Under every condition", rows)
 
 
@@ -149,7 +143,12 @@ def pivot_table(matrix: Matrix, measure: Measure | str) -> Table:
     direct, hops = grid_of(matrix, measure), pivot_grid(matrix, measure)
     rows = plain_table("pair", "direct", pivot_name(matrix), "difference")
     for pair, value in hops.values.items():
-        rows.add_row(str(pair), direct.shown(pair, digits=2), hops.shown(pair, digits=2), f"{direct.values[pair] - value:+.2f}")
+        rows.add_row(
+            str(pair),
+            direct.shown(pair, digits=2),
+            hops.shown(pair, digits=2),
+            f"{direct.values[pair] - value:+.2f}",
+        )
     return page(f"{direct.title}, direct and {pivot_name(matrix)}", rows)
 
 
@@ -169,7 +168,9 @@ def plain_table(head: str, *columns: str) -> Table:
     result = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     result.add_column(head, style="bold")
     for column in columns:
-        result.add_column(Text(column), justify="right", overflow="fold")  # the name of a run may look like rich's markup
+        result.add_column(
+            Text(column), justify="right", overflow="fold"
+        )  # the name of a run may look like rich's markup
     return result
 
 
@@ -182,5 +183,7 @@ def page(title: str, body: Table | Square, *lines: object) -> Table:
     result.add_row(Text(title, style="bold"))
     result.add_row(body)
     for line in lines:
-        result.add_row(line if isinstance(line, Text) else Text(str(line), style="dim", overflow="fold"))
+        result.add_row(
+            line if isinstance(line, Text) else Text(str(line), style="dim", overflow="fold")
+        )
     return result

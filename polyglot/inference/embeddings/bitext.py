@@ -42,7 +42,9 @@ class Comparison:
 
     def nearest(self, *, top: int = 1, threshold: float = -float("inf")) -> Iterator[Pair]:
         """For each line its best ones, best first."""
-        for row, (scores, others) in enumerate(zip(self.forwards.similarities[:, :top].tolist(), self.forwards.rows[:, :top].tolist())):
+        for row, (scores, others) in enumerate(
+            zip(self.forwards.similarities[:, :top].tolist(), self.forwards.rows[:, :top].tolist())
+        ):
             for score, other in zip(scores, others):
                 if score >= threshold:
                     yield self._by_line(Pair(score, row, other))
@@ -52,7 +54,9 @@ class Comparison:
         return map(self._by_line, mine(self.forwards, self.backwards, threshold=threshold))
 
     def _by_line(self, pair: Pair) -> Pair:
-        return Pair(pair.score, int(self.source_lines[pair.source]), int(self.target_lines[pair.target]))
+        return Pair(
+            pair.score, int(self.source_lines[pair.source]), int(self.target_lines[pair.target])
+        )
 
 
 def compare(
@@ -77,7 +81,12 @@ def compare(
     sides = (source, target)
     encoder.check_readable(language for _, language in sides)
     texts = [[line for lines in line_blocks(path) for line in lines] for path, _ in sides]
-    numbers = [numpy.array([number for number, line in enumerate(lines) if line.strip()], dtype=numpy.int64) for lines in texts]
+    numbers = [
+        numpy.array(
+            [number for number, line in enumerate(lines) if line.strip()], dtype=numpy.int64
+        )
+        for lines in texts
+    ]
     for (path, _), rows in zip(sides, numbers):
         if not len(rows):
             raise DataError(f"{path}: every line is empty")
@@ -87,12 +96,19 @@ def compare(
         files = []
         for side, (lines, rows, (_, language)) in enumerate(zip(texts, numbers, sides)):
             files.append(Path(folder) / f"{side}.npy")
-            with vector_file(files[-1], size=size, precision="float32") as written, behind(written.write) as write:
+            with (
+                vector_file(files[-1], size=size, precision="float32") as written,
+                behind(written.write) as write,
+            ):
                 portions = portions_of([[lines[row] for row in rows]], language)
-                for portion, vectors in encoder.encode_portions(portions, pooling=pooling, layer=layer):
+                for portion, vectors in encoder.encode_portions(
+                    portions, pooling=pooling, layer=layer
+                ):
                     write(vectors.numpy(), sentences=portion.sentences, languages=portion.languages)
                     done += len(portion.sentences)
                     progress(done, total)
         one, other = (numpy.load(file, mmap_mode="r") for file in files)
-        forwards, backwards = scored_neighbours(one, other, k=neighbours, margin=margin, search=SEARCHES[search])
+        forwards, backwards = scored_neighbours(
+            one, other, k=neighbours, margin=margin, search=SEARCHES[search]
+        )
     return Comparison(*texts, forwards, backwards, *numbers)

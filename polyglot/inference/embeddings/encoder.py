@@ -25,9 +25,13 @@ from polyglot.inference.parallel import side_by_side
 from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.batch import pad
 
-PORTION = 1 << 11  # sentences sorted by length together: enough for batches without much padding, little memory
+PORTION = (
+    1 << 11
+)  # sentences sorted by length together: enough for batches without much padding, little memory
 FIRST = 1 << 8  # of the first portion: soon tokenised, so that computing begins
-TOKENS = 1 << 14  # positions of a batch, padding included, so that a sentence without end does not multiply by its batch
+TOKENS = (
+    1 << 14
+)  # positions of a batch, padding included, so that a sentence without end does not multiply by its batch
 BATCH_SIZE = 128
 BATCH_SIZE_ON_CPU = 64  # where batches are computed side by side: less padding, and what is computed stays near its core
 
@@ -92,25 +96,42 @@ class SentenceEncoder:
                                convert_to_tensor=convert_to_tensor, show_progress_bar=show_progress_bar)  # fmt: skip
             return many[0]
         if not isinstance(sentences, Iterable):
-            raise DataError(f"encode: a string or a list of strings is expected, found {sentences!r}")
+            raise DataError(
+                f"encode: a string or a list of strings is expected, found {sentences!r}"
+            )
         sentences = list(sentences)
         languages = [language] * len(sentences) if isinstance(language, str) else list(language)
         if len(languages) != len(sentences):
-            raise DataError(f"encode: {len(sentences)} sentences and {len(languages)} languages; one for all or one for each is needed")
+            raise DataError(
+                f"encode: {len(sentences)} sentences and {len(languages)} languages; one for all or one for each is needed"
+            )
         self.check_readable([language] if isinstance(language, str) else languages)
         places = list(in_portions([range(len(sentences))]))
-        portions = (Portion(sentences[place.start : place.stop], languages[place.start : place.stop]) for place in places)
+        portions = (
+            Portion(sentences[place.start : place.stop], languages[place.start : place.stop])
+            for place in places
+        )
         found = self.encode_portions(
-            portions, pooling=pooling, layer=layer, batch_size=batch_size, precision=precision, normalize_embeddings=normalize_embeddings
+            portions,
+            pooling=pooling,
+            layer=layer,
+            batch_size=batch_size,
+            precision=precision,
+            normalize_embeddings=normalize_embeddings,
         )
         if show_progress_bar:
             from rich.progress import track
 
-            found = track(found, "portions of sentences", total=len(places), console=aside, transient=True)
+            found = track(
+                found, "portions of sentences", total=len(places), console=aside, transient=True
+            )
         parts = [vectors for _, vectors in found]
         if not parts:
             size = vector_size(
-                self.model, language if isinstance(language, str) else next(iter(self.model.encoders)), layer=layer, pooling=pooling
+                self.model,
+                language if isinstance(language, str) else next(iter(self.model.encoders)),
+                layer=layer,
+                pooling=pooling,
             )
             parts = [cast(torch.zeros(0, size), precision)]
         vectors = torch.cat(parts)
@@ -132,18 +153,29 @@ class SentenceEncoder:
         check(self.model, layer=layer, pooling=pooling, precision=precision)
         if batch_size is not None and batch_size < 1:
             raise ConfigError(f"batch_size: {batch_size}; at least 1")
-        return self._encoded(ahead(map(self._tokenised, portions)), layer, pooling, batch_size, precision, normalize_embeddings)
+        return self._encoded(
+            ahead(map(self._tokenised, portions)),
+            layer,
+            pooling,
+            batch_size,
+            precision,
+            normalize_embeddings,
+        )
 
     def vector_size(self, *, layer: str = "bridge", pooling: str = "flat") -> int:
         """Numbers in a vector. Raises ConfigError where there is no one size."""
         check(self.model, layer=layer, pooling=pooling, precision="float32")
-        return vector_size(self.model, next(iter(self.model.encoders)), layer=layer, pooling=pooling)
+        return vector_size(
+            self.model, next(iter(self.model.encoders)), layer=layer, pooling=pooling
+        )
 
     def check_readable(self, languages: Iterable[str]) -> None:
         """Raises ConfigError for a language without an encoder."""
         for language in dict.fromkeys(languages):
             if language not in self.model.encoders:
-                raise ConfigError(f"language: {unknown_name('encoder', language, self.model.encoders)}")
+                raise ConfigError(
+                    f"language: {unknown_name('encoder', language, self.model.encoders)}"
+                )
 
     similarity = staticmethod(similarity)
     similarity_pairwise = staticmethod(similarity_pairwise)
@@ -153,14 +185,25 @@ class SentenceEncoder:
         pieces: list[list[int]] = [[]] * len(portion.sentences)
         for language in dict.fromkeys(portion.languages):
             rows = [row for row, one in enumerate(portion.languages) if one == language]
-            for row, own in zip(rows, self.encode_text([portion.sentences[row] for row in rows], language)):
+            for row, own in zip(
+                rows, self.encode_text([portion.sentences[row] for row in rows], language)
+            ):
                 pieces[row] = own
         return portion, pieces
 
     def _encoded(
-        self, tokenised, layer: str, pooling: str, batch_size: int | None, precision: str, normalize: bool
+        self,
+        tokenised,
+        layer: str,
+        pooling: str,
+        batch_size: int | None,
+        precision: str,
+        normalize: bool,
     ) -> Iterator[tuple[Portion, Tensor]]:
-        device, size = next(self.model.parameters()).device, self.vector_size(layer=layer, pooling=pooling)
+        device, size = (
+            next(self.model.parameters()).device,
+            self.vector_size(layer=layer, pooling=pooling),
+        )
         together = batch_size or (BATCH_SIZE_ON_CPU if device.type == "cpu" else BATCH_SIZE)
 
         def groups() -> Iterator[Group]:
@@ -169,18 +212,35 @@ class SentenceEncoder:
                 vectors[[row for row, own in enumerate(pieces) if not own]] = 0
                 parts = list(by_language(portion.languages, pieces, size=together)) or [("", [])]
                 for number, (language, rows) in enumerate(parts, start=1):
-                    yield Group(language, [pieces[row] for row in rows], rows, vectors, portion if number == len(parts) else None)
+                    yield Group(
+                        language,
+                        [pieces[row] for row in rows],
+                        rows,
+                        vectors,
+                        portion if number == len(parts) else None,
+                    )
 
         def embed(group: Group) -> Group:
             if group.rows:
-                with torch.inference_mode():  # whose tensors cannot be used everywhere, but those that they are copied to
-                    tokens, mask = (tensor.to(device, non_blocking=True) for tensor in pad(group.pieces))
-                    group.vectors[group.rows] = pool(rows_of(self.model, group.language, tokens, mask, layer=layer), pooling)
+                with (
+                    torch.inference_mode()
+                ):  # whose tensors cannot be used everywhere, but those that they are copied to
+                    tokens, mask = (
+                        tensor.to(device, non_blocking=True) for tensor in pad(group.pieces)
+                    )
+                    group.vectors[group.rows] = pool(
+                        rows_of(self.model, group.language, tokens, mask, layer=layer), pooling
+                    )
             return group
 
         for group in side_by_side(embed, groups(), device):
             if group.whole is not None:
-                yield group.whole, cast(normalized(group.vectors) if normalize else group.vectors, precision).cpu()
+                yield (
+                    group.whole,
+                    cast(
+                        normalized(group.vectors) if normalize else group.vectors, precision
+                    ).cpu(),
+                )
 
 
 def in_portions(blocks: Iterable[Sequence[Item]]) -> Iterator[Sequence[Item]]:
@@ -193,7 +253,9 @@ def in_portions(blocks: Iterable[Sequence[Item]]) -> Iterator[Sequence[Item]]:
             start, size = start + size, min(2 * size, PORTION)
 
 
-def by_language(languages: Sequence[str], pieces: Sequence[list[int]], *, size: int) -> Iterator[tuple[str, list[int]]]:
+def by_language(
+    languages: Sequence[str], pieces: Sequence[list[int]], *, size: int
+) -> Iterator[tuple[str, list[int]]]:
     """Each language with the rows of its batches."""
     for language in dict.fromkeys(languages):
         own = [row for row, one in enumerate(languages) if one == language]
@@ -203,7 +265,11 @@ def by_language(languages: Sequence[str], pieces: Sequence[list[int]], *, size: 
 
 def batches(lengths: Sequence[int], *, size: int) -> Iterator[list[int]]:
     """Places of similar length together, the longest first, at most `size` sentences and TOKENS positions; blank ones are left out."""
-    order = [int(place) for place in numpy.argsort(-numpy.asarray(lengths, dtype=numpy.int64), kind="stable") if lengths[place]]
+    order = [
+        int(place)
+        for place in numpy.argsort(-numpy.asarray(lengths, dtype=numpy.int64), kind="stable")
+        if lengths[place]
+    ]
     start = 0
     while start < len(order):
         count = min(size, max(1, TOKENS // lengths[order[start]]))

@@ -22,7 +22,11 @@ PRECISIONS = ("float32", "float16", "int8")
 
 def check(model: TranslationModel, *, layer: str, pooling: str, precision: str) -> None:
     """Raises ConfigError for a name that is none, and for a pooling that this model has no vector of one size for."""
-    for kind, name, known in (("layer", layer, LAYERS), ("pooling", pooling, POOLINGS), ("precision", precision, PRECISIONS)):
+    for kind, name, known in (
+        ("layer", layer, LAYERS),
+        ("pooling", pooling, POOLINGS),
+        ("precision", precision, PRECISIONS),
+    ):
         if name not in known:
             raise ConfigError(f"{kind}: {unknown_name(kind, name, known)}")
     if reason := impossible(model, layer=layer, pooling=pooling):
@@ -34,18 +38,27 @@ def impossible(model: TranslationModel, *, layer: str, pooling: str) -> str | No
     if pooling == "flat" and (layer != "bridge" or not model.bridge.fixed_size):
         what = f"{layer} have" if layer != "bridge" else "this run's bridge has"
         return f"pooling: 'flat' needs the same number of rows for every sentence, and {what} one for each position; mean and max work"
-    sizes = {language: encoder.embedding.table.embedding_dim for language, encoder in model.encoders.items()}
+    sizes = {
+        language: encoder.embedding.table.embedding_dim
+        for language, encoder in model.encoders.items()
+    }
     if layer == "words" and len(set(sizes.values())) > 1:
         return f"layer: 'words' needs word embeddings of one size in all languages, and this run has {sizes}; bridge and states work"
     return None
 
 
-def rows_of(model: TranslationModel, language: str, tokens: Tensor, mask: Tensor, *, layer: str) -> Memory:
+def rows_of(
+    model: TranslationModel, language: str, tokens: Tensor, mask: Tensor, *, layer: str
+) -> Memory:
     """What is pooled, as a memory. tokens and mask (B, S) -> (B, K, D), of words (B, S, E)"""
     encoder = model.encoders[language]
     if layer == "words":
         return Memory(encoder.embedding(tokens), mask=mask)
-    return model.encode(language, tokens, mask) if layer == "bridge" else Memory(encoder(tokens, mask), mask=mask)
+    return (
+        model.encode(language, tokens, mask)
+        if layer == "bridge"
+        else Memory(encoder(tokens, mask), mask=mask)
+    )
 
 
 def pool(rows: Memory, pooling: str) -> Tensor:
@@ -55,14 +68,21 @@ def pool(rows: Memory, pooling: str) -> Tensor:
         return states.flatten(1)
     if pooling == "mean":
         return masked_mean(states, rows.mask)
-    return (states if rows.mask is None else states.masked_fill(~rows.mask.unsqueeze(-1), -torch.inf)).amax(dim=1)
+    return (
+        states if rows.mask is None else states.masked_fill(~rows.mask.unsqueeze(-1), -torch.inf)
+    ).amax(dim=1)
 
 
 def vector_size(model: TranslationModel, language: str, *, layer: str, pooling: str) -> int:
     """Numbers in a vector."""
     tokens = torch.full((1, 1), UNK, device=next(model.parameters()).device)
     with torch.inference_mode():
-        return pool(rows_of(model, language, tokens, torch.ones_like(tokens, dtype=torch.bool), layer=layer), pooling).shape[1]
+        return pool(
+            rows_of(
+                model, language, tokens, torch.ones_like(tokens, dtype=torch.bool), layer=layer
+            ),
+            pooling,
+        ).shape[1]
 
 
 def normalized(vectors: Tensor) -> Tensor:
@@ -77,6 +97,8 @@ def cast(vectors: Tensor, precision: str) -> Tensor:
     not look at; and nothing has to be known of the other vectors, as ranges over a corpus would.
     """
     if precision == "int8":
-        largest = vectors.abs().amax(dim=-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
+        largest = (
+            vectors.abs().amax(dim=-1, keepdim=True).clamp(min=torch.finfo(torch.float32).tiny)
+        )
         return (vectors * (127 / largest)).round().to(torch.int8)
     return vectors.to(getattr(torch, precision))

@@ -52,7 +52,9 @@ def similarity_pairwise(embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
     Raises DataError where their numbers or sizes differ.
     """
     one, other = _unit(embeddings1), _unit(embeddings2)
-    if one.shape[1:] != other.shape[1:] or (len(one) != len(other) and 1 not in (len(one), len(other))):
+    if one.shape[1:] != other.shape[1:] or (
+        len(one) != len(other) and 1 not in (len(one), len(other))
+    ):
         raise DataError(
             f"similarity_pairwise: shapes {tuple(one.shape)} and {tuple(other.shape)}; "
             "as many vectors of one size, (N, D) twice, are needed"
@@ -71,12 +73,17 @@ def exact_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
             near = cosines.topk(min(k, cosines.shape[1]))
             near = Neighbours(near.values, near.indices + first)
             if best is not None:
-                values, rows = torch.cat([best.similarities, near.similarities], dim=1), torch.cat([best.rows, near.rows], dim=1)
+                values, rows = (
+                    torch.cat([best.similarities, near.similarities], dim=1),
+                    torch.cat([best.rows, near.rows], dim=1),
+                )
                 top = values.topk(min(k, values.shape[1]))
                 near = Neighbours(top.values, rows.gather(1, top.indices))
             best = near
         found.append(best)
-    return Neighbours(torch.cat([one.similarities for one in found]), torch.cat([one.rows for one in found]))
+    return Neighbours(
+        torch.cat([one.similarities for one in found]), torch.cat([one.rows for one in found])
+    )
 
 
 def faiss_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
@@ -87,16 +94,23 @@ def faiss_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
     try:
         import faiss
     except ImportError:
-        raise ConfigError("search: 'faiss' is not installed; pip install 'polyglot-nmt[faiss]', or use exact search") from None
+        raise ConfigError(
+            "search: 'faiss' is not installed; pip install 'polyglot-nmt[faiss]', or use exact search"
+        ) from None
     k, size = min(k, len(vectors)), vectors.shape[1]
-    cells = max(1, min(round(len(vectors) ** 0.5), len(vectors) // 39))  # fewer than 39 vectors a cell are too few to learn it from
+    cells = max(
+        1, min(round(len(vectors) ** 0.5), len(vectors) // 39)
+    )  # fewer than 39 vectors a cell are too few to learn it from
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(size), size, cells, faiss.METRIC_INNER_PRODUCT)
     index.nprobe = min(cells, 32)
     sample = numpy.random.default_rng(0).permutation(len(vectors))[: 256 * cells]
     index.train(_unit(vectors[numpy.sort(sample)]).numpy())
     for start in range(0, len(vectors), BLOCK):
         index.add(_unit(vectors[start : start + BLOCK]).numpy())
-    blocks = [index.search(_unit(queries[start : start + BLOCK]).numpy(), k) for start in range(0, len(queries), BLOCK)]
+    blocks = [
+        index.search(_unit(queries[start : start + BLOCK]).numpy(), k)
+        for start in range(0, len(queries), BLOCK)
+    ]
     return Neighbours(*(torch.from_numpy(numpy.concatenate(part)) for part in zip(*blocks)))
 
 
@@ -105,7 +119,12 @@ MARGINS = ("ratio", "cosine")
 
 
 def scored_neighbours(
-    sources: Vectors, targets: Vectors, *, k: int = 4, margin: str = "ratio", search: Search = exact_neighbours
+    sources: Vectors,
+    targets: Vectors,
+    *,
+    k: int = 4,
+    margin: str = "ratio",
+    search: Search = exact_neighbours,
 ) -> tuple[Neighbours, Neighbours]:
     """The k nearest on the other side of each source and of each target, by score instead of cosine where margin is `ratio`, best first."""
     forwards, backwards = search(sources, targets, k), search(targets, sources, k)
@@ -130,7 +149,9 @@ class Pair(NamedTuple):
     target: int
 
 
-def mine(forwards: Neighbours, backwards: Neighbours, *, threshold: float = -float("inf")) -> list[Pair]:
+def mine(
+    forwards: Neighbours, backwards: Neighbours, *, threshold: float = -float("inf")
+) -> list[Pair]:
     """Bitext: the best of each side, best pairs first, every sentence used once (Artetxe and Schwenk 2019, section 3.3, "max")."""
     pairs = {Pair(score, row, other) for row, (score, other) in enumerate(_best(forwards))}
     pairs |= {Pair(score, other, row) for row, (score, other) in enumerate(_best(backwards))}
@@ -150,7 +171,9 @@ def _best(near: Neighbours) -> list[tuple[float, int]]:
 def _unit(vectors: Vectors) -> Tensor:
     """Any kind of vectors as float32 (N, D) of length 1. Raises DataError for a list of none, and of different shapes."""
     if isinstance(vectors, numpy.ndarray):
-        vectors = torch.from_numpy(numpy.array(vectors, dtype=numpy.float32))  # a copy: a memory map cannot be written to
+        vectors = torch.from_numpy(
+            numpy.array(vectors, dtype=numpy.float32)
+        )  # a copy: a memory map cannot be written to
     elif not isinstance(vectors, Tensor):
         every = [torch.as_tensor(one) for one in vectors]
         if len(shapes := dict.fromkeys(tuple(one.shape) for one in every)) != 1:

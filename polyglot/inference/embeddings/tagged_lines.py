@@ -14,7 +14,9 @@ def portions_of(blocks: Iterable[list[str]], language: str) -> Iterator[Portion]
         yield Portion(lines, [language] * len(lines))
 
 
-def portions_of_columns(blocks: Iterable[list[str]], *, language: int, text: int, place: str, known: Iterable[str]) -> Iterator[Portion]:
+def portions_of_columns(
+    blocks: Iterable[list[str]], *, language: int, text: int, place: str, known: Iterable[str]
+) -> Iterator[Portion]:
     """Tab-separated lines; columns count from 1. Raises DataError with the line for a column that lacks or a language that is not known."""
     known, done = set(known), 0
     for lines in in_portions(blocks):
@@ -25,6 +27,8 @@ def portions_of_columns(blocks: Iterable[list[str]], *, language: int, text: int
                     f"{place}, line {number}: {len(row)} of the {max(language, text)} columns that are needed; tabs separate them"
                 )
             if row[language - 1] not in known:
-                raise DataError(f"{place}, line {number}: language {row[language - 1]!r} has no encoder; known: {', '.join(sorted(known))}")
+                raise DataError(
+                    f"{place}, line {number}: language {row[language - 1]!r} has no encoder; known: {', '.join(sorted(known))}"
+                )
         done += len(lines)
         yield Portion([row[text - 1] for row in rows], [row[language - 1] for row in rows])

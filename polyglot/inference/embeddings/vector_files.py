@@ -19,7 +19,9 @@ class VectorFile(Protocol):
 
     def __init__(self, path: Path, *, size: int, precision: str) -> None: ...
 
-    def write(self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]) -> None:
+    def write(
+        self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
+    ) -> None:
         """vectors (N, D)"""
 
     def close(self) -> None: ...
@@ -33,7 +35,9 @@ class NpyFile:
         self._file = path.open("wb")
         self._header()
 
-    def write(self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]) -> None:
+    def write(
+        self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
+    ) -> None:
         self._file.write(numpy.ascontiguousarray(vectors, dtype=self._type).data)
         self._count += len(vectors)
 
@@ -44,7 +48,11 @@ class NpyFile:
 
     def _header(self) -> None:
         """Of the rows so far; numpy leaves room in it for the number to grow."""
-        fields = {"descr": numpy.lib.format.dtype_to_descr(self._type), "fortran_order": False, "shape": (self._count, self._size)}
+        fields = {
+            "descr": numpy.lib.format.dtype_to_descr(self._type),
+            "fortran_order": False,
+            "shape": (self._count, self._size),
+        }
         numpy.lib.format.write_array_header_1_0(self._file, fields)
 
 
@@ -57,13 +65,27 @@ class ParquetFile:
 
         self._arrow = pyarrow
         self._list = pyarrow.list_(pyarrow.from_numpy_dtype(numpy.dtype(precision)), size)
-        self._schema = pyarrow.schema([("language", pyarrow.string()), ("sentence", pyarrow.string()), ("embedding", self._list)])
+        self._schema = pyarrow.schema(
+            [
+                ("language", pyarrow.string()),
+                ("sentence", pyarrow.string()),
+                ("embedding", self._list),
+            ]
+        )
         self._writer = pyarrow.parquet.ParquetWriter(path, self._schema)
 
-    def write(self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]) -> None:
+    def write(
+        self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
+    ) -> None:
         arrow = self._arrow
-        embedding = arrow.FixedSizeListArray.from_arrays(arrow.array(vectors.reshape(-1)), type=self._list)
-        columns = [arrow.array(languages, arrow.string()), arrow.array(sentences, arrow.string()), embedding]
+        embedding = arrow.FixedSizeListArray.from_arrays(
+            arrow.array(vectors.reshape(-1)), type=self._list
+        )
+        columns = [
+            arrow.array(languages, arrow.string()),
+            arrow.array(sentences, arrow.string()),
+            embedding,
+        ]
         self._writer.write_table(arrow.Table.from_arrays(columns, schema=self._schema))
 
     def close(self) -> None:
@@ -76,15 +98,27 @@ class JsonLinesFile:
     def __init__(self, path: Path, *, size: int, precision: str) -> None:
         self._file = path.open("w", encoding="utf-8")
 
-    def write(self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]) -> None:
+    def write(
+        self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
+    ) -> None:
         for language, sentence, vector in zip(languages, sentences, vectors.tolist(), strict=True):
-            self._file.write(json.dumps({"language": language, "sentence": sentence, "embedding": vector}, ensure_ascii=False) + "\n")
+            self._file.write(
+                json.dumps(
+                    {"language": language, "sentence": sentence, "embedding": vector},
+                    ensure_ascii=False,
+                )
+                + "\n"
+            )
 
     def close(self) -> None:
         self._file.close()
 
 
-FORMATS: dict[str, type[VectorFile]] = {".npy": NpyFile, ".parquet": ParquetFile, ".jsonl": JsonLinesFile}
+FORMATS: dict[str, type[VectorFile]] = {
+    ".npy": NpyFile,
+    ".parquet": ParquetFile,
+    ".jsonl": JsonLinesFile,
+}
 
 
 def format_of(path: Path) -> type[VectorFile]:

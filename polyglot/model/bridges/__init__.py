@@ -9,4 +9,13 @@ from polyglot.model.bridges.transformer import TransformerBridge
 
 from polyglot.model.bridges.stack import StackedBridge  # isort: skip  the last one: it takes any of those that are registered by then
 
-__all__ = ["BRIDGES", "AttentionBridge", "Bridge", "MeanBridge", "NoBridge", "PerceiverBridge", "StackedBridge", "TransformerBridge"]
+__all__ = [
+    "BRIDGES",
+    "AttentionBridge",
+    "Bridge",
+    "MeanBridge",
+    "NoBridge",
+    "PerceiverBridge",
+    "StackedBridge",
+    "TransformerBridge",
+]

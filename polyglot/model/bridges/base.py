@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from polyglot.model.memory import Memory
 from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.model.memory import Memory
 
 BRIDGES: Registry[Bridge] = Registry("bridge")
 

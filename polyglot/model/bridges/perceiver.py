@@ -31,7 +31,9 @@ class PerceiverBridge(Bridge):
         super().__init__()
         self.queries = nn.Parameter(torch.empty(config.rows, size))
         nn.init.normal_(self.queries, std=size**-0.5)
-        self.layers = nn.ModuleList(CrossAttentionLayer(size, config, memory_size=size) for _ in range(config.layers))
+        self.layers = nn.ModuleList(
+            CrossAttentionLayer(size, config, memory_size=size) for _ in range(config.layers)
+        )
         self.norm = final_norm(size, config)
 
     def forward(self, states: Tensor, mask: Tensor) -> Memory:

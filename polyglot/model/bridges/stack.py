@@ -21,12 +21,16 @@ class StackedBridge(Bridge):
     """
 
     class Config(Bridge.Config):
-        bridges: list[AnyBridge] = Field(["transformer", "attention"], min_length=1, validate_default=True)
+        bridges: list[AnyBridge] = Field(
+            ["transformer", "attention"], min_length=1, validate_default=True
+        )
         """The bridges, the first one next to the encoders; any type but `stack`."""
 
         def misfit(self, size: int) -> str | None:
             found = [(number, one.misfit(size)) for number, one in enumerate(self.bridges)]
-            return next((f"bridges.{number}: {problem}" for number, problem in found if problem), None)
+            return next(
+                (f"bridges.{number}: {problem}" for number, problem in found if problem), None
+            )
 
     def __init__(self, config: Config, *, size: int) -> None:
         super().__init__()
@@ -38,7 +42,11 @@ class StackedBridge(Bridge):
         for bridge in self.bridges:
             memory = bridge(states, mask)
             states = memory.states
-            mask = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device) if memory.mask is None else memory.mask
+            mask = (
+                torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
+                if memory.mask is None
+                else memory.mask
+            )
             if memory.weights is not None:
                 weights = memory.weights if weights is None else memory.weights @ weights
         return Memory(states, mask=memory.mask, weights=weights)

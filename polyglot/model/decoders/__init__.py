@@ -5,4 +5,12 @@ from polyglot.model.decoders.opennmt import OpenNmtRnnDecoder, OpenNmtTransforme
 from polyglot.model.decoders.recurrent import GruDecoder, LstmDecoder
 from polyglot.model.decoders.transformer import TransformerDecoder
 
-__all__ = ["DECODERS", "Decoder", "GruDecoder", "LstmDecoder", "OpenNmtRnnDecoder", "OpenNmtTransformerDecoder", "TransformerDecoder"]
+__all__ = [
+    "DECODERS",
+    "Decoder",
+    "GruDecoder",
+    "LstmDecoder",
+    "OpenNmtRnnDecoder",
+    "OpenNmtTransformerDecoder",
+    "TransformerDecoder",
+]

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from polyglot.model.memory import Memory
 from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.model.memory import Memory
 
 DECODERS: Registry[Decoder] = Registry("decoder")
 

@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from polyglot.layers.linear import resize
 from polyglot.layers.opennmt import ALONE, Embedded, TransformerConfig, lengths, opennmt
 from polyglot.layers.positions import Positions
 from polyglot.layers.recurrent import RecurrentDecoderConfig
-from polyglot.layers.linear import resize
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
 
@@ -47,9 +47,15 @@ class OpenNmtRnnDecoder(Decoder):
         self.memory = resize(memory_size, config.size)
         decoders = opennmt("decoders.decoder")
         kind = decoders.InputFeedRNNDecoder if config.input_feeding else decoders.StdRNNDecoder
-        given = {"attn_type": config.attention, "dropout": config.dropout if config.layers > 1 else 0.0, "embeddings": Embedded(input_size)}
+        given = {
+            "attn_type": config.attention,
+            "dropout": config.dropout if config.layers > 1 else 0.0,
+            "embeddings": Embedded(input_size),
+        }
         self.theirs = kind(config.cell, False, config.layers, config.size, **given)
-        self.theirs.dropout.p = config.dropout  # on the output also where one layer has none in between
+        self.theirs.dropout.p = (
+            config.dropout
+        )  # on the output also where one layer has none in between
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         states, _ = self._run(embedded, self.start(memory), memory)
@@ -62,7 +68,9 @@ class OpenNmtRnnDecoder(Decoder):
         if self.final:
             hidden = tuple(part.transpose(0, 1).contiguous() for part in memory.final)
         else:
-            hidden = (self.first(memory).expand(self.layer_count, -1, -1).contiguous(),) * (2 if self.lstm else 1)
+            hidden = (self.first(memory).expand(self.layer_count, -1, -1).contiguous(),) * (
+                2 if self.lstm else 1
+            )
         return RnnState(hidden, torch.zeros_like(hidden[0][:1]))
 
     def step(self, words: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
@@ -70,7 +78,10 @@ class OpenNmtRnnDecoder(Decoder):
         return states.squeeze(1), state
 
     def reorder(self, state: RnnState, rows: Tensor, sentences: Tensor | None) -> RnnState:
-        return RnnState(tuple(part.index_select(1, rows) for part in state.hidden), state.feed.index_select(1, rows))
+        return RnnState(
+            tuple(part.index_select(1, rows) for part in state.hidden),
+            state.feed.index_select(1, rows),
+        )
 
     def _run(self, embedded: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
         """embedded (N, T, E) -> (N, T, D) and the state after them"""
@@ -105,7 +116,17 @@ class OpenNmtTransformerDecoder(Decoder):
         kind = opennmt("decoders.transformer").TransformerDecoder
         shape = (config.layers, config.size, config.heads, config.feed_forward)
         self.theirs = kind(
-            *shape, False, "scaled-dot", config.dropout, config.attention_dropout, Embedded(config.size), 0, False, False, 0, 0
+            *shape,
+            False,
+            "scaled-dot",
+            config.dropout,
+            config.attention_dropout,
+            Embedded(config.size),
+            0,
+            False,
+            False,
+            0,
+            0,
         )
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
@@ -118,13 +139,21 @@ class OpenNmtTransformerDecoder(Decoder):
         """(U, E) -> (U, D), where the words stand now"""
         return self.positions(self.inputs(embedded).unsqueeze(1), state.length).squeeze(1)
 
-    def step(self, words: Tensor, state: TransformerState, memory: Memory) -> tuple[Tensor, TransformerState]:
+    def step(
+        self, words: Tensor, state: TransformerState, memory: Memory
+    ) -> tuple[Tensor, TransformerState]:
         states, caches = self._run(words.unsqueeze(1), memory, state)
         return states.squeeze(1), TransformerState(caches, state.length + 1)
 
-    def reorder(self, state: TransformerState, rows: Tensor, sentences: Tensor | None) -> TransformerState:
+    def reorder(
+        self, state: TransformerState, rows: Tensor, sentences: Tensor | None
+    ) -> TransformerState:
         chosen = lambda cache: {key: part.index_select(0, rows) for key, part in cache.items()}  # noqa: E731
-        return state._replace(caches=[{name: chosen(cache) for name, cache in caches.items()} for caches in state.caches])
+        return state._replace(
+            caches=[
+                {name: chosen(cache) for name, cache in caches.items()} for caches in state.caches
+            ]
+        )
 
     def _run(
         self, states: Tensor, memory: Memory, before: TransformerState | None = None
@@ -137,12 +166,22 @@ class OpenNmtTransformerDecoder(Decoder):
                 for name, cache in caches.items():
                     getattr(layer, name).layer_cache = True, dict(cache)
             self.theirs.state = {"src": rows}
-            states, _ = self.theirs(states, rows, step=before.length if before else None, src_len=real)
+            states, _ = self.theirs(
+                states, rows, step=before.length if before else None, src_len=real
+            )
             self.theirs.state = {}
-            return states, [{name: getattr(layer, name).layer_cache[1] for name in ("self_attn", "context_attn")} for layer in layers]
+            return states, [
+                {
+                    name: getattr(layer, name).layer_cache[1]
+                    for name in ("self_attn", "context_attn")
+                }
+                for layer in layers
+            ]
 
 
 def _for_each(hypotheses: int, memory: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """The memory of each hypothesis and its lengths: theirs do not share one among those of a sentence. -> (N, K, D), (N,)"""
     times = hypotheses // len(memory)
-    return memory.repeat_interleave(times, dim=0), lengths(memory, mask).repeat_interleave(times, dim=0)
+    return memory.repeat_interleave(times, dim=0), lengths(memory, mask).repeat_interleave(
+        times, dim=0
+    )

@@ -7,12 +7,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from polyglot.layers.attention import Attention, AttentionSteps
 from polyglot.layers.accumulated_linear import DeferredLinear
+from polyglot.layers.attention import Attention, AttentionSteps
 from polyglot.layers.dropout import Dropout, StepDropout
-from polyglot.layers.lstm_cell import tanh
 from polyglot.layers.linear import Linear, linear
-from polyglot.layers.recurrent import KINDS, LayerStates, RecurrentDecoderConfig, Stepper, run, start_state
+from polyglot.layers.lstm_cell import tanh
+from polyglot.layers.recurrent import (
+    KINDS,
+    LayerStates,
+    RecurrentDecoderConfig,
+    Stepper,
+    run,
+    start_state,
+)
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
 
@@ -45,7 +52,11 @@ class RecurrentDecoder(Decoder):
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
-        self.size, self.layer_count, self.input_feeding = config.size, config.layers, config.input_feeding
+        self.size, self.layer_count, self.input_feeding = (
+            config.size,
+            config.layers,
+            config.input_feeding,
+        )
         self.first_size = config.size
         self.input_size = input_size
         self.recurrence = KINDS[self.kind](
@@ -55,18 +66,30 @@ class RecurrentDecoder(Decoder):
             batch_first=True,
             dropout=config.dropout if config.layers > 1 else 0.0,
         )
-        self.initial = nn.Identity() if memory_size == config.size else Linear(memory_size, config.size)
-        self.attention = Attention(config.attention, query_size=config.size, memory_size=memory_size)
+        self.initial = (
+            nn.Identity() if memory_size == config.size else Linear(memory_size, config.size)
+        )
+        self.attention = Attention(
+            config.attention, query_size=config.size, memory_size=memory_size
+        )
         self.combine = Linear(memory_size + config.size, config.size, bias=False)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         if not self.input_feeding:
-            outputs = run(self.recurrence, embedded, start_state(self.kind, self.first(memory), self.layer_count))
-            contexts, _ = self.attention(outputs, self.attention.keys(memory.states), self._values(memory), memory.mask)
+            outputs = run(
+                self.recurrence,
+                embedded,
+                start_state(self.kind, self.first(memory), self.layer_count),
+            )
+            contexts, _ = self.attention(
+                outputs, self.attention.keys(memory.states), self._values(memory), memory.mask
+            )
             return self.dropout(tanh(contexts + linear(outputs, self._combine_outputs)))
         state, states = self.start(memory), []
-        for words in self.read(embedded.transpose(0, 1), state).unbind():  # each step needs the output before it: no fused call exists
+        for words in self.read(
+            embedded.transpose(0, 1), state
+        ).unbind():  # each step needs the output before it: no fused call exists
             output, state = self.step(words, state, memory)
             states.append(output)
         return torch.stack(states, dim=1)
@@ -81,7 +104,9 @@ class RecurrentDecoder(Decoder):
             stepper,
             combine=DeferredLinear(self._combine_outputs),
             dropout=StepDropout(self.dropout.share if self.training else 0.0),
-            attention=AttentionSteps(self.attention, self.attention.keys(memory.states), self._values(memory)),
+            attention=AttentionSteps(
+                self.attention, self.attention.keys(memory.states), self._values(memory)
+            ),
             recurrence=stepper.start(initial),
             feed=torch.zeros_like(initial) if self.input_feeding else initial[:, :0],
         )
@@ -89,14 +114,24 @@ class RecurrentDecoder(Decoder):
     def read(self, embedded: Tensor, state: DecodingState) -> Tensor:
         return state.stepper.read(embedded)
 
-    def step(self, words: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
+    def step(
+        self, words: Tensor, state: DecodingState, memory: Memory
+    ) -> tuple[Tensor, DecodingState]:
         outputs, recurrence = state.stepper(words, state.feed, state.recurrence)
         # The hypotheses of a sentence are so many queries to its one memory.
-        output = state.dropout(tanh(state.combine(outputs, plus=state.attention(outputs, memory.mask))))
-        return output, state._replace(recurrence=recurrence, feed=output if self.input_feeding else output[:, :0])
+        output = state.dropout(
+            tanh(state.combine(outputs, plus=state.attention(outputs, memory.mask)))
+        )
+        return output, state._replace(
+            recurrence=recurrence, feed=output if self.input_feeding else output[:, :0]
+        )
 
-    def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
-        recurrence = tuple(tuple(part.index_select(0, rows) for part in layer) for layer in state.recurrence)
+    def reorder(
+        self, state: DecodingState, rows: Tensor, sentences: Tensor | None
+    ) -> DecodingState:
+        recurrence = tuple(
+            tuple(part.index_select(0, rows) for part in layer) for layer in state.recurrence
+        )
         if sentences is not None:
             state = state._replace(attention=state.attention.select(sentences))
         return state._replace(recurrence=recurrence, feed=state.feed.index_select(0, rows))

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from polyglot.layers.kv_cache import Cache, Seen, selected
-from polyglot.layers.positions import Positions
-from polyglot.layers.linear import resize
 from polyglot.layers.incremental_transformer import LayerSteps
+from polyglot.layers.kv_cache import Cache, Seen, selected
+from polyglot.layers.linear import resize
+from polyglot.layers.positions import Positions
 from polyglot.layers.transformer import CrossAttentionLayer, TransformerConfig, final_norm
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
@@ -44,7 +44,9 @@ class TransformerDecoder(Decoder):
         self.inputs = resize(input_size, config.size)
         self.positions = Positions(config.positions, size=config.size, longest=config.longest)
         given = {"memory_size": memory_size, "rotary": config.positions == "rotary"}
-        self.layers = nn.ModuleList(CrossAttentionLayer(config.size, config, **given) for _ in range(config.layers))
+        self.layers = nn.ModuleList(
+            CrossAttentionLayer(config.size, config, **given) for _ in range(config.layers)
+        )
         self.norm = final_norm(config.size, config)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
@@ -56,9 +58,16 @@ class TransformerDecoder(Decoder):
     @torch.no_grad()
     def start(self, memory: Memory) -> DecodingState:
         steps = tuple(LayerSteps(layer) for layer in self.layers)
-        caches = tuple(Cache.empty(memory.states, heads=layer.heads, size=self.size) for layer in (one.attention for one in self.layers))
+        caches = tuple(
+            Cache.empty(memory.states, heads=layer.heads, size=self.size)
+            for layer in (one.attention for one in self.layers)
+        )
         return DecodingState(
-            steps, caches, tuple(step.cross.prepare(memory.states) for step in steps), Seen.nothing(memory.states), place=0
+            steps,
+            caches,
+            tuple(step.cross.prepare(memory.states) for step in steps),
+            Seen.nothing(memory.states),
+            place=0,
         )
 
     def read(self, embedded: Tensor, state: DecodingState) -> Tensor:
@@ -66,7 +75,9 @@ class TransformerDecoder(Decoder):
         return self.positions(self.inputs(embedded).unsqueeze(1), state.place).squeeze(1)
 
     @torch.no_grad()
-    def step(self, words: Tensor, state: DecodingState, memory: Memory) -> tuple[Tensor, DecodingState]:
+    def step(
+        self, words: Tensor, state: DecodingState, memory: Memory
+    ) -> tuple[Tensor, DecodingState]:
         """As for any decoder, in evaluation: without gradients and dropout."""
         sentences, caches, seen = len(memory.states), state.caches, state.seen
         if seen.is_full(len(words) // sentences):
@@ -74,12 +85,20 @@ class TransformerDecoder(Decoder):
             caches = tuple(cache.keep(places, seen.room) for cache in caches)
         seen, states = seen.and_itself(sentences), words
         for layer, cache, prepared in zip(state.steps, caches, state.memories):
-            states = layer(states, cache, prepared, penalty=seen.penalty, place=state.place, mask=memory.mask)
+            states = layer(
+                states, cache, prepared, penalty=seen.penalty, place=state.place, mask=memory.mask
+            )
         return self.norm(states), state._replace(caches=caches, seen=seen, place=state.place + 1)
 
-    def reorder(self, state: DecodingState, rows: Tensor, sentences: Tensor | None) -> DecodingState:
+    def reorder(
+        self, state: DecodingState, rows: Tensor, sentences: Tensor | None
+    ) -> DecodingState:
         state = state._replace(seen=state.seen.reorder(rows))
         if sentences is None:
             return state
-        memories = tuple(tuple(selected(part, sentences) for part in prepared) for prepared in state.memories)
-        return state._replace(caches=tuple(cache.select(sentences) for cache in state.caches), memories=memories)
+        memories = tuple(
+            tuple(selected(part, sentences) for part in prepared) for prepared in state.memories
+        )
+        return state._replace(
+            caches=tuple(cache.select(sentences) for cache in state.caches), memories=memories
+        )

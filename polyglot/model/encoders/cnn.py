@@ -8,11 +8,11 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from polyglot.layers.dropout import Dropout
-from polyglot.layers.positions import Positions
-from polyglot.layers.linear import resize
-from polyglot.model.encoders.base import ENCODERS, Encoder
 from polyglot.core.registry import ComponentConfig
+from polyglot.layers.dropout import Dropout
+from polyglot.layers.linear import resize
+from polyglot.layers.positions import Positions
+from polyglot.model.encoders.base import ENCODERS, Encoder
 
 
 @ENCODERS.register("cnn")
@@ -48,7 +48,8 @@ class CnnEncoder(Encoder):
         self.inputs = resize(input_size, config.size)
         self.positions = Positions(config.positions, size=config.size, longest=config.longest)
         self.convolutions = nn.ModuleList(
-            nn.Conv1d(config.size, 2 * config.size, config.width, padding=config.width // 2) for _ in range(config.layers)
+            nn.Conv1d(config.size, 2 * config.size, config.width, padding=config.width // 2)
+            for _ in range(config.layers)
         )
         self.dropout = Dropout(config.dropout)
 
@@ -56,5 +57,9 @@ class CnnEncoder(Encoder):
         real = mask.unsqueeze(1)
         states = self.positions(self.inputs(embedded)).transpose(1, 2) * real  # (B, D, S)
         for convolution in self.convolutions:
-            states = (states + functional.glu(convolution(self.dropout(states)), dim=1)) * 0.5**0.5 * real
+            states = (
+                (states + functional.glu(convolution(self.dropout(states)), dim=1))
+                * 0.5**0.5
+                * real
+            )
         return states.transpose(1, 2)

@@ -7,10 +7,10 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from polyglot.layers.positions import Positions
-from polyglot.layers.linear import resize
-from polyglot.model.encoders.base import ENCODERS, Encoder
 from polyglot.core.registry import ComponentConfig
+from polyglot.layers.linear import resize
+from polyglot.layers.positions import Positions
+from polyglot.model.encoders.base import ENCODERS, Encoder
 
 
 @ENCODERS.register("embedding")

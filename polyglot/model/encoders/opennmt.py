@@ -8,12 +8,12 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
+from polyglot.core.registry import ComponentConfig
+from polyglot.layers.linear import resize
 from polyglot.layers.opennmt import Embedded, TransformerConfig, lengths, opennmt
 from polyglot.layers.positions import Positions
 from polyglot.layers.recurrent import RecurrentEncoderConfig
-from polyglot.layers.linear import resize
 from polyglot.model.encoders.base import ENCODERS, Encoder, FinalStates
-from polyglot.core.registry import ComponentConfig
 
 
 @ENCODERS.register("onmt_rnn")
@@ -29,18 +29,30 @@ class OpenNmtRnnEncoder(Encoder):
         self.size, self.layer_count = config.size, config.layers
         share = config.dropout if config.layers > 1 else 0.0
         kind = opennmt("encoders.rnn_encoder").RNNEncoder
-        self.theirs = kind(config.cell, config.bidirectional, config.layers, config.size, share, Embedded(input_size))
+        self.theirs = kind(
+            config.cell,
+            config.bidirectional,
+            config.layers,
+            config.size,
+            share,
+            Embedded(input_size),
+        )
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
         return self.read(embedded, mask)[0]
 
     def read(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates]:
         states, final, _ = self.theirs(embedded, lengths(embedded, mask).cpu())
-        states = functional.pad(states, (0, 0, 0, embedded.shape[1] - states.shape[1])) * mask.unsqueeze(
-            -1
-        )  # it ends with the longest sentence
-        final = final if isinstance(final, tuple) else (final,)  # each (layers times directions, B, D / directions)
-        return states, tuple(part.unflatten(0, (self.layer_count, -1)).permute(2, 0, 1, 3).flatten(2) for part in final)
+        states = functional.pad(
+            states, (0, 0, 0, embedded.shape[1] - states.shape[1])
+        ) * mask.unsqueeze(-1)  # it ends with the longest sentence
+        final = (
+            final if isinstance(final, tuple) else (final,)
+        )  # each (layers times directions, B, D / directions)
+        return states, tuple(
+            part.unflatten(0, (self.layer_count, -1)).permute(2, 0, 1, 3).flatten(2)
+            for part in final
+        )
 
 
 @ENCODERS.register("onmt_cnn")
@@ -71,7 +83,9 @@ class OpenNmtCnnEncoder(Encoder):
         super().__init__()
         self.size = config.size
         kind = opennmt("encoders.cnn_encoder").CNNEncoder
-        self.theirs = kind(config.layers, config.size, config.width, config.dropout, Embedded(input_size))
+        self.theirs = kind(
+            config.layers, config.size, config.width, config.dropout, Embedded(input_size)
+        )
         for layer in self.theirs.cnn.layers:
             nn.init.ones_(layer.conv.g)  # they leave both as they are in memory
             nn.init.zeros_(layer.conv.bias)
@@ -104,7 +118,15 @@ class OpenNmtTransformerEncoder(Encoder):
         self.positions = Positions("sinusoidal", size=config.size, longest=1)
         kind = opennmt("encoders.transformer").TransformerEncoder
         shares = (config.dropout, config.attention_dropout)
-        self.theirs = kind(config.layers, config.size, config.heads, config.feed_forward, *shares, Embedded(config.size), 0)
+        self.theirs = kind(
+            config.layers,
+            config.size,
+            config.heads,
+            config.feed_forward,
+            *shares,
+            Embedded(config.size),
+            0,
+        )
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
         # A mask of theirs ends with the longest sentence; padding beyond it goes before, and comes back as zeros.

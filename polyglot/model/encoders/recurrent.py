@@ -6,7 +6,11 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.layers.dropout import Dropout
-from polyglot.layers.recurrent import BidirectionalLayer, RecurrentEncoderConfig, UnidirectionalLayer
+from polyglot.layers.recurrent import (
+    BidirectionalLayer,
+    RecurrentEncoderConfig,
+    UnidirectionalLayer,
+)
 from polyglot.model.encoders.base import ENCODERS, Encoder
 
 
@@ -24,7 +28,9 @@ class RecurrentEncoder(Encoder):
         self.size = config.size
         layer = BidirectionalLayer if config.bidirectional else UnidirectionalLayer
         sizes = [input_size] + [config.size] * (config.layers - 1)
-        self.layers = nn.ModuleList(layer(self.kind, input_size=below, size=config.size) for below in sizes)
+        self.layers = nn.ModuleList(
+            layer(self.kind, input_size=below, size=config.size) for below in sizes
+        )
         self.dropout = Dropout(config.dropout)
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from polyglot.layers.positions import Positions
 from polyglot.layers.linear import resize
+from polyglot.layers.positions import Positions
 from polyglot.layers.transformer import SelfAttentionLayer, TransformerConfig, final_norm
 from polyglot.model.encoders.base import ENCODERS, Encoder
 
@@ -23,7 +23,9 @@ class TransformerEncoder(Encoder):
         self.inputs = resize(input_size, config.size)
         self.positions = Positions(config.positions, size=config.size, longest=config.longest)
         rotary = config.positions == "rotary"
-        self.layers = nn.ModuleList(SelfAttentionLayer(config.size, config, rotary=rotary) for _ in range(config.layers))
+        self.layers = nn.ModuleList(
+            SelfAttentionLayer(config.size, config, rotary=rotary) for _ in range(config.layers)
+        )
         self.norm = final_norm(config.size, config)
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from polyglot.model.memory import Memory
 from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.model.memory import Memory
 
 OPTIONS: Registry[Option] = Registry("option")
 
@@ -80,21 +80,36 @@ class DecoderOption(Option):
 
     place = "decoder"
 
-    def __init__(self, config: ComponentConfig, *, first_size: int, size: int, memory_size: int, vocabulary_size: int) -> None:
+    def __init__(
+        self,
+        config: ComponentConfig,
+        *,
+        first_size: int,
+        size: int,
+        memory_size: int,
+        vocabulary_size: int,
+    ) -> None:
         """first_size: of the state before the first word. size, memory_size: D of the states and of the memory. vocabulary_size: V."""
         super().__init__()
 
 
 def build_options(configs: Iterable[ComponentConfig], **given: Mapping[str, Any]) -> nn.ModuleDict:
     """The options of one component by name. given: by place, the keywords that its options are built with."""
-    return nn.ModuleDict({config.type: OPTIONS.build(config, **given[OPTIONS.get(config.type).place]) for config in configs})
+    return nn.ModuleDict(
+        {
+            config.type: OPTIONS.build(config, **given[OPTIONS.get(config.type).place])
+            for config in configs
+        }
+    )
 
 
 def is_beside(name: str) -> bool:
     """Whether a tensor of a component belongs to an option that changes no state, by its name there."""
     owner, _, rest = name.partition(".")
     option = rest.partition(".")[0]
-    return owner == "options" and option in OPTIONS.names() and OPTIONS.get(option).place == "decoder"
+    return (
+        owner == "options" and option in OPTIONS.names() and OPTIONS.get(option).place == "decoder"
+    )
 
 
 def placed(options: nn.ModuleDict, place: Place) -> list[Option]:
@@ -102,7 +117,9 @@ def placed(options: nn.ModuleDict, place: Place) -> list[Option]:
     return [option for option in options.values() if option.place == place]
 
 
-def reaching(options: nn.ModuleDict, name: str, words: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
+def reaching(
+    options: nn.ModuleDict, name: str, words: Tensor, mask: Tensor, memory: Memory | None = None
+) -> Tensor:
     """The embedded words (B, S, E) as they come to the option of that name, through those before it."""
     given = () if memory is None else (memory,)
     for option in placed(options, "embedding"):

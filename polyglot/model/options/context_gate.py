@@ -5,12 +5,12 @@ from __future__ import annotations
 from pydantic import Field
 from torch import Tensor, nn
 
+from polyglot.core.registry import ComponentConfig
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
 from polyglot.layers.masks import masked_mean
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, EmbeddingOption
-from polyglot.core.registry import ComponentConfig
 
 
 @OPTIONS.register("context_gate")
@@ -40,7 +40,9 @@ class ContextGate(EmbeddingOption):
 
     def mask(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
         """The gate of each sentence, in (0, 1) up to the rounding of its type: (B, E)"""
-        return self._of(masked_mean(self.network(embedded), mask) if memory is None else memory.mean())
+        return self._of(
+            masked_mean(self.network(embedded), mask) if memory is None else memory.mean()
+        )
 
     def start(self, memory: Memory) -> Tensor:
         return self._of(memory.mean())

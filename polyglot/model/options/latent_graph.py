@@ -8,13 +8,13 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from polyglot.core.registry import ComponentConfig
 from polyglot.layers.annealing import Annealed, Decay
 from polyglot.layers.dropout import Dropout
+from polyglot.layers.gumbel_softmax import concrete
 from polyglot.layers.linear import Linear
 from polyglot.layers.recurrent import BidirectionalLayer
-from polyglot.layers.gumbel_softmax import concrete
 from polyglot.model.options.base import OPTIONS, StatesOption
-from polyglot.core.registry import ComponentConfig
 
 
 class Temperature(Decay):
@@ -55,7 +55,9 @@ class LatentGraph(StatesOption):
         @model_validator(mode="after")
         def _two_equal_halves(self) -> LatentGraph.Config:
             if self.hidden_size and self.hidden_size % 2:
-                raise ValueError(f"hidden_size {self.hidden_size} cannot be shared by two directions; use an even number")
+                raise ValueError(
+                    f"hidden_size {self.hidden_size} cannot be shared by two directions; use an even number"
+                )
             return self
 
     def __init__(self, config: Config, *, input_size: int, size: int) -> None:
@@ -67,8 +69,12 @@ class LatentGraph(StatesOption):
             hidden = config.hidden_size or input_size + input_size % 2
             self.annealed = Annealed(temperature=config.temperature)
             self.words = BidirectionalLayer("lstm", input_size=input_size, size=hidden)
-            self.keys, self.queries = (Linear(hidden, config.head_size, bias=False) for _ in range(2))
-            self.neighbours = nn.ModuleList(Linear(size, size, bias=False) for _ in range(config.layers))
+            self.keys, self.queries = (
+                Linear(hidden, config.head_size, bias=False) for _ in range(2)
+            )
+            self.neighbours = nn.ModuleList(
+                Linear(size, size, bias=False) for _ in range(config.layers)
+            )
 
     def forward(self, states: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
         graph = self.graph(embedded, mask) if self.latent else None

@@ -9,15 +9,15 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
+from polyglot.core.registry import ComponentConfig
 from polyglot.layers.annealing import Annealed, Decay
 from polyglot.layers.context_encoder import CnnContext, LstmContext
 from polyglot.layers.dropout import Dropout
-from polyglot.layers.linear import Linear
 from polyglot.layers.gumbel_softmax import concrete
+from polyglot.layers.linear import Linear
 from polyglot.layers.role_mixture import combine
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, EmbeddingOption
-from polyglot.core.registry import ComponentConfig
 
 
 class Temperature(Decay):
@@ -64,16 +64,26 @@ class Roles(EmbeddingOption):
         @model_validator(mode="after")
         def _halves_and_middles(self) -> Roles.Config:
             if self.context_size and self.context_size % 2:
-                raise ValueError(f"context_size {self.context_size} cannot be shared by two directions; use an even number")
+                raise ValueError(
+                    f"context_size {self.context_size} cannot be shared by two directions; use an even number"
+                )
             if self.width % 2 == 0:
                 raise ValueError(f"width {self.width} has no middle word; use an odd number")
             return self
 
     def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:
         super().__init__(config, size=size, memory_size=memory_size)
-        self.config, roles, context = config, config.roles, config.context_size or 2 * max(1, size // 4)
+        self.config, roles, context = (
+            config,
+            config.roles,
+            config.context_size or 2 * max(1, size // 4),
+        )
         given = {"input_size": size, "size": context, "causal": memory_size is not None}
-        self.context = LstmContext(**given) if config.context == "lstm" else CnnContext(**given, width=config.width)
+        self.context = (
+            LstmContext(**given)
+            if config.context == "lstm"
+            else CnnContext(**given, width=config.width)
+        )
         self.dense = Linear(context, roles)
         if config.assignment != "dense":
             self.choices = Linear(roles, roles, bias=False)  # u_i, one below the other
@@ -81,10 +91,14 @@ class Roles(EmbeddingOption):
             self.annealed = Annealed(temperature=config.temperature)
         self.dropout = Dropout(config.dropout)
         if config.combination == "full":
-            self.matrices = nn.Parameter(torch.empty(roles * size, size))  # each U_i transposed, one below the other
+            self.matrices = nn.Parameter(
+                torch.empty(roles * size, size)
+            )  # each U_i transposed, one below the other
             nn.init.normal_(self.matrices, std=size**-0.5)
         elif config.combination == "rank1":
-            self.of_roles, self.of_words, self.output = (Linear(each, size, bias=False) for each in (roles, size, size))
+            self.of_roles, self.of_words, self.output = (
+                Linear(each, size, bias=False) for each in (roles, size, size)
+            )
         else:
             self.of_roles = Linear(roles, size, bias=False)
 
@@ -116,7 +130,9 @@ class Roles(EmbeddingOption):
             found = self.output(self.of_roles(roles) * self.of_words(words))
         else:
             onehot = self.config.assignment == "onehot" and not self.training
-            dropped = self.training and self.config.dropout > 0 and words.device.type == "cpu"  # elsewhere one large product is faster
+            dropped = (
+                self.training and self.config.dropout > 0 and words.device.type == "cpu"
+            )  # elsewhere one large product is faster
             found = combine(roles, words, self.matrices, sparse=onehot or dropped)
         return found + words if self.config.residual else found
 

@@ -9,18 +9,26 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from polyglot.core.registry import ComponentConfig
 from polyglot.layers.attention import Attention
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, DecoderOption
-from polyglot.core.registry import ComponentConfig
 
 
 class WordsOfInitial(nn.Module):
     """p(w given x) = softmax(W · tanh(U [s₀; c])), c = Σ α_i h_i with α = softmax(att(s₀, h_i)): WP-E (section 3.1)."""
 
-    def __init__(self, config: WordPrediction.Config, *, first_size: int, size: int, memory_size: int, vocabulary_size: int) -> None:
+    def __init__(
+        self,
+        config: WordPrediction.Config,
+        *,
+        first_size: int,
+        size: int,
+        memory_size: int,
+        vocabulary_size: int,
+    ) -> None:
         super().__init__()
         hidden = config.hidden_size or size
         self.attention = Attention("mlp", query_size=first_size, memory_size=memory_size)
@@ -30,7 +38,9 @@ class WordsOfInitial(nn.Module):
 
     def forward(self, first: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """first (B, ·), memory (B, K, D) -> what is projected to words (B, H), and the attention of s₀ (B, K)"""
-        contexts, weights = self.attention(first.unsqueeze(1), self.attention.keys(memory.states), memory.states, memory.mask)
+        contexts, weights = self.attention(
+            first.unsqueeze(1), self.attention.keys(memory.states), memory.states, memory.mask
+        )
         hidden = self.combine(torch.cat([first, contexts.squeeze(1)], dim=1)).tanh()
         return self.dropout(hidden), weights.squeeze(1)
 
@@ -41,7 +51,9 @@ class WordsOfStates(nn.Module):
     c_j comes from an attention of its own over the memory: decoders of every kind have states, but not every one has a single context.
     """
 
-    def __init__(self, config: WordPrediction.Config, *, size: int, memory_size: int, vocabulary_size: int) -> None:
+    def __init__(
+        self, config: WordPrediction.Config, *, size: int, memory_size: int, vocabulary_size: int
+    ) -> None:
         super().__init__()
         hidden = config.hidden_size or size
         self.attention = Attention("general", query_size=size, memory_size=memory_size)
@@ -52,8 +64,12 @@ class WordsOfStates(nn.Module):
 
     def forward(self, states: Tensor, memory: Memory) -> Tensor:
         """states (B, T, D), memory (B, K, ·) -> what is projected to words (B, T, H)"""
-        contexts, _ = self.attention(states, self.attention.keys(memory.states), memory.states, memory.mask)
-        return self.dropout(self.combine(torch.cat([self.state(states).tanh(), contexts], dim=2)).tanh())
+        contexts, _ = self.attention(
+            states, self.attention.keys(memory.states), memory.states, memory.mask
+        )
+        return self.dropout(
+            self.combine(torch.cat([self.state(states).tanh(), contexts], dim=2)).tanh()
+        )
 
 
 @OPTIONS.register("word_prediction")
@@ -72,11 +88,34 @@ class WordPrediction(DecoderOption):
         dropout: float = Field(0.0, ge=0, lt=1)
         """Dropout on that layer."""
 
-    def __init__(self, config: ComponentConfig, *, first_size: int, size: int, memory_size: int, vocabulary_size: int) -> None:
-        super().__init__(config, first_size=first_size, size=size, memory_size=memory_size, vocabulary_size=vocabulary_size)
+    def __init__(
+        self,
+        config: ComponentConfig,
+        *,
+        first_size: int,
+        size: int,
+        memory_size: int,
+        vocabulary_size: int,
+    ) -> None:
+        super().__init__(
+            config,
+            first_size=first_size,
+            size=size,
+            memory_size=memory_size,
+            vocabulary_size=vocabulary_size,
+        )
         given = {"size": size, "memory_size": memory_size, "vocabulary_size": vocabulary_size}
-        self.initial = WordsOfInitial(config, first_size=first_size, **given) if config.predict != "states" else None
+        self.initial = (
+            WordsOfInitial(config, first_size=first_size, **given)
+            if config.predict != "states"
+            else None
+        )
         self.states = WordsOfStates(config, **given) if config.predict != "initial" else None
 
     def of_each_word(self) -> Iterable[nn.Parameter]:
-        return [parameter for part in (self.initial, self.states) if part is not None for parameter in part.output.parameters()]
+        return [
+            parameter
+            for part in (self.initial, self.states)
+            if part is not None
+            for parameter in part.output.parameters()
+        ]

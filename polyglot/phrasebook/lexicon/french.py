@@ -119,7 +119,12 @@ lisbon Lisbonne
 munich Munich
 """)
 
-PROFESSIONS = {"teacher": "professeure", "doctor": "médecin", "student": "étudiante", "lawyer": "avocate"}  # of a woman
+PROFESSIONS = {
+    "teacher": "professeure",
+    "doctor": "médecin",
+    "student": "étudiante",
+    "lawyer": "avocate",
+}  # of a woman
 
 # masculine, masculine before a vowel, feminine, masculine plural, before (1) or after (0) the noun
 ADJECTIVES = rows("""

@@ -120,7 +120,12 @@ lisbon Lissabon
 munich München
 """)
 
-PROFESSIONS = {"teacher": "Lehrerin", "doctor": "Ärztin", "student": "Studentin", "lawyer": "Anwältin"}  # of a woman
+PROFESSIONS = {
+    "teacher": "Lehrerin",
+    "doctor": "Ärztin",
+    "student": "Studentin",
+    "lawyer": "Anwältin",
+}  # of a woman
 
 # predicative form, stem of the attributive forms
 ADJECTIVES = rows("""

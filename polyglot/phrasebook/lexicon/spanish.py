@@ -119,7 +119,12 @@ lisbon Lisboa
 munich Múnich
 """)
 
-PROFESSIONS = {"teacher": "profesora", "doctor": "médica", "student": "estudiante", "lawyer": "abogada"}  # of a woman
+PROFESSIONS = {
+    "teacher": "profesora",
+    "doctor": "médica",
+    "student": "estudiante",
+    "lawyer": "abogada",
+}  # of a woman
 
 # masculine, feminine, masculine plural, feminine plural, copula (s: ser, e: estar)
 ADJECTIVES = rows("""

@@ -11,10 +11,15 @@ def rows(text: str) -> dict[str, tuple[str, ...]]:
         assert sense not in entries, sense
         entries[sense] = tuple("" if form == "-" else form for form in forms)
     lengths = {len(forms) for forms in entries.values()}
-    assert len(lengths) == 1, f"unequal rows: {[sense for sense, forms in entries.items() if len(forms) != max(lengths)]}"
+    assert len(lengths) == 1, (
+        f"unequal rows: {[sense for sense, forms in entries.items() if len(forms) != max(lengths)]}"
+    )
     return entries
 
 
 def phrases(text: str) -> dict[str, str]:
     """`sense = pattern` lines -> {sense: pattern}."""
-    return {sense.strip(): pattern.strip() for sense, pattern in (line.split("=") for line in text.strip().splitlines())}
+    return {
+        sense.strip(): pattern.strip()
+        for sense, pattern in (line.split("=") for line in text.strip().splitlines())
+    }

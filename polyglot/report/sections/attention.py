@@ -22,15 +22,29 @@ def attention(files: Files) -> Section | None:
         translator = Translator.load(files.run)
     except CheckpointError as error:
         return (
-            Section("attention", "Heads of the bridge", render("nothing.html", reason=f"The parameters cannot be read: {error}"))
+            Section(
+                "attention",
+                "Heads of the bridge",
+                render("nothing.html", reason=f"The parameters cannot be read: {error}"),
+            )
             if wanted
             else None
         )
-    maps = [found for language, sentence in wanted if (found := weights(translator, language, sentence, chosen=bool(files.sentences)))]
-    return Section("attention", "Heads of the bridge", render("attention.html", maps=maps)) if maps else None
+    maps = [
+        found
+        for language, sentence in wanted
+        if (found := weights(translator, language, sentence, chosen=bool(files.sentences)))
+    ]
+    return (
+        Section("attention", "Heads of the bridge", render("attention.html", maps=maps))
+        if maps
+        else None
+    )
 
 
-def weights(translator: Translator, language: str, sentence: str, *, chosen: bool) -> dict[str, Any] | None:
+def weights(
+    translator: Translator, language: str, sentence: str, *, chosen: bool
+) -> dict[str, Any] | None:
     """Pieces and the share of each in every head; None for a bridge without heads, an empty or a long sentence that nobody asked for."""
     translator.check(language, translator.targets[0])
     ids = translator.encode_text([sentence], language)[0]
@@ -38,11 +52,18 @@ def weights(translator: Translator, language: str, sentence: str, *, chosen: boo
         return None
     tokens = torch.tensor([ids], device=translator.device)
     with torch.inference_mode():
-        memory = translator.model.encode(language, tokens, torch.ones_like(tokens, dtype=torch.bool))
+        memory = translator.model.encode(
+            language, tokens, torch.ones_like(tokens, dtype=torch.bool)
+        )
     if memory.weights is None:
         return None
     pieces = translator.vocabularies[language].pieces(ids)
-    return {"language": language, "sentence": sentence, "pieces": pieces, "heads": memory.weights[0].float().cpu().tolist()}
+    return {
+        "language": language,
+        "sentence": sentence,
+        "pieces": pieces,
+        "heads": memory.weights[0].float().cpu().tolist(),
+    }
 
 
 def _from_the_tests(files: Files) -> list[tuple[str, str]]:
@@ -55,6 +76,8 @@ def _from_the_tests(files: Files) -> list[tuple[str, str]]:
         return [
             (language, line)
             for language, text in texts.items()
-            for line in [line for line in scored.lines("text", text) if 4 <= len(line.split()) <= 12][:EACH]
+            for line in [
+                line for line in scored.lines("text", text) if 4 <= len(line.split()) <= 12
+            ][:EACH]
         ]
     return []

@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from polyglot.data.corpora import Corpora
 from polyglot.core.errors import PolyglotError
+from polyglot.data.corpora import Corpora
 from polyglot.report.files import Files
 from polyglot.report.section import Section, render
 from polyglot.text.vocabulary import UNK
@@ -17,19 +17,37 @@ SAMPLE = 2000  # sentences that a vocabulary is tried on
 
 def data(files: Files) -> Section:
     run, config = files.run, files.run.config
-    corpora = Corpora(config.data.train, folder=Path(config.data.folder), languages=config.languages)
+    corpora = Corpora(
+        config.data.train, folder=Path(config.data.folder), languages=config.languages
+    )
     try:
         counts = {
-            str(pair): None if corpora.streams(pair) else sum(len(text.source) for text in corpora.parallel(pair)) for pair in config.pairs
+            str(pair): None
+            if corpora.streams(pair)
+            else sum(len(text.source) for text in corpora.parallel(pair))
+            for pair in config.pairs
         }
-        languages = [_language(files, corpora, language) for language in config.languages if language in run.vocabularies]
+        languages = [
+            _language(files, corpora, language)
+            for language in config.languages
+            if language in run.vocabularies
+        ]
         reason = ""
     except PolyglotError as error:  # the text need not be on this machine; the vocabularies are
         counts, reason = {}, f"The training text cannot be read here: {error}"
-        languages = [{"name": language, "pieces": len(vocabulary)} for language, vocabulary in run.vocabularies.items()]
+        languages = [
+            {"name": language, "pieces": len(vocabulary)}
+            for language, vocabulary in run.vocabularies.items()
+        ]
     weights = {str(task.pair): task.weight for task in config.tasks}
-    tasks = [{"name": name, "weight": weights[name], "sentences": counts.get(name)} for name in weights]
-    return Section("data", "Text and vocabularies", render("data.html", tasks=tasks, languages=languages, reason=reason, sample=SAMPLE))
+    tasks = [
+        {"name": name, "weight": weights[name], "sentences": counts.get(name)} for name in weights
+    ]
+    return Section(
+        "data",
+        "Text and vocabularies",
+        render("data.html", tasks=tasks, languages=languages, reason=reason, sample=SAMPLE),
+    )
 
 
 def _language(files: Files, corpora: Corpora, language: str) -> dict[str, Any]:

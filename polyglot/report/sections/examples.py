@@ -14,7 +14,10 @@ MOST, LEAST = 120, 6  # sentences of a direction
 
 
 def examples(files: Files) -> Section | None:
-    evaluations = {scored.name: of_evaluation(scored, budget=MEBIBYTES * 2**20 // len(files.scored)) for scored in files.scored}
+    evaluations = {
+        scored.name: of_evaluation(scored, budget=MEBIBYTES * 2**20 // len(files.scored))
+        for scored in files.scored
+    }
     evaluations = {name: values for name, values in evaluations.items() if values["routes"]}
     if not evaluations:
         return None
@@ -30,7 +33,9 @@ def of_evaluation(scored: Scored, *, budget: int) -> dict[str, Any]:
     count = min(MOST, max(LEAST, budget // (len(routes) or 1) // 400))
     found = {}
     for pair, cells in routes.items():
-        sources, references = (scored.lines("text", cells[0][side]) for side in ("source_text", "reference_text"))
+        sources, references = (
+            scored.lines("text", cells[0][side]) for side in ("source_text", "reference_text")
+        )
         outputs = {cell["via"] or "": scored.lines("hypotheses", _name(cell)) for cell in cells}
         if {len(sources), len(references), *map(len, outputs.values())} != {cells[0]["sentences"]}:
             continue  # the files are not those that were scored
@@ -42,7 +47,11 @@ def of_evaluation(scored: Scored, *, budget: int) -> dict[str, Any]:
                 "source": sources[row],
                 "reference": references[row],
                 "outputs": [
-                    [via, lines[row], round(metric.sentence_score(lines[row], [references[row]]).score, 1)]
+                    [
+                        via,
+                        lines[row],
+                        round(metric.sentence_score(lines[row], [references[row]]).score, 1),
+                    ]
                     for via, lines in outputs.items()
                 ],
             }
@@ -61,8 +70,13 @@ def _chosen(outputs: list[str], references: list[str], count: int) -> list[int]:
     if len(outputs) <= count:
         return list(range(len(outputs)))
     metric = CHRF()
-    scores = [metric.sentence_score(output, [reference]).score for output, reference in zip(outputs, references)]
+    scores = [
+        metric.sentence_score(output, [reference]).score
+        for output, reference in zip(outputs, references)
+    ]
     order = sorted(range(len(outputs)), key=scores.__getitem__)
     third = count // 3
     ends = dict.fromkeys([*order[:third], *order[len(order) - third :]])
-    return sorted([*ends, *[row for row in range(len(outputs)) if row not in ends][: count - len(ends)]])
+    return sorted(
+        [*ends, *[row for row in range(len(outputs)) if row not in ends][: count - len(ends)]]
+    )

@@ -12,4 +12,12 @@ from .statistics import Statistics
 from .symbolizer import Symbolized, Symbolizer, SymbolsConfig
 from .writing import desymbolize, without_rule
 
-__all__ = ["Dictionary", "Statistics", "Symbolized", "Symbolizer", "SymbolsConfig", "desymbolize", "without_rule"]
+__all__ = [
+    "Dictionary",
+    "Statistics",
+    "Symbolized",
+    "Symbolizer",
+    "SymbolsConfig",
+    "desymbolize",
+    "without_rule",
+]

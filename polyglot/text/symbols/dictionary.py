@@ -24,18 +24,29 @@ class Dictionary:
         """Raises CheckpointError for a file that is none."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            names = {language: frozenset(map(str, found)) for language, found in values["names"].items()}
-            acronyms = {pair: {str(one): str(other) for one, other in rules.items()} for pair, rules in values["acronyms"].items()}
+            names = {
+                language: frozenset(map(str, found)) for language, found in values["names"].items()
+            }
+            acronyms = {
+                pair: {str(one): str(other) for one, other in rules.items()}
+                for pair, rules in values["acronyms"].items()
+            }
         except OSError as error:
-            raise CheckpointError(f"{path}: the dictionary of symbols cannot be read: {error.strerror}") from None
+            raise CheckpointError(
+                f"{path}: the dictionary of symbols cannot be read: {error.strerror}"
+            ) from None
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise CheckpointError(f"{path}: no dictionary of symbols; `polyglot train` and `polyglot symbolize` write one") from None
+            raise CheckpointError(
+                f"{path}: no dictionary of symbols; `polyglot train` and `polyglot symbolize` write one"
+            ) from None
         return cls(names, acronyms)
 
     def to_json(self) -> str:
         """The same bytes for the same dictionary."""
         names = {language: sorted(found) for language, found in sorted(self.names.items())}
-        acronyms = {pair: dict(sorted(rules.items())) for pair, rules in sorted(self.acronyms.items())}
+        acronyms = {
+            pair: dict(sorted(rules.items())) for pair, rules in sorted(self.acronyms.items())
+        }
         return json.dumps({"names": names, "acronyms": acronyms}, ensure_ascii=False, indent=1)
 
     @property
@@ -44,9 +55,21 @@ class Dictionary:
 
     def with_older(self, older: Dictionary) -> Dictionary:
         """What either knows; where they differ, what this one says."""
-        languages, pairs = self.names.keys() | older.names.keys(), self.acronyms.keys() | older.acronyms.keys()
-        names = {language: self.names.get(language, frozenset()) | older.names.get(language, frozenset()) for language in languages}
-        return Dictionary(names, {pair: {**older.acronyms.get(pair, {}), **self.acronyms.get(pair, {})} for pair in pairs})
+        languages, pairs = (
+            self.names.keys() | older.names.keys(),
+            self.acronyms.keys() | older.acronyms.keys(),
+        )
+        names = {
+            language: self.names.get(language, frozenset()) | older.names.get(language, frozenset())
+            for language in languages
+        }
+        return Dictionary(
+            names,
+            {
+                pair: {**older.acronyms.get(pair, {}), **self.acronyms.get(pair, {})}
+                for pair in pairs
+            },
+        )
 
     def acronym(self, text: str, source: str, target: str) -> str:
         """What stands for it in the target language: itself when training text has shown nothing else."""
@@ -75,5 +98,9 @@ class Collection:
         acronyms: dict[str, dict[str, str]] = defaultdict(dict)
         for (source, target, text), others in self._acronyms.items():
             if source != target:
-                acronyms[f"{source}-{target}"][text] = min(others, key=lambda other: (-others[other], other))
-        return Dictionary({language: frozenset(found) for language, found in self._names.items()}, dict(acronyms))
+                acronyms[f"{source}-{target}"][text] = min(
+                    others, key=lambda other: (-others[other], other)
+                )
+        return Dictionary(
+            {language: frozenset(found) for language, found in self._names.items()}, dict(acronyms)
+        )

@@ -45,12 +45,18 @@ class Number(NamedTuple):
     def value(self) -> str:
         """The same for the same number, whatever its script and marks."""
         whole = "".join(str(int(digit)) for digit in "".join(self.groups))
-        return f"{whole}.{''.join(str(int(digit)) for digit in self.decimals)}" if self.decimals else whole
+        return (
+            f"{whole}.{''.join(str(int(digit)) for digit in self.decimals)}"
+            if self.decimals
+            else whole
+        )
 
     def written(self, language: str) -> str:
         """In the habit of that language."""
         habit = habit_of(language)
-        return habit.grouping.join(self.groups) + (habit.decimal + self.decimals if self.decimals else "")
+        return habit.grouping.join(self.groups) + (
+            habit.decimal + self.decimals if self.decimals else ""
+        )
 
 
 def numbers(line: str, language: str) -> Iterator[Number]:
@@ -74,7 +80,9 @@ def _other(habit: Habit) -> Habit:
 def _pattern(own: Habit) -> re.Pattern[str]:
     other = _other(own)
     begin, end = r"(?<!\d)(?<!\d[.,])", r"(?![.,]?\d)"
-    return re.compile(rf"{begin}(?P<own>{_marked(own)}){end}|{begin}(?P<other>{_marked(other)}){end}|(?P<run>\d+)")
+    return re.compile(
+        rf"{begin}(?P<own>{_marked(own)}){end}|{begin}(?P<other>{_marked(other)}){end}|(?P<run>\d+)"
+    )
 
 
 def _marked(habit: Habit) -> str:

@@ -34,16 +34,26 @@ class Statistics:
 
     def coverage(self, kept: int = KEPT) -> float:
         """Share of the text, from 0 to 1, that so many of the commonest words make up; 1 where there is no text."""
-        return sum(count for _, count in self.words.most_common(kept)) / max(1, self.total) if self.words else 1.0
+        return (
+            sum(count for _, count in self.words.most_common(kept)) / max(1, self.total)
+            if self.words
+            else 1.0
+        )
 
 
 def table(found: Mapping[str, tuple[Statistics, Statistics]], *, kept: int = KEPT) -> Table:
     """Words before and after, by language."""
     from rich.table import Table
 
-    rows = Table("", *(f"{language} {when}" for language in found for when in ("before", "after")), title="Words, between spaces")
+    rows = Table(
+        "",
+        *(f"{language} {when}" for language in found for when in ("before", "after")),
+        title="Words, between spaces",
+    )
     both = [each for pair in found.values() for each in pair]
     rows.add_row("unique words", *(f"{each.unique:,}" for each in both))
     rows.add_row("all words", *(f"{each.total:,}" for each in both))
-    rows.add_row(f"coverage by {kept:,} words", *(f"{100 * each.coverage(kept):.1f} %" for each in both))
+    rows.add_row(
+        f"coverage by {kept:,} words", *(f"{100 * each.coverage(kept):.1f} %" for each in both)
+    )
     return rows

@@ -11,7 +11,15 @@ from pydantic import Field
 from polyglot.core.registry import ComponentConfig
 from polyglot.text.symbols.dictionary import Collection, Dictionary
 from polyglot.text.symbols.numbers import Number, numbers
-from polyglot.text.symbols.words import NOUNS_ARE_CAPITALISED, Phrase, Word, acronyms, begins, phrases, runs
+from polyglot.text.symbols.words import (
+    NOUNS_ARE_CAPITALISED,
+    Phrase,
+    Word,
+    acronyms,
+    begins,
+    phrases,
+    runs,
+)
 from polyglot.text.symbols.writing import StandIn, pieces, symbol, write
 
 
@@ -61,7 +69,11 @@ class Symbolizer:
                 continue
             matches = list(bare._matches(source_line, target_line, source, target))
             found.names((one.source.text for one in matches if one.kind == "name"), source, target)
-            found.acronyms(((one.source.text, one.target.text) for one in matches if one.kind == "acronym"), source, target)
+            found.acronyms(
+                ((one.source.text, one.target.text) for one in matches if one.kind == "acronym"),
+                source,
+                target,
+            )
         return cls(config, found.dictionary())
 
     def line(self, line: str, source: str, target: str | None = None) -> Symbolized:
@@ -73,7 +85,9 @@ class Symbolizer:
             rules[name] = one.target
         return Symbolized(write(line, stand_ins), rules)
 
-    def pair(self, source_line: str, target_line: str, source: str, target: str) -> tuple[Symbolized, Symbolized]:
+    def pair(
+        self, source_line: str, target_line: str, source: str, target: str
+    ) -> tuple[Symbolized, Symbolized]:
         """Both lines, with symbols where they match; numbered in the order of the source. A copy is what its line is alone."""
         if source == target:
             own, other = self.line(source_line, source), self.line(target_line, target)
@@ -81,10 +95,14 @@ class Symbolizer:
         sides: tuple[list[StandIn], list[StandIn]] = [], []
         rules: tuple[dict[str, str], dict[str, str]] = {}, {}
         for name, one in self._numbered(self._matches(source_line, target_line, source, target)):
-            for line, place, stand_ins, own in zip((source_line, target_line), (one.source, one.target), sides, rules):
+            for line, place, stand_ins, own in zip(
+                (source_line, target_line), (one.source, one.target), sides, rules
+            ):
                 stand_ins.append(StandIn(place.start, place.end, name))
                 own[name] = line[place.start : place.end]
-        return Symbolized(write(source_line, sides[0]), rules[0]), Symbolized(write(target_line, sides[1]), rules[1])
+        return Symbolized(write(source_line, sides[0]), rules[0]), Symbolized(
+            write(target_line, sides[1]), rules[1]
+        )
 
     @property
     def pieces(self) -> Sequence[str]:
@@ -94,7 +112,9 @@ class Symbolizer:
     @property
     def fingerprint(self) -> str:
         """The same for the same settings and dictionary."""
-        return hashlib.sha256(f"{self.config.model_dump_json()}\n{self.dictionary.sha256}".encode()).hexdigest()
+        return hashlib.sha256(
+            f"{self.config.model_dump_json()}\n{self.dictionary.sha256}".encode()
+        ).hexdigest()
 
     def _numbered(self, matches: Iterable[Match]) -> Iterator[tuple[str, Match]]:
         """Each with its symbol, in the order of the source."""
@@ -106,7 +126,9 @@ class Symbolizer:
 
     # On both sides ----------------------------------------------------------------------------------------------------------
 
-    def _matches(self, source_line: str, target_line: str, source: str, target: str) -> Iterator[Match]:
+    def _matches(
+        self, source_line: str, target_line: str, source: str, target: str
+    ) -> Iterator[Match]:
         """What is the same on both sides, as far as can be seen."""
         names: list[Match] = []
         if self.config.names:
@@ -122,16 +144,29 @@ class Symbolizer:
             if len(left) == len(theirs_left) == 1:  # IMF and FMI
                 yield Match("acronym", left[0], theirs_left[0])
         if self.config.numbers:
-            own_numbers, their_numbers = list(numbers(source_line, source)), list(numbers(target_line, target))
+            own_numbers, their_numbers = (
+                list(numbers(source_line, source)),
+                list(numbers(target_line, target)),
+            )
 
             def same(one: Number, other: Number) -> bool:
-                return one.value == other.value or source_line[one.start : one.end] == target_line[other.start : other.end]
+                return (
+                    one.value == other.value
+                    or source_line[one.start : one.end] == target_line[other.start : other.end]
+                )
 
-            yield from (Match("number", one, other) for one, other in _first_come(own_numbers, their_numbers, same))
+            yield from (
+                Match("number", one, other)
+                for one, other in _first_come(own_numbers, their_numbers, same)
+            )
 
-    def _matching_names(self, source_line: str, target_line: str, source: str, target: str) -> Iterator[Match]:
+    def _matching_names(
+        self, source_line: str, target_line: str, source: str, target: str
+    ) -> Iterator[Match]:
         least = self.config.name_words
-        theirs = [one for run in runs(target_line) for one in phrases(target_line, run, least=least)]
+        theirs = [
+            one for run in runs(target_line) for one in phrases(target_line, run, least=least)
+        ]
         if not theirs:
             return
         taken: tuple[list[Phrase], list[Phrase]] = [], []
@@ -139,7 +174,11 @@ class Symbolizer:
             for one in phrases(source_line, run, least=least):
                 for other in theirs:
                     if other.text == one.text and _free(one, taken[0]) and _free(other, taken[1]):
-                        if one.words > 1 or self._single(one, source_line, source) or self._single(other, target_line, target):
+                        if (
+                            one.words > 1
+                            or self._single(one, source_line, source)
+                            or self._single(other, target_line, target)
+                        ):
                             taken[0].append(one)
                             taken[1].append(other)
                             yield Match("name", one, other)
@@ -147,7 +186,9 @@ class Symbolizer:
 
     def _single(self, one: Phrase, line: str, language: str) -> bool:
         """Whether a single capitalised word is known for a name, or its capital can have no other reason."""
-        return one.text in self.dictionary.names.get(language, ()) or (language not in NOUNS_ARE_CAPITALISED and not begins(line, one))
+        return one.text in self.dictionary.names.get(language, ()) or (
+            language not in NOUNS_ARE_CAPITALISED and not begins(line, one)
+        )
 
     # On the source alone ----------------------------------------------------------------------------------------------------
 
@@ -158,7 +199,12 @@ class Symbolizer:
             known = self.dictionary.names.get(source, frozenset())
             for run in runs(line):
                 for one in phrases(line, run, least=self.config.name_words):
-                    likely = one.words > 1 and one.solid and source not in NOUNS_ARE_CAPITALISED and not begins(line, one)
+                    likely = (
+                        one.words > 1
+                        and one.solid
+                        and source not in NOUNS_ARE_CAPITALISED
+                        and not begins(line, one)
+                    )
                     if _free(one, names) and (one.text in known or likely):
                         names.append(one)
                         yield Match("name", one, one.text)
@@ -167,7 +213,11 @@ class Symbolizer:
                 yield Match("acronym", word, self.dictionary.acronym(word.text, source, target))
         if self.config.numbers:
             for one in numbers(line, source):
-                yield Match("number", one, line[one.start : one.end] if source == target else one.written(target))
+                yield Match(
+                    "number",
+                    one,
+                    line[one.start : one.end] if source == target else one.written(target),
+                )
 
 
 def _free(one: Phrase, taken: Iterable[Phrase]) -> bool:
@@ -179,7 +229,9 @@ def _apart(found: Iterable[Word], names: Sequence[Phrase]) -> list[Word]:
     return [word for word in found if _free(word, names)]
 
 
-def _first_come(own: Sequence[Number | Word], theirs: Sequence[Number | Word], same: Callable[..., bool]) -> Iterator[tuple]:
+def _first_come(
+    own: Sequence[Number | Word], theirs: Sequence[Number | Word], same: Callable[..., bool]
+) -> Iterator[tuple]:
     """Each with the first of the other side that is the same and not taken."""
     left = list(theirs)
     for one in own:

@@ -72,14 +72,24 @@ def phrases(line: str, run: Sequence[Word], *, least: int) -> Iterator[Phrase]:
             part = run[first : first + length]
             count = sum(word.capitalised for word in part)
             if part[0].capitalised and part[-1].capitalised and count >= least:
-                yield Phrase(part[0].start, part[-1].end, line[part[0].start : part[-1].end], count, count == len(part))
+                yield Phrase(
+                    part[0].start,
+                    part[-1].end,
+                    line[part[0].start : part[-1].end],
+                    count,
+                    count == len(part),
+                )
 
 
 def acronyms(line: str) -> Iterator[Word]:
     """Words of two letters or more, all of them capitals; none in a line that is all in capitals."""
     if line == line.upper():
         return
-    yield from (word for word in words(line) if len(word.text) > 1 and word.text.isupper() and word.text.isalpha())
+    yield from (
+        word
+        for word in words(line)
+        if len(word.text) > 1 and word.text.isupper() and word.text.isalpha()
+    )
 
 
 def begins(line: str, word: Word | Phrase) -> bool:

@@ -60,7 +60,12 @@ def desymbolize(line: str, rules: Mapping[str, str]) -> str:
     not ended as one become anything.
     """
     present = {one.group() for one in SYMBOL.finditer(line)}
-    spare = {kind: [text for one, text in rules.items() if one.startswith(f"⟨{kind}") and one not in present] for kind in TYPES}
+    spare = {
+        kind: [
+            text for one, text in rules.items() if one.startswith(f"⟨{kind}") and one not in present
+        ]
+        for kind in TYPES
+    }
 
     def put_back(found: re.Match[str]) -> str:
         if found["plain"]:
@@ -77,7 +82,10 @@ def desymbolize(line: str, rules: Mapping[str, str]) -> str:
 
 def without_rule(line: str, rules: Mapping[str, str]) -> int:
     """How many symbols of a line have no rule, or are none."""
-    return sum(one["broken"] is not None or (one["symbol"] is not None and one["symbol"] not in rules) for one in CODE.finditer(line))
+    return sum(
+        one["broken"] is not None or (one["symbol"] is not None and one["symbol"] not in rules)
+        for one in CODE.finditer(line)
+    )
 
 
 def pieces(most: int) -> Sequence[str]:

@@ -31,4 +31,6 @@ def number_sentences(count: int, *, longest: int = 30, seed: int = 0) -> list[st
     """Every tenth is blank."""
     source = random.Random(seed)
     lengths = [0 if number % 10 == 9 else source.randint(1, longest) for number in range(count)]
-    return [" ".join(str(source.randrange(4, VOCABULARY)) for _ in range(length)) for length in lengths]
+    return [
+        " ".join(str(source.randrange(4, VOCABULARY)) for _ in range(length)) for length in lengths
+    ]

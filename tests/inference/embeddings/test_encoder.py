@@ -10,19 +10,28 @@ import numpy
 import pytest
 import torch
 
+from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.embeddings import encoder as encoder_module
 from polyglot.inference.embeddings.encoder import FIRST, PORTION, Portion, batches, in_portions
 from polyglot.inference.embeddings.pooling import LAYERS, POOLINGS, cast, pool
-from polyglot.core.errors import ConfigError, DataError
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
-from tests.inference.embeddings.number_encoder import number_encoder, number_sentences
 from tests.builders.models import VOCABULARY, there
+from tests.inference.embeddings.number_encoder import number_encoder, number_sentences
 
 K, D, E = 4, 16, 12  # of tests.models
-WAYS = [(layer, pooling) for layer in LAYERS for pooling in POOLINGS if pooling != "flat" or layer == "bridge"]
-THROUGH = [(*way, bridge) for way in WAYS for bridge in (BRIDGES.names() if way[0] == "bridge" else ["none"])]
+WAYS = [
+    (layer, pooling)
+    for layer in LAYERS
+    for pooling in POOLINGS
+    if pooling != "flat" or layer == "bridge"
+]
+THROUGH = [
+    (*way, bridge)
+    for way in WAYS
+    for bridge in (BRIDGES.names() if way[0] == "bridge" else ["none"])
+]
 """Layers, poolings and bridges: what comes before a bridge is the same with every one."""
 SENTENCES = number_sentences(50)
 
@@ -34,7 +43,11 @@ def model():
 
 def relative(one, other) -> float:
     """The largest difference in parts of the largest number of the vector."""
-    return float((numpy.abs(one - other).max(axis=-1) / numpy.maximum(1, numpy.abs(other).max(axis=-1))).max())
+    return float(
+        (
+            numpy.abs(one - other).max(axis=-1) / numpy.maximum(1, numpy.abs(other).max(axis=-1))
+        ).max()
+    )
 
 
 # Independent of the batch ------------------------------------------------------------------------------------------------
@@ -42,7 +55,9 @@ def relative(one, other) -> float:
 
 @pytest.mark.parametrize(("layer", "pooling", "bridge"), THROUGH)
 @pytest.mark.parametrize("kind", [there(name) for name in ENCODERS.names()])
-def test_a_vector_is_the_same_alone_with_others_padded_and_in_any_order(kind, bridge, layer, pooling):
+def test_a_vector_is_the_same_alone_with_others_padded_and_in_any_order(
+    kind, bridge, layer, pooling
+):
     model = number_encoder(encoder=kind, bridge=bridge)
     way = {"language": "de", "layer": layer, "pooling": pooling}
     if pooling == "flat" and not model.model.bridge.fixed_size:
@@ -53,7 +68,9 @@ def test_a_vector_is_the_same_alone_with_others_padded_and_in_any_order(kind, br
     alone = numpy.stack([model.encode(sentence, **way) for sentence in SENTENCES])
     backwards = model.encode(SENTENCES[::-1], batch_size=7, **way)[::-1]
     assert relative(together, alone) < 1e-6 and relative(together, backwards) < 1e-6
-    assert len(numpy.unique(together.round(4), axis=0)) > 40  # 5 blank ones are alike, and few others
+    assert (
+        len(numpy.unique(together.round(4), axis=0)) > 40
+    )  # 5 blank ones are alike, and few others
 
 
 @pytest.mark.parametrize(("layer", "pooling"), WAYS)
@@ -62,13 +79,21 @@ def test_in_bfloat16_to_one_part_in_fifty(layer, pooling):
     exact = model.encode(SENTENCES, language="de", layer=layer, pooling=pooling)
     model.model.bfloat16()
     together = model.encode(SENTENCES, language="de", layer=layer, pooling=pooling)
-    alone = numpy.stack([model.encode(sentence, language="de", layer=layer, pooling=pooling) for sentence in SENTENCES])
+    alone = numpy.stack(
+        [
+            model.encode(sentence, language="de", layer=layer, pooling=pooling)
+            for sentence in SENTENCES
+        ]
+    )
     assert together.dtype == numpy.float32
     assert relative(together, alone) < 0.02 and relative(together, exact) < 0.02
 
 
 def test_what_a_pooling_is():
-    states, mask = torch.tensor([[[1.0, -2.0], [3.0, -4.0], [9.0, 9.0]]]), torch.tensor([[True, True, False]])
+    states, mask = (
+        torch.tensor([[[1.0, -2.0], [3.0, -4.0], [9.0, 9.0]]]),
+        torch.tensor([[True, True, False]]),
+    )
     assert pool(Memory(states), "flat").tolist() == [[1, -2, 3, -4, 9, 9]]
     assert pool(Memory(states, mask), "mean").tolist() == [[2, -3]]
     assert pool(Memory(states, mask), "max").tolist() == [[3, -2]]
@@ -91,27 +116,42 @@ def test_kinds_of_result(model):
     array = model.encode(SENTENCES, language="de")
     tensor = model.encode(SENTENCES, language="de", convert_to_tensor=True)
     many = model.encode(SENTENCES, language="de", convert_to_numpy=False)
-    assert isinstance(array, numpy.ndarray) and isinstance(tensor, torch.Tensor) and isinstance(many, list)
-    assert numpy.array_equal(array, tensor.numpy()) and numpy.array_equal(array, torch.stack(many).numpy())
+    assert (
+        isinstance(array, numpy.ndarray)
+        and isinstance(tensor, torch.Tensor)
+        and isinstance(many, list)
+    )
+    assert numpy.array_equal(array, tensor.numpy()) and numpy.array_equal(
+        array, torch.stack(many).numpy()
+    )
     tensor.requires_grad_()  # a plain tensor, not one of inference mode
 
 
 def test_normalized_vectors_have_length_one_and_blank_sentences_zeros(model):
-    lengths = numpy.linalg.norm(model.encode(SENTENCES, language="de", normalize_embeddings=True), axis=1)
+    lengths = numpy.linalg.norm(
+        model.encode(SENTENCES, language="de", normalize_embeddings=True), axis=1
+    )
     blank = numpy.array([not sentence for sentence in SENTENCES])
     assert blank.sum() == 5 and numpy.allclose(lengths[~blank], 1) and (lengths[blank] == 0).all()
     assert not model.encode(["", " \t", "\u00a0"], language="de").any()
 
 
-@pytest.mark.parametrize(("precision", "closeness"), [("float32", 1.0), ("float16", 0.999999), ("int8", 0.999)])
+@pytest.mark.parametrize(
+    ("precision", "closeness"), [("float32", 1.0), ("float16", 0.999999), ("int8", 0.999)]
+)
 def test_precisions_keep_directions(model, precision, closeness):
-    exact, stored = (model.encode(SENTENCES[:9], language="de", precision=one) for one in ("float32", precision))
+    exact, stored = (
+        model.encode(SENTENCES[:9], language="de", precision=one) for one in ("float32", precision)
+    )
     assert stored.dtype == precision
     assert model.similarity_pairwise(exact, stored).min() >= closeness - 1e-6
 
 
 def test_int8_uses_its_whole_range_and_keeps_zeros():
-    assert cast(torch.tensor([[0.5, -1.0, 0.0], [0.0, 0.0, 0.0]]), "int8").tolist() == [[64, -127, 0], [0, 0, 0]]
+    assert cast(torch.tensor([[0.5, -1.0, 0.0], [0.0, 0.0, 0.0]]), "int8").tolist() == [
+        [64, -127, 0],
+        [0, 0, 0],
+    ]
 
 
 def test_each_sentence_may_have_its_own_language(model):
@@ -135,27 +175,41 @@ def test_order_is_kept_over_many_portions(model):
 
 def test_any_number_of_threads_gives_the_same_in_the_same_order(model, cores):
     sentences, languages = number_sentences(300, seed=1), ["de", "en", "de"] * 100
-    portions = [Portion(sentences[place], languages[place]) for place in (slice(200), slice(9, 10), slice(0), slice(200, None))]
+    portions = [
+        Portion(sentences[place], languages[place])
+        for place in (slice(200), slice(9, 10), slice(0), slice(200, None))
+    ]
     assert portions[1].sentences == [""]
     found = list(model.encode_portions(iter(portions), batch_size=20))
     assert [portion for portion, _ in found] == portions and torch.get_num_threads() == cores
     torch.set_num_threads(1)
-    for (_, vectors), (_, alone) in zip(found, model.encode_portions(iter(portions), batch_size=20), strict=True):
+    for (_, vectors), (_, alone) in zip(
+        found, model.encode_portions(iter(portions), batch_size=20), strict=True
+    ):
         assert vectors.shape == alone.shape and torch.allclose(vectors, alone, rtol=0, atol=1e-6)
 
 
 def test_an_error_in_one_thread_is_raised_and_no_thread_is_left(model, cores):
     there = threading.active_count()
     with pytest.raises(IndexError):
-        model.encode([*SENTENCES, str(VOCABULARY)], language="de", batch_size=4)  # a piece that has no embedding
+        model.encode(
+            [*SENTENCES, str(VOCABULARY)], language="de", batch_size=4
+        )  # a piece that has no embedding
     assert threading.active_count() == there and torch.get_num_threads() == cores
 
 
 def test_portions_are_short_at_first_and_hold_everything():
-    blocks = [range(300), range(300, 300), range(300, 5 * PORTION), range(5 * PORTION, 5 * PORTION + 3)]
+    blocks = [
+        range(300),
+        range(300, 300),
+        range(300, 5 * PORTION),
+        range(5 * PORTION, 5 * PORTION + 3),
+    ]
     parts = list(in_portions(blocks))
     assert [number for part in parts for number in part] == list(range(5 * PORTION + 3))
-    assert [len(part) for part in parts[:3]] == [FIRST, 300 - FIRST, 4 * FIRST] and max(map(len, parts)) == PORTION == len(parts[-3])
+    assert [len(part) for part in parts[:3]] == [FIRST, 300 - FIRST, 4 * FIRST] and max(
+        map(len, parts)
+    ) == PORTION == len(parts[-3])
     assert list(in_portions([range(0)])) == []
 
 
@@ -205,7 +259,9 @@ def test_nothing_is_kept_of_portions_that_are_through(model, cores):
 def test_batches_hold_similar_lengths_and_no_sentence_without_end(monkeypatch):
     monkeypatch.setattr(encoder_module, "TOKENS", 20)
     assert list(batches([3, 0, 9, 50, 8, 3, 1], size=2)) == [[3], [2, 4], [0, 5], [6]]
-    assert sorted(place for batch in batches([3, 0, 9, 50, 8, 3, 1], size=100) for place in batch) == [0, 2, 3, 4, 5, 6]
+    assert sorted(
+        place for batch in batches([3, 0, 9, 50, 8, 3, 1], size=100) for place in batch
+    ) == [0, 2, 3, 4, 5, 6]
 
 
 def test_what_tokenising_raises_is_raised(model):
@@ -222,9 +278,18 @@ def test_what_tokenising_raises_is_raised(model):
         ({"language": "xx"}, "language: no encoder named 'xx'. Known: de, en"),
         ({"language": ["de", "dee"]}, "language: no encoder named 'dee'. Did you mean 'de'?"),
         ({"language": "de", "pooling": "median"}, "pooling: no pooling named 'median'"),
-        ({"language": "de", "layer": "brigde"}, "layer: no layer named 'brigde'. Did you mean 'bridge'?"),
-        ({"language": "de", "precision": "int4"}, "precision: no precision named 'int4'. Did you mean 'int8'?"),
-        ({"language": "de", "layer": "states"}, "pooling: 'flat' needs the same number of rows for every sentence, and states have"),
+        (
+            {"language": "de", "layer": "brigde"},
+            "layer: no layer named 'brigde'. Did you mean 'bridge'?",
+        ),
+        (
+            {"language": "de", "precision": "int4"},
+            "precision: no precision named 'int4'. Did you mean 'int8'?",
+        ),
+        (
+            {"language": "de", "layer": "states"},
+            "pooling: 'flat' needs the same number of rows for every sentence, and states have",
+        ),
         ({"language": "de", "batch_size": 0}, "batch_size: 0; at least 1"),
     ],
 )
@@ -237,7 +302,9 @@ def test_settings_that_are_none(model, given, sentence):
 def test_words_of_different_sizes_cannot_be_compared():
     model = number_encoder(languages={"de": {"embedding": {"size": 10}}})
     assert model.encode(SENTENCES, language="de").shape == (50, K * D)
-    with pytest.raises(ConfigError, match="'words' needs word embeddings of one size in all languages"):
+    with pytest.raises(
+        ConfigError, match="'words' needs word embeddings of one size in all languages"
+    ):
         model.encode(SENTENCES, language="de", layer="words", pooling="mean")
 
 

@@ -29,7 +29,9 @@ def test_an_error_of_the_maker_comes_when_its_item_is_wanted():
 
 def test_calls_are_made_in_order_in_another_thread_and_are_all_done_at_the_end():
     done = []
-    with behind(lambda number, *, name: done.append((number, name, threading.current_thread()))) as give:
+    with behind(
+        lambda number, *, name: done.append((number, name, threading.current_thread()))
+    ) as give:
         for number in range(50):
             give(number, name="x")
             assert number + 1 - len(done) <= DEPTH + 1, "few of them wait"

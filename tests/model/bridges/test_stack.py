@@ -47,10 +47,15 @@ def test_weights_are_the_product_over_source_positions():
     states = torch.randn(2, 5, SIZE) * mask.unsqueeze(-1)
     assert memory.weights.shape == (2, 2, 5) and close(memory.weights @ states, memory.states)
     first = bridge.bridges[0](states, mask)
-    assert close(memory.weights, bridge.bridges[1](first.states, torch.ones(2, 4, dtype=torch.bool)).weights @ first.weights)
+    assert close(
+        memory.weights,
+        bridge.bridges[1](first.states, torch.ones(2, 4, dtype=torch.bool)).weights @ first.weights,
+    )
 
 
-@pytest.mark.parametrize("bridges", [[TRANSFORMER, {**ATTENTION, "heads": 3}], [{**ATTENTION, "heads": 3}, TRANSFORMER]])
+@pytest.mark.parametrize(
+    "bridges", [[TRANSFORMER, {**ATTENTION, "heads": 3}], [{**ATTENTION, "heads": 3}, TRANSFORMER]]
+)
 def test_the_penalty_sees_the_attention_in_it(bridges):
     model = tiny_model(tiny_config(bridge={"type": "stack", "bridges": bridges}))
     batch = random_batch()
@@ -58,7 +63,11 @@ def test_the_penalty_sees_the_attention_in_it(bridges):
 
 
 def test_heads_that_do_not_divide_the_states_are_refused_with_their_place():
-    with pytest.raises(ValueError, match=r"bridge, on states of 16: bridges\.1: 3 heads cannot share size 16"):
-        tiny_config(bridge={"type": "stack", "bridges": ["attention", {"type": "transformer", "heads": 3}]})
+    with pytest.raises(
+        ValueError, match=r"bridge, on states of 16: bridges\.1: 3 heads cannot share size 16"
+    ):
+        tiny_config(
+            bridge={"type": "stack", "bridges": ["attention", {"type": "transformer", "heads": 3}]}
+        )
     with pytest.raises(ValueError, match="bridge, on states of 16: 5 heads cannot share size 16"):
         tiny_config(bridge={"type": "perceiver", "heads": 5})

@@ -16,7 +16,11 @@ def gate(*, memory_size, **settings):
 
 
 def test_is_the_formula_on_the_source_side():
-    option, words, mask = gate(memory_size=None), torch.randn(2, 4, 6), torch.tensor([[True] * 4, [True, True, False, False]])
+    option, words, mask = (
+        gate(memory_size=None),
+        torch.randn(2, 4, 6),
+        torch.tensor([[True] * 4, [True, True, False, False]]),
+    )
     for sentence, own, found in zip(words, mask, option(words, mask)):
         context = torch.stack([option.network(word) for word in sentence[own]]).mean(0)
         assert close(found[own], sentence[own] * torch.sigmoid(option.gate(context)))
@@ -31,7 +35,9 @@ def test_dropout_is_on_the_context(memory):
     option(words, mask, *([memory] if memory else []))
     if memory:
         option.start(memory)
-    assert all(0.2 < (context == 0).float().mean() < 0.8 for context in seen) and len(seen) == (2 if memory else 1)
+    assert all(0.2 < (context == 0).float().mean() < 0.8 for context in seen) and len(seen) == (
+        2 if memory else 1
+    )
 
 
 def test_is_the_formula_on_the_target_side_with_the_rows_of_the_memory():
@@ -49,14 +55,19 @@ def test_masks_lie_between_0_and_1_and_differ_between_contexts():
 
 def test_masks_of_the_target_side_lie_there_too():
     option, words = gate(memory_size=8), torch.randn(8, 5, 6)
-    masks = option.mask(words, torch.ones(8, 5, dtype=torch.bool), Memory(20 * torch.randn(8, 3, 8)))
+    masks = option.mask(
+        words, torch.ones(8, 5, dtype=torch.bool), Memory(20 * torch.randn(8, 3, 8))
+    )
     assert (masks > 0).all() and (masks < 1).all() and masks.std(0).min() > 0.01
 
 
 def test_padded_rows_of_the_memory_do_not_enter_its_average():
     option, words, rows = gate(memory_size=8), torch.randn(1, 4, 6), torch.randn(1, 3, 8)
     real = torch.ones(1, 4, dtype=torch.bool)
-    padded = Memory(torch.cat([rows, 99 * torch.randn(1, 2, 8)], dim=1), mask=torch.tensor([[True] * 3 + [False] * 2]))
+    padded = Memory(
+        torch.cat([rows, 99 * torch.randn(1, 2, 8)], dim=1),
+        mask=torch.tensor([[True] * 3 + [False] * 2]),
+    )
     assert close(option.mask(words, real, padded), option.mask(words, real, Memory(rows)))
 
 

@@ -14,7 +14,11 @@ SIZE, STATES = 8, 6
 
 def option(**settings):
     torch.manual_seed(0)
-    built = LatentGraph(LatentGraph.Config(head_size=4, **({"dropout": 0.0} | settings)), input_size=SIZE, size=STATES).eval()
+    built = LatentGraph(
+        LatentGraph.Config(head_size=4, **({"dropout": 0.0} | settings)),
+        input_size=SIZE,
+        size=STATES,
+    ).eval()
     for parameter in built.parameters():
         torch.nn.init.normal_(parameter)
     return built
@@ -35,7 +39,9 @@ def test_the_graph_is_the_formula():
     encoded = latent.words(embedded, mask)[0]
     keys, queries = encoded @ latent.keys.weight.T, encoded @ latent.queries.weight.T
     potentials = (queries @ keys.T / 4**0.5).fill_diagonal_(-torch.inf)
-    assert close(latent.graph(embedded, mask)[0], torch.softmax(potentials / 2.0, dim=-1))  # τ₀ is 2
+    assert close(
+        latent.graph(embedded, mask)[0], torch.softmax(potentials / 2.0, dim=-1)
+    )  # τ₀ is 2
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -44,7 +50,9 @@ def test_the_convolution_is_the_formula(layers):
     given = states(mask)
     graph, expected = latent.graph(embedded, mask)[0], given[0]
     for own, neighbours in zip(latent.selves, latent.neighbours):
-        expected = expected + torch.relu(expected @ own.weight.T + graph @ expected @ neighbours.weight.T + own.bias)
+        expected = expected + torch.relu(
+            expected @ own.weight.T + graph @ expected @ neighbours.weight.T + own.bias
+        )
     assert close(latent(given, embedded, mask)[0], expected)
 
 
@@ -52,7 +60,10 @@ def test_the_baseline_is_the_formula_with_self_loops_only():
     alone, (embedded, mask) = option(edges="none"), words(4)
     given = states(mask)
     assert close(alone(given, embedded, mask), given + torch.relu(alone.selves[0](given)))
-    assert {key for key, _ in alone.named_parameters()} == {"selves.0.weight", "selves.0.bias"} and not list(alone.buffers())
+    assert {key for key, _ in alone.named_parameters()} == {
+        "selves.0.weight",
+        "selves.0.bias",
+    } and not list(alone.buffers())
 
 
 @pytest.mark.parametrize("precise", [True, False], ids=["float32", "bfloat16"])
@@ -75,7 +86,9 @@ def test_rows_sum_to_1_and_what_cannot_be_a_head_is_exactly_0(precise, temperatu
 def test_dropout_is_on_the_words_of_the_graph_and_on_every_change(layers):
     latent, (embedded, mask) = option(dropout=0.5, layers=layers).train(), words(9, 9)
     seen = []
-    latent.dropout.register_forward_hook(lambda module, given, found: seen.append((given[0], found)))
+    latent.dropout.register_forward_hook(
+        lambda module, given, found: seen.append((given[0], found))
+    )
     given = states(mask)
     found = latent(given, embedded, mask)
     (spoken, heard), *changes = seen
@@ -88,7 +101,10 @@ def test_one_word_goes_through_with_gradients():
     latent, (embedded, mask) = option().train(), words(1, 1)
     given = states(mask).requires_grad_()
     latent(given, embedded, mask).square().sum().backward()
-    assert all(one.grad is None or one.grad.isfinite().all() for one in latent.parameters()) and given.grad.isfinite().all()
+    assert (
+        all(one.grad is None or one.grad.isfinite().all() for one in latent.parameters())
+        and given.grad.isfinite().all()
+    )
 
 
 def test_near_temperature_0_every_word_has_one_head():
@@ -112,7 +128,12 @@ def test_samples_follow_the_potentials():
 @pytest.mark.parametrize("encoder", [there(name) for name in ENCODERS.names()])
 class TestOnEveryEncoder:
     def model(self, encoder):
-        return tiny_model(tiny_config(encoder, options={"encoder": [{"type": "latent_graph", "head_size": 4, "dropout": 0.0}]}))
+        return tiny_model(
+            tiny_config(
+                encoder,
+                options={"encoder": [{"type": "latent_graph", "head_size": 4, "dropout": 0.0}]},
+            )
+        )
 
     def test_at_test_the_output_is_deterministic_and_in_training_a_seed_fixes_it(self, encoder):
         own, batch = self.model(encoder).encoders["de"], random_batch()

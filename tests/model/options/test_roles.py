@@ -15,15 +15,26 @@ from tests.builders.models import close
 ROLES, SIZE = 5, 8
 SIDES = {"source": None, "target": 16}
 ASSIGNMENTS = ["dense", "softmax", "onehot"]
-VARIANTS = {"plain": {"residual": False}, "residual": {}, "approx": {"combination": "rank1"}, "cnn": {"context": "cnn", "width": 3}}
+VARIANTS = {
+    "plain": {"residual": False},
+    "residual": {},
+    "approx": {"combination": "rank1"},
+    "cnn": {"context": "cnn", "width": 3},
+}
 EVERY = list(itertools.product(ASSIGNMENTS, VARIANTS, SIDES))
 
 
 def layer(side="source", **settings):
     torch.manual_seed(0)
-    option = Roles(Roles.Config(roles=ROLES, context_size=6, **({"dropout": 0.0} | settings)), size=SIZE, memory_size=SIDES[side]).eval()
+    option = Roles(
+        Roles.Config(roles=ROLES, context_size=6, **({"dropout": 0.0} | settings)),
+        size=SIZE,
+        memory_size=SIDES[side],
+    ).eval()
     for parameter in option.parameters():
-        torch.nn.init.normal_(parameter) if parameter.dim() > 1 else torch.nn.init.zeros_(parameter)  # words differ in their roles
+        torch.nn.init.normal_(parameter) if parameter.dim() > 1 else torch.nn.init.zeros_(
+            parameter
+        )  # words differ in their roles
     return option
 
 
@@ -41,14 +52,22 @@ def test_every_assignment_and_variant_on_either_side_is_the_formula(assignment, 
     for place in mask.nonzero().tolist():
         word, role = embedded[*place], roles[*place]
         if variant == "approx":
-            expected = option.output.weight @ ((option.of_roles.weight @ role) * (option.of_words.weight @ word)) + word
+            expected = (
+                option.output.weight
+                @ ((option.of_roles.weight @ role) * (option.of_words.weight @ word))
+                + word
+            )
         else:
             transposed = option.matrices.view(ROLES, SIZE, SIZE)
-            expected = sum(role[i] * (transposed[i].T @ word) for i in range(ROLES)) + (0 if variant == "plain" else word)
+            expected = sum(role[i] * (transposed[i].T @ word) for i in range(ROLES)) + (
+                0 if variant == "plain" else word
+            )
         assert close(found[*place], expected, 1e-4)
 
 
-@pytest.mark.parametrize(("assignment", "context", "side"), list(itertools.product(ASSIGNMENTS, ["lstm", "cnn"], SIDES)))
+@pytest.mark.parametrize(
+    ("assignment", "context", "side"), list(itertools.product(ASSIGNMENTS, ["lstm", "cnn"], SIDES))
+)
 def test_the_roles_of_a_word_are_the_formula(assignment, context, side):
     """Written out for each sentence by itself: c of both directions, or of what is not after the word, then tanh, then the choice."""
     option = layer(side, assignment=assignment, context=context, width=3)
@@ -61,7 +80,11 @@ def test_the_roles_of_a_word_are_the_formula(assignment, context, side):
         dense = torch.tanh(contexts(option, own, side) @ option.dense.weight.T + option.dense.bias)
         if assignment != "dense":
             scores = dense @ option.choices.weight.T
-            expected = scores.softmax(-1) if assignment == "softmax" else torch.eye(ROLES)[scores.argmax(-1)]
+            expected = (
+                scores.softmax(-1)
+                if assignment == "softmax"
+                else torch.eye(ROLES)[scores.argmax(-1)]
+            )
         assert close(found[number, :length], dense if assignment == "dense" else expected)
 
 
@@ -73,11 +96,16 @@ def contexts(option, own, side):
         around = torch.cat([torch.zeros(before, size), own, torch.zeros(width - 1 - before, size)])
         weight, bias = option.context.convolution.weight, option.context.convolution.bias
         windows = [around[place : place + width] for place in range(len(own))]
-        return torch.stack([torch.relu((weight * window.T).sum((1, 2)) + bias) for window in windows])
+        return torch.stack(
+            [torch.relu((weight * window.T).sum((1, 2)) + bias) for window in windows]
+        )
     if side == "target":
         return option.context.forwards(own.unsqueeze(0))[0][0]
     both = option.context.both
-    left, right = both.forwards(own.unsqueeze(0))[0][0], both.backwards(own.flip(0).unsqueeze(0))[0][0]
+    left, right = (
+        both.forwards(own.unsqueeze(0))[0][0],
+        both.backwards(own.flip(0).unsqueeze(0))[0][0],
+    )
     return torch.cat([left, right.flip(0)], dim=1)
 
 
@@ -101,7 +129,9 @@ def test_onehot_roles_are_exactly_one_role_at_test(side):
 
 def test_onehot_roles_are_the_likeliest_of_the_same_softmax():
     one, other = layer(assignment="onehot"), layer(assignment="softmax")
-    other.load_state_dict({key: tensor for key, tensor in one.state_dict().items() if not key.startswith("annealed")})
+    other.load_state_dict(
+        {key: tensor for key, tensor in one.state_dict().items() if not key.startswith("annealed")}
+    )
     assert torch.equal(one.of(*words(9)).argmax(-1), other.of(*words(9)).argmax(-1))
 
 
@@ -111,7 +141,9 @@ def test_relaxed_roles_near_temperature_0_are_drawn_from_the_softmax():
     embedded, mask = words(1)
     draws = option.of(embedded.expand(4000, 1, SIZE), mask.expand(4000, 1))[:, 0]
     expected = option.choices(option.dense(option.context(embedded, mask)).tanh()).softmax(-1)[0, 0]
-    assert close(draws.max(-1).values.mean(), torch.tensor(1.0), 1e-3) and close(draws.mean(0), expected, 0.04)
+    assert close(draws.max(-1).values.mean(), torch.tensor(1.0), 1e-3) and close(
+        draws.mean(0), expected, 0.04
+    )
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -134,10 +166,17 @@ def test_residual_with_matrices_of_zeros_is_the_identity(assignment, side):
 
 def test_the_fast_path_of_one_role_equals_the_formula():
     torch.manual_seed(0)
-    chosen, embedded, matrices = torch.randint(0, ROLES, (4, 7)), torch.randn(4, 7, SIZE), torch.randn(ROLES * SIZE, SIZE)
+    chosen, embedded, matrices = (
+        torch.randint(0, ROLES, (4, 7)),
+        torch.randn(4, 7, SIZE),
+        torch.randn(ROLES * SIZE, SIZE),
+    )
     onehot = torch.nn.functional.one_hot(chosen, ROLES).float()
     expected = torch.stack(
-        [matrices.view(ROLES, SIZE, SIZE)[role].T @ word for role, word in zip(chosen.flatten(), embedded.flatten(0, 1))]
+        [
+            matrices.view(ROLES, SIZE, SIZE)[role].T @ word
+            for role, word in zip(chosen.flatten(), embedded.flatten(0, 1))
+        ]
     )
     for sparse in (True, False):
         assert close(combine(onehot, embedded, matrices, sparse=sparse).flatten(0, 1), expected)
@@ -147,7 +186,11 @@ def test_the_fast_path_multiplies_each_word_once(monkeypatch):
     from polyglot.layers import role_mixture
 
     multiplied, product = [], role_mixture.product
-    monkeypatch.setattr(role_mixture, "product", lambda inputs, weight: multiplied.append(inputs.numel()) or product(inputs, weight))
+    monkeypatch.setattr(
+        role_mixture,
+        "product",
+        lambda inputs, weight: multiplied.append(inputs.numel()) or product(inputs, weight),
+    )
     option, (embedded, mask) = layer(assignment="onehot"), words(30, 20)
     option(embedded, mask)
     assert sum(multiplied) == embedded.numel()
@@ -165,11 +208,18 @@ def test_the_products_have_the_gradients_of_the_formula(count, sparse):
     torch.manual_seed(0)
     kept = torch.rand(count, ROLES) > 0.3
     shapes = (count, ROLES), (count, SIZE), (ROLES * SIZE, SIZE)
-    given = roles, embedded, matrices = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    given = roles, embedded, matrices = [
+        torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes
+    ]
     plain = torch.einsum("nr,ne,reo->no", roles * kept, embedded, matrices.view(ROLES, SIZE, SIZE))
-    found, weights = combine(roles * kept, embedded, matrices, sparse=sparse), torch.randn(count, SIZE, dtype=torch.float64)
+    found, weights = (
+        combine(roles * kept, embedded, matrices, sparse=sparse),
+        torch.randn(count, SIZE, dtype=torch.float64),
+    )
     assert torch.allclose(found, plain)
-    for one, other in zip(*(torch.autograd.grad((each * weights).sum(), given) for each in (found, plain))):
+    for one, other in zip(
+        *(torch.autograd.grad((each * weights).sum(), given) for each in (found, plain))
+    ):
         assert torch.allclose(one, other)
 
 
@@ -185,7 +235,10 @@ def test_half_precision_loses_no_more_role_by_role_than_at_once():
         return found.double()
 
     truth = of_words(exact)
-    lost = {way: ((of_words(given, sparse=way) - truth).norm() / truth.norm()).item() for way in (True, False)}
+    lost = {
+        way: ((of_words(given, sparse=way) - truth).norm() / truth.norm()).item()
+        for way in (True, False)
+    }
     assert lost[True] < 1.5 * lost[False], lost
 
 

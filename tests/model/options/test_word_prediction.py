@@ -9,25 +9,32 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from polyglot.tasks.batch import EOS
+from polyglot.core.errors import ConfigError
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
-from polyglot.core.errors import ConfigError
 from polyglot.inference.translator import Translator
 from polyglot.model.decoders import DECODERS
 from polyglot.model.losses import Criterion, InitialWordsLoss, LossesConfig, RemainingWordsLoss
 from polyglot.model.options import WordPrediction
+from polyglot.tasks.batch import EOS
 from tests.builders.models import VOCABULARY, close, random_batch, there, tiny_config, tiny_model
 from tests.builders.runs import sentences, tiny_run, tiny_settings, train
 
 LENGTHS = ((5, 4), (1, 1), (9, 7))
 KINDS = [there(name) for name in DECODERS.names()]
-TERMS = {"initial": {"initial_words"}, "states": {"remaining_words"}, "both": {"initial_words", "remaining_words"}}
+TERMS = {
+    "initial": {"initial_words"},
+    "states": {"remaining_words"},
+    "both": {"initial_words", "remaining_words"},
+}
 
 
 def model_with(decoder="gru", predict="both", **settings):
     return tiny_model(
-        tiny_config(decoder=decoder, options={"decoder": [{"type": "word_prediction", "predict": predict, **settings}]})
+        tiny_config(
+            decoder=decoder,
+            options={"decoder": [{"type": "word_prediction", "predict": predict, **settings}]},
+        )
     ).eval()
 
 
@@ -40,7 +47,9 @@ def initial_loss(model, batch):
 
 
 def remaining_loss(model, batch):
-    return RemainingWordsLoss(RemainingWordsLoss.Config())(model(batch), batch) * batch.target_tokens
+    return (
+        RemainingWordsLoss(RemainingWordsLoss.Config())(model(batch), batch) * batch.target_tokens
+    )
 
 
 def words_of(batch):
@@ -66,7 +75,9 @@ def test_the_loss_of_the_states_is_the_double_sum(decoder):
     expected = torch.zeros(())
     for row, words in enumerate(words_of(batch)):
         for j in range(len(words)):
-            expected = expected - sum(logs[row, j, words[k]] for k in range(j, len(words))) / (len(words) - j)
+            expected = expected - sum(logs[row, j, words[k]] for k in range(j, len(words))) / (
+                len(words) - j
+            )
     torch.testing.assert_close(remaining_loss(model, batch), expected)
 
 
@@ -97,17 +108,39 @@ def test_it_learns_in_place_of_nothing_else(decoder, predict):
     """Its terms are logged by name and weighted; gradients reach its own parameters, the encoder and, of states, the body."""
     model, batch = model_with(decoder, predict), random_batch(lengths=LENGTHS)
     plain = tiny_model(tiny_config(decoder=decoder)).eval()
-    with_heads, without = Criterion(LossesConfig())(model(batch), batch), Criterion(LossesConfig())(plain(batch), batch)
+    with_heads, without = (
+        Criterion(LossesConfig())(model(batch), batch),
+        Criterion(LossesConfig())(plain(batch), batch),
+    )
     assert with_heads.terms.keys() - without.terms.keys() == TERMS[predict]
     torch.testing.assert_close(with_heads.terms["translation"], without.terms["translation"])
-    torch.testing.assert_close(with_heads.total, without.total + sum(with_heads.terms[name] for name in TERMS[predict]))
+    torch.testing.assert_close(
+        with_heads.total, without.total + sum(with_heads.terms[name] for name in TERMS[predict])
+    )
     weights = {name: {"weight": 0.0} for name in TERMS[predict]}
-    assert Criterion(LossesConfig.model_validate(weights))(model(batch), batch).terms.keys() == without.terms.keys()
+    assert (
+        Criterion(LossesConfig.model_validate(weights))(model(batch), batch).terms.keys()
+        == without.terms.keys()
+    )
     sum(with_heads.terms[name] for name in TERMS[predict]).backward()
-    assert all(one.grad is not None and one.grad.abs().sum() > 0 for name, one in of(model).named_parameters() if "bias" not in name)
-    assert any(one.grad is not None and one.grad.abs().sum() > 0 for one in model.encoders["de"].parameters())
-    body = [one.grad for name, one in model.decoders["en"].body.named_parameters() if "initial" not in name]
-    assert any(grad is not None and grad.abs().sum() > 0 for grad in body) == (predict != "initial") or decoder == "onmt_rnn"
+    assert all(
+        one.grad is not None and one.grad.abs().sum() > 0
+        for name, one in of(model).named_parameters()
+        if "bias" not in name
+    )
+    assert any(
+        one.grad is not None and one.grad.abs().sum() > 0
+        for one in model.encoders["de"].parameters()
+    )
+    body = [
+        one.grad
+        for name, one in model.decoders["en"].body.named_parameters()
+        if "initial" not in name
+    ]
+    assert (
+        any(grad is not None and grad.abs().sum() > 0 for grad in body) == (predict != "initial")
+        or decoder == "onmt_rnn"
+    )
 
 
 @pytest.mark.parametrize("decoder", KINDS)
@@ -120,7 +153,11 @@ def test_translating_costs_nothing_and_changes_nothing(decoder, monkeypatch):
     for one in (model, plain):
         with torch.inference_mode():
             memory = one.encode("de", batch.source, batch.source_mask)
-            found.append(search(one.decoders["en"], memory, batch.source_mask.sum(dim=1), SearchConfig(beam=3)))
+            found.append(
+                search(
+                    one.decoders["en"], memory, batch.source_mask.sum(dim=1), SearchConfig(beam=3)
+                )
+            )
     assert found[0] == found[1]
 
 
@@ -131,9 +168,9 @@ def test_it_is_computed_in_mixed_precision():
         rounded = Criterion(LossesConfig())(model(batch), batch)
     rounded.total.backward()
     for name in TERMS["both"]:
-        assert rounded.terms[name].dtype == torch.float32 and rounded.terms[name].item() == pytest.approx(
-            exact.terms[name].item(), rel=0.02
-        )
+        assert rounded.terms[name].dtype == torch.float32 and rounded.terms[
+            name
+        ].item() == pytest.approx(exact.terms[name].item(), rel=0.02)
     assert all(one.grad.isfinite().all() for one in of(model).parameters())
 
 
@@ -148,12 +185,18 @@ def test_memory_does_not_grow_with_the_square_of_the_length(monkeypatch):
     class Sizes(TorchDispatchMode):
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             made = function(*args, **(kwargs or {}))
-            largest[0] = max(largest[0], *(one.numel() for one in tree_leaves(made) if isinstance(one, torch.Tensor)), 0)
+            largest[0] = max(
+                largest[0],
+                *(one.numel() for one in tree_leaves(made) if isinstance(one, torch.Tensor)),
+                0,
+            )
             return made
 
     output = model(batch)
     with Sizes():
-        loss = RemainingWordsLoss(RemainingWordsLoss.Config())(replace(output, states=output.states.detach()), batch)
+        loss = RemainingWordsLoss(RemainingWordsLoss.Config())(
+            replace(output, states=output.states.detach()), batch
+        )
         loss.backward()
     assert largest[0] <= 3 * 61 * 61
 
@@ -172,13 +215,19 @@ def test_a_run_starts_from_a_baseline_and_its_translations_need_no_heads(tmp_pat
     assert trainer.model.decoders["en"].predictor is not None
 
     first = tiny_run(
-        tmp_path, "untrained", **{**start, "training": {"steps": 1, "checkpoint": {"every": 1}}, "optimizer": {"learning_rate": 1e-12}}
+        tmp_path,
+        "untrained",
+        **{
+            **start,
+            "training": {"steps": 1, "checkpoint": {"every": 1}},
+            "optimizer": {"learning_rate": 1e-12},
+        },
     )
     train(first)
     given = {"source": "de", "target": "en"}
-    assert Translator.load(first).translate(text, **given) == Translator.load(baseline).translate(text, **given), (
-        "it starts as the baseline"
-    )
+    assert Translator.load(first).translate(text, **given) == Translator.load(baseline).translate(
+        text, **given
+    ), "it starts as the baseline"
 
     bare = tiny_run(
         tmp_path,
@@ -196,8 +245,15 @@ def test_a_run_starts_from_a_baseline_and_its_translations_need_no_heads(tmp_pat
 def test_what_cannot_be_meant_is_said(tmp_path):
     from polyglot.config.loading import check_config
 
-    shared = tiny_settings(tmp_path, sharing={"decoder": {"all": ["en", "de", "fr"]}}, model={"options": {"decoder": ["word_prediction"]}})
-    with pytest.raises(ConfigError, match="word_prediction predicts words, so en and de and fr cannot share a decoder"):
+    shared = tiny_settings(
+        tmp_path,
+        sharing={"decoder": {"all": ["en", "de", "fr"]}},
+        model={"options": {"decoder": ["word_prediction"]}},
+    )
+    with pytest.raises(
+        ConfigError,
+        match="word_prediction predicts words, so en and de and fr cannot share a decoder",
+    ):
         check_config(shared, where="shared")
     encoder = tiny_settings(tmp_path, model={"options": {"encoder": ["word_prediction"]}})
     with pytest.raises(ConfigError, match="word_prediction cannot be put on an encoder"):

@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyglot.core.errors import CheckpointError
-from polyglot.text.symbols import Dictionary, Statistics, Symbolizer, SymbolsConfig, desymbolize, without_rule
+from polyglot.text.symbols import (
+    Dictionary,
+    Statistics,
+    Symbolizer,
+    SymbolsConfig,
+    desymbolize,
+    without_rule,
+)
 from polyglot.text.symbols.numbers import numbers
 
 BARE = Symbolizer(SymbolsConfig())
@@ -69,8 +76,15 @@ def test_every_line_of_multi30k_comes_back(shared_data, other):
     for part in ("val", "train", "test_2016_flickr", "test_2017_flickr"):
         if part == "test_2017_flickr" and other == "cs":
             continue  # there is none
-        texts = [gzip.open(folder / f"{part}.{language}.gz", "rt", encoding="utf-8").read().split("\n") for language in ("en", other)]
-        known, changed = known or Symbolizer.learn(SymbolsConfig(), ((*lines, "en", other) for lines in zip(*texts))), 0
+        texts = [
+            gzip.open(folder / f"{part}.{language}.gz", "rt", encoding="utf-8").read().split("\n")
+            for language in ("en", other)
+        ]
+        known, changed = (
+            known
+            or Symbolizer.learn(SymbolsConfig(), ((*lines, "en", other) for lines in zip(*texts))),
+            0,
+        )
         for lines in zip(*texts, strict=True):
             sides = BARE.pair(*lines, "en", other)
             assert [desymbolize(*side) for side in sides] == list(lines)
@@ -123,7 +137,12 @@ def test_numbers_are_written_in_the_habit_of_the_target(source, line, target, wr
 
 @pytest.mark.parametrize(
     ("line", "runs"),
-    [("12.03.2004", ["12", "03", "2004"]), ("1,2,3", ["1", "2", "3"]), ("v1.2.345", ["1", "2", "345"]), ("10:30", ["10", "30"])],
+    [
+        ("12.03.2004", ["12", "03", "2004"]),
+        ("1,2,3", ["1", "2", "3"]),
+        ("v1.2.345", ["1", "2", "345"]),
+        ("10:30", ["10", "30"]),
+    ],
 )
 def test_what_is_no_single_number_is_runs_of_digits(line, runs):
     for language in ("en", "de", "fr"):
@@ -145,17 +164,27 @@ def test_a_single_acronym_left_on_each_side_matches():
     assert (one.rules["⟨acronym2⟩"], other.rules["⟨acronym2⟩"]) == ("IMF", "FMI")
     one, _ = BARE.pair("EU and IMF meet", "FMI et UE", "en", "fr")
     assert one.rules == {}, "two are left, and nobody knows which is which"
-    assert BARE.pair("STOP NOW", "HALT JETZT", "en", "de")[0].rules == {}, "capitals throughout say nothing"
+    assert BARE.pair("STOP NOW", "HALT JETZT", "en", "de")[0].rules == {}, (
+        "capitals throughout say nothing"
+    )
 
 
 def test_names_need_both_sides_and_more_than_a_capital_at_the_start():
     assert BARE.pair("Der Hund", "The Dog", "de", "en")[0].rules == {}
-    one, _ = BARE.pair("Präsident Barack Obama spricht", "President Barack Obama speaks", "de", "en")
+    one, _ = BARE.pair(
+        "Präsident Barack Obama spricht", "President Barack Obama speaks", "de", "en"
+    )
     assert one.text == "Präsident ⟨name1⟩ spricht"
     assert BARE.pair("Tom schläft", "Tom sleeps", "de", "en")[0].rules == {}
-    assert SINGLE.pair("Tom schläft", "Tom sleeps", "de", "en")[0].rules == {}, "a capital at the start is no evidence"
-    assert SINGLE.pair("Hier schläft Tom", "Here Tom sleeps", "de", "en")[0].rules == {"⟨name1⟩": "Tom"}
-    assert SINGLE.pair("Der Arm", "Arm of it", "de", "en")[0].rules == {}, "a German noun's capital is no evidence either"
+    assert SINGLE.pair("Tom schläft", "Tom sleeps", "de", "en")[0].rules == {}, (
+        "a capital at the start is no evidence"
+    )
+    assert SINGLE.pair("Hier schläft Tom", "Here Tom sleeps", "de", "en")[0].rules == {
+        "⟨name1⟩": "Tom"
+    }
+    assert SINGLE.pair("Der Arm", "Arm of it", "de", "en")[0].rules == {}, (
+        "a German noun's capital is no evidence either"
+    )
 
 
 def test_at_test_the_dictionary_of_training_knows_names_and_acronyms():
@@ -169,12 +198,16 @@ def test_at_test_the_dictionary_of_training_knows_names_and_acronyms():
     assert learnt.line("Le FMI dort", "fr", "en").rules == {"⟨acronym1⟩": "IMF"}
     assert learnt.line("The IMF sleeps", "en", "fr").rules == {"⟨acronym1⟩": "FMI"}
     assert learnt.line("Heute Angela Merkel", "de").text == "Heute ⟨name1⟩"
-    assert BARE.line("Heute Angela Merkel", "de").text == "Heute Angela Merkel", "two capitals are no evidence in German"
+    assert BARE.line("Heute Angela Merkel", "de").text == "Heute Angela Merkel", (
+        "two capitals are no evidence in German"
+    )
     assert BARE.line("Today Angela Merkel laughs", "en").text == "Today ⟨name1⟩ laughs"
 
 
 def test_a_dictionary_is_the_same_from_its_file(tmp_path):
-    learnt = Symbolizer.learn(SymbolsConfig(), [("Le FMI et San Diego", "The IMF and San Diego", "fr", "en")]).dictionary
+    learnt = Symbolizer.learn(
+        SymbolsConfig(), [("Le FMI et San Diego", "The IMF and San Diego", "fr", "en")]
+    ).dictionary
     (tmp_path / "symbols.json").write_text(learnt.to_json(), encoding="utf-8")
     assert Dictionary.load(tmp_path / "symbols.json") == learnt
     (tmp_path / "symbols.json").write_text("[]")
@@ -184,12 +217,20 @@ def test_a_dictionary_is_the_same_from_its_file(tmp_path):
 
 def test_a_symbol_without_a_rule_has_a_defined_output():
     rules = {"⟨number1⟩": "5", "⟨name1⟩": "San Diego"}
-    assert desymbolize("⟨number2⟩ in ⟨name1⟩", rules) == "5 in San Diego", "the one of its type that is not used yet"
+    assert desymbolize("⟨number2⟩ in ⟨name1⟩", rules) == "5 in San Diego", (
+        "the one of its type that is not used yet"
+    )
     assert desymbolize("⟨number1⟩ und ⟨number2⟩ ⟨acronym1⟩!", rules) == "5 und  !"
     assert without_rule("⟨number1⟩ und ⟨number2⟩ ⟨acronym1⟩ ⟨⟨⟩number7⟩", rules) == 2
 
 
-@given(st.lists(st.sampled_from(["⟨", "⟩", "number", "name", "1", "2", " ", "^", "^^", "⟨number1⟩", "⟨acronym2⟩", "ja"])).map("".join))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["⟨", "⟩", "number", "name", "1", "2", " ", "^", "^^", "⟨number1⟩", "⟨acronym2⟩", "ja"]
+        )
+    ).map("".join)
+)
 def test_whatever_a_model_writes_no_symbol_is_left_of_it(line):
     """All but an escaped bracket, which is one of the text."""
     for rules in ({}, {"⟨number1⟩": "5"}):
@@ -200,7 +241,10 @@ def test_whatever_a_model_writes_no_symbol_is_left_of_it(line):
 
 def test_what_is_half_a_symbol_becomes_nothing_and_counts():
     rules = {"⟨number1⟩": "5"}
-    assert desymbolize("⟨number ^^2⟩ und ⟨number1 oder ⟨number⟩ und ⟨number1⟩", rules) == " und  oder  und 5"
+    assert (
+        desymbolize("⟨number ^^2⟩ und ⟨number1 oder ⟨number⟩ und ⟨number1⟩", rules)
+        == " und  oder  und 5"
+    )
     assert without_rule("⟨number ^^2⟩ und ⟨number1 oder ⟨number⟩ und ⟨number1⟩", rules) == 3
 
 
@@ -220,5 +264,10 @@ def test_statistics_are_those_of_the_papers_table():
     counted = Statistics()
     for line in ("a a a b", "b c", ""):
         counted.add(line)
-    assert (counted.unique, counted.total, counted.coverage(1), counted.coverage(2)) == (3, 6, 0.5, 5 / 6)
+    assert (counted.unique, counted.total, counted.coverage(1), counted.coverage(2)) == (
+        3,
+        6,
+        0.5,
+        5 / 6,
+    )
     assert Statistics().coverage() == 1.0
