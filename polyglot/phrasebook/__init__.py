@@ -1,12 +1,12 @@
-"""An embedded corpus: real sentences in six languages, generated from their meaning by small grammars.
+"""Embedded corpus: sentences in six languages, generated from their meaning by small grammars.
 
-- `corpus`: from a seed to sentences: `generate`, `splits`, `LANGUAGES`
+- `corpus`: sentences from a seed: `generate`, `splits`, `LANGUAGES`
 - `sentence`: `Sentence`, `Token`; text, tree and alignment
-- `meaning`: what a sentence says, before any language says it
-- `world`, `people`, `events`: who and what there is, and what can happen
-- `cast`, `generation`: thinking of something to say
-- `grammar`: what the languages share; `english`, `german`, `french`, `spanish`, `czech`, `finnish`: how each says it
-- `phrase`: words in order, with their heads, while a sentence is being built
+- `meaning`: the meaning of a sentence, independent of the language
+- `world`, `people`, `events`: things, people, and the events that are possible
+- `cast`, `generation`: random meanings
+- `grammar`: base class of the grammars `english`, `german`, `french`, `spanish`, `czech`, `finnish`
+- `phrase`: words in order with their heads, while a sentence is built
 - `lexicon`: the words and their forms
 """
 

@@ -1,4 +1,4 @@
-"""Choosing who and what a clause is about: random things that fit the event."""
+"""Random subjects, objects and places that fit an event."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AMOUNTS = {
     "span": GROUPS,
     "letters": (3, 4, 5, 6, 7, 8, 9, 10, 12),
 }  # of euros, of days, in a word
-GENDER_UNCLEAR = ("girl", "child")  # German `das Mädchen` with `ihr` or `sein`; nobody's `own` here
+GENDER_UNCLEAR = ("girl", "child")  # German `das Mädchen` takes `ihr` or `sein`
 QUALITIES_OF = {
     noun: tuple(quality for quality in QUALITIES if noun in QUALITIES[quality])
     for nouns in QUALITIES.values()
@@ -36,22 +36,22 @@ QUALITIES_OF = {
 
 
 class Cast:
-    """The things of one sentence: no person enters it twice."""
+    """The people and things of one sentence; no person occurs twice."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        self.seen: set[str] = set()
+        self.used_names: set[str] = set()
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
 
     def name(self) -> str:
-        name = self.random.choice([name for name in NAMES if name not in self.seen])
-        self.seen.add(name)
+        name = self.random.choice([name for name in NAMES if name not in self.used_names])
+        self.used_names.add(name)
         return name
 
     def described(self, thing: Thing, probability: float = 0.33) -> Thing:
-        """Perhaps with an adjective that fits the noun."""
+        """Add a fitting adjective with some probability."""
         qualities = QUALITIES_OF.get(thing.noun, ())
         if not qualities or not self.chance(probability):
             return thing
@@ -60,10 +60,13 @@ class Cast:
             thing = replace(thing, determiner="the", count=None, many=False, owner=None)
         return replace(thing, quality=quality)
 
-    # Subjects --------------------------------------------------------------------------------------------------------------------
+    # Subjects ----------------------------------------------------------------------------
 
     def subject(self, kind: str) -> Thing:
-        """Who does it: `human`, `group`, `animal`, `pet`, `birds`, `bats`, `worker`, `transport` or `word`."""
+        """Random subject of one kind.
+
+        Kinds: `human`, `group`, `animal`, `pet`, `birds`, `bats`, `worker`, `transport`, `word`.
+        """
         if kind == "human":
             return self.human()
         if kind == "group":
@@ -101,9 +104,9 @@ class Cast:
             return self.described(
                 Thing(self.random.choice(ROLES), self.random.choice(("the", "the", "this"))), 0.4
             )
-        return self.relative_of_somebody() if form == "family" else self.group()
+        return self.family_member() if form == "family" else self.group()
 
-    def relative_of_somebody(self) -> Thing:
+    def family_member(self) -> Thing:
         if self.chance(0.6):
             return Thing(self.random.choice(FAMILY), "my")
         return Thing(self.random.choice(FAMILY), "name", owner=self.name())
@@ -114,14 +117,14 @@ class Cast:
         return Thing(self.random.choice(ROLES), "count", count=self.random.choice(GROUPS))
 
     def coreferent(self, subject: Thing) -> Thing | None:
-        """The same person again: `I`, `he` or `she`; None when a pronoun would not be clear."""
+        """Pronoun for the same person: `I`, `he` or `she`; None where it would be ambiguous."""
         if subject.noun == SPEAKER:
             return subject
         if subject.noun in NAMES and subject.partner is None:
             return Thing(subject.noun, "pronoun")
         return None
 
-    # Objects ---------------------------------------------------------------------------------------------------------------------
+    # Objects -----------------------------------------------------------------------------
 
     def object(self, event: Event, subject: Thing, *, counted: bool) -> Thing:
         noun = self.random.choice(event.objects)
@@ -155,7 +158,7 @@ class Cast:
         return self.described(thing)
 
     def owned(self, noun: str, subject: Thing) -> Thing:
-        """The subject's own, or somebody's where `own` would leave the owner's gender open."""
+        """Thing that the subject owns, or a named person where `own` would hide the gender."""
         single = not subject.plural and (
             subject.noun == SPEAKER or subject.noun in NAMES + ROLES + FAMILY
         )
@@ -163,15 +166,15 @@ class Cast:
             return Thing(noun, "own", owner=subject.noun)
         return Thing(noun, "name", owner=self.name())
 
-    # Circumstances ---------------------------------------------------------------------------------------------------------------
+    # Circumstances -----------------------------------------------------------------------
 
     def circumstances(self, event: Event, subject: Thing) -> tuple[tuple[str, Thing], ...]:
-        """Roles and things in a fixed order, two at most."""
-        found: list[tuple[str, Thing]] = []
+        """Roles with their things in a fixed order; two at most."""
+        chosen: list[tuple[str, Thing]] = []
         if event.recipient and (event.required or self.chance(0.6)):
-            found.append(("recipient", self.recipient(event)))
+            chosen.append(("recipient", self.recipient(event)))
         if event.companion and self.chance(0.22):
-            found.append(
+            chosen.append(
                 (
                     "companion",
                     Thing(self.name())
@@ -180,7 +183,7 @@ class Cast:
                 )
             )
         if event.instruments:
-            found.append(
+            chosen.append(
                 (
                     "instrument",
                     self.described(Thing(self.random.choice(event.instruments), "a"), 0.15),
@@ -188,12 +191,12 @@ class Cast:
             )
         if event.sources:
             noun = self.random.choice(event.sources)
-            found.append(("source", Thing(noun, "a" if noun == "glass" else "the")))
+            chosen.append(("source", Thing(noun, "a" if noun == "glass" else "the")))
         for role, nouns in (("direction", event.directions), ("location", event.locations)):
             needed = event.required and not event.recipient and not event.instruments
-            if nouns and len(found) < 2 and (needed or self.chance(0.4)):
-                found.append((role, self.place(self.random.choice(nouns))))
-        return tuple(found)
+            if nouns and len(chosen) < 2 and (needed or self.chance(0.4)):
+                chosen.append((role, self.place(self.random.choice(nouns))))
+        return tuple(chosen)
 
     def recipient(self, event: Event) -> Thing:
         if event.objects[0] in ("hand",):
@@ -218,7 +221,7 @@ class Cast:
         )
 
     def newcomer(self, nouns: Sequence[str]) -> Thing:
-        """Something that is mentioned for the first time: one, several, or an uncertain number."""
+        """Thing that is mentioned for the first time: singular, counted, or a bare plural."""
         noun = self.random.choice(nouns)
         form = self.random.choices(("a", "count", "many"), (60, 25, 15))[0]
         if noun in UNCOUNTED or form == "a":

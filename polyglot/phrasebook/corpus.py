@@ -1,4 +1,4 @@
-"""From a seed to sentences: distinct in every language, and held-out sets that no language has seen in training."""
+"""Sentences from a seed: distinct in every language, with held-out sets unseen in training."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ GRAMMARS: dict[str, Grammar] = {
 }
 LANGUAGES = tuple(GRAMMARS)
 
-SHORTEST, LONGEST = 3, 20  # words of a sentence, in every language
-PATIENCE = (
-    2000  # meanings in a row that bring nothing new before we believe that there is nothing new
-)
+SHORTEST = 3  # words of a sentence, in every language
+LONGEST = 20
+PATIENCE = 2000  # duplicates in a row before generation gives up
 
 
 def realise(meaning: Meaning) -> Sentence:
-    """One meaning -> the sentence in all languages."""
+    """Realise one meaning in all languages."""
     return Sentence(
         meaning, {language: grammar.realise(meaning) for language, grammar in GRAMMARS.items()}
     )
 
 
 def generate(count: int, *, seed: int) -> list[Sentence]:
-    """`count` sentences, the same for the same seed; no two have the same text in any language."""
+    """Generate `count` sentences, distinct in every language; equal seeds give equal sentences."""
     if count < 0:
         raise DataError(
-            f"phrasebook: {count} sentences were asked for; the number must be 0 or more"
+            f"phrasebook: {count} sentences were requested; the number must be 0 or more"
         )
     imagination = Imagination(Random(seed))
-    seen: dict[str, set[str]] = {language: set() for language in LANGUAGES}
+    used_texts: dict[str, set[str]] = {language: set() for language in LANGUAGES}
     sentences: list[Sentence] = []
     failures = 0
     while len(sentences) < count:
         sentence = realise(imagination.meaning())
         texts = {language: sentence.text(language) for language in LANGUAGES}
-        if any(texts[language] in seen[language] for language in LANGUAGES) or not has_good_length(
-            sentence
-        ):
+        if any(
+            texts[language] in used_texts[language] for language in LANGUAGES
+        ) or not has_good_length(sentence):
             failures += 1
             if failures == PATIENCE:
                 raise DataError(
-                    f"phrasebook: {count} distinct sentences were asked for, but after {len(sentences)} nothing new came up; ask for fewer"
+                    f"phrasebook: {count} distinct sentences were requested, but only "
+                    f"{len(sentences)} exist with this seed; request fewer"
                 )
             continue
         failures = 0
         for language, text in texts.items():
-            seen[language].add(text)
+            used_texts[language].add(text)
         sentences.append(sentence)
     return sentences
 

@@ -1,4 +1,4 @@
-"""Czech: seven cases without an article, animate and inanimate men, clitics in second place, `pět koček`."""
+"""Czech: seven cases, no articles, animate and inanimate nouns, clitics in second position."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Czech(Grammar):
     def chain(
         self, clause: Clause, path: str, agreeing: Thing
     ) -> tuple[list[Word | Phrase], list[Word]]:
-        """(the verbs from the finite one to the lexical one, the clitics that go with them)"""
+        """Verbs from the finite to the lexical verb, and their clitics."""
         node = f"{path}.verb"
         verb = "be" if clause.verb == "exist" else clause.verb
         forms = czech.VERBS[verb]
@@ -173,7 +173,7 @@ class Czech(Grammar):
         return "a" if gender == "m" else gender
 
     def plural(self, thing: Thing) -> bool:
-        """In form: doors, newspapers and money have no singular."""
+        """True if the form is plural; doors, newspapers and money have no singular."""
         return thing.plural or thing.noun in czech.NOUNS and czech.NOUNS[thing.noun][1] == ""
 
     def opening(self, clause: Clause, path: str, antecedent: Thing | None) -> Word | None:
@@ -305,7 +305,8 @@ class Czech(Grammar):
                 node,
             )
         if thing.determiner == "name":
-            stem, ending = czech.NAMES[thing.owner][6], self.ending("owner", thing, case)
+            stem = czech.NAMES[thing.owner][6]
+            ending = self.ending("owner", thing, case)
             text = (
                 stem + ending
                 if ending != "-"
@@ -341,7 +342,7 @@ class Czech(Grammar):
 
 
 def vocalises(preposition: str, following: str) -> bool:
-    """Whether the preposition takes its `e` before this word: ve škole, se psem, ze sklenice, but v Praze, s matkou."""
+    """True if the preposition takes an `e`: ve škole, se psem, but v Praze, s matkou."""
     cluster = following[0] in "szšž" and following[1] not in "aeiouyáéíóúůýě"
     if preposition == "v":
         return following[0] in "vf" or cluster

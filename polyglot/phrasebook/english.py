@@ -66,7 +66,8 @@ class English(Grammar):
 
     def chain(self, clause: Clause, path: str, agreeing: Thing) -> list[Word | Phrase]:
         """The verbs from the finite one to the lexical one, `not` and `to` among them."""
-        node, modal = f"{path}.verb", f"{path}.modal"
+        node = f"{path}.verb"
+        modal = f"{path}.modal"
         form = 2 if clause.past else 0 if agreeing.plural or self.is_speaker(agreeing) else 1
         negation = [Word("not", "PART", f"{path}.not")] if clause.negated else []
         if clause.verb in ("be", "exist"):

@@ -1,4 +1,4 @@
-"""Who can do what with which things: no bridge reads, no book sleeps."""
+"""Possible events: verbs with the subjects, objects and places that fit them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from polyglot.phrasebook.world import (
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happens: a verb's sense, who does it, to what, and what else may be said about it."""
+    """Event: sense of a verb with possible subjects, objects, places and tenses."""
 
     verb: str
     weight: float = 1.0

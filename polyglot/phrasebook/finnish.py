@@ -1,4 +1,4 @@
-"""Finnish: cases instead of prepositions, the partitive, a verb of negation, possessive suffixes, no gender at all."""
+"""Finnish: cases for prepositions, partitive, verb of negation, possessive suffixes, no gender."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ class Finnish(Grammar):
         if clause.verb == "be":
             chain.append(self.predicate(clause, path) or tail.pop())
         head = chain[-1]
-        time, opening = self.time(clause, path), self.opening(clause, path, antecedent)
+        time = self.time(clause, path)
+        opening = self.opening(clause, path, antecedent)
         front, middle = (time, None) if clause.fronted else (None, time)
         if clause.question and opening is None:
             chain[0].text += "ko" if is_back(chain[0].text) else "kö"
@@ -250,7 +251,7 @@ class Finnish(Grammar):
 
 
 def is_back(text: str) -> bool:
-    """Whether the endings have a, o, u rather than ä, ö, y; in compounds the last vowel that is not neutral decides."""
+    """True if endings have a, o, u; the last vowel that is not neutral decides (vowel harmony)."""
     vowels = [letter for letter in text.lower() if letter in "aouäöy"]
     return bool(vowels) and vowels[-1] in "aou"
 
@@ -291,7 +292,7 @@ def suffixed(text: str, stem: str, case: str, *, first_person: bool) -> str:
 
 
 def connegative(forms: tuple[str, ...], *, past: bool, plural: bool) -> str:
-    """What follows the verb of negation: `ei lue`, `ei lukenut`, `eivät lukeneet`."""
+    """Verb form after the verb of negation: `ei lue`, `ei lukenut`, `eivät lukeneet`."""
     if not past:
         return forms[1].removesuffix("n")
     return f"{forms[7][:-2]}eet" if plural else forms[7]

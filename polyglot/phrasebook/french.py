@@ -55,16 +55,17 @@ class French(Grammar):
         )
         chain = self.chain(clause, path, antecedent)
         tail = self.tail(clause, path)
-        there = None
+        existential = None  # the `y` of `il y a`
         if clause.verb == "exist":
             tail.insert(0, subject)
-            subject, there = Word("il", "PRON", f"{path}.verb"), Word("y", "PRON", f"{path}.verb")
+            subject = Word("il", "PRON", f"{path}.verb")
+            existential = Word("y", "PRON", f"{path}.verb")
         if clause.verb == "be":
             chain.append(self.predicate(clause, path) or tail.pop())
         before, after = (
             Word(text, "PART", f"{path}.not") if clause.negated else None for text in ("ne", "pas")
         )
-        verbs = [before, there, chain[0], after, self.frequency(clause, path), *chain[1:]]
+        verbs = [before, existential, chain[0], after, self.frequency(clause, path), *chain[1:]]
         time = self.time(clause, path)
         front, back = (time, None) if clause.fronted else (None, time)
         return join(
@@ -242,7 +243,8 @@ class French(Grammar):
         noun = Word(
             french.NOUNS[thing.noun][2 if self.plural(thing) else 1], "NOUN", path, thing.noun
         )
-        before, after = None, None
+        before = None
+        after = None
         if thing.quality is not None:
             early = french.ADJECTIVES[thing.quality][4] == "1"
             text = self.adjective(thing.quality, thing, following=noun.text if early else "")

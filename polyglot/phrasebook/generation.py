@@ -1,8 +1,8 @@
-"""Thinking of something to say: random meanings whose every part is visible, or a fixed default, in all six languages.
+"""Random meanings whose parts are visible in all six languages, or have a fixed default.
 
-Czech and Finnish have no articles, so whether a thing is definite follows from its place: subjects and places are definite, fresh
-objects are not, and a few verbs always have a definite object (one opens *the* door). Tense, number and owner show everywhere, and
-where a form hides the tense (`I read`, `hän ui`) a time says it.
+Czech and Finnish have no articles, so definiteness follows from the role: subjects and places are
+definite, new objects are not, and a few verbs always have a definite object (to open *the* door).
+Tense, number and owner are visible in every language. Where a form hides the tense (`I read`, `hän ui`) a time says it.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ LASTING = ("live", "know.person", "love", "have", "spend.time")  # no matter of 
 
 
 def hides_tense(clause: Clause) -> bool:
-    """Whether present and past look alike in English (I read, they hit) or Finnish (etsin, opin, hän ui)."""
+    """True if present and past look alike in English (I read) or Finnish (etsin, opin, hän ui)."""
     if clause.modal is not None or clause.negated:
         return False
     subject = clause.subject
@@ -193,20 +193,20 @@ class Imagination:
         return self.random.random() < probability
 
     def meaning(self) -> Meaning:
-        """One sentence: mostly a single clause, sometimes two."""
-        self.cast.seen.clear()
+        """Meaning of one sentence with one or two clauses."""
+        self.cast.used_names.clear()
         kinds = (self.statement, self.state, self.question, self.pair, self.reason)
         thought = self.random.choices(kinds, (50, 18, 13, 7, 12))[0]()
         return thought if isinstance(thought, Meaning) else Meaning(thought)
 
     def pick(self, verbs: tuple[str, ...] | None = None, *, human: bool = False) -> Event:
-        """An event by its weight, perhaps one of these verbs, perhaps one that people do."""
+        """Random event by weight; `verbs` and `human` restrict the choice."""
         return self.random.choices(*candidates(verbs, human))[0]
 
-    # Whole sentences -------------------------------------------------------------------------------------------------------------
+    # Whole sentences ---------------------------------------------------------------------
 
     def statement(self) -> Clause:
-        """A clause about what somebody does, with times, negation, modals and relative clauses."""
+        """Clause with an action; times, negation, modals and relative clauses are possible."""
         if self.chance(0.11):
             return self.thought()
         if self.chance(0.06):
@@ -217,7 +217,7 @@ class Imagination:
         return self.timed(self.core(event), event)
 
     def thought(self) -> Clause:
-        """Somebody knows, says or thinks that …, or knows where …"""
+        """Clause such as `she knows that …`, `she says that …` or `she knows where …`."""
         verb = self.random.choice(THINKING)
         subject = self.cast.human()
         if verb == "know.fact" and self.chance(0.5):
@@ -241,7 +241,7 @@ class Imagination:
         return Clause(verb, subject, complement=inner, link="that")
 
     def question(self) -> Clause:
-        """Does …? Who …? What …? Where …? When …?"""
+        """Question: polar, or with `who`, `what`, `where` or `when`."""
         kind = self.random.choice(("polar", "polar", "subject", "object", "location", "time"))
         if kind == "subject":
             event = self.pick(human=True)
@@ -278,7 +278,7 @@ class Imagination:
         )
 
     def pair(self) -> Meaning:
-        """Two clauses side by side."""
+        """Two coordinated clauses (`and`, `but`)."""
         first = visible(self.core(self.pick(human=True), Thing(self.cast.name())))
         link = self.random.choice(("and", "but"))
         same = self.cast.coreferent(first.subject) if link == "but" and self.chance(0.5) else None
@@ -289,7 +289,7 @@ class Imagination:
         return Meaning(first, link, second)
 
     def reason(self) -> Meaning:
-        """A clause, and why it is so or when it happens."""
+        """Clause with a reason (`because`) or a time clause (`when`)."""
         link = self.random.choice(("because", "because", "when"))
         feeling = self.mood(None)
         if feeling.quality == "sick" and self.chance(0.7):
@@ -320,7 +320,7 @@ class Imagination:
             replace(wish, modal="want", past=doing.past, negated=False),
         )
 
-    # Clauses ---------------------------------------------------------------------------------------------------------------------
+    # Clauses -----------------------------------------------------------------------------
 
     def person(self) -> Thing:
         return Thing(SPEAKER) if self.chance(0.2) else Thing(self.cast.name())
@@ -330,7 +330,7 @@ class Imagination:
         return Thing(self.cast.name()) if subject.noun == SPEAKER else subject
 
     def core(self, event: Event, subject: Thing | None = None) -> Clause:
-        """Who does what to whom, where; with a tense, but no time yet."""
+        """Clause of an event with subject, object, circumstances and tense, without a time."""
         subject = subject or self.cast.subject(self.random.choice(event.subjects))
         modal = (
             self.random.choice(("want", "can"))
@@ -356,12 +356,13 @@ class Imagination:
         )
 
     def wants(self, subject: Thing) -> bool:
-        """Trains and words want nothing."""
+        """False for trains, buses and words, which take no modal verb."""
         return subject.noun not in ("train", "bus", "word") and subject.count is None
 
     def timed(self, clause: Clause, event: Event) -> Clause:
-        """Perhaps with a time or a frequency that goes with the tense."""
-        time, frequency = None, None
+        """Add a time or a frequency that fits the tense, with some probability."""
+        time = None
+        frequency = None
         nightly = (
             clause.subject is not None and clause.subject.noun == "bat.animal" and self.chance(0.5)
         )
@@ -425,9 +426,7 @@ class Imagination:
         inner = replace(
             self.core(event, subject), subject=None, gap="subject", negated=False, modal=None
         )
-        if (
-            inner.object is None
-        ):  # who does it is not enough to tell the woman from others: say where
+        if inner.object is None:  # the verb alone does not identify the person; add the place
             inner = replace(
                 inner,
                 circumstances=(("location", self.cast.place(self.random.choice(event.locations))),),
@@ -436,10 +435,10 @@ class Imagination:
             inner = replace(inner, past=False)
         return visible(self.core(self.pick(human=True), replace(subject, relative=inner)))
 
-    # States ----------------------------------------------------------------------------------------------------------------------
+    # States ------------------------------------------------------------------------------
 
     def state(self) -> Clause:
-        """How something is, where it is, or that it is there."""
+        """Clause with a quality, mood, profession, place or existence."""
         kind = self.random.choices(
             (self.quality, self.mood, self.profession, self.place, self.existence),
             (45, 15, 9, 15, 20),
@@ -501,7 +500,8 @@ class Imagination:
         )
         place = self.cast.place(self.random.choice(SHELVES))
         if self.chance(0.15):
-            subject, place = replace(subject, noun="picture", quality=None), Thing("wall", "the")
+            subject = replace(subject, noun="picture", quality=None)
+            place = Thing("wall", "the")
         return Clause(
             "be",
             subject,
@@ -513,20 +513,21 @@ class Imagination:
     def existence(self) -> Clause:
         """There is a cat in the garden."""
         if self.chance(0.55):
-            subject, places = self.cast.animal_or_person(), (*ROOMS, "forest", "station")
+            subject = self.cast.animal_or_person()
+            places = (*ROOMS, "forest", "station")
         else:
-            subject, places = (
-                self.cast.newcomer([noun for noun in SMALL_THINGS if noun not in UNCOUNTED]),
-                SHELVES,
-            )
+            countable = [noun for noun in SMALL_THINGS if noun not in UNCOUNTED]
+            subject = self.cast.newcomer(countable)
+            places = SHELVES
         location = self.cast.place(self.random.choice(places))
         if self.chance(0.07):
-            subject, location = self.cast.newcomer(("picture",)), self.cast.place("wall")
+            subject = self.cast.newcomer(("picture",))
+            location = self.cast.place("wall")
         return Clause("exist", subject, circumstances=(("location", location),), past=self.past())
 
 
 def visible(clause: Clause) -> Clause:
-    """A past that some language would not show gets its `yesterday`."""
+    """Add `yesterday` to a past tense that a language would not show."""
     telling = clause.time is not None and clause.time.partition(":")[0] in PAST_TIMES
     if clause.past and not telling and hides_tense(clause):
         return (

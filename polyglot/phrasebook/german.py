@@ -10,7 +10,9 @@ from polyglot.phrasebook.meaning import Clause, Thing
 from polyglot.phrasebook.people import NAMES, is_female
 from polyglot.phrasebook.phrase import Phrase, Word, adposition, join, punctuation
 
-NOMINATIVE, ACCUSATIVE, DATIVE = "nominative", "accusative", "dative"
+NOMINATIVE = "nominative"
+ACCUSATIVE = "accusative"
+DATIVE = "dative"
 CIRCUMSTANCES = {"companion": "mit", "instrument": "mit", "source": "aus"}  # all with the dative
 QUESTION_WORDS = {
     "subject": ("wer", "PRON"),
@@ -92,7 +94,8 @@ class German(Grammar):
             else self.nominal(clause.subject, f"{path}.subject", NOMINATIVE)
         )
         opening = self.opening(clause, path, antecedent)
-        time, middle = self.time(clause, path), self.middle(clause, path)
+        time = self.time(clause, path)
+        middle = self.middle(clause, path)
         if clause.verb == "exist":
             middle.append(subject)
             subject = middle.pop(0)
@@ -160,7 +163,8 @@ class German(Grammar):
         return Word(RELATIVE[case][self.column(antecedent)], "PRON", f"{path}.gap")
 
     def predicate(self, clause: Clause, path: str) -> Phrase | Word | None:
-        node, negation = f"{path}.predicate", self.negation(clause, path)
+        node = f"{path}.predicate"
+        negation = self.negation(clause, path)
         if clause.quality is not None:
             head = Word(german.ADJECTIVES[clause.quality][0], "ADJ", node, clause.quality)
         elif clause.profession is not None:
@@ -234,7 +238,7 @@ class German(Grammar):
         return 3 if thing.plural else "mfn".index(self.gender(thing))
 
     def nominal(self, thing: Thing, path: str, case: str, negation: str | None = None) -> Phrase:
-        """A noun with what belongs to it; `negation` is the node of a `not` that its article takes over as `kein`."""
+        """Noun phrase; `negation` is the node of a `not` that the article expresses as `kein`."""
         if self.is_speaker(thing):
             return self.single(Word("ich", "PRON", path))
         if thing.determiner == "pronoun":
@@ -243,7 +247,8 @@ class German(Grammar):
             return self.names(thing, path, (thing.noun, thing.partner))
         if thing.noun in german.CITIES:
             return self.single(Word(german.CITIES[thing.noun][0], "PROPN", path, thing.noun))
-        forms, column = german.NOUNS[thing.noun], self.column(thing)
+        forms = german.NOUNS[thing.noun]
+        column = self.column(thing)
         form = (4 if case == DATIVE else 3) if thing.plural else (1 if case == NOMINATIVE else 2)
         noun = Word(forms[form], "NOUN", path, thing.noun)
         determiner, endings = self.determiner(thing, path, case, negation)
@@ -263,7 +268,8 @@ class German(Grammar):
         self, thing: Thing, path: str, case: str, negation: str | None
     ) -> tuple[Word | None, dict[str, tuple[str, ...]]]:
         """(determiner, endings of the adjective after it)"""
-        column, node = self.column(thing), f"{path}.determiner"
+        column = self.column(thing)
+        node = f"{path}.determiner"
         if negation is not None:
             return Word("kein" + EIN[case][column], "DET", negation), MIXED
         if thing.determiner == "the":

@@ -1,4 +1,4 @@
-"""What the six grammars share: how clauses become a sentence, and who agrees with whom."""
+"""Base class of the six grammars: clauses become a sentence, with agreement."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ COORDINATING = ("and", "but")
 
 
 class Grammar(ABC):
-    """One language: a meaning -> its tokens, always the same ones."""
+    """Grammar of one language: maps a meaning to tokens, deterministically."""
 
     lexicon: ModuleType
     conjunctions: Mapping[str, str]
-    commas: frozenset[str]  # the conjunctions that want a comma before them
+    commas: frozenset[str]  # conjunctions with a comma before them
 
     def realise(self, meaning: Meaning) -> tuple[Token, ...]:
         phrase = self.clause(meaning.first, "first")
@@ -49,7 +49,7 @@ class Grammar(ABC):
         return join(phrase, word, phrase)
 
     def complement(self, clause: Clause, path: str) -> Phrase | None:
-        """What is said, thought or known: with `that`, or beginning with its own question word."""
+        """Complement clause after verbs of saying and knowing: with `that` or a question word."""
         if clause.complement is None:
             return None
         inner = f"{path}.complement"
@@ -74,14 +74,14 @@ class Grammar(ABC):
         subordinate: bool = False,
         antecedent: Thing | None = None,
     ) -> Phrase:
-        """One clause in its order; a relative clause is told its antecedent."""
+        """Words of one clause in order; a relative clause gets its antecedent."""
 
     @abstractmethod
     def finish(self, words: list[Word]) -> list[Word]:
-        """Neighbours that change each other: contraction, elision, vocalised prepositions."""
+        """Contract and elide neighbouring words, and vocalise prepositions."""
 
     def agreement(self, clause: Clause, antecedent: Thing | None) -> Thing:
-        """Whom the verb agrees with; `who` agrees like an unknown man."""
+        """Thing that the verb agrees with; `who` agrees like `man`."""
         return clause.subject or antecedent or Thing("man", "the")
 
     @staticmethod
@@ -89,7 +89,7 @@ class Grammar(ABC):
         return thing.noun == SPEAKER
 
     def gender(self, thing: Thing) -> str:
-        """Grammatical gender: that of the noun's entry, or the natural one of people."""
+        """Grammatical gender of a noun, or natural gender of a person."""
         if thing.noun in NAMES:
             both = thing.noun in WOMEN and (thing.partner is None or thing.partner in WOMEN)
             return "f" if both else "m"
@@ -108,7 +108,7 @@ class Grammar(ABC):
         return join(word, word)
 
     def names(self, thing: Thing, path: str, forms: tuple[str, str | None]) -> Phrase:
-        """A name, or two of them with `and` between."""
+        """One name, or two names joined by `and`."""
         first = Word(forms[0], "PROPN", path, thing.noun)
         if forms[1] is None:
             return self.single(first)

@@ -1,19 +1,20 @@
-"""What a sentence says, before any language says it: a small tree of clauses and things."""
+"""Meaning of a sentence, independent of the language: a small tree of clauses and things."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 SPEAKER = "I"
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Somebody or something: a person, a city, the speaker, or a noun with what determines it.
+    """Person, city, speaker, or a noun with its determiner.
 
-    The determiner is one of `the`, `a`, `this`, `my`, `own` (of the clause's subject), `name` (of the person `owner`), `count`,
-    `bare` (mass nouns and indefinite plurals), `generic` (what is played), `pronoun` (he or she, standing for the person `noun`)
-    and `none` (names, cities, the speaker).
+    The determiner is one of `the`, `a`, `this`, `my`, `own` (of the clause's subject), `name` (of
+    the person `owner`), `count`, `bare` (mass nouns and indefinite plurals), `generic` (games and
+    instruments that are played), `pronoun` (he or she for the person `noun`) and `none` (names,
+    cities, the speaker).
     """
 
     noun: str
@@ -32,22 +33,22 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One event or state with everybody who takes part in it.
+    """One event or state with its participants.
 
-    `verb` is a verb's sense, or `be` (with `quality`, `profession` or a location) or `exist`. `gap` says which part a relative
-    pronoun or a question word stands for: `subject`, `object`, `location` or `time`.
+    `verb` is the sense of a verb, or `be` (with `quality`, `profession` or a location) or `exist`.
+    `gap` is the part that a relative pronoun or a question word replaces: `subject`, `object`,
+    `location` or `time`.
     """
 
     verb: str
     subject: Thing | None = None
     object: Thing | None = None
-    circumstances: tuple[tuple[str, Thing], ...] = field(
-        default=()
-    )  # (role, thing): recipient, companion, instrument, …
+    circumstances: tuple[tuple[str, Thing], ...] = ()
+    """Pairs (role, thing); roles are recipient, companion, instrument, …"""
     quality: str | None = None
     profession: str | None = None
     complement: Clause | None = None
-    link: str | None = None  # how the complement is tied: that, where
+    link: str | None = None  # conjunction of the complement: that, where
     time: str | None = None
     fronted: bool = False  # the time comes first
     frequency: str | None = None

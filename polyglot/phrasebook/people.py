@@ -1,4 +1,4 @@
-"""The people of the phrasebook, called by the same names in all languages, and whether they are women."""
+"""People of the phrasebook, with the same names in all languages, and their gender."""
 
 from __future__ import annotations
 
@@ -24,5 +24,9 @@ FEMALE_NOUNS = ("woman", "girl", "mother", "sister")
 
 
 def is_female(noun: str) -> bool:
-    """The speaker is a man, and so are teachers, doctors and neighbours who have no name: English and Finnish would not tell."""
+    """True for women.
+
+    The speaker, and teachers or doctors without a name, count as men in every language, since
+    English and Finnish do not mark gender there.
+    """
     return noun in WOMEN or noun in FEMALE_NOUNS

@@ -1,4 +1,4 @@
-"""Words while a sentence is being built: whoever joins words in order also says which of them is the head."""
+"""Words and phrases with their heads, while a sentence is built."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, eq=False)
 class Word:
-    """One word on its way to becoming a token; `node` is the part of the meaning it expresses."""
+    """Word that becomes a token; `node` is the part of the meaning that it expresses."""
 
     text: str
     category: str
@@ -18,14 +18,14 @@ class Word:
 
 @dataclass(slots=True)
 class Phrase:
-    """Words in their order, and the one on which the others depend."""
+    """Words in order, and their head."""
 
     words: list[Word]
     head: Word
 
 
 def join(head: Word | Phrase, *parts: Word | Phrase | None) -> Phrase:
-    """Put the parts in the given order (the head among them) and make their heads depend on the head."""
+    """Concatenate the parts (the head among them); their heads depend on the head."""
     top = head.head if isinstance(head, Phrase) else head
     words: list[Word] = []
     for part in parts:
@@ -51,7 +51,7 @@ def adposition(text: str, path: str) -> Word:
 
 
 def fixed(pattern: str, path: str, sense: str) -> Phrase:
-    """A ready phrase such as `every/DET *day/NOUN`; the starred word is its head and carries the sense."""
+    """Fixed phrase such as `every/DET *day/NOUN`; the starred word is the head with the sense."""
     words = []
     for item in pattern.split():
         text, category = item.lstrip("*").rsplit("/", 1)

@@ -1,4 +1,4 @@
-"""A sentence in six languages: its tokens, their tree, its written text, and who corresponds to whom."""
+"""Sentence in six languages: tokens, dependency tree, text and word alignment."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ OPENING = ("¿",)
 class Token:
     """A word or punctuation mark.
 
-    `category` is a Universal Dependencies name, `sense` the same in all languages (None for function words), `head` the index of
-    the token it depends on (-1 at the root), `node` the part of the meaning it expresses (None for inner punctuation).
+    `category` is a Universal Dependencies name. `sense` is the same in all languages, None for
+    function words. `head` is the index of the head token, -1 at the root. `node` is the part of
+    the meaning that the token expresses, None for inner punctuation.
     """
 
     text: str
@@ -30,7 +31,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One meaning and what each language makes of it."""
+    """One meaning with its tokens in every language."""
 
     meaning: Meaning
     translations: Mapping[str, tuple[Token, ...]]
@@ -44,7 +45,7 @@ class Sentence:
         return detokenize((token.text for token in self.tokens(language)), language)
 
     def alignment(self, source: str, target: str) -> tuple[tuple[int, int], ...]:
-        """Pairs (index in source, index in target) of the tokens that express the same node of the meaning."""
+        """Aligned pairs (source index, target index): tokens of the same node of the meaning."""
         return tuple(
             (left, right)
             for left, ours in enumerate(self.tokens(source))
@@ -54,7 +55,7 @@ class Sentence:
 
 
 def freeze(words: list[Word]) -> tuple[Token, ...]:
-    """Words whose heads are words -> tokens whose heads are indices."""
+    """Convert words, whose heads are words, to tokens, whose heads are indices."""
     index = {id(word): position for position, word in enumerate(words)}
     return tuple(
         Token(
@@ -69,7 +70,7 @@ def freeze(words: list[Word]) -> tuple[Token, ...]:
 
 
 def detokenize(texts: Iterable[str], language: str) -> str:
-    """Tokens -> running text with that language's spaces around punctuation and apostrophes."""
+    """Join tokens to text, with the spaces of the language around punctuation and apostrophes."""
     line = ""
     for text in texts:
         line += text if not line else _space(line[-1], text, language) + text

@@ -1,4 +1,4 @@
-"""Spanish: subjects that stay unsaid, ser and estar, the personal `a`, questions that begin with the verb."""
+"""Spanish: dropped subjects, ser and estar, personal `a`, questions that begin with the verb."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class Spanish(Grammar):
 
 
 def copula(clause: Clause) -> str:
-    """`ser` for what one is, `estar` for how and where one is at the moment."""
+    """`ser` for permanent properties, `estar` for states and places."""
     if clause.profession is not None:
         return "be.s"
     return "be.e" if clause.quality is None else f"be.{spanish.ADJECTIVES[clause.quality][4]}"

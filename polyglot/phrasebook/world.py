@@ -1,4 +1,4 @@
-"""Which things there are, and what they can be like."""
+"""Things of the phrasebook and their possible qualities."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The words of the phrasebook, one file per language; every file names the same senses."""
+"""Words of the phrasebook, one file for each language; every file has the same senses."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from polyglot.phrasebook.lexicon.table import phrases, rows
 
-# gender (a: masculine animate, i: masculine inanimate, f, n); singular nominative, genitive, dative, accusative, locative,
-# instrumental; plural nominative, genitive, accusative; preposition of place (with the locative), of direction (and its case)
+# gender (a: masculine animate, i: masculine inanimate, f, n);
+# singular: nominative, genitive, dative, accusative, locative, instrumental;
+# plural: nominative, genitive, accusative;
+# preposition of place (with the locative), preposition of direction (with its case)
 NOUNS = rows("""
 teacher a učitel učitele učiteli učitele učiteli učitelem učitelé učitelů učitele - -
 doctor a lékař lékaře lékaři lékaře lékaři lékařem lékaři lékařů lékaře - -
@@ -27,7 +29,8 @@ dog a pes psa psovi psa psovi psem psi psů psy - -
 cat f kočka kočky kočce kočku kočce kočkou kočky koček kočky - -
 horse a kůň koně koni koně koni koněm koně koní koně - -
 bird a pták ptáka ptákovi ptáka ptákovi ptákem ptáci ptáků ptáky - -
-bat.animal a netopýr netopýra netopýrovi netopýra netopýrovi netopýrem netopýři netopýrů netopýry - -
+bat.animal a netopýr netopýra netopýrovi netopýra netopýrovi netopýrem \
+netopýři netopýrů netopýry - -
 apple n jablko jablka jablku jablko jablku jablkem jablka jablek jablka - -
 pear f hruška hrušky hrušce hrušku hrušce hruškou hrušky hrušek hrušky - -
 avocado n avokádo avokáda avokádu avokádo avokádu avokádem avokáda avokád avokáda - -
@@ -145,7 +148,8 @@ PROFESSIONS = {  # masculine and feminine, in the nominative
     "lawyer": ("právník", "právnička"),
 }
 
-# stem of the hard declension, stem before -í of the animate plural; soft adjectives have only their nominative in -í
+# stem of the hard declension, stem before -í of the animate plural;
+# soft adjectives have only a nominative in -í
 ADJECTIVES = rows("""
 old star stař
 new nov nov
@@ -178,7 +182,8 @@ open otevřen otevřen
 closed zavřen zavřen
 """)
 
-# infinitive, já, on, oni, past of a man, reflexive clitic, preposition of the object (with the accusative)
+# infinitive, já, on, oni, past of a man, reflexive clitic,
+# preposition of the object (with the accusative)
 VERBS = rows("""
 buy koupit kupuju kupuje kupují koupil - -
 sell prodat prodávám prodává prodávají prodal - -

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from polyglot.phrasebook.lexicon.table import phrases, rows
 
-# singular nominative, genitive, partitive, illative; plural partitive; stem before a possessive suffix;
-# kind of place (in: inessive and illative, on: adessive and allative). The other cases follow from the genitive.
+# singular: nominative, genitive, partitive, illative; plural partitive;
+# stem before a possessive suffix;
+# kind of place (in: inessive and illative, on: adessive and allative).
+# The other cases follow from the genitive.
 NOUNS = rows("""
 teacher opettaja opettajan opettajaa opettajaan opettajia opettaja -
 doctor lääkäri lääkärin lääkäriä lääkäriin lääkäreitä lääkäri -
@@ -159,7 +161,8 @@ VERBS = rows("""
 buy ostaa ostan ostaa ostavat ostin osti ostivat ostanut accusative
 sell myydä myyn myy myyvät myin myi myivät myynyt accusative
 read lukea luen lukee lukevat luin luki lukivat lukenut partitive
-write kirjoittaa kirjoitan kirjoittaa kirjoittavat kirjoitin kirjoitti kirjoittivat kirjoittanut accusative
+write kirjoittaa kirjoitan kirjoittaa kirjoittavat kirjoitin \
+kirjoitti kirjoittivat kirjoittanut accusative
 eat syödä syön syö syövät söin söi söivät syönyt accusative
 drink juoda juon juo juovat join joi joivat juonut partitive
 find löytää löydän löytää löytävät löysin löysi löysivät löytänyt accusative
@@ -190,7 +193,8 @@ miss myöhästyä myöhästyn myöhästyy myöhästyvät myöhästyin myöhästy
 light sytyttää sytytän sytyttää sytyttävät sytytin sytytti sytyttivät sytyttänyt accusative
 hit lyödä lyön lyö lyövät löin löi löivät lyönyt partitive
 sleep nukkua nukun nukkuu nukkuvat nukuin nukkui nukkuivat nukkunut accusative
-work työskennellä työskentelen työskentelee työskentelevät työskentelin työskenteli työskentelivät työskennellyt accusative
+work työskennellä työskentelen työskentelee työskentelevät \
+työskentelin työskenteli työskentelivät työskennellyt accusative
 live asua asun asuu asuvat asuin asui asuivat asunut accusative
 sit istua istun istuu istuvat istuin istui istuivat istunut accusative
 fly lentää lennän lentää lentävät lensin lensi lensivät lentänyt accusative

@@ -159,7 +159,8 @@ open ouvert ouvert ouverte ouverts 0
 closed fermé fermé fermée fermés 0
 """)
 
-# infinitive, je, il, ils, past participle or stem of the imperfect, past (a: with avoir, e: with être, i: imperfect),
+# infinitive, je, il, ils, past participle or stem of the imperfect,
+# past (a: with avoir, e: with être, i: imperfect),
 # preposition of the object
 VERBS = rows("""
 buy acheter achète achète achètent acheté a -

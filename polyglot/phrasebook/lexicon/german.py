@@ -160,7 +160,8 @@ open offen offen
 closed geschlossen geschlossen
 """)
 
-# infinitive, ich, er, past ich/er, past sie, separable prefix, preposition of the object (with the accusative)
+# infinitive, ich, er, past ich/er, past sie, separable prefix,
+# preposition of the object (with the accusative)
 VERBS = rows("""
 buy kaufen kaufe kauft kaufte kauften - -
 sell verkaufen verkaufe verkauft verkaufte verkauften - -

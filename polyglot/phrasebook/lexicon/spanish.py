@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from polyglot.phrasebook.lexicon.table import phrases, rows
 
-# gender (e: feminine, but `el agua` in the singular), singular, plural; places always take `en`, directions `a`
+# gender (e: feminine, but `el agua` in the singular), singular, plural;
+# places take `en`, directions take `a`
 NOUNS = rows("""
 teacher m profesor profesores
 doctor m médico médicos

@@ -1,10 +1,10 @@
-"""Lexicon tables are plain text, one entry a line: the sense, then its forms in the order that the table's head says."""
+"""Parse lexicon tables: one entry a line, the sense and then its forms in a fixed order."""
 
 from __future__ import annotations
 
 
 def rows(text: str) -> dict[str, tuple[str, ...]]:
-    """`sense form form …` lines -> {sense: forms}; an empty form is written `-`."""
+    """Parse lines `sense form form …` into {sense: forms}; `-` stands for an empty form."""
     entries: dict[str, tuple[str, ...]] = {}
     for line in text.strip().splitlines():
         sense, *forms = line.split()
@@ -18,7 +18,7 @@ def rows(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def phrases(text: str) -> dict[str, str]:
-    """`sense = pattern` lines -> {sense: pattern}."""
+    """Parse lines `sense = pattern` into {sense: pattern}."""
     return {
         sense.strip(): pattern.strip()
         for sense, pattern in (line.split("=") for line in text.strip().splitlines())
