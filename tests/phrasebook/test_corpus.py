@@ -162,14 +162,14 @@ def test_too_many_sentences_are_refused(monkeypatch):
     monkeypatch.setattr("polyglot.phrasebook.corpus.PATIENCE", 20)
     with pytest.raises(
         DataError,
-        match=r"1000 distinct sentences were asked for, but after \d+ nothing new came up",
+        match=r"1000 distinct sentences were requested, but only \d+ exist with this seed",
     ):
         generate(1000, seed=1)
 
 
 def test_negative_counts_are_refused():
     with pytest.raises(
-        DataError, match="-1 sentences were asked for; the number must be 0 or more"
+        DataError, match="-1 sentences were requested; the number must be 0 or more"
     ):
         generate(-1, seed=1)
 
