@@ -61,13 +61,13 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
     import torch
 
     import polyglot
-    from polyglot.core.environment import hand_over_soon, keep_freed_memory, remember_few_shapes
+    from polyglot.core.environment import shorten_switch_interval, keep_freed_memory, limit_shape_caches
     from polyglot.data.text_files import line_blocks
 
     torch.set_num_threads(THREADS)
     keep_freed_memory()  # as the command does
-    remember_few_shapes()
-    hand_over_soon()
+    limit_shape_caches()
+    shorten_switch_interval()
     lines = [line for block in line_blocks(options.file) for line in block if line.strip()][
         : options.sentences
     ]
@@ -132,16 +132,16 @@ def forward_alone(
     from polyglot.inference.embeddings.encoder import (
         BATCH_SIZE,
         BATCH_SIZE_ON_CPU,
-        PORTION,
+        CHUNK_SIZE,
         batches,
     )
-    from polyglot.inference.embeddings.pooling import pool, rows_of
-    from polyglot.inference.parallel import side_by_side
+    from polyglot.inference.embeddings.pooling import pool, layer_rows
+    from polyglot.inference.parallel import parallel_map
     from polyglot.tasks.batch import pad
 
     padded = []
-    for start in range(0, len(lines), PORTION):
-        pieces = model.encode_text(lines[start : start + PORTION], options.language)
+    for start in range(0, len(lines), CHUNK_SIZE):
+        pieces = model.encode_text(lines[start : start + CHUNK_SIZE], options.language)
         rows_of_batches = batches(
             [len(one) for one in pieces], size=BATCH_SIZE_ON_CPU if aside else BATCH_SIZE
         )
@@ -152,11 +152,11 @@ def forward_alone(
             if layer == "states":
                 model.model.encoders[options.language](*batch)
             else:
-                pool(rows_of(model.model, options.language, *batch, layer=layer), options.pooling)
+                pool(layer_rows(model.model, options.language, *batch, layer=layer), options.pooling)
 
     return lambda: seconds(
         lambda: list(
-            side_by_side(work, padded, torch.device("cpu")) if aside else map(work, padded)
+            parallel_map(work, padded, torch.device("cpu")) if aside else map(work, padded)
         )
     )
 
@@ -164,18 +164,18 @@ def forward_alone(
 def to_file(model, text: Path, options: argparse.Namespace) -> Callable[[], float]:
     """What `polyglot embed` does once the model is there."""
     from polyglot.data.text_files import line_blocks
-    from polyglot.inference.embeddings.prefetch import behind
-    from polyglot.inference.embeddings.tagged_lines import portions_of
-    from polyglot.inference.embeddings.vector_files import vector_file
+    from polyglot.inference.embeddings.prefetch import async_writer
+    from polyglot.inference.embeddings.tagged_lines import chunks_in_language
+    from polyglot.inference.embeddings.vector_files import open_vector_file
 
     def work() -> None:
         size = model.vector_size(pooling=options.pooling)
         with (
-            vector_file(options.work / "vectors.npy", size=size, precision="float32") as file,
-            behind(file.write) as write,
+            open_vector_file(options.work / "vectors.npy", size=size, precision="float32") as file,
+            async_writer(file.write) as write,
         ):
-            portions = portions_of(line_blocks(text), options.language)
-            for (sentences, languages), vectors in model.encode_portions(
+            portions = chunks_in_language(line_blocks(text), options.language)
+            for (sentences, languages), vectors in model.encode_chunks(
                 portions, pooling=options.pooling
             ):
                 write(vectors.numpy(), sentences=sentences, languages=languages)

@@ -61,11 +61,11 @@ def measure(
     if options.peer:
         options.peer = options.peer.resolve()
         prepare_peer(options, name, peer)
-    from polyglot.core.environment import collect_rarely, keep_freed_memory, remember_few_shapes
+    from polyglot.core.environment import reduce_garbage_collection, keep_freed_memory, limit_shape_caches
 
-    remember_few_shapes()
+    limit_shape_caches()
     keep_freed_memory()  # what is measured in this process has what the command has: the loop of decoding, and the limit
-    collect_rarely()
+    reduce_garbage_collection()
     figures = {"machine": machine(), "threads": THREADS, "repetitions": options.repetitions}
     for part in options.only or parts:
         figures[part] = parts[part](options)
@@ -108,12 +108,12 @@ def work_of_a_target_token(run: Path) -> float:
     from polyglot.runs.run import Run
     from polyglot.tasks.batch import Batch  # noqa: F401  the package is imported only where it is measured from inside
     from polyglot.training.build import build_datasets, build_model
-    from polyglot.training.preflight import training_text
+    from polyglot.training.preflight import load_training_corpora
 
     opened = Run.open(run)
     config = load_config(run / "config.yaml")
     dataset = build_datasets(
-        config, training_text(config), opened.vocabularies, opened.normalisers, config.tasks
+        config, load_training_corpora(config), opened.vocabularies, opened.normalisers, config.tasks
     )["en-de"]
     matrices = {
         name: sum(

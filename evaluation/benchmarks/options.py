@@ -135,9 +135,9 @@ def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
     """A step of training of that model."""
     from polyglot.model.losses import Criterion, LossesConfig
     from polyglot.model.translation_model import ModelConfig, TranslationModel
-    from polyglot.optim.optimizers import OPTIMIZERS, by_kind
+    from polyglot.optim.optimizers import OPTIMIZERS, parameter_groups
     from polyglot.tasks.pairs import LanguagePair
-    from polyglot.training.gradient_scaling import clip
+    from polyglot.training.gradient_scaling import clip_gradients
 
     built = TranslationModel(
         ModelConfig.model_validate(model),
@@ -149,14 +149,14 @@ def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
     criterion = Criterion(LossesConfig.model_validate({"translation": {"label_smoothing": 0.1}}))
     optimizer = OPTIMIZERS.build(
         OPTIMIZERS.configure("adam"),
-        parameters=by_kind(built.parameters(), hidden=built.hidden_weights()),
+        parameters=parameter_groups(built.parameters(), hidden=built.hidden_weights()),
     )
 
     def step(batch: Any) -> None:
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
             losses = criterion(built(batch), batch)
         losses.total.backward()
-        clip([one for one in built.parameters() if one.grad is not None], 5.0)
+        clip_gradients([one for one in built.parameters() if one.grad is not None], 5.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 

@@ -126,13 +126,13 @@ def languages(options: argparse.Namespace) -> dict[str, dict[str, float]]:
 def placement(options: argparse.Namespace) -> dict[str, float]:
     """64 languages over four processes: parameters of the largest process, counted from what each builds."""
     from polyglot.config.loading import load_config
-    from polyglot.training.dry_run import plan
+    from polyglot.training.dry_run import plan_training
 
     config = load_config(
         configuration(options), [*settings(64, 1), MODEL, f"run={options.work / 'never'}"]
     )
-    everything = sum(plan(config).parameters_of(0).values())
-    divided = plan(
+    everything = sum(plan_training(config).parameters_of(0).values())
+    divided = plan_training(
         load_config(
             configuration(options), [*settings(64, 1), MODEL, "parallel.placement=partitioned"]
         ),
@@ -185,8 +185,8 @@ def estimate(options: argparse.Namespace) -> dict[str, float]:
     from polyglot.config.loading import check_config
     from polyglot.model.translation_model import TranslationModel
     from polyglot.tasks.schedule import SCHEDULES
-    from polyglot.tasks.sharing import components_of
-    from polyglot.training.placement import place
+    from polyglot.tasks.sharing import component_names
+    from polyglot.training.placement import build_placement
 
     layers = {"type": "transformer", "size": 512, "layers": 6, "heads": 8, "feed_forward": 2048}
     names = ["en", *(f"l{number}" for number in range(199))]
@@ -208,7 +208,7 @@ def estimate(options: argparse.Namespace) -> dict[str, float]:
     schedule = SCHEDULES.build(
         config.schedule, tasks=config.tasks, languages=names, sizes=sizes, seed=1
     )
-    placed = place(schedule, config, 64)
+    placed = build_placement(schedule, config, 64)
     with torch.device("meta"):
         model = TranslationModel(
             config.model, vocabulary_sizes=dict.fromkeys(names, 8000), pairs=config.pairs, seed=None
@@ -222,11 +222,11 @@ def estimate(options: argparse.Namespace) -> dict[str, float]:
         for process in range(64)
     ]
     task = config.tasks[0].pair
-    trained = sum(counts.get(name, 0) for name in components_of(task))
+    trained = sum(counts.get(name, 0) for name in component_names(task))
     exchanged = {
         name
         for _, task in placed.at(0)
-        for name in components_of(task.pair)
+        for name in component_names(task.pair)
         if len(placed.holders(name)) > 1
     }
     return {

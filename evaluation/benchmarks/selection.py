@@ -19,7 +19,7 @@ import torch
 
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
-from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
+from polyglot.decoding.vocabulary_selection import RestrictedVocabularyDecoder, most_probable_words, union_of_words
 from polyglot.inference.translator import Translator
 from polyglot.model.translation_model import ModelConfig, TranslationModel
 from polyglot.runs.run import Run
@@ -114,9 +114,9 @@ def of_random(
                 search(decoder, memory, mask[rows].sum(dim=1), search_config)
                 continue
             hidden, _ = decoder.predictor.initial(decoder.body.first(memory), memory)
-            chosen = likeliest(decoder.predictor.initial.output(hidden), words)
+            chosen = most_probable_words(decoder.predictor.initial.output(hidden), words)
             search(
-                Selected(decoder, union(chosen) if together else chosen),
+                RestrictedVocabularyDecoder(decoder, union_of_words(chosen) if together else chosen),
                 memory,
                 mask[rows].sum(dim=1),
                 search_config,

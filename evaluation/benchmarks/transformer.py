@@ -328,10 +328,10 @@ def work(
     import torch
 
     import polyglot
-    from polyglot.core.environment import keep_freed_memory, remember_few_shapes
+    from polyglot.core.environment import keep_freed_memory, limit_shape_caches
 
     keep_freed_memory()
-    remember_few_shapes()
+    limit_shape_caches()
     torch.set_num_threads(1)
     model, sentences = polyglot.load(run), text.read_text().splitlines()[number::2]
     model.translate(sentences[:64], source="en", target="de", beam=beam, like=like)

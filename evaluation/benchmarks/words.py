@@ -62,15 +62,15 @@ def main() -> None:
 
 def measured(options: argparse.Namespace) -> dict[str, Any]:
     """A few steps in this process."""
-    from polyglot.core.environment import keep_freed_memory, remember_few_shapes
+    from polyglot.core.environment import keep_freed_memory, limit_shape_caches
 
     keep_freed_memory()
-    remember_few_shapes()
+    limit_shape_caches()
     import numpy
 
     from polyglot.model.losses import Criterion, LossesConfig
     from polyglot.model.translation_model import ModelConfig, TranslationModel
-    from polyglot.optim.optimizers import OPTIMIZERS, by_kind
+    from polyglot.optim.optimizers import OPTIMIZERS, parameter_groups
     from polyglot.tasks.batch import Batch
     from polyglot.tasks.pairs import LanguagePair, Task
 
@@ -99,7 +99,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     criterion, random = Criterion(LossesConfig()), numpy.random.default_rng(1)
     optimizer = OPTIMIZERS.build(
         OPTIMIZERS.configure("adam"),
-        parameters=by_kind(model.parameters(), hidden=model.hidden_weights()),
+        parameters=parameter_groups(model.parameters(), hidden=model.hidden_weights()),
     )
     for _ in range(options.steps):
         sides = [

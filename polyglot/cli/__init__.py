@@ -2,15 +2,15 @@
 
 # In the order in which `--help` lists them:
 from polyglot.cli import (
-    training,
-    translation,
+    analysis,
+    embeddings,
     evaluation,
     experiments,
-    embeddings,
-    analysis,
     export,
-    symbols,
     show,
+    symbols,
+    training,
+    translation,
 )  # noqa: F401, I001
 from polyglot.cli.app import main
 

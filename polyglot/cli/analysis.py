@@ -11,7 +11,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from polyglot.cli import completion
 from polyglot.cli.app import Checkpoint, Device, app, logger, screen, sentences_of
-from polyglot.core.console import aside
+from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def _embeddings(
     found = {}
     for opened in [Run.open(run) for run in runs]:
         with Progress(
-            *Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True
+            *Progress.get_default_columns(), MofNCompleteColumn(), console=stderr_console, transient=True
         ) as bar:
             row = bar.add_task("representations")
             advance = lambda name, done, of: bar.update(

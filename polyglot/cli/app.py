@@ -16,16 +16,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from typer.core import TyperGroup
 
 from polyglot.cli import completion
-from polyglot.core.console import LogLines, aside
+from polyglot.core.console import LogHandler, stderr_console
 from polyglot.core.environment import (
-    collect_rarely,
-    hand_over_soon,
+    hide_library_warnings,
     keep_freed_memory,
-    libraries_only_say_errors,
-    remember_few_shapes,
+    limit_shape_caches,
+    reduce_garbage_collection,
+    shorten_switch_interval,
 )
 from polyglot.core.errors import ConfigError, PolyglotError
-from polyglot.core.signals import nothing_left_to_interrupt, status_of
+from polyglot.core.signals import cancel_deferred_interrupt, exit_code
 from polyglot.core.version import VERSION
 
 
@@ -40,8 +40,8 @@ class Verbs(TyperGroup):
             _leave_output()
             raise typer.Exit from None
         except KeyboardInterrupt as interruption:  # here, because typer ends without a word
-            aside.print("interrupted")
-            raise typer.Exit(status_of(interruption)) from None
+            stderr_console.print("interrupted")
+            raise typer.Exit(exit_code(interruption)) from None
 
 
 class Screen(Console):
@@ -98,11 +98,11 @@ Device = Annotated[
 def main() -> None:
     """The program: mistakes of the user's end in one message and exit status 2."""
     keep_freed_memory()
-    remember_few_shapes()
-    libraries_only_say_errors()
-    collect_rarely()
-    hand_over_soon()
-    sys.stdout.reconfigure(
+    limit_shape_caches()
+    hide_library_warnings()
+    reduce_garbage_collection()
+    shorten_switch_interval()
+    sys.stdout.open_with_overrides(
         encoding="utf-8"
     )  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
     try:
@@ -110,16 +110,16 @@ def main() -> None:
     except KeyboardInterrupt:  # before there is a verb, or after
         sys.exit(130)
     except PolyglotError as error:
-        aside.print("[bold red]error:[/] ", end="")
-        aside.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        stderr_console.print("[bold red]error:[/] ", end="")
+        stderr_console.print(str(error), markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
         _leave_output()
-        aside.print("[bold red]error:[/] ", end="")
+        stderr_console.print("[bold red]error:[/] ", end="")
         place = error.filename or "standard output, or a file of this command"
-        aside.print(
+        stderr_console.print(
             f"{place}: cannot be written: {error.strerror}; make room there",
             markup=False,
             highlight=False,
@@ -129,13 +129,13 @@ def main() -> None:
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        aside.print("[bold red]error:[/] ", end="")
-        aside.print(
+        stderr_console.print("[bold red]error:[/] ", end="")
+        stderr_console.print(
             f"not enough memory: {OUT_OF_MEMORY}", markup=False, highlight=False, soft_wrap=True
         )
         sys.exit(2)
     finally:
-        nothing_left_to_interrupt()
+        cancel_deferred_interrupt()
 
 
 def _leave_output() -> None:
@@ -165,7 +165,7 @@ def _options(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only say what goes wrong.")] = False,
 ) -> None:
-    lines = LogLines()
+    lines = LogHandler()
     lines.setFormatter(logging.Formatter("%(asctime)s %(message)s", datefmt="%H:%M:%S"))
     logging.basicConfig(handlers=[lines], force=True)
     logger.setLevel(logging.ERROR if quiet else logging.INFO)
@@ -174,7 +174,7 @@ def _options(
 def lines_bar(*, hidden: bool = False) -> Progress:
     """How many lines are done, and how long the rest will take."""
     columns = TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=aside, transient=True, redirect_stdout=False, disable=hidden)
+    return Progress(*columns, console=stderr_console, transient=True, redirect_stdout=False, disable=hidden)
 
 
 def lines_of(file: Path | None) -> tuple[int | None, Iterator[list[str]]]:

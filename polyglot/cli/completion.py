@@ -38,8 +38,8 @@ def shipped_in(room: str) -> Complete:
 
 def shown(incomplete: str) -> list[str]:
     """All that `show` takes."""
-    named = [f"{room}/{name}" for room in presets.ROOMS for name in presets.names(room)]
-    plain = [name for room in presets.ROOMS for name in presets.names(room)]
+    named = [f"{room}/{name}" for room in presets.CATEGORIES for name in presets.names(room)]
+    plain = [name for room in presets.CATEGORIES for name in presets.names(room)]
     return _beginning(
         incomplete,
         [

@@ -59,10 +59,10 @@ def embed(
     device: Device = None,
 ) -> None:
     """Turn sentences into vectors, line by line: any number of them in constant memory."""
-    from polyglot.core.errors import ConfigError, DataError, counted
-    from polyglot.inference.embeddings.prefetch import behind
-    from polyglot.inference.embeddings.tagged_lines import portions_of, portions_of_columns
-    from polyglot.inference.embeddings.vector_files import format_of, vector_file
+    from polyglot.core.errors import ConfigError, DataError, pluralize
+    from polyglot.inference.embeddings.prefetch import async_writer
+    from polyglot.inference.embeddings.tagged_lines import chunks_from_columns, chunks_in_language
+    from polyglot.inference.embeddings.vector_files import open_vector_file, vector_format
 
     if (language is None) == (language_column is None):
         raise ConfigError(
@@ -72,15 +72,15 @@ def embed(
         raise ConfigError(
             f"embed: column {text_column} cannot be both the language and the sentence"
         )
-    format_of(output)
+    vector_format(output)
     encoder = _reader(run, [language] if language else None, checkpoint=checkpoint, device=device)
     size = encoder.vector_size(layer=layer, pooling=pooling)
     place = str(file or "standard input")
     total, blocks = lines_of(file)
     if language:
-        portions = portions_of(blocks, language)
+        portions = chunks_in_language(blocks, language)
     else:
-        portions = portions_of_columns(
+        portions = chunks_from_columns(
             blocks, language=language_column, text=text_column, place=place, known=encoder.sources
         )
     settings = {
@@ -90,11 +90,11 @@ def embed(
         "normalize_embeddings": normalize,
         "batch_size": batch_size,
     }
-    found = encoder.encode_portions(portions, **settings)
+    found = encoder.encode_chunks(portions, **settings)
     done = blank = 0
-    with lines_bar() as bar, vector_file(output, size=size, precision=precision) as written:
+    with lines_bar() as bar, open_vector_file(output, size=size, precision=precision) as written:
         row = bar.add_task("lines", total=total)
-        with behind(written.write) as write:
+        with async_writer(written.write) as write:
             for (sentences, languages), vectors in found:
                 write(vectors.numpy(), sentences=sentences, languages=languages)
                 done += len(sentences)
@@ -102,9 +102,9 @@ def embed(
                 bar.update(row, completed=done)
         if not done:
             raise DataError(f"{place}: the file is empty")
-    empty = f"; {counted(blank, 'empty line')} with a vector of zeros" if blank else ""
+    empty = f"; {pluralize(blank, 'empty line')} with a vector of zeros" if blank else ""
     logger.info(
-        f"{counted(done, 'vector')} of {size} {precision} numbers written to {output}{empty}"
+        f"{pluralize(done, 'vector')} of {size} {precision} numbers written to {output}{empty}"
     )
 
 
@@ -163,12 +163,12 @@ def similar(
     device: Device = None,
 ) -> None:
     """Find for each sentence of A the nearest ones of B: score, line in A, line in B and both texts, between tabs."""
-    from polyglot.inference.embeddings.bitext import compare
+    from polyglot.inference.embeddings.bitext import find_neighbours
 
     encoder = _reader(run, [source, target], checkpoint=checkpoint, device=device)
     with lines_bar() as bar:
         row = bar.add_task("lines", total=None)
-        found = compare(
+        found = find_neighbours(
             encoder, (one, source), (other, target), pooling=pooling, layer=layer, neighbours=neighbours, margin=margin, search=search,
             progress=lambda done, total: bar.update(row, completed=done, total=total),
         )  # fmt: skip

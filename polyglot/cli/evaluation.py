@@ -10,7 +10,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from polyglot.cli import completion
 from polyglot.cli.app import Checkpoint, Device, RunPath, app, logger, screen, sentences_of
-from polyglot.core.console import aside
+from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, unknown_name
 
 
@@ -109,7 +109,7 @@ def evaluate(
         for test_set in settings.corpora:
             folder = opened.evaluation / name / test_set
             with Progress(
-                *Progress.get_default_columns(), MofNCompleteColumn(), console=aside, transient=True
+                *Progress.get_default_columns(), MofNCompleteColumn(), console=stderr_console, transient=True
             ) as bar:
                 row = bar.add_task("sentences")
                 advance = lambda what, done, of: bar.update(

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from polyglot.cli import completion
 from polyglot.cli.app import app, logger, screen
-from polyglot.core.console import aside
+from polyglot.core.console import stderr_console
 
 if TYPE_CHECKING:
     from polyglot.experiments import Experiment
@@ -70,7 +70,7 @@ def experiment(
     columns = name, BarColumn(), MofNCompleteColumn(), state, TimeRemainingColumn()
     try:
         with (
-            Progress(*columns, console=aside, transient=True) as bar,
+            Progress(*columns, console=stderr_console, transient=True) as bar,
             Trainings(folder, parallel, bar).interruptible() as trainings,
         ):
             row = bar.add_task("sentences", visible=False, state="")
@@ -98,7 +98,7 @@ def _show_plan(experiment: Experiment, folder: Path) -> None:
     """What would be trained, run by run and in sum; parameters as with vocabularies that become as large as they may."""
     from polyglot.experiments.runner import checked
     from polyglot.experiments.systems import writers_of
-    from polyglot.training.parameter_matching import parameters
+    from polyglot.training.parameter_matching import count_model_parameters
 
     members = checked(experiment, folder)
     for member in members:
@@ -131,11 +131,11 @@ def _show_plan(experiment: Experiment, folder: Path) -> None:
         own = [member for member in members if member.system == system]
         configs = [member.config for member in own if member.config]
         sizes = {
-            language: config.vocabulary.of(language).size
+            language: config.vocabulary.for_language(language).size
             for config in configs[:1]
             for language in config.languages
         }
-        count = f"{parameters(configs[0], configs[0].model, sizes):,}" if configs else "–"
+        count = f"{count_model_parameters(configs[0], configs[0].model, sizes):,}" if configs else "–"
         done = sum(member.is_complete for member in own)
         table.add_row(
             system,

@@ -49,10 +49,10 @@ def add_language(
     ] = False,
 ) -> None:
     """Train one language more into a new run; what the run has stays as it is, and so do its translations."""
-    from polyglot.runs.add_language import with_language
+    from polyglot.runs.add_language import config_with_language
     from polyglot.runs.run import Run
 
-    config = with_language(
+    config = config_with_language(
         Run.open(run),
         language,
         overrides or (),
@@ -61,7 +61,7 @@ def add_language(
         checkpoint=checkpoint,
     )
     if dry_run:
-        show_plan(Run.of(config))
+        show_plan(Run.for_config(config))
         return
     train_run(Run.create(config))
 
@@ -81,7 +81,7 @@ def average(
 
     opened = Run.open(run)
     new, _ = take(opened, to or Path(f"{opened.path}-average"), checkpoint=f"average:{last}")
-    steps = new.choose("last")[0].training_state()["taken_from"]["steps"]
+    steps = new.choose_checkpoints("last")[0].training_state()["taken_from"]["steps"]
     logger.info(f"written to {new.path}: the mean of steps {', '.join(map(str, steps))}")
 
 
@@ -133,15 +133,15 @@ def match(
     ],
 ) -> None:
     """Find the widths at which a model has as many parameters as another, within one percent; printed as overrides for `train`."""
-    from polyglot.training.parameter_matching import match as match_width
-    from polyglot.training.parameter_matching import parameters
+    from polyglot.training.parameter_matching import match_parameters as match_width
+    from polyglot.training.parameter_matching import count_model_parameters
 
     settings, sizes = _with_vocabulary_sizes(config)
     if other.replace("_", "").isdigit():
         wanted = int(other)
     else:
         their_settings, their_sizes = _with_vocabulary_sizes(other)
-        wanted = parameters(their_settings, their_settings.model, their_sizes)
+        wanted = count_model_parameters(their_settings, their_settings.model, their_sizes)
     found = match_width(settings, sizes, wanted)
     logger.info(
         f"{found.parameters:,} parameters for {wanted:,}: {found.parameters / wanted - 1:+.2%}"
@@ -153,7 +153,7 @@ def _with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
     """A configuration, and the sizes of its vocabularies: those of a run, or those that its text would give."""
     from polyglot.config.loading import load_config
     from polyglot.runs.run import Run
-    from polyglot.training.dry_run import plan
+    from polyglot.training.dry_run import plan_training
 
     if Path(name).is_dir():
         run = Run.open(name)
@@ -161,7 +161,7 @@ def _with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
             return run.config, {
                 language: len(vocabulary) for language, vocabulary in run.vocabularies.items()
             }
-    planned = plan(Run.open(name).config if Path(name).is_dir() else load_config(name))
+    planned = plan_training(Run.open(name).config if Path(name).is_dir() else load_config(name))
     return planned.config, planned.vocabulary_sizes
 
 

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from polyglot.cli import completion
 from polyglot.cli.app import app, logger, screen
-from polyglot.core.console import aside
+from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ def fetch(
     from polyglot.data.download import fetch as fetch_files
 
     wanted = data_set(name)
-    aside.print(
+    stderr_console.print(
         f"{wanted.title}\nlicence: {wanted.licence}\ncite: {wanted.citation}",
         highlight=False,
         markup=False,
     )
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
-    with Progress(*columns, console=aside, transient=True) as bar:
+    with Progress(*columns, console=stderr_console, transient=True) as bar:
         rows = {file.name: bar.add_task(file.name, total=file.size) for file in wanted.files}
         advance = lambda file, here, total: bar.update(rows[file], completed=here, total=total)  # noqa: E731
         paths = fetch_files(name, folder, progress=advance, base_url=mirror)
@@ -59,16 +59,16 @@ def show(
     from polyglot.core import presets
 
     if name is None:
-        for room, kind in presets.ROOMS.items():
+        for room, kind in presets.CATEGORIES.items():
             screen.print(
                 f"[bold]{kind}s[/] ({room}/): {', '.join(presets.names(room))}",
                 highlight=False,
                 soft_wrap=True,
             )
         return
-    rooms = presets.rooms_of(name)
+    rooms = presets.categories_of(name)
     if not rooms and not Path(name).exists():
-        known = {one for room in presets.ROOMS for one in presets.names(room)}
+        known = {one for room in presets.CATEGORIES for one in presets.names(room)}
         what = unknown_name("configuration, schedule, protocol or experiment", name, known)
         raise ConfigError(f"{name}: neither a file, nor a run, nor shipped with Polyglot: {what}")
     if rooms and rooms[0] != "configs":
@@ -80,7 +80,7 @@ def show(
         print(_configuration(name).to_yaml(), end="")
     for room in rooms[1:]:
         logger.info(
-            f"{name} is the name of a shipped {presets.ROOMS[room]}, too: polyglot show {room}/{name}"
+            f"{name} is the name of a shipped {presets.CATEGORIES[room]}, too: polyglot show {room}/{name}"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from polyglot.cli.app import app, lines_bar, lines_of, logger, screen
-from polyglot.core.errors import counted
+from polyglot.core.errors import pluralize
 
 
 @app.command(
@@ -92,5 +92,5 @@ def desymbolize(
         lost += without
     if lost:
         logger.info(
-            f"{counted(lost, 'symbol')} had no rule; another of its type that the line lacked stands there, or nothing"
+            f"{pluralize(lost, 'symbol')} had no rule; another of its type that the line lacked stands there, or nothing"
         )

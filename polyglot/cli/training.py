@@ -11,7 +11,7 @@ import typer
 from polyglot.cli import completion
 from polyglot.cli.app import Overrides, app, logger, screen
 from polyglot.core.errors import ConfigError
-from polyglot.core.signals import polite_end_interrupts
+from polyglot.core.signals import terminate_as_interrupt
 
 if TYPE_CHECKING:
     from polyglot.config.schema import Config
@@ -68,41 +68,41 @@ def train(
 
     if dry_run:
         run = (
-            Run.reconfigure(config, overrides or ())
+            Run.open_with_overrides(config, overrides or ())
             if resume
-            else Run.of(load_config(config, overrides or (), besides=_missing_here))
+            else Run.for_config(load_config(config, overrides or (), extra_problems=_missing_here))
         )
         show_plan(run, resume=resume, processes=several or asked)
         return
     from polyglot.distributed.processes import Processes
 
-    with polite_end_interrupts(), Processes.together() as processes:
+    with terminate_as_interrupt(), Processes.together() as processes:
         if resume:
-            run = Run.reconfigure(config, overrides or ())
+            run = Run.open_with_overrides(config, overrides or ())
         else:
-            settings = load_config(config, overrides or (), besides=_missing_here)
-            run = Run.create(settings) if processes.main else Run.of(settings)
-        trainer = _train(run, processes, resume=resume, reconfigured=bool(overrides))
+            settings = load_config(config, overrides or (), extra_problems=_missing_here)
+            run = Run.create(settings) if processes.main else Run.for_config(settings)
+        trainer = _train(run, processes, resume=resume, provisional_config=bool(overrides))
     _say_what_comes_next(trainer, asked)
 
 
 def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
     """What training a run would do, once it can be continued; for a new one also that something stands in its place already."""
-    from polyglot.training.dry_run import plan
+    from polyglot.training.dry_run import plan_training
     from polyglot.training.resume import last_checkpoint
 
     begun = run if resume and last_checkpoint(run) else None
-    exists = None if resume else run.exists()
-    screen.print(*plan(run.config, processes, begun=begun).tables(), sep="\n")
+    exists = None if resume else run.occupied_message()
+    screen.print(*plan_training(run.config, processes, begun=begun).tables(), sep="\n")
     if exists:
         logger.warning(exists)
 
 
 def _missing_here(config: Config) -> list[str]:
     """Beside mistakes in a configuration, so that the next attempt does not fail for text or packages."""
-    from polyglot.training.preflight import problems_here
+    from polyglot.training.preflight import preflight_problems
 
-    return problems_here(config)
+    return preflight_problems(config)
 
 
 def train_run(run: Run) -> None:
@@ -113,7 +113,7 @@ def train_run(run: Run) -> None:
 
 
 def _train(
-    run: Run, processes: Processes, *, resume: bool = False, reconfigured: bool = False
+    run: Run, processes: Processes, *, resume: bool = False, provisional_config: bool = False
 ) -> Trainer:
     """From the beginning or from the last checkpoint. Of several processes the first prepares what the others find on the disk."""
     from polyglot.runs import checkpoint as checkpoints
@@ -127,17 +127,17 @@ def _train(
             last_checkpoint(run)
         return build_trainer(run, Validator(run, processes), processes)
 
-    with run.locked() if processes.main else nullcontext():
-        with nullcontext() if resume or not processes.main else run.removed_on_error():
+    with run.lock() if processes.main else nullcontext():
+        with nullcontext() if resume or not processes.main else run.remove_on_error():
             trainer = processes.first_by_main("preparation", prepare)
             processes.meet("start")
             if resume and checkpoints.steps(run.checkpoints):
                 trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
             start_trackers(trainer.accelerator)
         start = trainer.progress.step
-        changes = reconfigured and resume and processes.main
+        changes = provisional_config and resume and processes.main
         changed = (
-            run.reconfigured(lambda: trainer.progress.step > start) if changes else nullcontext()
+            run.provisional_config(lambda: trainer.progress.step > start) if changes else nullcontext()
         )
         with changed:  # only now that data and checkpoint agree with it
             trainer.train()

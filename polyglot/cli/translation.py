@@ -13,8 +13,8 @@ import typer
 
 from polyglot.cli import completion
 from polyglot.cli.app import Device, RunPath, app, is_out_of_memory, lines_bar, lines_of, logger
-from polyglot.core.console import aside
-from polyglot.core.errors import ConfigError, DataError, counted
+from polyglot.core.console import stderr_console
+from polyglot.core.errors import ConfigError, DataError, pluralize
 
 
 @app.command(
@@ -103,7 +103,7 @@ def translate(
     )
     total, portions = _portions(texts)
     hidden = (
-        not aside.is_terminal or sys.stdout.isatty()
+        not stderr_console.is_terminal or sys.stdout.isatty()
     )  # there the translations show how far it is
     number = 0
     with lines_bar(hidden=hidden) as bar:
@@ -134,7 +134,7 @@ def translate(
             bar.update(row, completed=number)
     if lost := translator.symbols_without_rule:
         logger.info(
-            f"{counted(lost, 'symbol')} had no rule in the source; another of its type that was left stands there, or nothing"
+            f"{pluralize(lost, 'symbol')} had no rule in the source; another of its type that was left stands there, or nothing"
         )
 
 

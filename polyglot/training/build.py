@@ -11,7 +11,7 @@ from accelerate import Accelerator
 
 from polyglot.config.schema import Config
 from polyglot.core.atomic_files import replace_file
-from polyglot.core.errors import CheckpointError, ConfigError, few
+from polyglot.core.errors import CheckpointError, ConfigError, abbreviate
 from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
@@ -20,20 +20,20 @@ from polyglot.distributed.processes import Processes
 from polyglot.model.losses import Criterion
 from polyglot.model.translation_model import TranslationModel
 from polyglot.optim.lr_schedules import LEARNING_RATES
-from polyglot.optim.optimizers import OPTIMIZERS, by_kind
+from polyglot.optim.optimizers import OPTIMIZERS, parameter_groups
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.tasks.schedule import SCHEDULES, Schedule
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary
-from polyglot.training.memory_estimate import count, more_than_there_is, of_parameters
-from polyglot.training.placement import check_processes, is_partitioned, place
-from polyglot.training.preflight import checked_text
+from polyglot.training.memory_estimate import count_parameters, memory_warning, parameter_memory
+from polyglot.training.placement import check_processes, is_partitioned, build_placement
+from polyglot.training.preflight import preflight
 from polyglot.training.trainer import Trainer
-from polyglot.training.validation import Validation
+from polyglot.training.validation import ValidationResult
 from polyglot.training.vocabularies import initial_vocabularies, learn_symbols
-from polyglot.training.warm_start import Initial, freeze
+from polyglot.training.warm_start import WarmStart, freeze
 
 logger = logging.getLogger("polyglot")
 
@@ -56,7 +56,7 @@ def build_datasets(
     return {task.name: dataset(task) for task in tasks}
 
 
-def sizes_of(datasets: Mapping[str, TaskDataset | StreamedDataset]) -> dict[str, int | None]:
+def dataset_sizes(datasets: Mapping[str, TaskDataset | StreamedDataset]) -> dict[str, int | None]:
     """The sentences of each task, of a streamed one about; None where nobody knows."""
     return {
         name: dataset.about if isinstance(dataset, StreamedDataset) else len(dataset)
@@ -70,16 +70,16 @@ def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
     Raises ConfigError when it needs a size that nobody knows.
     """
     unknown = [task.name for task in config.tasks if sizes[task.name] is None]
-    if unknown and SCHEDULES.get(config.schedule.type).by_size:
+    if unknown and SCHEDULES.get(config.schedule.type).needs_sizes:
         raise ConfigError(
             f"schedule.type: {config.schedule.type!r} needs to know how many sentences each task has, which a stream does not tell of "
-            f"{few(unknown)}; use 'uniform', or 'weighted' with weights of your own"
+            f"{abbreviate(unknown)}; use 'uniform', or 'weighted' with weights of your own"
         )
     given = {"sizes": {task.pair: sizes[task.name] for task in config.tasks}, "seed": config.seed}
     schedule = SCHEDULES.build(
         config.schedule, tasks=config.tasks, languages=config.languages, **given
     )
-    if never := schedule.never(steps=config.training.steps):
+    if never := schedule.untrained_tasks(steps=config.training.steps):
         logger.warning(
             f"schedule.phases: {', '.join(task.name for task in never)} will not train at all, "
             f"because no phase has them before training.steps, {config.training.steps}; "
@@ -105,7 +105,7 @@ def build_model(
 
 def build_trainer(
     run: Run,
-    validator: Callable[[TranslationModel], Callable[[], Validation] | None],
+    validator: Callable[[TranslationModel], Callable[[], ValidationResult] | None],
     processes: Processes = Processes(),
 ) -> Trainer:
     """Everything a run needs to train; vocabularies are read from the run directory, those it lacks are learnt and put there.
@@ -117,7 +117,7 @@ def build_trainer(
     check_processes(config, processes.number)
     torch.manual_seed(config.seed)
     begun = bool(checkpoints.steps(run.checkpoints))
-    corpora = checked_text(config, begun=begun)
+    corpora = preflight(config, begun=begun)
     accelerator = Accelerator(
         mixed_precision=config.training.precision,
         log_with=config.training.trackers or None,
@@ -130,8 +130,8 @@ def build_trainer(
             "put the run where all machines see the same folder"
         )
     if missing and begun:
-        run.choose("last")  # was trained with it, and says so
-    initial = Initial(config) if config.initialize and not begun else None
+        run.choose_checkpoints("last")  # was trained with it, and says so
+    initial = WarmStart(config) if config.initialize and not begun else None
     if not begun and not run.symbols_file.is_file():
         run.symbols = learn_symbols(config, corpora, initial)
     learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
@@ -143,8 +143,8 @@ def build_trainer(
     datasets = build_datasets(
         config, *text, config.tasks if processes.main or not partitioned else ()
     )
-    sizes = sizes_of(datasets)
-    placement = place(
+    sizes = dataset_sizes(datasets)
+    placement = build_placement(
         build_schedule(
             config, processes.tell(f"sizes/{run.path}", sizes) if partitioned else sizes
         ),
@@ -187,9 +187,9 @@ def build_trainer(
         )
 
     with torch.device("meta"):
-        parameters = count(build_model(config, run.vocabularies, seed=None, pairs=pairs))
-    if more := more_than_there_is(
-        of_parameters(config, parameters, trained_at_once=placement.trained_at_once)
+        parameters = count_parameters(build_model(config, run.vocabularies, seed=None, pairs=pairs))
+    if more := memory_warning(
+        parameter_memory(config, parameters, trained_at_once=placement.trained_at_once)
     ):
         logger.warning(more)
     model = build_model(config, run.vocabularies, seed=config.seed, pairs=pairs)
@@ -201,7 +201,7 @@ def build_trainer(
         run,
         model=model,
         optimizer=OPTIMIZERS.build(
-            config.optimizer, parameters=by_kind(model.parameters(), hidden=model.hidden_weights())
+            config.optimizer, parameters=parameter_groups(model.parameters(), hidden=model.hidden_weights())
         ),
         learning_rate=LEARNING_RATES.build(
             config.learning_rate_schedule, steps=config.training.steps

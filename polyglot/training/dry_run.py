@@ -17,29 +17,29 @@ from polyglot.data.dataset import TaskDataset
 from polyglot.data.streaming import StreamedDataset
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, match_pairs
-from polyglot.training.build import build_datasets, build_model, build_schedule, sizes_of
+from polyglot.training.build import build_datasets, build_model, build_schedule, dataset_sizes
 from polyglot.training.memory_estimate import (
     MEBIBYTE,
-    PROGRAM,
-    count,
-    in_words,
-    more_than_there_is,
-    of_activations,
-    of_parameters,
+    PROGRAM_MEBIBYTES,
+    count_parameters,
+    describe_memory,
+    memory_warning,
+    activation_memory,
+    parameter_memory,
 )
-from polyglot.training.placement import Placement, check_processes, place
-from polyglot.training.preflight import checked_text, directions
+from polyglot.training.placement import Placement, check_processes, build_placement
+from polyglot.training.preflight import preflight, directions
 from polyglot.training.vocabularies import initial_vocabularies, learn_symbols
-from polyglot.training.warm_start import Initial, freeze
+from polyglot.training.warm_start import WarmStart, freeze
 
 logger = logging.getLogger("polyglot")
 
-EACH = 8
+MAX_LISTED_PROCESSES = 8
 """So many processes are shown one by one."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """All that can be said of a run before its first step."""
 
     config: Config
@@ -55,16 +55,16 @@ class Plan:
             map(self.parameters_of, range(self.placement.processes)),
             key=lambda own: sum(own.values()),
         )
-        parameters = of_parameters(
+        parameters = parameter_memory(
             self.config, largest, trained_at_once=self.placement.trained_at_once
         )
-        return parameters | {"activations": of_activations(self.config, self.datasets)}
+        return parameters | {"activations": activation_memory(self.config, self.datasets)}
 
     def parameters_of(self, process: int) -> dict[str, int]:
         """How many parameters a process has, by component."""
         return {
-            name: count
-            for name, count in self.parameters.items()
+            name: count_parameters
+            for name, count_parameters in self.parameters.items()
             if process in self.placement.holders(name)
         }
 
@@ -111,7 +111,7 @@ class Plan:
         memory = Table("memory for", "MiB", "which is", title=title)
         sizes, made_of = (
             self.memory(),
-            in_words(self.config, trained_at_once=self.placement.trained_at_once),
+            describe_memory(self.config, trained_at_once=self.placement.trained_at_once),
         )
         for purpose, size in sizes.items():
             memory.add_row(purpose, f"{size / MEBIBYTE:,.0f}", made_of[purpose])
@@ -119,7 +119,7 @@ class Plan:
         memory.add_row(
             "all",
             f"{sum(sizes.values()) / MEBIBYTE:,.0f}",
-            f"besides the program itself, about {PROGRAM} MiB",
+            f"besides the program itself, about {PROGRAM_MEBIBYTES} MiB",
         )
         yield memory
 
@@ -130,7 +130,7 @@ class Plan:
             (sum(self.parameters_of(one).values()), len(self.placement.tasks(one)), str(one))
             for one in range(number)
         ]
-        if number > EACH:
+        if number > MAX_LISTED_PROCESSES:
             (*least, first), (*most, last) = min(rows), max(rows)
             rows = [(*least, f"{first}, the smallest of {number}"), (*most, f"{last}, the largest")]
             rows = rows if least != most else [(*least, f"each of {number}")]
@@ -140,13 +140,13 @@ class Plan:
         return table
 
 
-def plan(config: Config, processes: int = 1, *, begun: Run | None = None) -> Plan:
+def plan_training(config: Config, processes: int = 1, *, begun: Run | None = None) -> TrainingPlan:
     """Check a configuration with its data and this machine; nothing is written but the cache of the text.
 
     processes: that shall train. begun: the run that shall go on with it, whose vocabularies and components are there.
     """
     check_processes(config, processes)
-    corpora = checked_text(config, begun=begun is not None)
+    corpora = preflight(config, begun=begun is not None)
     _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
     if config.validation.best_by == "bleu":
         _check_held_out(
@@ -154,8 +154,8 @@ def plan(config: Config, processes: int = 1, *, begun: Run | None = None) -> Pla
         )
     _check_held_out(config, config.data.test, directions(config))
     run, initial = (
-        begun or Run.of(config),
-        Initial(config) if config.initialize and not begun else None,
+        begun or Run.for_config(config),
+        WarmStart(config) if config.initialize and not begun else None,
     )
     if begun:
         vocabularies = {language: begun.vocabularies[language] for language in config.languages}
@@ -165,20 +165,20 @@ def plan(config: Config, processes: int = 1, *, begun: Run | None = None) -> Pla
             config, corpora, run.normalisers, initial, languages=config.languages
         )
     datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
-    placement = place(build_schedule(config, sizes_of(datasets)), config, processes)
+    placement = build_placement(build_schedule(config, dataset_sizes(datasets)), config, processes)
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
     if initial:
         initial.check_shapes(model)
     freeze(model, config.freeze, config.tasks)
-    found = Plan(
+    found = TrainingPlan(
         config,
         {language: len(each) for language, each in vocabularies.items()},
         datasets,
-        count(model),
+        count_parameters(model),
         placement,
     )
-    if more := more_than_there_is(found.memory()):
+    if more := memory_warning(found.memory()):
         logger.warning(more)
     return found
 

@@ -9,7 +9,7 @@ from torch.distributed import ProcessGroup, Work
 
 
 @dataclass(eq=False)
-class Bucket:
+class GradientBucket:
     """Gradients that are sent together."""
 
     component: str

@@ -17,15 +17,15 @@ from torch import Tensor, nn
 
 from polyglot.core.errors import TrainingError
 from polyglot.distributed.processes import Processes
-from polyglot.tasks.sharing import SharingConfig, components_of
-from polyglot.training.gradient_buckets import Bucket, _turn
-from polyglot.training.gradient_scaling import clip
-from polyglot.training.placement import Entry, Placement
+from polyglot.tasks.sharing import SharingConfig, component_names
+from polyglot.training.gradient_buckets import GradientBucket, _turn
+from polyglot.training.gradient_scaling import clip_gradients
+from polyglot.training.placement import ScheduledBatch, Placement
 
 Parameters = Mapping[str, Mapping[str, nn.Parameter]]
 
 
-class Alone:
+class NoOpExchange:
     """What is left of an exchange with nobody else there."""
 
     stop = 0
@@ -35,7 +35,7 @@ class Alone:
         pass
 
     def begin(
-        self, step: int, plan: Sequence[Entry], own: Mapping[int, int], *, stop: int
+        self, step: int, plan: Sequence[ScheduledBatch], own: Mapping[int, int], *, stop: int
     ) -> dict[int, int]:
         return dict(own)
 
@@ -47,13 +47,13 @@ class Alone:
         pass
 
     def clip(self, trained: Parameters, largest: float | None) -> Tensor:
-        return clip([one for own in trained.values() for one in own.values()], largest)
+        return clip_gradients([one for own in trained.values() for one in own.values()], largest)
 
     def verify(self, trained: Sequence[str]) -> None:
         pass
 
 
-class Exchange:
+class GradientExchange:
     """Adds up the gradients of an update over all processes."""
 
     def __init__(
@@ -79,8 +79,8 @@ class Exchange:
         """Handed to the others or taken from them so far."""
         self.reached: dict[str, dict[str, set[str]]] = {}
         """The parameters that a task gives gradients to, by component; the others have none, which is not the same as 0 to an optimizer."""
-        self._queue, self._next = list[Bucket](), 0
-        self._bucket_of: dict[nn.Parameter, Bucket] = {}
+        self._queue, self._next = list[GradientBucket](), 0
+        self._bucket_of: dict[nn.Parameter, GradientBucket] = {}
         self._current = -1
         self._unforeseen: set[nn.Parameter] = set()
         self._given: dict[int, set[nn.Parameter]] = {}
@@ -99,7 +99,7 @@ class Exchange:
                 self.processes.group(members)
 
     def begin(
-        self, step: int, plan: Sequence[Entry], own: Mapping[int, int], *, stop: int
+        self, step: int, plan: Sequence[ScheduledBatch], own: Mapping[int, int], *, stop: int
     ) -> dict[int, int]:
         """Say how much the own batches count, in target tokens or sentences, by their number in the plan, and hear it of all.
 
@@ -150,14 +150,14 @@ class Exchange:
         device."""
         everything = [one for own in trained.values() for one in own.values()]
         if self.placement.everywhere:
-            return clip(everything, largest)
+            return clip_gradients(everything, largest)
         own = [
             one
             for name, part in trained.items()
             if self.placement.holders(name)[0] == self.processes.index
             for one in part.values()
         ]
-        square = clip(own, None).to(self._device).square()
+        square = clip_gradients(own, None).to(self._device).square()
         with self.processes.waiting(f"the norm of the gradients at step {self._step}"):
             torch.distributed.all_reduce(square)
         norm = square.sqrt()
@@ -189,7 +189,7 @@ class Exchange:
         for number, given in self._given.items():
             pair = self._plan[number][1].pair
             components = {
-                name: self.parameters.get(name, {}) for name in components_of(pair, self.sharing)
+                name: self.parameters.get(name, {}) for name in component_names(pair, self.sharing)
             }
             found[str(pair)] = {
                 name: [key for key, one in own.items() if one in given]
@@ -206,7 +206,7 @@ class Exchange:
     def _line_up(self) -> None:
         """What will be sent in this update, in the same order everywhere: as the backward pass gives it, decoders first."""
         self._queue, self._next, self._current = [], 0, -1
-        trains = [components_of(task.pair, self.sharing) for _, task in self._plan]
+        trains = [component_names(task.pair, self.sharing) for _, task in self._plan]
         trained = {name for own in trains for name in own if name in self.parameters}
         for name in sorted(trained, key=_turn):
             holders = self.placement.holders(name)
@@ -225,7 +225,7 @@ class Exchange:
                     [self.parameters[name][key] for key in keys],
                     sum(key in late for key in keys),
                 )
-                self._queue.append(Bucket(name, parameters, trainers, group, last, missing))
+                self._queue.append(GradientBucket(name, parameters, trainers, group, last, missing))
         self._bucket_of = {
             parameter: bucket for bucket in self._queue for parameter in bucket.parameters
         }
@@ -262,7 +262,7 @@ class Exchange:
             self._send(bucket)
             self._next += 1
 
-    def _send(self, bucket: Bucket) -> None:
+    def _send(self, bucket: GradientBucket) -> None:
         trains = self.processes.index in bucket.trainers
         if len(bucket.trainers) == 1 and not trains:
             bucket.flat = bucket.parameters[0].new_empty(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.tasks.sharing import SharingConfig, components_of
+from polyglot.tasks.sharing import SharingConfig, component_names
 
 
 def count_by_component(
@@ -19,11 +19,11 @@ def count_by_component(
     each."""
     counts: Counter[str] = Counter()
     for pair, count in batches:
-        counts.update(dict.fromkeys(components_of(pair, sharing), count))
+        counts.update(dict.fromkeys(component_names(pair, sharing), count))
     return {name: counts[name] for name in components if name in counts}
 
 
-def to_means(
+def scale_to_means(
     parameters: Mapping[str, Mapping[str, nn.Parameter]], counts: Mapping[str, int], *, total: int
 ) -> None:
     """Turn gradients summed with weights count/total into each component's own mean.
@@ -36,6 +36,6 @@ def to_means(
             torch._foreach_mul_(gradients, total / count)
 
 
-def clip(parameters: Sequence[nn.Parameter], largest: float | None) -> Tensor:
+def clip_gradients(parameters: Sequence[nn.Parameter], largest: float | None) -> Tensor:
     """Scale gradients down to a global norm of at most `largest`; the norm before is returned, still on the device."""
     return nn.utils.clip_grad_norm_(parameters, torch.inf if largest is None else largest)

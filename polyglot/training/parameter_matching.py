@@ -13,7 +13,7 @@ import torch
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError
 from polyglot.model.translation_model import ModelConfig, TranslationModel
-from polyglot.training.memory_estimate import count
+from polyglot.training.memory_estimate import count_parameters
 
 TOLERANCE = 0.01
 """Share of the wanted count that a match may be off."""
@@ -24,15 +24,15 @@ WIDEST = 64.0
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ParameterMatch:
     """Settings that bring a model to a number of parameters."""
 
     settings: dict[str, int]
     """by key: `model.encoder.size` and the like, those that changed"""
-    parameters: int
+    count_model_parameters: int
 
 
-def match(config: Config, vocabulary_sizes: Mapping[str, int], wanted: int) -> Match:
+def match_parameters(config: Config, vocabulary_sizes: Mapping[str, int], wanted: int) -> ParameterMatch:
     """Scale every width by one factor, rounded so that heads still divide sizes, then those inside components to what is left.
 
     Raises ConfigError when no width comes within one percent.
@@ -42,7 +42,7 @@ def match(config: Config, vocabulary_sizes: Mapping[str, int], wanted: int) -> M
     unit = math.lcm(
         2, *(block["heads"] * (2 if block.get("positions") == "rotary" else 1) for block in blocks)
     )
-    counted = lambda model: parameters(config, ModelConfig.model_validate(model), vocabulary_sizes)  # noqa: E731
+    counted = lambda model: count_model_parameters(config, ModelConfig.model_validate(model), vocabulary_sizes)  # noqa: E731
     found, best = _nearest(lambda factor: _scaled(before, factor, unit), counted, wanted)
     if abs(found - wanted) > TOLERANCE * wanted:
         found, best = _nearest(
@@ -52,10 +52,10 @@ def match(config: Config, vocabulary_sizes: Mapping[str, int], wanted: int) -> M
         raise ConfigError(
             f"no width has {wanted:,} parameters within {TOLERANCE:.0%}; the nearest has {found:,}; change layers or vocabularies, too"
         )
-    return Match(dict(_changes(before, best, "model")), found)
+    return ParameterMatch(dict(_changes(before, best, "model")), found)
 
 
-def parameters(config: Config, model: ModelConfig, vocabulary_sizes: Mapping[str, int]) -> int:
+def count_model_parameters(config: Config, model: ModelConfig, vocabulary_sizes: Mapping[str, int]) -> int:
     """How many a model has; no memory is taken for them."""
     with torch.device("meta"):
         built = TranslationModel(
@@ -65,7 +65,7 @@ def parameters(config: Config, model: ModelConfig, vocabulary_sizes: Mapping[str
             seed=None,
             sharing=config.sharing,
         )
-    return sum(count(built).values())
+    return sum(count_parameters(built).values())
 
 
 def _nearest(
@@ -75,7 +75,7 @@ def _nearest(
     low, high, factor, tried = 1 / WIDEST, WIDEST, 1.0, []
     for _ in range(14):  # to a two-thousandth of a factor
         model = scaled(factor)
-        tried.append((count(model), model))
+        tried.append((count_parameters(model), model))
         if tried[-1][0] == wanted:
             break
         low, high = (factor, high) if tried[-1][0] < wanted else (low, factor)

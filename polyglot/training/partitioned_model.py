@@ -10,10 +10,10 @@ from polyglot.distributed.processes import Processes
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.tasks.sharing import components_of
+from polyglot.tasks.sharing import component_names
 
 
-class SharedModel:
+class PartitionedModel:
     """The parts of a model on several processes; one process alone has it whole."""
 
     def __init__(self, model: TranslationModel, run: Run, processes: Processes) -> None:
@@ -52,7 +52,7 @@ class SharedModel:
         doing: dict[LanguagePair, int] = {}
         busy, guests, turns = Counter[int](), Counter[int](), list[dict[LanguagePair, int]]()
         for pair in pairs:
-            needed = set(components_of(pair, self.run.config.sharing)) & self._known
+            needed = set(component_names(pair, self.run.config.sharing)) & self._known
             able = [process for process, own in enumerate(self._components) if needed <= set(own)]
             if able:
                 doing[pair] = min(able, key=busy.__getitem__)
@@ -82,7 +82,7 @@ class SharedModel:
             TranslationModel(self.run.config.model, **given).to(device).eval() if receives else None
         )
         parts = model.component_parameters() if model else own
-        for name in sorted(set(components_of(pair, self.run.config.sharing)) & self._known):
+        for name in sorted(set(component_names(pair, self.run.config.sharing)) & self._known):
             holders = self._holders(name)
             if receiver not in holders:
                 tensors = [one.detach() for one in parts.get(name, {}).values()]

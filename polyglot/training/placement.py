@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from polyglot.config.schema import Config
-from polyglot.core.errors import ConfigError, few
+from polyglot.core.errors import ConfigError, abbreviate
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.tasks.schedule import Schedule
-from polyglot.tasks.sharing import components_of
+from polyglot.tasks.sharing import component_names
 
-Entry = tuple[int, Task]
+ScheduledBatch = tuple[int, Task]
 """A process and the task that it has a batch of."""
 
 
@@ -25,7 +25,7 @@ class Placement:
     def __init__(self, schedule: Schedule, config: Config, processes: int) -> None:
         self.schedule, self.config, self.processes = schedule, config, processes
 
-    def at(self, step: int) -> list[Entry]:
+    def at(self, step: int) -> list[ScheduledBatch]:
         """The batches of an update, in the order in which the texts are gone through."""
         raise NotImplementedError
 
@@ -60,11 +60,11 @@ class Placement:
 class Replicated(Placement):
     """Every process has every component and every text."""
 
-    def at(self, step: int) -> list[Entry]:
+    def at(self, step: int) -> list[ScheduledBatch]:
         """As one process alone would take them with so many more tasks an update; or for all the same, each with other sentences."""
         several = {} if self.config.parallel.tasks == "same" else {"processes": self.processes}
         drawn = [
-            self.schedule.at(step, **several, **({"process": one} if several else {}))
+            self.schedule.tasks_at(step, **several, **({"process": one} if several else {}))
             for one in range(self.processes)
         ]
         return [(process, task) for process, own in enumerate(drawn) for task in own]
@@ -78,11 +78,11 @@ class Partitioned(Placement):
     def __init__(self, schedule: Schedule, config: Config, processes: int) -> None:
         """Raises ConfigError for more processes than tasks can be divided over."""
         super().__init__(schedule, config, processes)
-        self.assigned = assign(schedule, config.tasks, processes)
+        self.assigned = assign_tasks(schedule, config.tasks, processes)
 
-    def at(self, step: int) -> list[Entry]:
+    def at(self, step: int) -> list[ScheduledBatch]:
         drawn = [
-            self.schedule.at_own(step, own, process=process)
+            self.schedule.local_tasks_at(step, own, process=process)
             for process, own in enumerate(self.assigned)
         ]
         return [(process, task) for process, own in enumerate(drawn) for task in own]
@@ -114,7 +114,7 @@ class Partitioned(Placement):
             for name in {
                 name
                 for pair in self.pairs(process)
-                for name in components_of(pair, self.config.sharing)
+                for name in component_names(pair, self.config.sharing)
             }:
                 found[name].append(process)
         return {name: tuple(members) for name, members in found.items()}
@@ -125,20 +125,20 @@ class Partitioned(Placement):
         return sum(loads) / len(loads) / max(loads), sum(loads) / len(loads) / min(loads)
 
 
-def assign(schedule: Schedule, tasks: Sequence[Task], processes: int) -> list[list[Task]]:
+def assign_tasks(schedule: Schedule, tasks: Sequence[Task], processes: int) -> list[list[Task]]:
     """The tasks of each process: of the groups that stay together those of the largest load first.
 
     Raises ConfigError for more processes than such groups.
     """
     loads, assigned = [0.0] * processes, [set[Task]() for _ in range(processes)]
-    for own in sorted(groups_of(tasks, processes), key=lambda own: -sum(map(schedule.share, own))):
+    for own in sorted(task_groups(tasks, processes), key=lambda own: -sum(map(schedule.share, own))):
         least = loads.index(min(loads))
         loads[least] += sum(map(schedule.share, own))
         assigned[least].update(own)
     return [[task for task in tasks if task in own] for own in assigned]
 
 
-def groups_of(tasks: Sequence[Task], processes: int) -> list[list[Task]]:
+def task_groups(tasks: Sequence[Task], processes: int) -> list[list[Task]]:
     """The tasks that stay together: those of a language, of a task's two the one that fewer tasks have.
 
     Raises ConfigError for more processes than groups.
@@ -150,7 +150,7 @@ def groups_of(tasks: Sequence[Task], processes: int) -> list[list[Task]]:
     if len(groups) < processes:
         raise ConfigError(
             f"parallel.placement: 'partitioned' over {processes} processes, but those tasks that stay together, by the language that fewer "
-            f"tasks have, are {len(groups)} groups ({few(sorted(groups))}); start {len(groups)} processes at most, or use 'replicated'"
+            f"tasks have, are {len(groups)} groups ({abbreviate(sorted(groups))}); start {len(groups)} processes at most, or use 'replicated'"
         )
     return list(groups.values())
 
@@ -158,10 +158,10 @@ def groups_of(tasks: Sequence[Task], processes: int) -> list[list[Task]]:
 def check_processes(config: Config, processes: int) -> None:
     """Raises ConfigError where the tasks cannot be divided over so many: before any text is read."""
     if is_partitioned(config, processes):
-        groups_of(config.tasks, processes)
+        task_groups(config.tasks, processes)
 
 
-def place(schedule: Schedule, config: Config, processes: int) -> Placement:
+def build_placement(schedule: Schedule, config: Config, processes: int) -> Placement:
     """As the configuration says."""
     return (Partitioned if is_partitioned(config, processes) else Replicated)(
         schedule, config, processes

@@ -11,16 +11,16 @@ from accelerate.tracking import get_available_trackers
 from accelerate.utils import is_bf16_available
 
 from polyglot.config.schema import Config
-from polyglot.core.errors import ConfigError, DataError, noted
+from polyglot.core.errors import ConfigError, DataError, collect_errors
 from polyglot.core.registry import ComponentConfig
 from polyglot.data.corpora import Corpora
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.training.warm_start import runs_of
+from polyglot.training.warm_start import open_initial_runs
 
 logger = logging.getLogger("polyglot")
 
 
-def problems_here(config: Config) -> list[str]:
+def preflight_problems(config: Config) -> list[str]:
     """Everything that a new run misses or cannot use here, as far as it shows without reading much."""
     return [
         *_of_machine(config, begun=False),
@@ -28,7 +28,7 @@ def problems_here(config: Config) -> list[str]:
     ]
 
 
-def checked_text(config: Config, *, begun: bool = False) -> Corpora:
+def preflight(config: Config, *, begun: bool = False) -> Corpora:
     """The text that a configuration trains on, once all that it needs is there; of test text, languages that have none are said.
 
     begun: a run that goes on needs those no more that its components started from.
@@ -52,7 +52,7 @@ def checked_text(config: Config, *, begun: bool = False) -> Corpora:
     return train
 
 
-def training_text(config: Config) -> Corpora:
+def load_training_corpora(config: Config) -> Corpora:
     """The same, whatever else a run would need. Raises DataError with every problem that shows without reading much."""
     train = _corpora(config, config.data.train)
     if problems := train.check():
@@ -87,8 +87,8 @@ def _of_machine(config: Config, *, begun: bool) -> list[str]:
             f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another"
         )
     if not begun:
-        with noted(problems):
-            runs_of(config)
+        with collect_errors(problems):
+            open_initial_runs(config)
     return problems
 
 

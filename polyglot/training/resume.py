@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from polyglot.config.schema import Config
-from polyglot.core.errors import CheckpointError, few
+from polyglot.core.errors import CheckpointError, abbreviate
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
@@ -21,16 +21,16 @@ def last_checkpoint(run: Run) -> Checkpoint | None:
     if not checkpoints.steps(run.checkpoints):
         return None
     (last,) = checkpoints.choose(run.checkpoints, "last")
-    state_of(run, last)
+    load_training_state(run, last)
     for component in last.components:
         last.component(component)
     last.training_tensors()
     return last
 
 
-def state_of(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
+def load_training_state(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
     """The training state of a checkpoint that the run can go on from. Raises CheckpointError for any other."""
-    run.check_same(checkpoint)
+    run.check_compatible(checkpoint)
     state, optimizer, steps = (
         checkpoint.training_state(),
         run.config.optimizer.type,
@@ -54,7 +54,7 @@ def state_of(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Division:
+class SamplingLayout:
     """What decides who trains what; a checkpoint says what it was."""
 
     processes: int
@@ -63,7 +63,7 @@ class Division:
     placement: str
 
     @classmethod
-    def of(cls, config: Config, processes: int) -> Division:
+    def of(cls, config: Config, processes: int) -> SamplingLayout:
         return cls(
             processes,
             config.schedule.tasks_per_update,
@@ -91,7 +91,7 @@ class Division:
         """Of an update."""
         return self.processes * self.tasks_per_update
 
-    def words(self, other: Division) -> str:
+    def words(self, other: SamplingLayout) -> str:
         """In what it is another than that one, as far as that matters."""
         words = {
             "processes": "one process" if self.processes == 1 else f"{self.processes} processes"
@@ -104,7 +104,7 @@ class Division:
         )
 
 
-def what_changed(
+def resume_warnings(
     run: Run,
     state: Mapping[str, Any],
     processes: int,
@@ -118,8 +118,8 @@ def what_changed(
 
     streamed: the tasks whose text is. begun: those whose pool of sentences begins anew. changed: those whose text is another.
     """
-    now = Division.of(run.config, processes)
-    was = Division(**{**asdict(now), **state.get("division", {})})  # older checkpoints do not say
+    now = SamplingLayout.of(run.config, processes)
+    was = SamplingLayout(**{**asdict(now), **state.get("division", {})})  # older checkpoints do not say
     drawn, read = was.drawn != now.drawn, bool(streamed) and was.read != now.read
     if drawn or read:
         number = (
@@ -141,7 +141,7 @@ def what_changed(
         yield f"{words}: every text goes on where it was{other}{divided}"
     if begun:
         yield (
-            f"the sentences of {few(begun)} that are in memory together are not those of then, for data, filter or batching have changed: "
+            f"the sentences of {abbreviate(begun)} that are in memory together are not those of then, for data, filter or batching have changed: "
             "what is there now is read from where those began, so that none is left out by that, and those that were trained on come again"
         )
     batching = run.config.batching.model_dump(mode="json")

@@ -10,7 +10,7 @@ from polyglot.decoding.shortlist import Shortlist
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.training.build import build_datasets
-from polyglot.training.preflight import training_text
+from polyglot.training.preflight import load_training_corpora
 
 
 def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) -> tuple[Path, int]:
@@ -22,7 +22,7 @@ def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) 
     for language in (pair.source, pair.target):
         if language not in run.vocabularies:
             raise ConfigError(unknown_name("vocabulary", language, run.vocabularies))
-    corpora = training_text(run.config)
+    corpora = load_training_corpora(run.config)
     [dataset] = build_datasets(
         run.config, corpora, run.vocabularies, run.normalisers, [Task(pair)]
     ).values()

@@ -18,7 +18,7 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from polyglot.core.errors import DataError, TrainingError
-from polyglot.core.signals import handled, heard
+from polyglot.core.signals import active_signals, signal_handler
 from polyglot.data.batching import BatchStream
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
@@ -29,14 +29,14 @@ from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import Batch
-from polyglot.tasks.sharing import components_of
-from polyglot.training.gradient_exchange import Alone, Exchange
-from polyglot.training.gradient_scaling import count_by_component, to_means
-from polyglot.training.placement import Entry, Placement
+from polyglot.tasks.sharing import component_names
+from polyglot.training.gradient_exchange import NoOpExchange, GradientExchange
+from polyglot.training.gradient_scaling import count_by_component, scale_to_means
+from polyglot.training.placement import ScheduledBatch, Placement
 from polyglot.training.progress import Progress
-from polyglot.training.resume import Division, state_of, what_changed
-from polyglot.training.training_log import Log
-from polyglot.training.validation import Validation
+from polyglot.training.resume import SamplingLayout, load_training_state, resume_warnings
+from polyglot.training.training_log import TrainingLog
+from polyglot.training.validation import ValidationResult
 
 logger = logging.getLogger("polyglot")
 
@@ -69,7 +69,7 @@ class Trainer:
         streams: Mapping[str, BatchStream | StreamedBatches],
         criterion: Criterion,
         accelerator: Accelerator,
-        validate: Callable[[], Validation] | None,
+        validate: Callable[[], ValidationResult] | None,
         processes: Processes = Processes(),
     ) -> None:
         """streams: by task name. validate: looks at held-out text; None when there is none."""
@@ -142,7 +142,7 @@ class Trainer:
         self.exchange.finish()
         pairs = ((plan[number][1].pair, part) for number, part in parts.items())
         counts = count_by_component(pairs, self.parameters, self.run.config.sharing)
-        to_means(self.parameters, counts, total=total)
+        scale_to_means(self.parameters, counts, total=total)
         trained = {
             name: {key: one for key, one in self.parameters[name].items() if one.grad is not None}
             for name in counts
@@ -159,7 +159,7 @@ class Trainer:
                     {
                         name
                         for _, task in plan
-                        for name in components_of(task.pair, self.run.config.sharing)
+                        for name in component_names(task.pair, self.run.config.sharing)
                     }
                 )
             )
@@ -187,7 +187,7 @@ class Trainer:
                 "data": {name: fingerprint for name, (_, fingerprint) in texts.items()},
                 "batching": self.run.config.batching.model_dump(mode="json"),
                 "optimizer": self.run.config.optimizer.type,
-                "division": asdict(Division.of(self.run.config, self.processes.number)),
+                "division": asdict(SamplingLayout.of(self.run.config, self.processes.number)),
                 "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(),
             },
             configuration=self.run.built_from,
@@ -206,7 +206,7 @@ class Trainer:
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Go on exactly where a checkpoint was written."""
-        state = state_of(self.run, checkpoint)
+        state = load_training_state(self.run, checkpoint)
         checkpoint.load_into(self.model.component_tensors())
         named = {
             f"{component}/{name}": one
@@ -248,18 +248,18 @@ class Trainer:
             [task.name for task in self.run.config.tasks if any(task.name in own for own in of)]
             for of in zip(*everybody)
         )
-        for sentence in what_changed(
+        for sentence in resume_warnings(
             self.run, state, self.processes.number, streamed=streamed, begun=begun, changed=changed
         ):
             logger.warning(f"{checkpoint.path}: {sentence}")
 
     # The loop's calls, in its order -----------------------------------------------------------------------------------------
 
-    def _exchange(self) -> Alone | Exchange:
+    def _exchange(self) -> NoOpExchange | GradientExchange:
         if self.processes.number == 1:
-            return Alone()
+            return NoOpExchange()
         config = self.run.config
-        return Exchange(
+        return GradientExchange(
             self.processes,
             self.placement,
             self.parameters,
@@ -267,9 +267,9 @@ class Trainer:
             bucket=config.parallel.bucket,
         )
 
-    def _log(self) -> Log:
+    def _log(self) -> TrainingLog:
         start, seconds = self.progress.step, self.progress.seconds
-        return Log(
+        return TrainingLog(
             self.run.log,
             accelerator=self.accelerator,
             steps=self.settings.steps,
@@ -292,7 +292,7 @@ class Trainer:
         for group, base in zip(self.optimizer.param_groups, self.base_rates):
             group["lr"] = base * self.learning_rate.factor(step)
 
-    def _next_batches(self, plan: Sequence[Entry]) -> dict[int, tuple[Batch, Any]]:
+    def _next_batches(self, plan: Sequence[ScheduledBatch]) -> dict[int, tuple[Batch, Any]]:
         """The batches of this process by their number in the plan, and what each is made of; the others' are passed over.
 
         So the streams of every process are where those of one alone would be, but for streamed text, of which each reads its own.
@@ -472,7 +472,7 @@ class Trainer:
     def _interruptible(self) -> Iterator[None]:
         """Ctrl-C and a polite end finish the step and leave a checkpoint; a second Ctrl-C does not wait."""
 
-        numbers = heard()
+        numbers = active_signals()
 
         def stop(number: int, frame: Any) -> None:
             self.interrupted = number
@@ -482,5 +482,5 @@ class Trainer:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        with handled(numbers, stop):
+        with signal_handler(numbers, stop):
             yield

@@ -16,13 +16,13 @@ from accelerate import Accelerator
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from polyglot.core.atomic_files import replace_file
-from polyglot.core.console import aside
+from polyglot.core.console import stderr_console
 from polyglot.core.errors import CheckpointError, ConfigError
 
 logger = logging.getLogger("polyglot")
 
 
-class Window:
+class LogWindow:
     """Sums since the last line of the log, by task."""
 
     def __init__(self, seconds: float) -> None:
@@ -75,7 +75,7 @@ def start_trackers(accelerator: Accelerator) -> None:
         ) from None
 
 
-class Log(AbstractContextManager):
+class TrainingLog(AbstractContextManager):
     """Everything a run says, also to trackers that were started. Only the main process speaks."""
 
     def __init__(
@@ -86,14 +86,14 @@ class Log(AbstractContextManager):
         name, state = TextColumn("[bold]{task.description}"), TextColumn("{task.fields[state]}")
         columns = name, BarColumn(), MofNCompleteColumn(), state, TimeRemainingColumn()
         self.bar = Progress(
-            *columns, console=aside, transient=True, disable=not (self.speaks and aside.is_terminal)
+            *columns, console=stderr_console, transient=True, disable=not (self.speaks and stderr_console.is_terminal)
         )
         self.row = self.bar.add_task("training", total=steps, completed=start, state="")
-        self.window = Window(seconds)
+        self.window = LogWindow(seconds)
         if self.speaks:
             _drop_lines_after(path, start)
 
-    def __enter__(self) -> Log:
+    def __enter__(self) -> TrainingLog:
         self.bar.start()
         return self
 
@@ -109,7 +109,7 @@ class Log(AbstractContextManager):
     def training(self, step: int, *, seconds: float, **values: Any) -> None:
         """One line about the window since the last, which starts anew; seconds: of training, over all starts."""
         summary = {**self.window.summary(seconds), **values, "seconds": round(seconds, 2)}
-        self.window = Window(seconds)
+        self.window = LogWindow(seconds)
         tasks = " ".join(
             f"{name} {each['translation']:.2f}" for name, each in summary["tasks"].items()
         )

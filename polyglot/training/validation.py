@@ -21,13 +21,13 @@ from polyglot.model.losses import TranslationLoss
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
-from polyglot.training.partitioned_model import SharedModel
+from polyglot.training.partitioned_model import PartitionedModel
 
 logger = logging.getLogger("polyglot")
 
 
 @dataclass(frozen=True)
-class Validation:
+class ValidationResult:
     """Losses and scores on held-out text."""
 
     losses: Mapping[str, float]
@@ -52,7 +52,7 @@ class Validator:
         """processes: share the work, and all learn of the whole."""
         self.run, self.processes = run, processes
 
-    def __call__(self, model: TranslationModel) -> Callable[[], Validation] | None:
+    def __call__(self, model: TranslationModel) -> Callable[[], ValidationResult] | None:
         """What looks at the validation text of the run, or None where the run has none.
 
         Tasks and pairs without validation text are left out. Raises DataError when that leaves no task, or a text is unusable.
@@ -74,15 +74,15 @@ class Validator:
             text.check(wanted)
         scored = [pair for pair in wanted if self._has_text(text, pair)]
         lines = {pair: text.lines(pair) for pair in scored}
-        shared = SharedModel(model, run, self.processes)
+        shared = PartitionedModel(model, run, self.processes)
 
-        def validate() -> Validation:
+        def validate() -> ValidationResult:
             losses = shared.each(
                 [task.pair for task in named.values()],
                 lambda whole, pair: self._loss(whole, datasets[str(pair)]),
             )
             bleu = shared.each(scored, lambda whole, pair: self._bleu(whole, pair, *lines[pair]))
-            return Validation(
+            return ValidationResult(
                 {str(pair): loss for pair, loss in losses.items()},
                 {str(pair): score for pair, score in bleu.items()},
             )
@@ -131,6 +131,6 @@ class Validator:
         hypotheses = translator.translate(
             sources, source=pair.source, target=pair.target, beam=1, n_best=1, select=None
         )
-        lowercase = any(step.type == "lowercase" for step in run.config.text.of(pair.target))
+        lowercase = any(step.type == "lowercase" for step in run.config.text.for_language(pair.target))
         measure = Measure("bleu", "lowercased" if lowercase else "cased")
         return Scorer(measure, target=pair.target).score(hypotheses, references).value

@@ -11,17 +11,17 @@ from polyglot.tasks.pairs import LanguagePair
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.symbols import Symbolizer
 from polyglot.text.vocabulary import Vocabulary
-from polyglot.training.warm_start import Initial
+from polyglot.training.warm_start import WarmStart
 
 logger = logging.getLogger("polyglot")
 
 
-def learn_symbols(config: Config, corpora: Corpora, initial: Initial | None) -> Symbolizer | None:
+def learn_symbols(config: Config, corpora: Corpora, initial: WarmStart | None) -> Symbolizer | None:
     """What the training text shows to match, besides what the runs know that components start from; None for a run without symbols."""
     if config.text.symbols is None:
         return None
     normalisers = {
-        language: Normaliser(config.text.of(language), language) for language in config.languages
+        language: Normaliser(config.text.for_language(language), language) for language in config.languages
     }
     pairs = (
         (
@@ -84,7 +84,7 @@ def build_vocabularies(
     """Learn the vocabulary of each of these languages from its training text, or that of all who share it."""
     learnt: dict[str, Vocabulary] = {}
     for language in languages:
-        group = config.sharing.group("vocabulary", language)
+        group = config.sharing.group_name("vocabulary", language)
         if group not in learnt:
             members = config.sharing.members("vocabulary", language, config.languages)
             texts = (
@@ -98,10 +98,10 @@ def build_vocabularies(
                 "seed": config.seed,
                 "whole": symbols.pieces if symbols else (),
             }
-            learnt[group] = Vocabulary.train(texts, config.vocabulary.of(language), **given)
+            learnt[group] = Vocabulary.train(texts, config.vocabulary.for_language(language), **given)
             logger.info(f"vocabulary of {group}: {len(learnt[group])} pieces")
     return {
-        language: learnt[config.sharing.group("vocabulary", language)] for language in languages
+        language: learnt[config.sharing.group_name("vocabulary", language)] for language in languages
     }
 
 
@@ -109,7 +109,7 @@ def initial_vocabularies(
     config: Config,
     corpora: Corpora,
     normalisers: Mapping[str, Normaliser],
-    initial: Initial | None,
+    initial: WarmStart | None,
     *,
     languages: Sequence[str],
 ) -> dict[str, Vocabulary]:

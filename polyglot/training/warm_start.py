@@ -10,19 +10,19 @@ from functools import cached_property
 from torch import Tensor
 
 from polyglot.config.schema import Config, InitialConfig
-from polyglot.core.errors import CheckpointError, ConfigError, noted
+from polyglot.core.errors import CheckpointError, ConfigError, collect_errors
 from polyglot.layers.annealing import is_annealed
 from polyglot.model.options import is_beside
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import Task
-from polyglot.tasks.sharing import components_of
+from polyglot.tasks.sharing import component_names
 from polyglot.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class Source:
+class InitialComponent:
     """Where one component starts from."""
 
     name: str
@@ -38,20 +38,20 @@ class Source:
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
         """Its parameters there. Raises CheckpointError when there are none."""
-        return checkpoints.average(self.run.choose(self.settings.checkpoint), self.component)
+        return checkpoints.average(self.run.choose_checkpoints(self.settings.checkpoint), self.component)
 
 
-class Initial:
+class WarmStart:
     """What a run starts from: `initialize` of its configuration, component by component."""
 
     def __init__(self, config: Config) -> None:
         """Raises ConfigError for everything that is no run directory, CheckpointError for what one lacks."""
         self.config = config
-        runs = runs_of(config)
-        self.sources: list[Source] = []
+        runs = open_initial_runs(config)
+        self.sources: list[InitialComponent] = []
         for name in config.components:
             for pattern, settings in config.initialize.items():
-                source = Source(name, settings, runs[settings.run])
+                source = InitialComponent(name, settings, runs[settings.run])
                 if name == pattern or (fnmatchcase(name, pattern) and _has(source)):
                     self.sources.append(source)
                     break
@@ -61,7 +61,7 @@ class Initial:
 
         Raises ConfigError where two runs disagree about it, or where text becomes pieces in another manner here.
         """
-        found: dict[str, tuple[Source, Vocabulary]] = {}
+        found: dict[str, tuple[InitialComponent, Vocabulary]] = {}
         for source in self.sources:
             if not _holds_words(source):
                 continue
@@ -85,7 +85,7 @@ class Initial:
                     raise CheckpointError(
                         f"{source.run.vocabulary_file(there)}: no such file, but {source.component} was trained with it"
                     )
-                if self.config.text.of(language) != source.run.config.text.of(there):
+                if self.config.text.for_language(language) != source.run.config.text.for_language(there):
                     raise ConfigError(
                         f"{place}: the text steps of {language} differ from those of {there} in {source.run.path}; make text.steps the same"
                     )
@@ -120,7 +120,7 @@ class Initial:
     def check_shapes(self, model: TranslationModel) -> None:
         """Raises CheckpointError as `load_into` does, of a model that only has shapes."""
         for tensors, parameters, where in self._matched(model):
-            checkpoints.check_same(tensors, parameters, where=where)
+            checkpoints.check_compatible(tensors, parameters, where=where)
 
     def _matched(
         self, model: TranslationModel
@@ -144,11 +144,11 @@ class Initial:
                 yield *matched, f"initialize.{source.name}: {source.component} of {source.run.path}"
 
 
-def runs_of(config: Config) -> dict[str, Run]:
+def open_initial_runs(config: Config) -> dict[str, Run]:
     """The runs that components start from, by how the configuration names them. Raises ConfigError with everything that is none."""
     runs, problems = {}, []
     for component, settings in config.initialize.items():
-        with noted(problems, f"initialize.{component}: "):
+        with collect_errors(problems, f"initialize.{component}: "):
             runs[settings.run] = Run.open(settings.run)
     if problems:
         raise ConfigError(problems)
@@ -166,7 +166,7 @@ def freeze(model: TranslationModel, patterns: Iterable[str], tasks: Iterable[Tas
     for task in tasks:
         used = [
             one
-            for name in components_of(task.pair, model.sharing)
+            for name in component_names(task.pair, model.sharing)
             for one in parameters.get(name, {}).values()
         ]
         if not any(one.requires_grad for one in used):
@@ -175,11 +175,11 @@ def freeze(model: TranslationModel, patterns: Iterable[str], tasks: Iterable[Tas
             )
 
 
-def _has(source: Source) -> bool:
-    return all(one.has(source.component) for one in source.run.choose(source.settings.checkpoint))
+def _has(source: InitialComponent) -> bool:
+    return all(one.has_component(source.component) for one in source.run.choose_checkpoints(source.settings.checkpoint))
 
 
-def _holds_words(source: Source) -> bool:
+def _holds_words(source: InitialComponent) -> bool:
     """Whether rows of its tables are pieces of a vocabulary."""
     if source.component == "bridge":
         return False
@@ -189,4 +189,4 @@ def _holds_words(source: Source) -> bool:
 
 
 def _group(config: Config, part: str, language: str) -> str:
-    return config.sharing.group("embeddings" if "embedding" in part else part, language)
+    return config.sharing.group_name("embeddings" if "embedding" in part else part, language)

@@ -10,7 +10,7 @@ from polyglot.inference.translator import Translator
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.run import Run
 from polyglot.training.build import build_model
-from polyglot.training.preflight import training_text
+from polyglot.training.preflight import load_training_corpora
 from polyglot.training.vocabularies import build_vocabularies
 
 TEXT = {
@@ -67,7 +67,7 @@ def tiny_run(folder: Path, **sections: Any) -> Run:
     for section, own in sections.items():
         values[section] = {**values.get(section, {}), **own}
     run = Run.create(check_config(values, where="tiny"))
-    corpora = training_text(run.config)
+    corpora = load_training_corpora(run.config)
     for language, vocabulary in build_vocabularies(
         run.config, corpora, run.normalisers, languages=run.config.languages
     ).items():

@@ -19,7 +19,7 @@ from polyglot.experiments import Experiment, carry_out
 from polyglot.experiments.runner import protocol_of
 from polyglot.experiments.runs import check_test, filled, members_of
 from polyglot.tasks.pairs import LanguagePair, match_pairs
-from polyglot.training.parameter_matching import TOLERANCE, parameters
+from polyglot.training.parameter_matching import TOLERANCE, count_model_parameters
 from tests.builders.command_line import Program
 from tests.conftest import ROOT
 
@@ -339,9 +339,9 @@ def test_every_shipped_experiment_can_be_begun_in_every_size(
             assert set(match_pairs(config.validation.bleu_pairs, config.languages)) <= set(
                 config.pairs
             ), "zero-shot pairs have no say"
-        sizes = {language: config.vocabulary.of(language).size for language in config.languages}
+        sizes = {language: config.vocabulary.for_language(language).size for language in config.languages}
         assert (
-            member.seed != members[0].seed or 1e6 < parameters(config, config.model, sizes) < 1.5e8
+            member.seed != members[0].seed or 1e6 < count_model_parameters(config, config.model, sizes) < 1.5e8
         )
 
 
@@ -460,10 +460,10 @@ def test_the_shared_model_and_the_matched_one_are_as_large_as_what_they_stand_be
         }
         found = experiment.model_copy(update={"sizes": everybody}).at(size).systems[system]
         config = load_config(found.config, found.set)
-        return parameters(
+        return count_model_parameters(
             config,
             config.model,
-            {language: config.vocabulary.of(language).size for language in config.languages},
+            {language: config.vocabulary.for_language(language).size for language in config.languages},
         )
 
     for kind, size in itertools.product(

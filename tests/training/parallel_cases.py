@@ -26,7 +26,7 @@ from polyglot.runs.run import Run
 from polyglot.training.build import build_trainer
 from polyglot.training.trainer import Trainer
 from polyglot.training.validation import Validator
-from tests.builders.runs import WORDS, sentences, tiny_run, tiny_settings
+from tests.builders.runs import WORDS, sample_sentences, tiny_run, tiny_settings
 
 STEPS = 20
 BASE = {
@@ -147,7 +147,7 @@ def settings(name: str) -> dict[str, object]:
 def write_parts(folder: Path) -> None:
     """What is streamed, in one file and in several."""
     for language in WORDS:
-        lines = [f"{line}\n" for line in sentences(language, seed=2, lines=sum(PARTS))]
+        lines = [f"{line}\n" for line in sample_sentences(language, seed=2, lines=sum(PARTS))]
         (folder / f"whole.{language}").write_text("".join(lines), encoding="utf-8")
         left = iter(lines)
         for number, length in enumerate(PARTS):
@@ -227,7 +227,7 @@ def go_on(folder: Path, processes: Processes) -> None:
         AcceleratorState._reset_state()
         build_trainer(tiny_run(folder, "continued", **half), lambda model: None).train()
     processes.meet("half")
-    run = Run.reconfigure(path, [f"training.steps={STEPS}"])
+    run = Run.open_with_overrides(path, [f"training.steps={STEPS}"])
     AcceleratorState._reset_state()
     trainer = processes.first_by_main(
         "continued", lambda: build_trainer(run, lambda model: None, processes)

@@ -12,15 +12,15 @@ from polyglot.config.loading import check_config, load_config
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.runs.run import Run
 from polyglot.training import build, preflight
-from polyglot.training.dry_run import plan
-from polyglot.training.memory_estimate import in_words
+from polyglot.training.dry_run import plan_training
+from polyglot.training.memory_estimate import describe_memory
 from polyglot.training.validation import Validator
 from tests.builders.runs import (
     LINES,
     WORDS,
+    make_trainer,
     tiny_run,
     tiny_settings,
-    trainer_of,
     write_config,
     write_corpus,
 )
@@ -48,8 +48,8 @@ from tests.builders.runs import (
 )
 def test_it_counts_the_parameters_of_the_model_that_is_built(sections, tmp_path):
     write_corpus(tmp_path)
-    planned = plan(check_config(tiny_settings(tmp_path, **sections), where="tiny"))
-    trainer = trainer_of(tiny_run(tmp_path, **sections))
+    planned = plan_training(check_config(tiny_settings(tmp_path, **sections), where="tiny"))
+    trainer = make_trainer(tiny_run(tmp_path, **sections))
     built = {
         name: sum(parameter.numel() for parameter in own.values())
         for name, own in trainer.parameters.items()
@@ -66,7 +66,7 @@ def test_it_counts_the_parameters_of_the_model_that_is_built(sections, tmp_path)
 
 
 def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
-    planned = plan(load_config(write_config(tmp_path, schedule={"copies": ["de"]})))
+    planned = plan_training(load_config(write_config(tmp_path, schedule={"copies": ["de"]})))
     text = StringIO()
     Console(file=text, width=100).print(*planned.tables())
     shown = text.getvalue()
@@ -79,7 +79,7 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
     assert (
         all(size > 0 for size in memory.values())
         and memory.keys()
-        == in_words(planned.config, trained_at_once=planned.placement.trained_at_once).keys()
+        == describe_memory(planned.config, trained_at_once=planned.placement.trained_at_once).keys()
     )
     assert (
         f"{sum(memory.values()) / 2**20:,.0f}"
@@ -87,7 +87,7 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
     )
     assert all(
         words in shown
-        for words in in_words(
+        for words in describe_memory(
             planned.config, trained_at_once=planned.placement.trained_at_once
         ).values()
     )
@@ -103,9 +103,9 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
     ],
 )
 def test_memory_of_optimizers(optimizer, kept, words, tmp_path):
-    planned = plan(load_config(write_config(tmp_path, optimizer=optimizer)))
+    planned = plan_training(load_config(write_config(tmp_path, optimizer=optimizer)))
     assert planned.memory()["optimizer"] == 4 * kept * sum(planned.parameters.values())
-    assert in_words(planned.config, trained_at_once=planned.placement.trained_at_once)[
+    assert describe_memory(planned.config, trained_at_once=planned.placement.trained_at_once)[
         "optimizer"
     ].startswith(words)
 
@@ -113,7 +113,7 @@ def test_memory_of_optimizers(optimizer, kept, words, tmp_path):
 def test_it_leaves_no_run_behind(tmp_path):
     config = write_config(tmp_path)
     before = sorted(tmp_path.iterdir())
-    plan(load_config(config))
+    plan_training(load_config(config))
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -132,7 +132,7 @@ def test_what_this_machine_does_not_have_is_a_sentence(tmp_path, monkeypatch):
         ),
     ):
         with pytest.raises(ConfigError, match=sentence):
-            plan(load_config(config, [override]))
+            plan_training(load_config(config, [override]))
         with pytest.raises(ConfigError, match=sentence):
             build.build_trainer(
                 Run.create(load_config(config, [override, f"run={tmp_path / override}"])),
@@ -145,7 +145,7 @@ def test_it_finds_what_is_wrong_with_any_text(tmp_path):
     for language in WORDS:
         (tmp_path / f"valid.{language}").unlink()
     with pytest.raises(DataError, match="valid.{language}: nothing for any of en, de, fr"):
-        plan(load_config(config))
+        plan_training(load_config(config))
 
 
 @pytest.mark.parametrize("part", ["valid", "test"])
@@ -155,28 +155,28 @@ def test_held_out_text_may_lack_languages_as_a_run_may(part, tmp_path):
     config = load_config(write_config(tmp_path, **settings))
     (tmp_path / "valid.fr").unlink()
     run = Run.create(config)
-    trainer = trainer_of(run, Validator(run))
-    assert plan(config).parameters.keys() == trainer.parameters.keys()
+    trainer = make_trainer(run, Validator(run))
+    assert plan_training(config).parameters.keys() == trainer.parameters.keys()
     (tmp_path / "valid.de").write_text("ein\n")
     with pytest.raises(DataError, match="valid.(en|de) has .* lines, but .*valid.(en|de) has"):
-        plan(config)
+        plan_training(config)
     (tmp_path / "valid.de").unlink()
     if part == "valid":
         with pytest.raises(DataError, match="valid.de: no such file"):
-            plan(config)
+            plan_training(config)
 
 
 def test_bleu_that_chooses_the_best_needs_text(tmp_path):
     config = load_config(
         write_config(tmp_path, validation={"best_by": "bleu", "bleu_pairs": ["en-fr"]})
     )
-    plan(config)
+    plan_training(config)
     (tmp_path / "valid.fr").unlink()
     with pytest.raises(DataError, match="valid.fr: no such file"):
-        plan(config)
+        plan_training(config)
     run = Run.create(config)
     with pytest.raises(DataError, match="valid.fr: no such file"):
-        trainer_of(run, Validator(run))
+        make_trainer(run, Validator(run))
 
 
 def test_many_processes_are_shown_by_the_smallest_and_the_largest(tmp_path):
@@ -184,12 +184,12 @@ def test_many_processes_are_shown_by_the_smallest_and_the_largest(tmp_path):
     divided = load_config(tmp_path / "tiny.yaml", ["parallel.placement=partitioned"])
 
     def shown(config, number):
-        [table] = [one for one in plan(config, number).tables() if one.title == "Processes"]
+        [table] = [one for one in plan_training(config, number).tables() if one.title == "Processes"]
         return list(zip(*(column.cells for column in table.columns)))
 
     assert [row[0] for row in shown(config, 3)] == ["0", "1", "2"]
     assert [row[0] for row in shown(config, 100)] == ["each of 100"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyglot.training.dry_run.EACH", 1)
+        patch.setattr("polyglot.training.dry_run.MAX_LISTED_PROCESSES", 1)
         each = shown(divided, 2)
     assert [row[:2] for row in each] == [("1, the smallest of 2", "2"), ("0, the largest", "3")]

@@ -18,13 +18,13 @@ import pytest
 import torch
 
 from polyglot.core.errors import CheckpointError, TrainingError
-from polyglot.core.signals import ENDS, handled
+from polyglot.core.signals import TERMINATION_SIGNALS, signal_handler
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.training.progress import Progress
-from polyglot.training.validation import Validation
-from tests.builders.runs import tiny_run, train, trainer_of, write_config
+from polyglot.training.validation import ValidationResult
+from tests.builders.runs import make_trainer, tiny_run, train, write_config
 
 
 def validating(*values, by="loss"):
@@ -33,9 +33,9 @@ def validating(*values, by="loss"):
 
     def validator(model):
         return lambda: (
-            Validation({"de-en": remaining.pop(0)})
+            ValidationResult({"de-en": remaining.pop(0)})
             if by == "loss"
-            else Validation({"de-en": 1.0}, {"de-en": remaining.pop(0)})
+            else ValidationResult({"de-en": 1.0}, {"de-en": remaining.pop(0)})
         )
 
     return validator
@@ -119,7 +119,7 @@ class Tracker:
 
 
 def test_trackers_get_every_number_and_are_closed(tmp_path):
-    trainer = trainer_of(
+    trainer = make_trainer(
         tiny_run(tmp_path, training={"steps": 4, "log_every": 2}, validation={"every": 4}),
         validating(2.0),
     )
@@ -144,7 +144,7 @@ def test_trackers_get_every_number_and_are_closed(tmp_path):
 
 
 def test_trackers_are_closed_however_it_ends(tmp_path):
-    trainer = trainer_of(tiny_run(tmp_path, schedule={"pairs": ["de-en"]}))
+    trainer = make_trainer(tiny_run(tmp_path, schedule={"pairs": ["de-en"]}))
     trainer.accelerator.trackers = [tracker := Tracker()]
     at_step(trainer, 3, poison(trainer))
     with pytest.raises(TrainingError):
@@ -290,7 +290,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_p
     run = tiny_run(
         tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20, "checkpoint": {"every": 3}}
     )
-    trainer = trainer_of(run)
+    trainer = make_trainer(run)
     at_step(trainer, 5, poison(trainer))
     with pytest.raises(TrainingError) as error:
         trainer.train()
@@ -317,7 +317,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_p
 
 def test_the_sentences_named_are_those_of_the_batch(tmp_path):
     run = tiny_run(tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20})
-    trainer, twin = trainer_of(run), trainer_of(run)
+    trainer, twin = make_trainer(run), make_trainer(run)
     at_step(trainer, 3, poison(trainer))
     for _ in range(3):
         taken = twin.streams["de-en"].take()
@@ -331,7 +331,7 @@ def test_the_sentences_named_are_those_of_the_batch_also_where_a_task_is_drawn_t
     run = tiny_run(
         tmp_path, schedule={"pairs": ["de-en"], "tasks_per_update": 2}, training={"steps": 20}
     )
-    trainer, twin = trainer_of(run), trainer_of(run)
+    trainer, twin = make_trainer(run), make_trainer(run)
     at_step(trainer, 2, poison(trainer))
     for _ in range(3):  # two of the step before, and the first of this one
         taken = twin.streams["de-en"].take()
@@ -346,7 +346,7 @@ def test_a_gradient_that_is_no_number_stops_before_a_checkpoint_holds_it(tmp_pat
     run = tiny_run(
         tmp_path, schedule={"pairs": ["de-en"]}, training={"steps": 20, "checkpoint": {"every": 1}}
     )
-    trainer = trainer_of(run)
+    trainer = make_trainer(run)
     handle = []
     at_step(
         trainer,
@@ -368,7 +368,7 @@ def test_parameters_that_are_no_numbers_are_not_validated(tmp_path):
     run = tiny_run(
         tmp_path, training={"steps": 20, "checkpoint": {"every": 1}}, validation={"every": 4}
     )
-    trainer = trainer_of(run, lambda model: lambda: pytest.fail("looked at held-out text"))
+    trainer = make_trainer(run, lambda model: lambda: pytest.fail("looked at held-out text"))
     at_step(
         trainer,
         4,
@@ -393,7 +393,7 @@ def test_a_step_that_diverged_does_not_push_out_the_last_good_checkpoint(
         training={"steps": 20, "checkpoint": {"every": 1, "keep": 1}},
         validation={"every": validating_every},
     )
-    trainer = trainer_of(run, validating(1.0))
+    trainer = make_trainer(run, validating(1.0))
     at_step(
         trainer,
         4,
@@ -442,7 +442,7 @@ def test_speed_is_that_of_training_alone(log_every, tmp_path, monkeypatch):
     monkeypatch.setattr(
         checkpoints, "write", lambda *given, **named: (time.sleep(0.1), write(*given, **named))[1]
     )
-    slow = lambda model: lambda: (time.sleep(0.1), Validation({"de-en": 1.0}))[1]  # noqa: E731
+    slow = lambda model: lambda: (time.sleep(0.1), ValidationResult({"de-en": 1.0}))[1]  # noqa: E731
     train(run, slow, stop_after=3)
     progress = train(Run.open(run.path), slow).progress
     training = lines(run, "training")
@@ -462,7 +462,7 @@ def test_speed_is_that_of_training_alone(log_every, tmp_path, monkeypatch):
 
 def test_a_full_disk_ends_training_and_keeps_the_last_good_checkpoint(tmp_path, monkeypatch):
     run = tiny_run(tmp_path, training={"steps": 20, "checkpoint": {"every": 3}})
-    trainer = trainer_of(run)
+    trainer = make_trainer(run)
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -480,36 +480,36 @@ def test_a_full_disk_ends_training_and_keeps_the_last_good_checkpoint(tmp_path, 
 # Ctrl-C ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", ENDS)
+@pytest.mark.parametrize("number", TERMINATION_SIGNALS)
 def test_a_signal_finishes_the_step_and_leaves_a_checkpoint(number, tmp_path):
     run = tiny_run(tmp_path, training={"steps": 50})
-    trainer = trainer_of(run)
-    handlers = [signal.getsignal(each) for each in ENDS]
+    trainer = make_trainer(run)
+    handlers = [signal.getsignal(each) for each in TERMINATION_SIGNALS]
     at_step(trainer, 4, lambda: signal.raise_signal(number))
     trainer.train()
     assert trainer.interrupted and trainer.progress.step == 4
     assert checkpoints.steps(run.checkpoints) == [4]
-    assert [signal.getsignal(each) for each in ENDS] == handlers
+    assert [signal.getsignal(each) for each in TERMINATION_SIGNALS] == handlers
 
 
 def test_a_signal_that_is_not_meant_stays_unheard(tmp_path):
     """As the end of the terminal is for `nohup polyglot train`."""
-    trainer = trainer_of(tiny_run(tmp_path, training={"steps": 6}))
+    trainer = make_trainer(tiny_run(tmp_path, training={"steps": 6}))
     at_step(trainer, 4, lambda: signal.raise_signal(signal.SIGHUP))
-    with handled([signal.SIGHUP], signal.SIG_IGN):
+    with signal_handler([signal.SIGHUP], signal.SIG_IGN):
         trainer.train()
     assert not trainer.interrupted and trainer.progress.step == 6
 
 
 def test_a_polite_end_does_not_let_a_ctrl_c_be_heard_that_is_not_meant(tmp_path):
     """In the background: it could break into the checkpoint that is being written."""
-    trainer = trainer_of(tiny_run(tmp_path, training={"steps": 50}))
+    trainer = make_trainer(tiny_run(tmp_path, training={"steps": 50}))
     at_step(
         trainer,
         4,
         lambda: (signal.raise_signal(signal.SIGTERM), signal.raise_signal(signal.SIGINT)),
     )
-    with handled([signal.SIGINT], signal.SIG_IGN):
+    with signal_handler([signal.SIGINT], signal.SIG_IGN):
         trainer.train()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert trainer.interrupted == signal.SIGTERM and trainer.progress.step == 4
@@ -517,7 +517,7 @@ def test_a_polite_end_does_not_let_a_ctrl_c_be_heard_that_is_not_meant(tmp_path)
 
 def test_a_second_one_does_not_wait(tmp_path):
     run = tiny_run(tmp_path, training={"steps": 50, "checkpoint": {"every": 2}})
-    trainer = trainer_of(run)
+    trainer = make_trainer(run)
     at_step(
         trainer, 4, lambda: (signal.raise_signal(signal.SIGINT), signal.raise_signal(signal.SIGINT))
     )
@@ -578,7 +578,7 @@ def test_ctrl_c_of_the_program(tmp_path):
             time.sleep(0.05)
         with (
             pytest.raises(CheckpointError, match="another process is training this run"),
-            Run.open(tmp_path / "run").locked(),
+            Run.open(tmp_path / "run").lock(),
         ):
             pass
         process.send_signal(signal.SIGINT)

@@ -19,9 +19,9 @@ from polyglot.data.streaming import StreamedBatches
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
-from polyglot.tasks.schedule import SCHEDULES, tasks_of
-from polyglot.tasks.sharing import components_of
-from polyglot.training.placement import Placement, Replicated, place
+from polyglot.tasks.schedule import SCHEDULES, schedule_tasks
+from polyglot.tasks.sharing import component_names
+from polyglot.training.placement import Placement, Replicated, build_placement
 from polyglot.training.validation import Validator
 from tests.builders import runs
 from tests.builders.runs import tiny_settings
@@ -98,8 +98,8 @@ class AllReaders:
 def alone(folder, name, number):
     """The same run on one process that accumulates the batches of all."""
     run = runs.tiny_run(folder, f"{name} alone", **settings(name))
-    trainer = runs.trainer_of(run, Validator(run))
-    trainer.placement = Collected(place(trainer.placement.schedule, run.config, number))
+    trainer = runs.make_trainer(run, Validator(run))
+    trainer.placement = Collected(build_placement(trainer.placement.schedule, run.config, number))
     if name.startswith("streamed"):
         trainer.streams = {
             task: AllReaders(stream, trainer.placement) for task, stream in trainer.streams.items()
@@ -177,7 +177,7 @@ def test_what_is_sent_is_as_large_as_what_was_trained(number, name, together):
             trained = {
                 one
                 for task in tasks
-                for one in components_of(LanguagePair.parse(task), run.config.sharing)
+                for one in component_names(LanguagePair.parse(task), run.config.sharing)
             } & found["exchanged"].keys()
             assert sent == pytest.approx(sum(sizes.get(one, 0) for one in trained), rel=0.05)
 
@@ -210,8 +210,8 @@ def test_a_run_goes_on_divided_and_undivided_again(together, tmp_path):
     folder = together(2)
     half = runs.tiny_run(tmp_path, **{**settings("partitioned"), "training": {"steps": STEPS // 2}})
     runs.train(half)
-    trainer = runs.trainer_of(Run.reconfigure(half.path, [f"training.steps={STEPS}"]))
-    trainer.placement = Collected(place(trainer.placement.schedule, trainer.run.config, 2))
+    trainer = runs.make_trainer(Run.open_with_overrides(half.path, [f"training.steps={STEPS}"]))
+    trainer.placement = Collected(build_placement(trainer.placement.schedule, trainer.run.config, 2))
     trainer.train()
     found = Run.open(folder / "continued")
     ours, theirs = numbers(found), numbers(half)
@@ -255,17 +255,17 @@ def test_several_processes_draw_what_one_draws_with_as_many_tasks_an_update(kind
     )
     for several in (2, 6):
         config = SCHEDULES.configure(kind, copies=True, tasks_per_update=several)
-        tasks = tasks_of(config, languages)
-        sizes = {task.pair: 10 * (place + 1) for place, task in enumerate(tasks)}
+        tasks = schedule_tasks(config, languages)
+        sizes = {task.pair: 10 * (build_placement + 1) for build_placement, task in enumerate(tasks)}
         schedules.append(
             SCHEDULES.build(config, tasks=tasks, languages=languages, sizes=sizes, seed=3)
         )
     few, many = schedules
     for step in range(30):
-        assert [task for _, task in Replicated(few, run[1], 3).at(step)] == many.at(step)
+        assert [task for _, task in Replicated(few, run[1], 3).at(step)] == many.tasks_at(step)
         everybody = Replicated(few, run[0], 3).at(step)
         assert [process for process, _ in everybody] == [0, 0, 1, 1, 2, 2]
-        assert [task for _, task in everybody] == 3 * few.at(step)
+        assert [task for _, task in everybody] == 3 * few.tasks_at(step)
 
 
 LANGUAGES = ["en", "de", "fr", "cs", "fi"]
@@ -292,7 +292,7 @@ def test_a_divided_run_trains_every_task_on_one_process_and_keeps_a_language_whe
     config, schedule = drawn(
         {"type": kind, "pairs": ["en-*", "*-en"], "copies": True}, placement="partitioned"
     )
-    placement = place(schedule, config, 3)
+    placement = build_placement(schedule, config, 3)
     trained = [(process, task) for step in range(400) for process, task in placement.at(step)]
     assert [process for process, _ in trained] == 400 * [0, 1, 2]
     assert {task for _, task in trained} == set(config.tasks) and len(set(trained)) == len(
@@ -314,7 +314,7 @@ def test_a_process_whose_tasks_no_phase_has_waits(tmp_path):
     config, schedule = drawn(
         {"type": "uniform", "pairs": ["en-*", "*-en"], "phases": phases}, placement="partitioned"
     )
-    placement = place(schedule, config, 4)
+    placement = build_placement(schedule, config, 4)
     assert [task.name for _, task in placement.at(0)] == ["de-en"] and len(placement.at(5)) == 4
 
 
@@ -326,9 +326,9 @@ def test_more_processes_than_languages_is_a_sentence():
         ConfigError,
         match=r"over 5 processes, .* are 4 groups \(cs, de, fi, fr\); start 4 processes at most",
     ):
-        place(schedule, config, 5)
+        build_placement(schedule, config, 5)
     config, schedule = drawn(
         {"type": "uniform", "pairs": ["en-de", "de-en"], "copies": ["en"]}, placement="partitioned"
     )
     with pytest.raises(ConfigError, match=r"are 2 groups \(de, en\); start 2 processes at most"):
-        place(schedule, config, 3)
+        build_placement(schedule, config, 3)

@@ -6,7 +6,7 @@ import pytest
 
 from polyglot.config.loading import check_config
 from polyglot.core.errors import ConfigError
-from polyglot.training.parameter_matching import match, parameters
+from polyglot.training.parameter_matching import match_parameters, count_model_parameters
 from tests.builders.runs import tiny_settings
 
 TRANSFORMER = {"type": "transformer", "size": 64, "heads": 8, "layers": 2, "feed_forward": 128}
@@ -43,8 +43,8 @@ def config(tmp_path, model):
 @pytest.mark.parametrize("share", [0.6, 3.0])
 def test_it_comes_within_one_percent(name, share, tmp_path):
     settings = config(tmp_path, MODELS[name])
-    wanted = round(parameters(settings, settings.model, SIZES) * share)
-    found = match(settings, SIZES, wanted)
+    wanted = round(count_model_parameters(settings, settings.model, SIZES) * share)
+    found = match_parameters(settings, SIZES, wanted)
     assert found.parameters == pytest.approx(wanted, rel=0.01)
     laid = settings.model.model_dump()
     for key, value in found.settings.items():
@@ -54,7 +54,7 @@ def test_it_comes_within_one_percent(name, share, tmp_path):
             place = place[part]
         place[last] = value
     assert (
-        parameters(settings, type(settings.model).model_validate(laid), SIZES) == found.parameters
+        count_model_parameters(settings, type(settings.model).model_validate(laid), SIZES) == found.parameters
     )
 
 
@@ -63,4 +63,4 @@ def test_what_cannot_be_matched_is_said(tmp_path):
         ConfigError,
         match=r"no width has 10 parameters within 1%; the nearest has [\d,]+; change layers or vocabularies, too",
     ):
-        match(config(tmp_path, MODELS["recurrent"]), SIZES, 10)
+        match_parameters(config(tmp_path, MODELS["recurrent"]), SIZES, 10)

@@ -16,8 +16,8 @@ from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.training import build
-from polyglot.training.validation import Validation, Validator
-from tests.builders.runs import tiny_run, train, trainer_of
+from polyglot.training.validation import ValidationResult, Validator
+from tests.builders.runs import make_trainer, tiny_run, train
 
 STEPS = 12
 SECTIONS = {
@@ -108,7 +108,7 @@ def validator(model):
         assert not model.training
         torch.rand(7)
         seen.append(sum(parameter.sum().item() for parameter in model.parameters()))
-        return Validation({"de-en": {1: 3.0, 2: 2.0}.get(len(seen), 5.0)})
+        return ValidationResult({"de-en": {1: 3.0, 2: 2.0}.get(len(seen), 5.0)})
 
     return validate
 
@@ -240,7 +240,7 @@ def test_a_run_that_died_goes_on_from_its_last_checkpoint(straight):
     )
     other = tiny_run(folder, "lived", **sections("dropout") | {"validation": {"every": 1000}})
     train(other)
-    trainer = trainer_of(run)
+    trainer = make_trainer(run)
     update = trainer.update
 
     def dies():
@@ -322,7 +322,7 @@ def test_a_log_that_cannot_be_shortened_stays_whole(tmp_path, monkeypatch):
     with run.log.open("a", encoding="utf-8") as file:
         file.write('{"kind": "training", "step": 4}\n')
     before = run.log.read_bytes()
-    trainer = trainer_of(Run.open(run.path))
+    trainer = make_trainer(Run.open(run.path))
     replace = Path.replace
 
     def full(path, target):
@@ -354,7 +354,7 @@ def test_more_steps_than_planned(tmp_path):
     )
     train(long)
     train(short)
-    train(Run.reconfigure(short.path, [f"training.steps={STEPS}"]))
+    train(Run.open_with_overrides(short.path, [f"training.steps={STEPS}"]))
     assert_same(long, short)
 
 
@@ -364,7 +364,7 @@ def test_fewer_steps_than_done_is_a_sentence(tmp_path):
     with pytest.raises(
         CheckpointError, match="the run is past training.steps 3 already; name more steps than that"
     ):
-        trainer_of(Run.reconfigure(run.path, ["training.steps=3"]))
+        make_trainer(Run.open_with_overrides(run.path, ["training.steps=3"]))
 
 
 def test_other_batches_from_now_on(tmp_path, caplog):
@@ -373,7 +373,7 @@ def test_other_batches_from_now_on(tmp_path, caplog):
     train(run, stop_after=6)
     train(Run.open(run.path), stop_after=7)
     assert "batching is not what it was" not in caplog.text
-    train(Run.reconfigure(run.path, ["batching.size=30"]))
+    train(Run.open_with_overrides(run.path, ["batching.size=30"]))
     assert caplog.text.count("batching is not what it was") == 1
     assert checkpoints.steps(run.checkpoints)[-1] == 30
 
@@ -381,9 +381,9 @@ def test_other_batches_from_now_on(tmp_path, caplog):
 def test_streamed_text_that_is_batched_otherwise_from_now_on_is_said(tmp_path, caplog):
     run = tiny_run(tmp_path, **SECTIONS["streamed"])
     train(run, stop_after=3)
-    trainer_of(Run.open(run.path))
+    make_trainer(Run.open(run.path))
     assert "in memory" not in caplog.text
-    trainer_of(Run.reconfigure(run.path, ["batching.buffer=30"]))
+    make_trainer(Run.open_with_overrides(run.path, ["batching.buffer=30"]))
     (warning,) = [record.message for record in caplog.records if "in memory" in record.message]
     assert re.search(
         r"step-00000003: the sentences of \S.* that are in memory together .* none is left out by that, and those that were trained on come again$",
@@ -398,10 +398,10 @@ def test_text_that_changed_is_said(tmp_path, caplog):
     text = tmp_path / "train.de"
     lines = text.read_text(encoding="utf-8")
     text.write_text(lines, encoding="utf-8")
-    trainer_of(Run.open(run.path))
+    make_trainer(Run.open(run.path))
     assert "training text" not in caplog.text
     text.write_text(lines.replace("Hund", "Katze"), encoding="utf-8")
-    trainer_of(Run.open(run.path))
+    make_trainer(Run.open(run.path))
     (warning,) = [record.message for record in caplog.records if "training text" in record.message]
     assert (
         "step-00000003: the training text of en-de, de-en is not what it was when this was written; the run goes on"
@@ -412,7 +412,7 @@ def test_text_that_changed_is_said(tmp_path, caplog):
 def test_a_checkpoint_that_does_not_say_what_its_text_was_goes_on_in_silence(tmp_path, caplog):
     run = tiny_run(tmp_path)
     train(run, stop_after=3)
-    trainer = trainer_of(Run.open(run.path))
+    trainer = make_trainer(Run.open(run.path))
     (checkpoint,) = checkpoints.choose(run.checkpoints, "last")
     state = {name: value for name, value in checkpoint.training_state().items() if name != "data"}
     with pytest.MonkeyPatch.context() as patch:
@@ -425,7 +425,7 @@ def test_another_optimizer_from_now_on_is_a_sentence(tmp_path):
     run = tiny_run(tmp_path, optimizer={"type": "sgd", "momentum": 0.9})
     train(run, stop_after=3)
     with pytest.raises(CheckpointError, match="step-00000003: the optimizer was another one"):
-        trainer_of(Run.reconfigure(run.path, ["optimizer=adam"]))
+        make_trainer(Run.open_with_overrides(run.path, ["optimizer=adam"]))
 
 
 @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ def test_what_the_components_are_built_from_cannot_change(override, tmp_path):
     train(run, stop_after=3)
     before = (run.path / "config.yaml").read_text(encoding="utf-8")
     with pytest.raises(ConfigError, match="what a run was built from cannot change: "):
-        Run.reconfigure(run.path, [override])
+        Run.open_with_overrides(run.path, [override])
     assert (run.path / "config.yaml").read_text(encoding="utf-8") == before
     train(Run.open(run.path))
 
@@ -458,7 +458,7 @@ def test_a_vocabulary_that_is_gone_is_not_learnt_again_once_there_are_checkpoint
         CheckpointError,
         match=f"{file}: no such file, but .*step-00000003 was trained with it; put it back",
     ):
-        trainer_of(Run.open(run.path))
+        make_trainer(Run.open(run.path))
     assert {path: path.read_bytes() for path in file.parent.iterdir()} == others
     before.rename(file)
     train(Run.open(run.path))
@@ -483,7 +483,7 @@ def test_a_start_that_fails_leaves_no_vocabulary_behind(tmp_path):
     """The next one may have other settings, and would learn another."""
     run = tiny_run(tmp_path, data={"valid": [{"type": "text", "path": "nowhere.{language}"}]})
     with pytest.raises(DataError, match="nowhere"):
-        trainer_of(run, Validator(run))
+        make_trainer(run, Validator(run))
     assert not list(run.vocabulary_file("en").parent.iterdir())
 
 
@@ -496,4 +496,4 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     with pytest.raises(
         CheckpointError, match="comes from another configuration than .*other/config.yaml"
     ):
-        trainer_of(other).resume(checkpoints.choose(one.checkpoints, "last")[0])
+        make_trainer(other).resume(checkpoints.choose(one.checkpoints, "last")[0])

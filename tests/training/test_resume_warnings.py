@@ -10,12 +10,12 @@ import pytest
 from polyglot.config.loading import check_config
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.training.build import build_schedule
-from polyglot.training.placement import place
-from polyglot.training.resume import Division, what_changed
+from polyglot.training.placement import build_placement
+from polyglot.training.resume import SamplingLayout, resume_warnings
 from tests.builders.runs import tiny_run, tiny_settings, train
 
 DIVISIONS = [
-    Division(processes, tasks_per_update, tasks, placement)
+    SamplingLayout(processes, tasks_per_update, tasks, placement)
     for processes, tasks_per_update, tasks, placement in product(
         [1, 2], [1, 2, 4], ["mixed", "same"], ["replicated", "partitioned"]
     )
@@ -32,7 +32,7 @@ def batches(division, folder):
         parallel={"tasks": division.tasks, "placement": division.placement},
     )
     config = check_config(values, where="here")
-    placement = place(
+    placement = build_placement(
         build_schedule(config, dict.fromkeys((task.name for task in config.tasks), 60)),
         config,
         division.processes,
@@ -119,7 +119,7 @@ def test_it_is_said_in_a_sentence_and_only_where_it_does_something(
     )
     run = tiny_run(tmp_path, schedule=schedule, parallel=parallel)
     given = {"streamed": ["de-en"] if streamed else [], "begun": [], "changed": []}
-    sentences = list(what_changed(run, {"division": was}, now["processes"], **given))
+    sentences = list(resume_warnings(run, {"division": was}, now["processes"], **given))
     assert sentences == (
         [f"was written {said.replace(': ', ': every text goes on where it was', 1)}"]
         if said
@@ -136,5 +136,5 @@ def test_a_checkpoint_says_how_work_was_divided(tmp_path):
     )
     train(run)
     assert checkpoints.choose(run.checkpoints, "last")[0].training_state()["division"] == asdict(
-        Division(1, 2, "same", "replicated")
+        SamplingLayout(1, 2, "same", "replicated")
     )

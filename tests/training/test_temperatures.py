@@ -9,7 +9,7 @@ import torch
 
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
-from tests.builders.runs import tiny_run, train, trainer_of
+from tests.builders.runs import make_trainer, tiny_run, train
 
 STEPS = 6
 ONEHOT = {"type": "roles", "roles": 3, "assignment": "onehot", "temperature": {"decay": 0.9}}
@@ -69,7 +69,7 @@ def test_a_run_that_goes_on_has_the_next_value(run, tmp_path):
     twin = tiny_run(tmp_path, model=options(ONEHOT, GRAPH), training={"steps": STEPS})
     train(twin, stop_after=4)
     assert temperature(twin) == pytest.approx(EXPECTED["roles"][3])
-    trainer = trainer_of(twin)
+    trainer = make_trainer(twin)
     assert trainer.annealed["encoder.de.roles"].temperature.item() == pytest.approx(
         EXPECTED["roles"][3]
     )
@@ -90,7 +90,7 @@ def test_onehot_roles_start_from_softmax_ones_and_at_the_first_temperature(run):
         folder, "softmax", model=options({**ONEHOT, "assignment": "softmax"}), training={"steps": 2}
     )
     train(softmax)
-    trainer = trainer_of(
+    trainer = make_trainer(
         tiny_run(
             folder,
             "tuned",

@@ -12,12 +12,12 @@ from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import Batch
-from polyglot.tasks.sharing import components_of
+from polyglot.tasks.sharing import component_names
 from polyglot.training.build import build_model
-from polyglot.training.gradient_scaling import clip, count_by_component, to_means
-from polyglot.training.validation import Validation
+from polyglot.training.gradient_scaling import clip_gradients, count_by_component, scale_to_means
+from polyglot.training.validation import ValidationResult
 from tests.builders.models import random_batch, tiny_config, tiny_model
-from tests.builders.runs import tiny_run, train, trainer_of
+from tests.builders.runs import make_trainer, tiny_run, train
 
 SHARE = {
     "token": lambda batch: int(batch.target_mask.sum()),
@@ -51,7 +51,7 @@ def gradients_of(trainer, batch):
     losses = trainer.criterion(trainer.model(batch), batch)
     own = {
         (name, key): parameter
-        for name in components_of(batch.task.pair)
+        for name in component_names(batch.task.pair)
         for key, parameter in trainer.parameters.get(name, {}).items()
     }
     return dict(zip(own, torch.autograd.grad(losses.total, list(own.values()), allow_unused=True)))
@@ -74,7 +74,7 @@ def test_each_component_gets_the_weighted_mean_of_who_trained_it(pairs, tied, pe
     run = tiny_run(
         tmp_path, schedule=schedule, model={"embedding": {"tie_sides": tied}}, **settings, **PLAIN
     )
-    trainer, twin = trainer_of(run), trainer_of(run)
+    trainer, twin = make_trainer(run), make_trainer(run)
     batches = [
         twin.streams[task.name].dataset.batch(twin.streams[task.name].take())
         for _, task in twin.placement.at(0)
@@ -111,8 +111,8 @@ def test_the_parts_of_a_batch_are_the_batch(per):
         tokens[mask][:-1].numpy() for tokens, mask in zip(whole.target_out, whole.target_mask)
     ]
     parts = [
-        Batch.of(whole.task, sources[:1], targets[:1]),
-        Batch.of(whole.task, sources[1:], targets[1:]),
+        Batch.from_sentences(whole.task, sources[:1], targets[:1]),
+        Batch.from_sentences(whole.task, sources[1:], targets[1:]),
     ]
     criterion(model(whole), whole).total.backward()
     expected = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
@@ -124,7 +124,7 @@ def test_the_parts_of_a_batch_are_the_batch(per):
         model.component_parameters(),
         [(part.task.pair, criterion.count(part)) for part in parts],
     )
-    to_means(parameters, count_by_component(counts, parameters, model.sharing), total=total)
+    scale_to_means(parameters, count_by_component(counts, parameters, model.sharing), total=total)
     for name, gradient in expected.items():
         assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-6), name
 
@@ -148,7 +148,7 @@ def test_only_the_components_of_the_tasks_change(optimizer, tied, tmp_path):
         schedule={"copies": True},
         training={"steps": 100},
     )
-    trainer = trainer_of(run)
+    trainer = make_trainer(run)
     step, gradients = trainer.optimizer.step, []
 
     def looks(*args, **given):
@@ -168,7 +168,7 @@ def test_only_the_components_of_the_tasks_change(optimizer, tied, tmp_path):
         trainer.update()
         trainer.progress.step += 1
         expected = {
-            name for pair in pairs for name in components_of(pair)
+            name for pair in pairs for name in component_names(pair)
         } & trainer.parameters.keys()
         assert changed(before, trainer) == gradients[-1] == expected
         assert all(parameter.grad is None for parameter in trainer.model.parameters())
@@ -181,7 +181,7 @@ def test_no_update_changes_a_language_that_its_phase_excludes(tmp_path):
         schedule={"phases": phases},
         training={"steps": 20, "checkpoint": {"every": 6, "keep": 9}},
     )
-    before = snapshot(trainer_of(run))
+    before = snapshot(make_trainer(run))
     train(run, stop_after=6)
     checkpoint = checkpoints.choose(run.checkpoints, "6")[0]
     for name in before:
@@ -199,7 +199,7 @@ def test_gradients_are_clipped_by_the_norm_of_what_was_trained(tmp_path):
     run = tiny_run(
         tmp_path, optimizer={"type": "sgd", "learning_rate": 1.0}, training={"clip_norm": 0.01}
     )
-    trainer = trainer_of(run)
+    trainer = make_trainer(run)
     before = snapshot(trainer)
     norm = trainer.update()
     moved = torch.cat(
@@ -216,7 +216,7 @@ def test_gradients_are_clipped_by_the_norm_of_what_was_trained(tmp_path):
 def test_clipping(largest, after):
     parameters = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
     parameters[0].grad, parameters[1].grad = torch.tensor([3.0]), torch.tensor([4.0])
-    assert clip(parameters, largest).item() == pytest.approx(5)
+    assert clip_gradients(parameters, largest).item() == pytest.approx(5)
     assert math.hypot(*(parameter.grad.item() for parameter in parameters)) == pytest.approx(
         after, rel=1e-4
     )
@@ -227,9 +227,9 @@ def test_dropout_is_for_training_alone(tmp_path):
     run, modes = tiny_run(tmp_path, training={"steps": 6}, validation={"every": 2}), []
 
     def validator(model):
-        return lambda: (modes.append(("validation", model.training)), Validation({"de-en": 1.0}))[1]
+        return lambda: (modes.append(("validation", model.training)), ValidationResult({"de-en": 1.0}))[1]
 
-    trainer = trainer_of(run, validator)
+    trainer = make_trainer(run, validator)
     trainer.model.register_forward_pre_hook(
         lambda *_: modes.append(("training", trainer.model.training))
     )
@@ -241,7 +241,7 @@ def test_the_learning_rate_follows_its_schedule(tmp_path):
     run = tiny_run(
         tmp_path, learning_rate_schedule={"type": "linear", "warmup": 2}, training={"steps": 6}
     )
-    trainer, rates = trainer_of(run), []
+    trainer, rates = make_trainer(run), []
     update = trainer.update
     trainer.update = lambda: (update(), rates.append(trainer.optimizer.param_groups[0]["lr"]))[0]
     trainer.train()
@@ -255,7 +255,7 @@ def test_a_model_learns(tmp_path):
         training={"steps": 120, "log_every": 60},
         model={"encoder": {"size": 32}, "decoder": {"size": 32}},
     )
-    trainer = trainer_of(run)
+    trainer = make_trainer(run)
     batches = {name: stream.dataset.batch(range(20)) for name, stream in trainer.streams.items()}
 
     def losses():
@@ -285,7 +285,7 @@ def test_adding_a_language_changes_no_parameter_of_the_others(embedding, initial
     many = tiny_run(
         tmp_path, "many", languages=["en", "fr", "de"], model=model, schedule={"copies": True}
     )
-    before, after = (trainer_of(run).parameters for run in (few, many))
+    before, after = (make_trainer(run).parameters for run in (few, many))
     assert before.keys() < after.keys()
     for name, own in before.items():
         assert own.keys() == after[name].keys()
@@ -294,7 +294,7 @@ def test_adding_a_language_changes_no_parameter_of_the_others(embedding, initial
 
 def test_the_first_parameters_come_from_the_seed_alone(tmp_path):
     run = tiny_run(tmp_path)
-    vocabularies = trainer_of(run).run.vocabularies
+    vocabularies = make_trainer(run).run.vocabularies
     torch.manual_seed(5)
     one = build_model(run.config, vocabularies, seed=1)
     torch.manual_seed(6)
@@ -309,7 +309,7 @@ def test_the_first_parameters_come_from_the_seed_alone(tmp_path):
 
 def test_components_of_one_role_begin_alike_and_nothing_else_does(tmp_path):
     """Encoders start as the same function of their words, and so do decoders; within one, no two weights are the same."""
-    parameters = trainer_of(tiny_run(tmp_path, model={"encoder": {"layers": 2}})).parameters
+    parameters = make_trainer(tiny_run(tmp_path, model={"encoder": {"layers": 2}})).parameters
     for one, other in itertools.combinations(parameters, 2):
         alike = one.partition(".")[0] == other.partition(".")[0]
         for key in parameters[one].keys() & parameters[other].keys():
@@ -326,7 +326,7 @@ def test_components_of_one_role_begin_alike_and_nothing_else_does(tmp_path):
 
 def test_an_update_does_not_go_through_the_modules_of_all_languages(tmp_path, monkeypatch):
     """Of which there may be hundreds; nobody's gradients are left."""
-    trainer, visited = trainer_of(tiny_run(tmp_path)), []
+    trainer, visited = make_trainer(tiny_run(tmp_path)), []
     monkeypatch.setattr(torch.nn.Module, "train", lambda self, *_: visited.append(self))
     for one in (trainer.optimizer, trainer.optimizer.optimizer):
         monkeypatch.setattr(one, "zero_grad", lambda *_, **__: visited.append("gradients"))

@@ -14,7 +14,7 @@ from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
-from polyglot.training.validation import Validation, Validator
+from polyglot.training.validation import ValidationResult, Validator
 from tests.evaluation.tiny import TEXT, tiny_model, tiny_run
 
 
@@ -129,9 +129,9 @@ def test_it_leaves_no_trace(tmp_path: Path) -> None:
 
 def test_the_value_is_the_mean_of_translations_not_of_copies() -> None:
     losses = {"de-en": 2.0, "en-de": 4.0, "en-en": 0.5}
-    assert Validation(losses, {"de-en": 10.0, "de-fr": 20.0}).value("bleu") == 15.0
-    assert Validation(losses).value("loss") == 3.0
-    assert Validation({"en-en": 0.5, "de-de": 1.5}).value("loss") == 1.0
+    assert ValidationResult(losses, {"de-en": 10.0, "de-fr": 20.0}).value("bleu") == 15.0
+    assert ValidationResult(losses).value("loss") == 3.0
+    assert ValidationResult({"en-en": 0.5, "de-de": 1.5}).value("loss") == 1.0
 
 
 def test_words_are_not_selected_while_training(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from polyglot.config.loading import check_config
 from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
-from polyglot.training.dry_run import plan
-from tests.builders.runs import tiny_run, tiny_settings, train, trainer_of
+from polyglot.training.dry_run import plan_training
+from tests.builders.runs import make_trainer, tiny_run, tiny_settings, train
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_components_start_from_another_run(source):
             "bridge": {"run": str(source.path), "checkpoint": 2},
         },
     )
-    trainer = trainer_of(run)
+    trainer = make_trainer(run)
     for name in ("encoder.de", "bridge"):
         assert same(component(source, name), trainer.parameters[name])
     assert not same(component(source, "encoder.fr"), trainer.parameters["encoder.fr"])
@@ -55,7 +55,7 @@ def test_vocabularies_come_along_and_the_rest_are_learnt(source):
     run = follower(
         source, "words", vocabulary={"type": "char"}, initialize={"decoder.de": str(source.path)}
     )
-    trainer_of(run)
+    make_trainer(run)
     sizes = {
         language: len(vocabulary)
         for language, vocabulary in Run.open(run.path).vocabularies.items()
@@ -72,7 +72,7 @@ def test_a_pattern_takes_what_the_run_has(source):
         schedule={"pairs": ["en-*", "*-en", "de-de"]},
     )
     assert all(
-        same(component(source, name), own) for name, own in trainer_of(run).parameters.items()
+        same(component(source, name), own) for name, own in make_trainer(run).parameters.items()
     )
 
 
@@ -82,7 +82,7 @@ def test_a_component_may_be_called_otherwise_there(source):
         "other",
         initialize={"encoder.de": {"run": str(source.path), "component": "encoder.fr"}},
     )
-    assert same(component(source, "encoder.fr"), trainer_of(run).parameters["encoder.de"])
+    assert same(component(source, "encoder.fr"), make_trainer(run).parameters["encoder.de"])
     assert run.vocabulary_file("de").read_bytes() == source.vocabulary_file("fr").read_bytes()
 
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_started_from_is_said(source, sections, kind, sentence):
     config = check_config(
         tiny_settings(source.path.parent, "wrong", **filled(sections)), where="tiny"
     )
-    for attempt in (lambda: plan(config), lambda: trainer_of(Run(config.run, config))):
+    for attempt in (lambda: plan_training(config), lambda: make_trainer(Run(config.run, config))):
         with pytest.raises(kind) as error:
             attempt()
         assert sentence.format(source=source.path) in str(error.value)
@@ -195,4 +195,4 @@ def test_components_are_named_before_they_are_built(tmp_path):
                 sharing=sharing,
                 model={"embedding": {"tie_sides": tied}},
             )
-            assert set(run.config.components) == set(trainer_of(run).parameters)
+            assert set(run.config.components) == set(make_trainer(run).parameters)
