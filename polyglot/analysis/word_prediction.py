@@ -20,9 +20,9 @@ from polyglot.analysis.figures import Panel, curves_png, panels_png
 from polyglot.analysis.page import Page, Table
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.data.corpora import Corpora
-from polyglot.decoding.vocabulary_selection import likeliest
+from polyglot.decoding.vocabulary_selection import most_probable_words
 from polyglot.inference.translator import Translator
-from polyglot.inference.types import Sentence
+from polyglot.inference.types import SourceSentence
 from polyglot.model.memory import Memory
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import SPECIAL_TOKENS
@@ -165,14 +165,14 @@ def _pieces(
 @torch.inference_mode()
 def _precision_and_recall(
     translator: Translator,
-    sentences: Sequence[Sentence],
+    sentences: Sequence[SourceSentence],
     wanted: Sequence[set[int]],
     pair: LanguagePair,
     chooser: str,
     sizes: Sequence[int],
 ) -> list[tuple[float, float]]:
     """Of the so many likeliest words, each the mean over the sentences, from 0 to 1."""
-    config = translator.search_with({"select": max(sizes), "select_by": chooser})
+    config = translator.search_config_with({"select": max(sizes), "select_by": chooser})
     sums, count = numpy.zeros((len(sizes), 2)), 0
     rows = [
         row
@@ -182,7 +182,7 @@ def _precision_and_recall(
     for start in range(0, len(rows), BATCH):
         part = rows[start : start + BATCH]
         scores = translator.word_scores(
-            translator.read([sentences[row] for row in part]), pair.target, config
+            translator.encode_sources([sentences[row] for row in part]), pair.target, config
         )
         truth = torch.zeros_like(scores, dtype=torch.bool)
         for row, sentence in enumerate(part):
@@ -194,7 +194,7 @@ def _precision_and_recall(
 
 def _of_the_likeliest(scores: Tensor, truth: Tensor, size: int) -> tuple[float, float]:
     """Precision and recall, summed over the sentences. scores and truth (B, V)"""
-    right = truth.gather(1, likeliest(scores, size)).sum(dim=1)
+    right = truth.gather(1, most_probable_words(scores, size)).sum(dim=1)
     return (right / size).sum().item(), (right / truth.sum(dim=1)).sum().item()
 
 
@@ -302,12 +302,12 @@ def _curve(curves: dict[str, list[dict]], key: str, name: str, pair: str) -> byt
 
 @torch.inference_mode()
 def _attention(
-    translator: Translator, sentences: Sequence[Sentence], pair: LanguagePair
+    translator: Translator, sentences: Sequence[SourceSentence], pair: LanguagePair
 ) -> list[Panel]:
     """Where the initial state looks in the first sentences of middling length."""
     decoder, panels = translator.model.decoders[pair.target], []
     for sentence in [one for one in sentences if 4 <= len(one.pieces) <= LONGEST][:SHOWN]:
-        memory = translator.read([sentence]).memory
+        memory = translator.encode_sources([sentence]).memory
         _, weights = decoder.predictor.initial(decoder.body.first(memory), memory)
         pieces = translator.vocabularies[pair.source].pieces(sentence.pieces)
         shares = _over_the_source(weights, memory, len(pieces))[0].float().cpu().numpy()

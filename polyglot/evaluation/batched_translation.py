@@ -11,9 +11,9 @@ from operator import attrgetter
 
 from polyglot.decoding.base import SearchConfig
 from polyglot.inference.ensemble import EnsembleTranslator
-from polyglot.inference.generation import by_length, sentences_together
+from polyglot.inference.generation import by_length, sentences_per_search
 from polyglot.inference.translator import Translator
-from polyglot.inference.types import NOTHING, Reading, Sentence
+from polyglot.inference.types import EMPTY_TRANSLATION, EncodedSources, SourceSentence
 
 READ = 4096
 """Sentences that are read before targets are written: what is held in memory at a time, and about what an interruption loses."""
@@ -41,7 +41,7 @@ class _Line:
 @dataclass(frozen=True, slots=True)
 class _Read:
     line: _Line
-    readings: Sequence[Reading] | None
+    readings: Sequence[EncodedSources] | None
     """by each model, of this sentence alone; None for a blank one"""
 
     @property
@@ -65,14 +65,14 @@ def translate_together(
     Several directions into one language are ready together. advance: told of each target how many more sentences were written.
     Raises what `Translator.hypotheses` raises.
     """
-    lines = {(text, target): [NOTHING.text] * len(texts[text].lines) for text, target in wanted}
+    lines = {(text, target): [EMPTY_TRANSLATION.text] * len(texts[text].lines) for text, target in wanted}
     left, seconds = (
         {direction: len(own) for direction, own in lines.items()},
         dict.fromkeys(lines, 0.0),
     )
     for portion in _portions({text: texts[text] for text, _ in lines}):
         started = time.perf_counter()
-        read = _read(translator, portion, size=sentences_together(config))
+        read = _read(translator, portion, size=sentences_per_search(config))
         owns = {
             target: [each for each in read if (each.line.text, target) in lines]
             for _, target in lines
@@ -81,15 +81,15 @@ def translate_together(
         for target, own in owns.items():
             started = time.perf_counter()
             advance(target, sum(each.readings is None for each in own))
-            size = sentences_together(
+            size = sentences_per_search(
                 config, [member.model.decoders[target] for member in translator.members]
             )
             for rows in by_length([each.pieces for each in own], size=size):
                 batch = [own[row] for row in rows]
                 readings = [
-                    Reading.of(by_one) for by_one in zip(*(each.readings for each in batch))
+                    EncodedSources.join(by_one) for by_one in zip(*(each.readings for each in batch))
                 ]
-                found = translator.write(readings, target, config)
+                found = translator.generate(readings, target, config)
                 for each, (best, *_) in zip(batch, found):
                     lines[each.line.text, target][each.line.row] = best.text
                 advance(target, len(batch))
@@ -123,18 +123,18 @@ def _read(
         lines = list(group)
         by_each = [
             _alone(*reader, size=size)
-            for reader in translator.readers([each.line for each in lines], language)
+            for reader in translator.model_inputs([each.line for each in lines], language)
         ]
         found += [_Read(line, None if None in own else own) for line, *own in zip(lines, *by_each)]
     return found
 
 
 def _alone(
-    translator: Translator, sentences: Sequence[Sentence], *, size: int
-) -> list[Reading | None]:
+    translator: Translator, sentences: Sequence[SourceSentence], *, size: int
+) -> list[EncodedSources | None]:
     """Each of the sentences, which are of one language, as it was read; None for a blank one."""
-    readings: list[Reading | None] = [None] * len(sentences)
+    readings: list[EncodedSources | None] = [None] * len(sentences)
     for rows in by_length([each.pieces for each in sentences], size=size):
-        for row, reading in zip(rows, translator.read([sentences[row] for row in rows]).alone()):
+        for row, reading in zip(rows, translator.encode_sources([sentences[row] for row in rows]).split()):
             readings[row] = reading
     return readings

@@ -13,9 +13,9 @@ import torch
 from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.ensemble_decoder import Average
-from polyglot.inference.generation import found, translated
+from polyglot.inference.generation import generate_translations, search_hypotheses
 from polyglot.inference.translator import Translator, check_direction
-from polyglot.inference.types import Readers, Reading, Translation
+from polyglot.inference.types import EncodedSources, ModelInputs, Translation
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 
@@ -145,22 +145,22 @@ class EnsembleTranslator:
                 "source: missing; name the language of the sentences, or give a mapping from language to sentences"
             )
         self.check(list(by_language), target)
-        config = self.members[0].search_with(search_settings)
+        config = self.members[0].search_config_with(search_settings)
         readers = [
             reader
             for language, own in by_language.items()
             for reader in self._reading(own, language)
         ]
         _check_alike(readers)
-        return translated(readers, target, config, average=self.average)
+        return generate_translations(readers, target, config, average=self.average)
 
-    def readers(self, lines: Iterable[str], source: str) -> Readers:
+    def model_inputs(self, lines: Iterable[str], source: str) -> ModelInputs:
         """Who reads which sentences. Raises DataError where one member finds nothing in a sentence of which others have pieces."""
         readers = self._reading(lines, source)
         _check_alike(readers)
         return readers
 
-    def _reading(self, lines: Iterable[str], source: str) -> Readers:
+    def _reading(self, lines: Iterable[str], source: str) -> ModelInputs:
         lines = lines if isinstance(lines, str) else list(lines)
         return [
             (member, member.sentences(lines, source))
@@ -168,13 +168,13 @@ class EnsembleTranslator:
             if source in member.sources
         ]
 
-    def write(
-        self, readings: Sequence[Reading], target: str, config: SearchConfig
+    def generate(
+        self, readings: Sequence[EncodedSources], target: str, config: SearchConfig
     ) -> list[list[Translation]]:
-        """The n best translations of sentences that every member has read. Raises what `found` raises."""
+        """The n best translations of sentences that every member has read. Raises what `search_hypotheses` raises."""
         return list(
-            self.members[0].texts(
-                found(readings, target, config, average=self.average), readings[0].sentences, target
+            self.members[0].to_translations(
+                search_hypotheses(readings, target, config, average=self.average), readings[0].sentences, target
             )
         )
 
@@ -212,13 +212,13 @@ def _spell_alike(one: Translator, other: Translator, language: str) -> bool:
     return same and one.normalisers[language].fingerprint == other.normalisers[language].fingerprint
 
 
-def _check_alike(readers: Readers) -> None:
+def _check_alike(readers: ModelInputs) -> None:
     """Raises DataError unless all have as many sentences, empty in the same places."""
     _, first = readers[0]
     for _, others in readers[1:]:
         if len(others) != len(first):
-            found = f"{len(first)} sentences in {first[0].language} and {len(others)} in {others[0].language}"
-            raise DataError(f"{found}; the same number is needed")
+            counts = f"{len(first)} sentences in {first[0].language} and {len(others)} in {others[0].language}"
+            raise DataError(f"{counts}; the same number is needed")
         for number, (one, other) in enumerate(zip(first, others), start=1):
             if bool(one.pieces) != bool(other.pieces):
                 empty, full = (one, other) if other.pieces else (other, one)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy
 import torch
@@ -12,14 +11,11 @@ import torch
 from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.beam_search import search
-from polyglot.decoding.ensemble_decoder import Average, Ensemble, Memories
-from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
-from polyglot.inference.parallel import side_by_side
-from polyglot.inference.types import NOTHING, Readers, Reading, Translation
+from polyglot.decoding.ensemble_decoder import Average, EnsembleDecoder, EnsembleMemory
+from polyglot.decoding.vocabulary_selection import RestrictedVocabularyDecoder, most_probable_words, union_of_words
+from polyglot.inference.parallel import parallel_map
+from polyglot.inference.types import EMPTY_TRANSLATION, EncodedSources, ModelInputs, Translation
 from polyglot.model.language_modules import LanguageDecoder
-
-if TYPE_CHECKING:
-    pass
 
 ROWS = 640
 """Hypotheses decoded together: enough for full speed of the matrix products on a CPU, and little memory."""
@@ -29,19 +25,19 @@ SELECTED = 1 << 25
 """Numbers that the output layers of the sentences decoded together have at most, where each has words of its own: 128 MiB."""
 
 
-def translated(
-    readers: Readers, target: str, config: SearchConfig, *, average: Average = "log"
+def generate_translations(
+    readers: ModelInputs, target: str, config: SearchConfig, *, average: Average = "log"
 ) -> list[list[Translation]]:
     """The n best translations of each sentence, written by all who read it together; what has no pieces stays empty.
 
-    The first one's vocabulary spells the translations. Raises what `found` raises.
+    The first one's vocabulary spells the translations. Raises what `search_hypotheses` raises.
     """
     first, sentences = readers[0]
-    results: list[list[Translation]] = [[NOTHING]] * len(sentences)
+    results: list[list[Translation]] = [[EMPTY_TRANSLATION]] * len(sentences)
 
     def found_for(rows: list[int]) -> list[list[Hypothesis]]:
-        return found(
-            [one.read([own[row] for row in rows]) for one, own in readers],
+        return search_hypotheses(
+            [one.encode_sources([own[row] for row in rows]) for one, own in readers],
             target,
             config,
             average=average,
@@ -53,22 +49,22 @@ def translated(
     groups = list(
         by_length(
             longest,
-            size=sentences_together(config, [one.model.decoders[target] for one, _ in readers]),
+            size=sentences_per_search(config, [one.model.decoders[target] for one, _ in readers]),
         )
     )
     for own, rows in zip(
-        side_by_side(found_for, groups, first.device), groups
+        parallel_map(found_for, groups, first.device), groups
     ):  # texts count symbols: one after the other
         for row, translations in zip(
-            rows, first.texts(own, [sentences[row] for row in rows], target)
+            rows, first.to_translations(own, [sentences[row] for row in rows], target)
         ):
             results[row] = translations
     return results
 
 
 @torch.inference_mode()
-def found(
-    readings: Sequence[Reading], target: str, config: SearchConfig, *, average: Average = "log"
+def search_hypotheses(
+    readings: Sequence[EncodedSources], target: str, config: SearchConfig, *, average: Average = "log"
 ) -> list[list[Hypothesis]]:
     """The n best hypotheses of each sentence, in the pieces of the first model, by all who have read it.
 
@@ -83,23 +79,23 @@ def found(
     ).amax(dim=0)
     decoder, memory = decoders[0], memories[0]
     if len(readings) > 1:
-        decoder, memory = Ensemble(decoders, average=average), Memories(tuple(memories))
+        decoder, memory = EnsembleDecoder(decoders, average=average), EnsembleMemory(tuple(memories))
     words = None if config.select is None else _chosen_words(readings, target, config)
     if words is None:
         result = search(decoder, memory, lengths, config)
     else:
-        selected = Selected(decoder, words)
-        result = selected.written(search(selected, memory, lengths, config))
+        selected = RestrictedVocabularyDecoder(decoder, words)
+        result = selected.restore_tokens(search(selected, memory, lengths, config))
     for sentence, own in zip(readings[0].sentences, result):
         if not (own and all(math.isfinite(one.score) for one in own)):
             raise CheckpointError(
-                readings[0].translator.no_numbers(f"scores of {sentence.language}-{target}")
+                readings[0].translator.not_finite(f"scores of {sentence.language}-{target}")
             )
     return result
 
 
 def _chosen_words(
-    readings: Sequence[Reading], target: str, config: SearchConfig
+    readings: Sequence[EncodedSources], target: str, config: SearchConfig
 ) -> torch.Tensor | None:
     """The only words that search may write: (B, K) for each sentence, or (U,) for all; None where that is every word.
 
@@ -118,12 +114,12 @@ def _chosen_words(
         raise ConfigError(
             f"search.select: the decoder of {target} {what}; choose select_by {other}, or leave select out"
         )
-    words = likeliest(sum(known), config.select)
-    words = union(words) if config.select_for == "batch" else words
+    words = most_probable_words(sum(known), config.select)
+    words = union_of_words(words) if config.select_for == "batch" else words
     return words if words.shape[-1] < known[0].shape[-1] else None
 
 
-def sentences_together(config: SearchConfig, decoders: Sequence[LanguageDecoder] = ()) -> int:
+def sentences_per_search(config: SearchConfig, decoders: Sequence[LanguageDecoder] = ()) -> int:
     """How many sentences are searched for at once, by these decoders together."""
     together = ROWS // (config.beam * max(1, len(decoders)))
     if decoders and config.select and config.select_for == "sentence":

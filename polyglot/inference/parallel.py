@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 DEPTH = 2  # items of each thread that are begun, wait or are done and not yet taken: nobody waits for the next
 
 
-def side_by_side(
+def parallel_map(
     work: Callable[[Item], Result], items: Iterable[Item], device: torch.device
 ) -> Iterator[Result]:
     """What `work` makes of each item, in order, as it is ready; on a CPU by as many threads as PyTorch would use for one operation.

@@ -18,10 +18,10 @@ from polyglot.core.errors import CheckpointError, ConfigError, DataError, unknow
 from polyglot.data.text_files import LONE_SURROGATE
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
-from polyglot.inference.embeddings.encoder import Portion, SentenceEncoder
-from polyglot.inference.embeddings.pooling import cast, check
-from polyglot.inference.generation import ROWS, by_length, found, translated
-from polyglot.inference.types import Readers, Reading, Sentence, Translation
+from polyglot.inference.embeddings.encoder import SentenceChunk, SentenceEncoder
+from polyglot.inference.embeddings.pooling import cast, check_pooling
+from polyglot.inference.generation import ROWS, by_length, generate_translations, search_hypotheses
+from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
 from polyglot.layers.cross_entropy import projected_cross_entropy
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs import checkpoint as checkpoints
@@ -93,7 +93,7 @@ class Translator(SentenceEncoder):
             Directions.of(trained).check(pair.source, pair.target)
         place = _device(device)
         sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
-        chosen = run.choose(checkpoint)
+        chosen = run.choose_checkpoints(checkpoint)
         for language in dict.fromkeys(
             language for pair in pairs or trained for language in (pair.source, pair.target)
         ):
@@ -118,7 +118,7 @@ class Translator(SentenceEncoder):
                 "run": run.path.name,
                 "checkpoint": checkpoint,
                 "steps": [one.step for one in chosen],
-                "sha256": checkpoints.digest(chosen),
+                "sha256": checkpoints.parameters_digest(chosen),
             },
         )
         translator.shortlists = cache(lambda pair: _shortlist(run, pair))
@@ -157,33 +157,33 @@ class Translator(SentenceEncoder):
         Raises CheckpointError where the parameters give scores that are no numbers: there would be nothing to rank.
         """
         self.check(source, target)
-        config = self.search_with(search_settings)
-        return translated(self.readers(sentences, source), target, config)
+        config = self.search_config_with(search_settings)
+        return generate_translations(self.model_inputs(sentences, source), target, config)
 
     @property
     def members(self) -> list[Translator]:
         """Who writes each translation: this model alone."""
         return [self]
 
-    def readers(self, lines: Iterable[str], source: str) -> Readers:
-        """Who reads which sentences, for `translated`. Raises DataError for what is no text."""
+    def model_inputs(self, lines: Iterable[str], source: str) -> ModelInputs:
+        """Who reads which sentences, for `generate_translations`. Raises DataError for what is no text."""
         return [(self, self.sentences(lines, source))]
 
     @torch.inference_mode()
-    def read(self, sentences: Sequence[Sentence]) -> Reading:
+    def encode_sources(self, sentences: Sequence[SourceSentence]) -> EncodedSources:
         """Sentences of one language with their memory (B, K, D), which is the same whatever the target."""
         tokens, mask = pad([one.pieces for one in sentences])
-        return Reading(
+        return EncodedSources(
             self,
             sentences,
             self.model.encode(sentences[0].language, tokens.to(self.device), mask.to(self.device)),
         )
 
-    def write(
-        self, readings: Sequence[Reading], target: str, config: SearchConfig
+    def generate(
+        self, readings: Sequence[EncodedSources], target: str, config: SearchConfig
     ) -> list[list[Translation]]:
-        """The n best translations of sentences that were read. Raises what `found` raises."""
-        return list(self.texts(found(readings, target, config), readings[0].sentences, target))
+        """The n best translations of sentences that were read. Raises what `search_hypotheses` raises."""
+        return list(self.to_translations(search_hypotheses(readings, target, config), readings[0].sentences, target))
 
     def score(
         self, sources: Iterable[str], targets: Iterable[str], *, source: str, target: str
@@ -206,7 +206,7 @@ class Translator(SentenceEncoder):
         task = Task(LanguagePair(source, target))
         scores = [0.0] * len(source_pieces)
         for rows in by_length(target_pieces, size=ROWS // 8, empty=True):
-            batch = Batch.of(
+            batch = Batch.from_sentences(
                 task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows]
             )
             with torch.inference_mode():
@@ -220,30 +220,30 @@ class Translator(SentenceEncoder):
                         states[: len(wanted)], projection.weight, projection.bias, wanted
                     ).item()
         if not all(map(math.isfinite, scores)):
-            raise CheckpointError(self.no_numbers(f"scores of {source}-{target}"))
+            raise CheckpointError(self.not_finite(f"scores of {source}-{target}"))
         return scores
 
-    def encode_portions(
-        self, portions: Iterable[Portion], *, precision: str = "float32", **settings: Any
-    ) -> Iterator[tuple[Portion, torch.Tensor]]:
+    def encode_chunks(
+        self, portions: Iterable[SentenceChunk], *, precision: str = "float32", **settings: Any
+    ) -> Iterator[tuple[SentenceChunk, torch.Tensor]]:
         """As `SentenceEncoder` does it. Raises CheckpointError where the parameters give vectors of what is no number."""
-        check(
+        check_pooling(
             self.model,
             layer=settings.get("layer", "bridge"),
             pooling=settings.get("pooling", "flat"),
             precision=precision,
         )
-        return self._finite(super().encode_portions(portions, **settings), precision)
+        return self._finite(super().encode_chunks(portions, **settings), precision)
 
     def _finite(
-        self, found: Iterable[tuple[Portion, torch.Tensor]], precision: str
-    ) -> Iterator[tuple[Portion, torch.Tensor]]:
+        self, found: Iterable[tuple[SentenceChunk, torch.Tensor]], precision: str
+    ) -> Iterator[tuple[SentenceChunk, torch.Tensor]]:
         """Looked at before int8 makes numbers of everything."""
         for portion, vectors in found:
             if not numpy.isfinite(
                 vectors.numpy()
             ).all():  # several times as fast as PyTorch's, and leaves the other cores alone
-                raise CheckpointError(self.no_numbers("sentence embeddings"))
+                raise CheckpointError(self.not_finite("sentence embeddings"))
             yield portion, cast(vectors, precision)
 
     def check(self, source: str, target: str) -> None:
@@ -254,13 +254,13 @@ class Translator(SentenceEncoder):
         """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none. Raises DataError for what is no text."""
         return [list(one.pieces) for one in self.sentences(sentences, language)]
 
-    def sentences(self, lines: Iterable[str], language: str) -> list[Sentence]:
+    def sentences(self, lines: Iterable[str], language: str) -> list[SourceSentence]:
         """Text as this model gets it. Raises DataError for what is no text."""
         lines, steps = _checked(lines, language), self.normalisers[language]
         pieces = self.vocabularies[language].encode(
             [steps.apply(line) if line.strip() else "" for line in lines]
         )
-        return [Sentence(language, line, own) for line, own in zip(lines, pieces)]
+        return [SourceSentence(language, line, own) for line, own in zip(lines, pieces)]
 
     def _read_pair(self, line: str, other: str, source: str, target: str) -> tuple[str, str]:
         """A sentence and its translation before the vocabulary; either can be blank."""
@@ -269,7 +269,7 @@ class Translator(SentenceEncoder):
 
     @torch.inference_mode()
     def word_scores(
-        self, reading: Reading, target: str, config: SearchConfig
+        self, reading: EncodedSources, target: str, config: SearchConfig
     ) -> torch.Tensor | None:
         """How likely each word of the target is in the translation of each sentence (B, V), up to a constant.
 
@@ -289,8 +289,8 @@ class Translator(SentenceEncoder):
         hidden, _ = decoder.predictor.initial(decoder.body.first(reading.memory), reading.memory)
         return decoder.predictor.initial.output(hidden).float().log_softmax(dim=1)
 
-    def texts(
-        self, found: Sequence[Sequence[Hypothesis]], sentences: Sequence[Sentence], target: str
+    def to_translations(
+        self, found: Sequence[Sequence[Hypothesis]], sentences: Sequence[SourceSentence], target: str
     ) -> Iterator[list[Translation]]:
         """What was found for each of the sentences as people read it; their symbols are put back, and those without a rule counted."""
         steps = self.normalisers[target]
@@ -309,7 +309,7 @@ class Translator(SentenceEncoder):
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def search_with(self, given: Mapping[str, Any]) -> SearchConfig:
+    def search_config_with(self, given: Mapping[str, Any]) -> SearchConfig:
         """The run's settings with others laid over them. Raises ConfigError for what cannot be meant."""
         config = check_settings(
             SearchConfig, {**self.search_config.model_dump(), **given}, where="search"
@@ -318,10 +318,10 @@ class Translator(SentenceEncoder):
             raise ConfigError(
                 f"n_best: {config.n_best} hypotheses cannot come from a beam of {config.beam}"
             )
-        config.check_use(given)
+        config.check_explicit_settings(given)
         return config.model_copy(update={"n_best": min(config.n_best, config.beam)})
 
-    def no_numbers(self, what: str) -> str:
+    def not_finite(self, what: str) -> str:
         """The sentence for parameters that are spoilt."""
         place, chosen = (
             self.description.get("run", "this model"),

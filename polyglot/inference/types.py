@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+import torch
+
+from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.model.memory import Memory
-
-if TYPE_CHECKING:
-    from polyglot.inference.translator import Translator
+from polyglot.model.translation_model import TranslationModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,42 +23,75 @@ class Translation:
     log_probability: float
 
 
-NOTHING = Translation("", 0.0, 0.0)
-"""What a blank sentence is translated to."""
+EMPTY_TRANSLATION = Translation("", 0.0, 0.0)
+"""Translation of a blank sentence."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence as a model gets it, whatever the target."""
+class SourceSentence:
+    """Source sentence after preprocessing; the same for every target language."""
 
     language: str
     line: str
     pieces: Sequence[int]
-    """none where the line is blank"""
+    """vocabulary entries; empty if the line is blank"""
+
+
+class SourceModel(Protocol):
+    """Interface of one model with its vocabularies, as generation needs it; `Translator` has it."""
+
+    model: TranslationModel
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def encode_sources(self, sentences: Sequence[SourceSentence]) -> EncodedSources:
+        """Encode sentences of one language."""
+
+    def word_scores(
+        self, sources: EncodedSources, target: str, config: SearchConfig
+    ) -> torch.Tensor | None:
+        """Score every target word (B, V) for vocabulary selection, or None if not possible."""
+
+    def to_translations(
+        self,
+        hypotheses: Sequence[Sequence[Hypothesis]],
+        sentences: Sequence[SourceSentence],
+        target: str,
+    ) -> Iterator[list[Translation]]:
+        """Convert the hypotheses of each sentence to text."""
+
+    def not_finite(self, quantity: str) -> str:
+        """Error message for parameters that give NaN or infinity."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What one model has read: sentences, which may be of several languages, and what decoders attend to for them."""
+class EncodedSources:
+    """Encoded source sentences of one model; they may be in several languages."""
 
-    translator: Translator
-    sentences: Sequence[Sentence]
+    translator: SourceModel
+    sentences: Sequence[SourceSentence]
     memory: Memory
-    """(B, K, D)"""
+    """(B, K, D), padded to the longest sentence if the bridge has no fixed size"""
 
-    def alone(self) -> list[Reading]:
-        """Each sentence with its own memory."""
+    def split(self) -> list[EncodedSources]:
+        """Split a batch into single sentences, each with its memory."""
+        memories = self.memory.sentences()
         return [
-            Reading(self.translator, [sentence], own)
-            for sentence, own in zip(self.sentences, self.memory.sentences())
+            EncodedSources(self.translator, [sentence], memory)
+            for sentence, memory in zip(self.sentences, memories)
         ]
 
     @classmethod
-    def of(cls, alone: Sequence[Reading]) -> Reading:
-        """What one model has read in parts; what `alone` takes apart."""
-        sentences = [sentence for reading in alone for sentence in reading.sentences]
-        return cls(alone[0].translator, sentences, Memory.of([reading.memory for reading in alone]))
+    def join(cls, parts: Sequence[EncodedSources]) -> EncodedSources:
+        """Join parts encoded by the same model into one batch; the inverse of `split`."""
+        sentences: list[SourceSentence] = []
+        for part in parts:
+            sentences += part.sentences
+        memory = Memory.of([part.memory for part in parts])
+        return cls(parts[0].translator, sentences, memory)
 
 
-Readers = Sequence[tuple["Translator", Sequence[Sentence]]]
-"""Who reads what: the same sentences as several models get them, or one model in several languages."""
+ModelInputs = Sequence[tuple[SourceModel, Sequence[SourceSentence]]]
+"""Sentences that each model encodes: the same sentences for several models, or one model's
+sentences in several languages."""

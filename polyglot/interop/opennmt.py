@@ -53,7 +53,7 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
     }
     config = _config(kind, options, place, source=source, target=target)
     run = Run.create(config)
-    with run.removed_on_error():
+    with run.remove_on_error():
         vocabularies = {source: WordList(words["src"]), target: WordList(words["tgt"])}
         for language, vocabulary in vocabularies.items():
             vocabulary.save(run.vocabulary_file(language))
@@ -72,7 +72,7 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
             },
         }
         for name, parameters in model.component_parameters().items():
-            checkpoints.check_same(tensors[name], parameters, where=f"{path}: {name}")
+            checkpoints.check_compatible(tensors[name], parameters, where=f"{path}: {name}")
         state = {"taken_from": {"program": "OpenNMT-py", "file": path.name}}
         step = int(options.get("train_steps") or 0)
         checkpoints.write(

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from polyglot.core.errors import ConfigError
-from polyglot.inference.embeddings.pooling import pool, rows_of
+from polyglot.inference.embeddings.pooling import layer_rows, pool
 from polyglot.inference.translator import Translator
 from polyglot.tasks.batch import pad
 
@@ -65,7 +65,7 @@ class RunModule(InputModule):
         self.translator = Translator.load(
             run, checkpoint=checkpoint, device="cpu"
         )  # sentence-transformers moves it
-        self.translator.check_readable([language])
+        self.translator.check_languages([language])
         self.model = self.translator.model
         self.size = self.translator.vector_size(layer=layer, pooling=pooling)
 
@@ -112,7 +112,7 @@ class RunModule(InputModule):
             rows = ((languages == number) & mask.any(dim=1)).nonzero().squeeze(1)
             if len(rows):
                 found = pool(
-                    rows_of(
+                    layer_rows(
                         self.model,
                         self.translator.sources[number],
                         ids[rows],

@@ -9,10 +9,10 @@ from polyglot.config.loading import configure
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.runs.run import Run
-from polyglot.tasks.sharing import EVERYBODY
+from polyglot.tasks.sharing import ALL_LANGUAGES
 
 
-def with_language(
+def config_with_language(
     run: Run,
     language: str,
     overrides: Sequence[str] = (),
@@ -80,4 +80,4 @@ def _without_newcomers(
     groups: dict[str, list[str]] | str, languages: Sequence[str]
 ) -> dict[str, list[str]]:
     """What everybody shared is shared by those who were there: a new language has words of its own."""
-    return {EVERYBODY: list(languages)} if groups == EVERYBODY else groups
+    return {ALL_LANGUAGES: list(languages)} if groups == ALL_LANGUAGES else groups

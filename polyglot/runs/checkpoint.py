@@ -20,7 +20,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from polyglot.core.atomic_files import replace_file, sync_folder, write_synced
-from polyglot.core.errors import CheckpointError, few
+from polyglot.core.errors import CheckpointError, abbreviate
 from polyglot.core.version import VERSION
 from polyglot.distributed.processes import Processes
 from polyglot.runs.steps import steps
@@ -64,7 +64,7 @@ class Checkpoint:
     def step(self) -> int:
         return self.manifest["step"]
 
-    def has(self, name: str) -> bool:
+    def has_component(self, name: str) -> bool:
         """Whether it holds a component of that name."""
         return f"{name}.safetensors" in self.manifest["files"]
 
@@ -80,7 +80,7 @@ class Checkpoint:
 
     def component(self, name: str) -> dict[str, Tensor]:
         """The parameters of one component. Raises CheckpointError when it is missing or damaged."""
-        if not self.has(name):
+        if not self.has_component(name):
             raise CheckpointError(
                 f"{self.path}: has no component {name!r}; it has {', '.join(self.components)}"
             )
@@ -138,7 +138,7 @@ def _instead_of(path: Path) -> str:
     )
 
 
-def digest(chosen: Sequence[Checkpoint]) -> str:
+def parameters_digest(chosen: Sequence[Checkpoint]) -> str:
     """A hash of the parameters of one checkpoint or of several: the same parameters have the same."""
     files = [
         sorted(
@@ -160,18 +160,18 @@ def copy_parameters(
     tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str
 ) -> None:
     """Tensors into parameters of the same names and shapes. Raises CheckpointError when they are not the same."""
-    check_same(tensors, parameters, where=where)
+    check_compatible(tensors, parameters, where=where)
     with torch.no_grad():
         for key, parameter in parameters.items():
             parameter.copy_(tensors[key])
 
 
-def check_same(
+def check_compatible(
     tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str
 ) -> None:
     """Raises CheckpointError unless names and shapes are the same."""
     if tensors.keys() != parameters.keys():
-        different = few(sorted(tensors.keys() ^ parameters.keys()), shown=4)
+        different = abbreviate(sorted(tensors.keys() ^ parameters.keys()), shown=4)
         raise CheckpointError(
             f"{where}: comes from another configuration: the parameters differ ({different})"
         )
@@ -388,7 +388,7 @@ def average(checkpoints: Sequence[Checkpoint], name: str) -> dict[str, Tensor]:
     if len(parts) == 1:
         return parts[0]
     for checkpoint, part in zip(checkpoints, parts):
-        check_same(part, parts[-1], where=f"{checkpoint.path}: {name}")
+        check_compatible(part, parts[-1], where=f"{checkpoint.path}: {name}")
     return {
         key: torch.stack([part[key].double() for part in parts]).mean(dim=0).to(one.dtype)
         for key, one in parts[-1].items()

@@ -22,14 +22,14 @@ def export(
     With all components it translates, too. components: names and patterns; checkpoint: with `average:N` the mean of the newest N.
     Returns it with what it holds. Raises ConfigError for a component that is not there, CheckpointError where it cannot be written.
     """
-    chosen = run.choose(checkpoint)
+    chosen = run.choose_checkpoints(checkpoint)
     there = chosen[-1].components
     for pattern in components:
         if not any(fnmatchcase(name, pattern) for name in there):
             raise ConfigError(unknown_name("component", pattern, there))
     taken = [name for name in there if any(fnmatchcase(name, pattern) for pattern in components)]
     new = Run.create(run.config.model_copy(update={"run": str(place)}))
-    with new.removed_on_error():
+    with new.remove_on_error():
         for language in _languages_of(taken, run.config):
             shutil.copyfile(run.vocabulary_file(language), new.vocabulary_file(language))
         if run.symbols_file.is_file():
@@ -50,6 +50,6 @@ def _languages_of(components: Sequence[str], config: Config) -> list[str]:
     owners = {name.partition(".")[2] for name in components}
     groups = lambda language: {
         language,
-        *(config.sharing.group(part, language) for part in SharingConfig.model_fields),
+        *(config.sharing.group_name(part, language) for part in SharingConfig.model_fields),
     }  # noqa: E731
     return [language for language in config.languages if owners & groups(language)]

@@ -20,8 +20,8 @@ from pydantic import ValidationError
 from polyglot.config.loading import check_config, load_config
 from polyglot.config.schema import Config
 from polyglot.core.atomic_files import replace_file
-from polyglot.core.errors import CheckpointError, ConfigError, few
-from polyglot.core.yaml import as_written, read_yaml
+from polyglot.core.errors import CheckpointError, ConfigError, abbreviate
+from polyglot.core.yaml import format_value, read_yaml
 from polyglot.model.translation_model import ModelConfig, TranslationModel
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.checkpoint import Checkpoint
@@ -47,7 +47,7 @@ class Run:
         self.evaluation = self.path / "evaluation"
 
     @classmethod
-    def of(cls, config: Config) -> Run:
+    def for_config(cls, config: Config) -> Run:
         """The run directory that a configuration names, there or not. Raises ConfigError when it names none."""
         if config.run is None:
             raise ConfigError(
@@ -58,9 +58,9 @@ class Run:
     @classmethod
     def create(cls, config: Config) -> Run:
         """A new run directory with its configuration. Raises CheckpointError when it exists or cannot be made."""
-        run = cls.of(config)
+        run = cls.for_config(config)
         run.check_new()
-        with run.removed_on_error():
+        with run.remove_on_error():
             try:
                 run.path.mkdir(parents=True, exist_ok=True)
                 (run.path / "vocabulary").mkdir(exist_ok=True)
@@ -82,7 +82,7 @@ class Run:
         )
 
     @classmethod
-    def reconfigure(cls, path: str | Path, overrides: Sequence[str]) -> Run:
+    def open_with_overrides(cls, path: str | Path, overrides: Sequence[str]) -> Run:
         """An existing run with another configuration, such as more training steps; `write_config` makes it stay.
 
         Raises ConfigError for what its vocabularies and components were built from, and for its place: they stay as they are.
@@ -109,7 +109,7 @@ class Run:
             )
         one, other = (each.config.model_dump(include=set(BUILT_FROM)) for each in (before, run))
         changed = [
-            f"{place} was {as_written(_value(one, place))}"
+            f"{place} was {format_value(_value(one, place))}"
             for place in sorted(_different(one, other))
         ]
         if set(run.config.pairs) != set(before.config.pairs):
@@ -118,13 +118,13 @@ class Run:
             )
         if changed and before.vocabularies:
             raise ConfigError(
-                f"the command line, for {path}: what a run was built from cannot change: {few(changed, shown=SHOWN)}; "
+                f"the command line, for {path}: what a run was built from cannot change: {abbreviate(changed, shown=SHOWN)}; "
                 "leave that out, or choose a new run=… without --resume"
             )
         return run
 
     @contextmanager
-    def reconfigured(self, trained: Callable[[], bool]) -> Iterator[None]:
+    def provisional_config(self, trained: Callable[[], bool]) -> Iterator[None]:
         """Another configuration stays once training goes on with it. The one before comes back where that ends without a step, or by an
         error before there is a new checkpoint (but for one that cannot be written: a full disk is no fault of the configuration);
         unless there is no checkpoint at all: vocabularies are as the new one says.
@@ -147,10 +147,10 @@ class Run:
 
     def check_new(self) -> None:
         """Raises CheckpointError when the directory holds something already: no run is begun on top of another."""
-        if exists := self.exists():
+        if exists := self.occupied_message():
             raise CheckpointError(exists)
 
-    def exists(self) -> str | None:
+    def occupied_message(self) -> str | None:
         """The sentence for a directory that holds something already. Raises CheckpointError where there can be none, at a file."""
         if self.path.exists() and not self.path.is_dir():
             raise CheckpointError(
@@ -163,7 +163,7 @@ class Run:
         return f"{self.path}: exists; continue it with `polyglot train {self.path} --resume`, choose another with run=…, or remove it"
 
     @contextmanager
-    def removed_on_error(self) -> Iterator[None]:
+    def remove_on_error(self) -> Iterator[None]:
         """A run that never began does not stand in the way of the next attempt: what `create` made goes again."""
         try:
             yield
@@ -172,7 +172,7 @@ class Run:
             raise
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Only one process trains a run at a time. Raises CheckpointError while another does."""
         try:
             file = (self.path / ".lock").open("w")
@@ -192,7 +192,7 @@ class Run:
     def vocabulary_file(self, language: str) -> Path:
         """Languages that share a vocabulary have one file."""
         return (
-            self.path / "vocabulary" / f"{self.config.sharing.group('vocabulary', language)}.model"
+            self.path / "vocabulary" / f"{self.config.sharing.group_name('vocabulary', language)}.model"
         )
 
     @cached_property
@@ -212,18 +212,18 @@ class Run:
         file = self.shortlist_file(pair)
         return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
 
-    def choose(self, which: str | int) -> list[Checkpoint]:
+    def choose_checkpoints(self, which: str | int) -> list[Checkpoint]:
         """What `best`, `last`, a step or `average:N` mean. Raises CheckpointError when they are not of this configuration."""
         chosen = checkpoints.choose(self.checkpoints, which)
         for one in chosen:
-            self.check_same(one)
+            self.check_compatible(one)
         return chosen
 
     @cached_property
     def normalisers(self) -> dict[str, Normaliser]:
         """The text steps of every language."""
         return {
-            language: Normaliser(self.config.text.of(language), language, symbols=self.symbols)
+            language: Normaliser(self.config.text.for_language(language), language, symbols=self.symbols)
             for language in self.config.languages
         }
 
@@ -262,7 +262,7 @@ class Run:
             built_from["sharing"] = self.config.sharing.model_dump()
         return built_from
 
-    def check_same(self, checkpoint: Checkpoint) -> None:
+    def check_compatible(self, checkpoint: Checkpoint) -> None:
         """Raises CheckpointError unless a checkpoint was built from what this run is."""
         made_of = checkpoint.manifest.get("configuration")
         for language in made_of.get("vocabularies", ()) if isinstance(made_of, dict) else ():
@@ -276,7 +276,7 @@ class Run:
                 different = [self._difference_that_shows(checkpoint)]
             raise CheckpointError(
                 f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; "
-                f"different: {few(different, shown=SHOWN)}"
+                f"different: {abbreviate(different, shown=SHOWN)}"
             )
 
     def differences(self, built_from: Any) -> list[str]:
@@ -310,11 +310,11 @@ class Run:
             )
         components = model.component_tensors()
         if one_sided := sorted(components.keys() ^ set(checkpoint.components)):
-            return f"the pairs, or what shares components: only one of the two has {few(one_sided, shown=SHOWN)}"
+            return f"the pairs, or what shares components: only one of the two has {abbreviate(one_sided, shown=SHOWN)}"
         for name, parameters in components.items():
             there = checkpoint.component(name)
             if one_sided := sorted(parameters.keys() ^ there.keys()):
-                return f"the model: only one of the two has {few(one_sided, shown=SHOWN)} in {name}"
+                return f"the model: only one of the two has {abbreviate(one_sided, shown=SHOWN)} in {name}"
             for key, parameter in parameters.items():
                 if (found := there[key].shape) != parameter.shape:
                     words = (

@@ -217,6 +217,6 @@ def test_another_number_of_processes_goes_on(tmp_path):
         )
         == 1
     )
-    trainer = train(Run.reconfigure(path, ["training.steps=9"]))
+    trainer = train(Run.open_with_overrides(path, ["training.steps=9"]))
     assert trainer.progress.step == last_step(path) == 9
     assert set(trainer.progress.tokens) == {task.name for task in trainer.run.config.tasks}

@@ -73,13 +73,21 @@ def test_each_direction_is_as_if_it_were_alone(
 
 def test_a_text_is_read_once_whatever_its_targets(tmp_path: Path) -> None:
     translator = tiny_translator(tiny_run(tmp_path))
-    read, calls, write, targets = translator.read, [], translator.write, []
-    translator.read = lambda sentences: (
-        calls.append((sentences[0].language, len(sentences))) or read(sentences)
-    )
-    translator.write = lambda readings, target, config: (
-        targets.append((target, len(readings[0].sentences))) or write(readings, target, config)
-    )
+    encode_sources = translator.encode_sources
+    generate = translator.generate
+    calls = []
+    targets = []
+
+    def counting_encode_sources(sentences):
+        calls.append((sentences[0].language, len(sentences)))
+        return encode_sources(sentences)
+
+    def counting_generate(sources, target, config):
+        targets.append((target, len(sources[0].sentences)))
+        return generate(sources, target, config)
+
+    translator.encode_sources = counting_encode_sources
+    translator.generate = counting_generate
     list(translate_together(translator, TEXTS, WANTED, config=SearchConfig(beam=1)))
     assert calls == [("de", 12), ("en", 6)] and targets == [("de", 6), ("fr", 18), ("en", 10)]
 

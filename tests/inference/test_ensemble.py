@@ -9,10 +9,10 @@ import polyglot
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
-from polyglot.decoding.ensemble_decoder import Ensemble, Memories
+from polyglot.decoding.ensemble_decoder import EnsembleDecoder, EnsembleMemory
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
-from tests.builders.runs import sentences, tiny_run, train
+from tests.builders.runs import sample_sentences, tiny_run, train
 from tests.decoding.test_beam_search import exhaustive, tables
 
 TRAINING = {"steps": 40, "log_every": 20, "checkpoint": {"every": 20, "keep": 9}}
@@ -54,7 +54,7 @@ def runs(tmp_path_factory):
 
 
 def text(language, count=10):
-    return sentences(language, seed=7, lines=count)
+    return sample_sentences(language, seed=7, lines=count)
 
 
 @pytest.mark.parametrize("average", ["log", "linear"])
@@ -62,8 +62,8 @@ def test_search_over_an_ensemble_is_search_over_the_mean(average):
     """By exhaustive search over the mean of two tables."""
     (one, memory), (other, _) = tables(2, 1), tables(2, 2)
     tokens = torch.tensor([3, 4])
-    scores, _ = Ensemble([one, other], average=average).step(
-        tokens, (torch.arange(2),) * 2, Memories((memory, memory))
+    scores, _ = EnsembleDecoder([one, other], average=average).step(
+        tokens, (torch.arange(2),) * 2, EnsembleMemory((memory, memory))
     )
     both = [table.scores[torch.arange(2), tokens].log_softmax(-1) for table in (one, other)]
     if average == "log":
@@ -74,8 +74,8 @@ def test_search_over_an_ensemble_is_search_over_the_mean(average):
         torch.testing.assert_close(scores.exp(), (both[0].exp() + both[1].exp()) / 2)
     config = SearchConfig(beam=300, n_best=3, max_length_ratio=0, max_length_extra=4)
     found = search(
-        Ensemble([one, other], average=average),
-        Memories((memory, memory)),
+        EnsembleDecoder([one, other], average=average),
+        EnsembleMemory((memory, memory)),
         torch.tensor([4, 4]),
         config,
     )

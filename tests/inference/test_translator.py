@@ -18,7 +18,7 @@ from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.tasks.batch import EOS, Batch
 from polyglot.tasks.pairs import LanguagePair, Task
-from tests.builders.runs import WORDS, sentences, tiny_run, train
+from tests.builders.runs import WORDS, sample_sentences, tiny_run, train
 
 TRAINED = ["de-en", "en-de", "en-fr", "fr-fr"]
 EVERY = [f"{source}-{target}" for source in ("de", "en", "fr") for target in ("en", "de", "fr")]
@@ -44,7 +44,7 @@ def translator(run):
 
 
 def text(pair, count=12):
-    return sentences(pair.split("-")[0], seed=7, lines=count)
+    return sample_sentences(pair.split("-")[0], seed=7, lines=count)
 
 
 def of(pair):
@@ -157,12 +157,12 @@ def test_a_translation_has_the_probability_that_score_gives_it(pair, settings, t
 
 
 def test_a_score_is_the_sum_over_the_pieces_and_the_end(translator):
-    sources, targets = text("de-fr"), [*sentences("fr", seed=7, lines=10), "chien", ""]
+    sources, targets = text("de-fr"), [*sample_sentences("fr", seed=7, lines=10), "chien", ""]
     for source, target, score in zip(
         sources, targets, translator.score(sources, targets, **of("de-fr"))
     ):
         pieces = [translator.encode_text([source], "de"), translator.encode_text([target], "fr")]
-        batch = Batch.of(Task(LanguagePair("de", "fr")), *pieces)
+        batch = Batch.from_sentences(Task(LanguagePair("de", "fr")), *pieces)
         with torch.no_grad():
             output = translator.model(batch)
             log_probabilities = torch.log_softmax(output.projection(output.states[0]), dim=1)
@@ -262,7 +262,7 @@ def test_a_translation_is_one_line(translator, monkeypatch):
     monkeypatch.setattr(
         translator.vocabularies["en"].__class__,
         "decode",
-        lambda self, sentences: ["one\ntwo\r\nthree\n"] * len(sentences),
+        lambda self, sentences: ["one\ntwo\r\nthree\n"] * len(sample_sentences),
     )
     assert translator.translate(["ein Hund"], **of("de-en")) == ["one two three"]
 
@@ -395,20 +395,20 @@ def test_one_string_is_no_list(translator):
 
 
 def test_sentences_may_come_one_after_the_other(translator):
-    sentences, targets = [*text("de-en"), ""], [*text("en-de"), "a"]
+    sample_sentences, targets = [*text("de-en"), ""], [*text("en-de"), "a"]
     for kind in (
         iter,
         tuple,
         lambda own: (one for one in own),
         lambda own: dict.fromkeys(own).keys(),
     ):
-        whole = list(kind(sentences))
-        assert translator.translate(kind(sentences), **of("de-en")) == translator.translate(
+        whole = list(kind(sample_sentences))
+        assert translator.translate(kind(sample_sentences), **of("de-en")) == translator.translate(
             whole, **of("de-en")
         )
-    assert len(translator.hypotheses(iter(sentences), **of("de-en"))) == len(sentences)
-    assert translator.score(iter(sentences), iter(targets), **of("de-en")) == translator.score(
-        sentences, targets, **of("de-en")
+    assert len(translator.hypotheses(iter(sample_sentences), **of("de-en"))) == len(sample_sentences)
+    assert translator.score(iter(sample_sentences), iter(targets), **of("de-en")) == translator.score(
+        sample_sentences, targets, **of("de-en")
     )
     assert translator.translate(iter([]), **of("de-en")) == []
 

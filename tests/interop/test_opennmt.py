@@ -92,7 +92,7 @@ def test_it_translates_as_onmt_translate_does(model, tmp_path):
     (tmp_path / "source").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     run = convert(path, tmp_path / "run", source="en", target="de")
     translator = Translator.load(run.path)
-    assert Run.open(run.path).choose("last")[0].step == 7
+    assert Run.open(run.path).choose_checkpoints("last")[0].step == 7
     for beam in (1, 5):
         command = [
             sys.executable,

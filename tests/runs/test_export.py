@@ -8,10 +8,10 @@ import torch
 from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
-from polyglot.runs.add_language import with_language
+from polyglot.runs.add_language import config_with_language
 from polyglot.runs.export import export
 from polyglot.runs.run import Run
-from tests.builders.runs import WORDS, sentences, tiny_run, train, trainer_of
+from tests.builders.runs import WORDS, make_trainer, sample_sentences, tiny_run, train
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def run(tmp_path_factory):
 def translations(run, pairs):
     """Texts and scores, to the bit."""
     translator = Translator.load(run.path)
-    text = {language: sentences(language, seed=7, lines=6) for language in WORDS}
+    text = {language: sample_sentences(language, seed=7, lines=6) for language in WORDS}
     found = {
         pair: translator.hypotheses(text[pair[0]], source=pair[0], target=pair[1], beam=3)
         for pair in pairs
@@ -39,7 +39,7 @@ def translations(run, pairs):
 
 
 def test_a_new_language_changes_no_old_translation(run):
-    added = Run.create(with_language(run, "fr", ["training.steps=4"], partners=["en"]))
+    added = Run.create(config_with_language(run, "fr", ["training.steps=4"], partners=["en"]))
     train(added)
     old = [("en", "de"), ("de", "en"), ("en", "en"), ("de", "de")]
     assert translations(added, old) == translations(run, old)
@@ -71,7 +71,7 @@ def test_a_new_language_changes_no_old_translation(run):
 
 def test_what_is_free_learns_as_well(run):
     added = Run.create(
-        with_language(
+        config_with_language(
             run, "fr", ["training.steps=12", f"run={run.path}-free"], free=["bridge", "decoder.*"]
         )
     )
@@ -100,7 +100,7 @@ def test_a_new_language_beside_those_that_share_everything(tmp_path):
         training={"steps": 2},
     )
     train(run)
-    added = Run.create(with_language(run, "fr", ["training.steps=2"]))
+    added = Run.create(config_with_language(run, "fr", ["training.steps=2"]))
     train(added)
     assert translations(added, [("de", "en")]) == translations(run, [("de", "en")])
     assert {"encoder.fr", "decoder.fr", "encoder.all", "decoder.all"} <= set(
@@ -119,7 +119,7 @@ def test_a_new_language_beside_those_that_share_everything(tmp_path):
 )
 def test_what_cannot_be_added_is_said(run, language, given, sentence):
     with pytest.raises(ConfigError, match=sentence):
-        with_language(run, language, **given)
+        config_with_language(run, language, **given)
 
 
 def test_the_mean_is_a_run_that_translates_as_averaging_on_the_fly_does(run, tmp_path):
@@ -128,21 +128,21 @@ def test_the_mean_is_a_run_that_translates_as_averaging_on_the_fly_does(run, tmp
     text = {"source": "de", "target": "en"}
     on_the_fly = Translator.load(run, checkpoint="average:3").hypotheses(["ein Hund singt"], **text)
     assert Translator.load(mean.path).hypotheses(["ein Hund singt"], **text) == on_the_fly
-    assert mean.choose("last")[0].training_state() == {
+    assert mean.choose_checkpoints("last")[0].training_state() == {
         "taken_from": {"run": "run", "steps": [1, 2, 3]}
     }
     with pytest.raises(
         CheckpointError,
         match="was taken out of another run and cannot be continued; begin a new run with `initialize`",
     ):
-        trainer_of(Run.open(mean.path))
+        make_trainer(Run.open(mean.path))
 
 
 def test_a_part_has_its_vocabulary_and_can_be_started_from(run, tmp_path):
     part, taken = export(run, tmp_path / "part", checkpoint="last", components=["encoder.de"])
-    assert taken == ["encoder.de"] == part.choose("best")[0].components
+    assert taken == ["encoder.de"] == part.choose_checkpoints("best")[0].components
     assert [path.name for path in (part.path / "vocabulary").iterdir()] == ["de.model"]
-    started = trainer_of(tiny_run(tmp_path, "started", initialize={"encoder.de": str(part.path)}))
+    started = make_trainer(tiny_run(tmp_path, "started", initialize={"encoder.de": str(part.path)}))
     tensors = checkpoints.choose(run.checkpoints, "last")[0].component("encoder.de")
     assert all(
         torch.equal(tensors[key], one) for key, one in started.parameters["encoder.de"].items()

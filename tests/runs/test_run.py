@@ -13,7 +13,7 @@ import pytest
 from polyglot.config.loading import check_config
 from polyglot.core import atomic_files
 from polyglot.core.errors import CheckpointError, ConfigError
-from polyglot.core.yaml import read_yaml, write_yaml
+from polyglot.core.yaml import dump_yaml, read_yaml
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
@@ -68,7 +68,7 @@ def test_an_empty_directory_is_as_good_as_none(tmp_path):
 
 def test_a_configuration_that_names_no_place_is_a_sentence(tmp_path):
     config = tiny_run(tmp_path).config.model_copy(update={"run": None})
-    for make in (Run.create, Run.of):
+    for make in (Run.create, Run.for_config):
         with pytest.raises(
             ConfigError, match="^run: the configuration names no run directory, such as 'runs/mine'"
         ):
@@ -124,7 +124,7 @@ def test_it_can_be_moved(tmp_path):
 
 def lock(path, answers, go_on):
     try:
-        with Run.open(path).locked():
+        with Run.open(path).lock():
             answers.put("locked")
             go_on.wait(30)
     except CheckpointError as error:
@@ -135,7 +135,7 @@ def test_one_process_trains_it_at_a_time(tmp_path):
     run = tiny_run(tmp_path)
     fork = multiprocessing.get_context("fork")
     answers, go_on = fork.Queue(), fork.Event()
-    with run.locked():
+    with run.lock():
         other = fork.Process(target=lock, args=(run.path, answers, go_on))
         other.start()
         assert answers.get(timeout=30) == f"{run.path}: another process is training this run"
@@ -143,11 +143,11 @@ def test_one_process_trains_it_at_a_time(tmp_path):
     other = fork.Process(target=lock, args=(run.path, answers, go_on))
     other.start()
     assert answers.get(timeout=30) == "locked"
-    with pytest.raises(CheckpointError, match="another process is training this run"), run.locked():
+    with pytest.raises(CheckpointError, match="another process is training this run"), run.lock():
         pass
     other.kill()  # whoever dies leaves no lock behind
     other.join()
-    with run.locked():
+    with run.lock():
         pass
 
 
@@ -158,14 +158,14 @@ def test_a_lock_that_cannot_be_made_is_a_sentence(tmp_path):
         pytest.raises(
             CheckpointError, match="run: the run directory cannot be written: Is a directory"
         ),
-        run.locked(),
+        run.lock(),
     ):
         pass
 
 
 def test_a_changed_configuration_is_kept_once_it_is_written(tmp_path):
     run = tiny_run(tmp_path)
-    changed = Run.reconfigure(run.path, ["training.steps=99", "schedule.type=round_robin"])
+    changed = Run.open_with_overrides(run.path, ["training.steps=99", "schedule.type=round_robin"])
     assert Run.open(run.path).config == run.config
     changed.write_config()
     assert Run.open(run.path).config == changed.config and changed.config.training.steps == 99
@@ -178,10 +178,10 @@ def test_where_a_run_is_does_not_change(tmp_path):
     with pytest.raises(
         ConfigError, match=f"run: 'elsewhere'; the run stays where it is, in {run.path}"
     ):
-        Run.reconfigure(run.path, ["run=elsewhere"])
+        Run.open_with_overrides(run.path, ["run=elsewhere"])
     shutil.move(run.path, tmp_path / "moved")
     assert (
-        Run.reconfigure(tmp_path / "moved", [f"run={run.path}", "training.steps=7"]).path
+        Run.open_with_overrides(tmp_path / "moved", [f"run={run.path}", "training.steps=7"]).path
         == tmp_path / "moved"
     )
 
@@ -190,13 +190,13 @@ def test_a_change_that_is_wrong_leaves_it_as_it_was(tmp_path):
     run = tiny_run(tmp_path)
     before = (run.path / "config.yaml").read_text(encoding="utf-8")
     with pytest.raises(ConfigError, match="training.stepz: no key named 'stepz'"):
-        Run.reconfigure(run.path, ["training.stepz=99"])
+        Run.open_with_overrides(run.path, ["training.stepz=99"])
     assert (run.path / "config.yaml").read_text(encoding="utf-8") == before
 
 
 def test_before_anything_was_built_everything_may_change(tmp_path):
     run = tiny_run(tmp_path)
-    changed = Run.reconfigure(run.path, ["model.bridge.heads=2", "vocabulary.size=50"])
+    changed = Run.open_with_overrides(run.path, ["model.bridge.heads=2", "vocabulary.size=50"])
     assert changed.config.model.bridge.heads == 2
     train(changed)
     changed.write_config()
@@ -204,13 +204,13 @@ def test_before_anything_was_built_everything_may_change(tmp_path):
         ConfigError,
         match="cannot change: model.bridge.heads was 2, vocabulary.size was 50; leave that out",
     ):
-        Run.reconfigure(run.path, ["model.bridge.heads=3", "vocabulary.size=60"])
+        Run.open_with_overrides(run.path, ["model.bridge.heads=3", "vocabulary.size=60"])
 
 
 @pytest.mark.parametrize("error", [CheckpointError, KeyboardInterrupt])
 def test_a_start_that_fails_does_not_stand_in_the_way_of_the_next(error, tmp_path):
     run = tiny_run(tmp_path)
-    with pytest.raises(error), run.locked(), run.removed_on_error():
+    with pytest.raises(error), run.lock(), run.remove_on_error():
         (run.path / "vocabulary" / "en.model").write_bytes(b"half")
         raise error
     assert not run.path.exists()
@@ -278,14 +278,14 @@ def test_a_hash_of_it_all_as_first_checkpoints_have_it(tmp_path):
     train(run)
     values = read_yaml(run.path / "config.yaml")
     del values["model"]["embedding"]["scale"]
-    (run.path / "config.yaml").write_text(write_yaml(values))
+    (run.path / "config.yaml").write_text(dump_yaml(values))
     built = {**run.built_from, "model": values["model"]}
     stored = hashlib.sha256(json.dumps(built, sort_keys=True).encode()).hexdigest()
     assert Run.open(run.path).differences(stored) == [] and Run.open(run.path).differences(
         "abc"
     ) == ["model, pairs or vocabularies"]
     values["model"]["bridge"]["heads"] += 1
-    (run.path / "config.yaml").write_text(write_yaml(values))
+    (run.path / "config.yaml").write_text(dump_yaml(values))
     assert Run.open(run.path).differences(stored)
 
 
@@ -323,12 +323,12 @@ def test_what_differs_in_a_checkpoint_with_a_hash_is_told_by_its_parameters(
         CheckpointError,
         match=f"comes from another configuration than .*config.yaml; different: {sentence}",
     ):
-        run.check_same(first)
+        run.check_compatible(first)
     run.vocabulary_file("de").unlink()
     with pytest.raises(
         CheckpointError, match="different: the vocabularies, of which there is none of de$"
     ):
-        Run.open(run.path).check_same(first)
+        Run.open(run.path).check_compatible(first)
 
 
 def test_another_vocabulary_is_noticed(tmp_path):

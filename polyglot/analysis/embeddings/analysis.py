@@ -43,10 +43,10 @@ from polyglot.evaluation.grid import heading
 from polyglot.evaluation.held_out import HeldOut
 from polyglot.evaluation.protocol import Protocol
 from polyglot.evaluation.score_matrix import Cell, by_pair
-from polyglot.inference.embeddings.pooling import impossible
+from polyglot.inference.embeddings.pooling import unsupported_pooling
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
-from polyglot.tasks.pairs import LanguagePair, kind_of
+from polyglot.tasks.pairs import LanguagePair, pair_kind
 
 Progress = Callable[[str, int, int], None]
 """Told what is looked at, how many representations are ready, and of how many."""
@@ -106,7 +106,7 @@ def analyse(
     """
     folder = Path(run.config.data.folder) if folder is None else folder
     reasons = {
-        name: impossible(translator.model, **way_of(name)) for name in settings.representations
+        name: unsupported_pooling(translator.model, **way_of(name)) for name in settings.representations
     }
     names = [name for name, reason in reasons.items() if reason is None]
     if not names:
@@ -116,7 +116,7 @@ def analyse(
         run, test, folder=folder, sentences=settings.sentences, languages=translator.sources
     )
     similarity = [(one, read_scored_pairs(one, folder)) for one in settings.similarity]
-    translator.check_readable(language for one in settings.similarity for language in one.languages)
+    translator.check_languages(language for one in settings.similarity for language in one.languages)
     probes = _probes(run, translator, settings, folder=folder)
     found = Analysis(settings)
     for done, name in enumerate(names):
@@ -232,7 +232,7 @@ def _retrieval(
 ) -> RetrievalMatrix:
     cells = []
     for pair in text.pairs:
-        kind, reason = kind_of(pair, run.config.pairs), text.missing(pair)
+        kind, reason = pair_kind(pair, run.config.pairs), text.missing(pair)
         if reason is not None:
             cells.append(Cell(pair, kind, reason=reason))
             continue
@@ -285,7 +285,7 @@ def _probes(
     run: Run, translator: Translator, settings: AnalysisSettings, *, folder: Path
 ) -> list[Probe]:
     """Length and word content on the text of each language, and what the settings name."""
-    translator.check_readable(one.language for one in settings.labelled)
+    translator.check_languages(one.language for one in settings.labelled)
     found = [
         labelled_probe(folder / one.path, name=one.name, language=one.language)
         for one in settings.labelled
@@ -293,7 +293,7 @@ def _probes(
     if not settings.probe_sentences:
         return found
     languages = settings.probe_languages or translator.sources[:1]
-    translator.check_readable(languages)
+    translator.check_languages(languages)
     for language in languages:
         sentences = _sentences(run, settings, language, folder=folder)
         made = [make(sentences, language) for make in (length_probe, word_content_probe)]

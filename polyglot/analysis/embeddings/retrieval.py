@@ -11,7 +11,7 @@ import torch
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.score_matrix import Matrix
-from polyglot.inference.embeddings.similarity import BLOCK, scored_neighbours, similarity
+from polyglot.inference.embeddings.similarity import BLOCK_SIZE, scored_neighbours, similarity
 
 METRICS = ("p@1", "mrr", "xsim")
 
@@ -45,9 +45,9 @@ def retrieval(
         numpy.unique(numpy.array(texts, dtype=object).astype(str), return_inverse=True)[1]
     )
     ranks = []
-    for start in range(0, len(sources), BLOCK):
-        cosines = similarity(sources[start : start + BLOCK], targets)
-        right = ids == ids[start : start + BLOCK].unsqueeze(1)
+    for start in range(0, len(sources), BLOCK_SIZE):
+        cosines = similarity(sources[start : start + BLOCK_SIZE], targets)
+        right = ids == ids[start : start + BLOCK_SIZE].unsqueeze(1)
         best = cosines.masked_fill(~right, -torch.inf).amax(dim=1, keepdim=True)
         ranks.append(1 + ((cosines >= best) & ~right).sum(dim=1))
     rank = torch.cat(ranks).double()

@@ -12,24 +12,24 @@ import numpy
 from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.data.text_files import line_blocks
 from polyglot.inference.embeddings.encoder import SentenceEncoder
-from polyglot.inference.embeddings.prefetch import behind
+from polyglot.inference.embeddings.prefetch import async_writer
 from polyglot.inference.embeddings.similarity import (
     MARGINS,
     SEARCHES,
     Neighbours,
     Pair,
-    mine,
+    mine_bitext,
     scored_neighbours,
 )
-from polyglot.inference.embeddings.tagged_lines import portions_of
-from polyglot.inference.embeddings.vector_files import vector_file
+from polyglot.inference.embeddings.tagged_lines import chunks_in_language
+from polyglot.inference.embeddings.vector_files import open_vector_file
 
 Progress = Callable[[int, int], None]
 """Told of the lines that are embedded, and of all."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BitextNeighbours:
     """The candidates of every sentence on the other side; blank lines are no candidates and have none."""
 
     sources: list[str]
@@ -51,7 +51,7 @@ class Comparison:
 
     def mined(self, *, threshold: float = -float("inf")) -> Iterator[Pair]:
         """Bitext, best pairs first, every line at most once."""
-        return map(self._by_line, mine(self.forwards, self.backwards, threshold=threshold))
+        return map(self._by_line, mine_bitext(self.forwards, self.backwards, threshold=threshold))
 
     def _by_line(self, pair: Pair) -> Pair:
         return Pair(
@@ -59,7 +59,7 @@ class Comparison:
         )
 
 
-def compare(
+def find_neighbours(
     encoder: SentenceEncoder,
     source: tuple[Path, str],
     target: tuple[Path, str],
@@ -70,7 +70,7 @@ def compare(
     margin: str = "ratio",
     search: str = "exact",
     progress: Progress = lambda done, total: None,
-) -> Comparison:
+) -> BitextNeighbours:
     """Embed two files, each with its language, and look for the neighbours of every line.
 
     Vectors wait on disk, so that memory holds the text and a block of each side. Raises ConfigError and DataError as sentences.
@@ -79,7 +79,7 @@ def compare(
         if name not in known:
             raise ConfigError(f"{kind}: {unknown_name(kind, name, known)}")
     sides = (source, target)
-    encoder.check_readable(language for _, language in sides)
+    encoder.check_languages(language for _, language in sides)
     texts = [[line for lines in line_blocks(path) for line in lines] for path, _ in sides]
     numbers = [
         numpy.array(
@@ -97,11 +97,11 @@ def compare(
         for side, (lines, rows, (_, language)) in enumerate(zip(texts, numbers, sides)):
             files.append(Path(folder) / f"{side}.npy")
             with (
-                vector_file(files[-1], size=size, precision="float32") as written,
-                behind(written.write) as write,
+                open_vector_file(files[-1], size=size, precision="float32") as written,
+                async_writer(written.write) as write,
             ):
-                portions = portions_of([[lines[row] for row in rows]], language)
-                for portion, vectors in encoder.encode_portions(
+                portions = chunks_in_language([[lines[row] for row in rows]], language)
+                for portion, vectors in encoder.encode_chunks(
                     portions, pooling=pooling, layer=layer
                 ):
                     write(vectors.numpy(), sentences=portion.sentences, languages=portion.languages)
@@ -111,4 +111,4 @@ def compare(
         forwards, backwards = scored_neighbours(
             one, other, k=neighbours, margin=margin, search=SEARCHES[search]
         )
-    return Comparison(*texts, forwards, backwards, *numbers)
+    return BitextNeighbours(*texts, forwards, backwards, *numbers)

@@ -9,27 +9,27 @@ import numpy
 import torch
 from torch import Tensor
 
-from polyglot.core.console import aside
+from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.inference.embeddings.pooling import (
     cast,
-    check,
+    check_pooling,
+    layer_rows,
     normalized,
     pool,
-    rows_of,
     vector_size,
 )
-from polyglot.inference.embeddings.prefetch import ahead
+from polyglot.inference.embeddings.prefetch import prefetch
 from polyglot.inference.embeddings.similarity import similarity, similarity_pairwise
-from polyglot.inference.parallel import side_by_side
+from polyglot.inference.parallel import parallel_map
 from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.batch import pad
 
-PORTION = (
+CHUNK_SIZE = (
     1 << 11
 )  # sentences sorted by length together: enough for batches without much padding, little memory
-FIRST = 1 << 8  # of the first portion: soon tokenised, so that computing begins
-TOKENS = (
+FIRST_CHUNK_SIZE = 1 << 8  # of the first portion: soon tokenised, so that computing begins
+MAX_POSITIONS = (
     1 << 14
 )  # positions of a batch, padding included, so that a sentence without end does not multiply by its batch
 BATCH_SIZE = 128
@@ -38,7 +38,7 @@ BATCH_SIZE_ON_CPU = 64  # where batches are computed side by side: less padding,
 Item = TypeVar("Item")
 
 
-class Portion(NamedTuple):
+class SentenceChunk(NamedTuple):
     """Some sentences in their order, each with its language."""
 
     sentences: Sequence[str]
@@ -53,7 +53,7 @@ class Group(NamedTuple):
     rows: Sequence[int]
     vectors: Tensor
     """(N, ·) of the whole portion"""
-    whole: Portion | None
+    whole: SentenceChunk | None
     """the portion, in its last group"""
 
 
@@ -105,13 +105,13 @@ class SentenceEncoder:
             raise DataError(
                 f"encode: {len(sentences)} sentences and {len(languages)} languages; one for all or one for each is needed"
             )
-        self.check_readable([language] if isinstance(language, str) else languages)
-        places = list(in_portions([range(len(sentences))]))
+        self.check_languages([language] if isinstance(language, str) else languages)
+        places = list(split_chunks([range(len(sentences))]))
         portions = (
-            Portion(sentences[place.start : place.stop], languages[place.start : place.stop])
+            SentenceChunk(sentences[place.start : place.stop], languages[place.start : place.stop])
             for place in places
         )
-        found = self.encode_portions(
+        found = self.encode_chunks(
             portions,
             pooling=pooling,
             layer=layer,
@@ -123,7 +123,7 @@ class SentenceEncoder:
             from rich.progress import track
 
             found = track(
-                found, "portions of sentences", total=len(places), console=aside, transient=True
+                found, "portions of sentences", total=len(places), console=stderr_console, transient=True
             )
         parts = [vectors for _, vectors in found]
         if not parts:
@@ -139,22 +139,22 @@ class SentenceEncoder:
             return vectors.to(next(self.model.parameters()).device)
         return vectors.numpy() if convert_to_numpy else list(vectors)
 
-    def encode_portions(
+    def encode_chunks(
         self,
-        portions: Iterable[Portion],
+        portions: Iterable[SentenceChunk],
         *,
         pooling: str = "flat",
         layer: str = "bridge",
         batch_size: int | None = None,
         precision: str = "float32",
         normalize_embeddings: bool = False,
-    ) -> Iterator[tuple[Portion, Tensor]]:
+    ) -> Iterator[tuple[SentenceChunk, Tensor]]:
         """Each portion with its vectors (N, K·D) or (N, D) in main memory, as they are ready: any number in constant memory."""
-        check(self.model, layer=layer, pooling=pooling, precision=precision)
+        check_pooling(self.model, layer=layer, pooling=pooling, precision=precision)
         if batch_size is not None and batch_size < 1:
             raise ConfigError(f"batch_size: {batch_size}; at least 1")
         return self._encoded(
-            ahead(map(self._tokenised, portions)),
+            prefetch(map(self._tokenised, portions)),
             layer,
             pooling,
             batch_size,
@@ -164,12 +164,12 @@ class SentenceEncoder:
 
     def vector_size(self, *, layer: str = "bridge", pooling: str = "flat") -> int:
         """Numbers in a vector. Raises ConfigError where there is no one size."""
-        check(self.model, layer=layer, pooling=pooling, precision="float32")
+        check_pooling(self.model, layer=layer, pooling=pooling, precision="float32")
         return vector_size(
             self.model, next(iter(self.model.encoders)), layer=layer, pooling=pooling
         )
 
-    def check_readable(self, languages: Iterable[str]) -> None:
+    def check_languages(self, languages: Iterable[str]) -> None:
         """Raises ConfigError for a language without an encoder."""
         for language in dict.fromkeys(languages):
             if language not in self.model.encoders:
@@ -180,7 +180,7 @@ class SentenceEncoder:
     similarity = staticmethod(similarity)
     similarity_pairwise = staticmethod(similarity_pairwise)
 
-    def _tokenised(self, portion: Portion) -> tuple[Portion, list[list[int]]]:
+    def _tokenised(self, portion: SentenceChunk) -> tuple[SentenceChunk, list[list[int]]]:
         """The pieces of each sentence."""
         pieces: list[list[int]] = [[]] * len(portion.sentences)
         for language in dict.fromkeys(portion.languages):
@@ -199,7 +199,7 @@ class SentenceEncoder:
         batch_size: int | None,
         precision: str,
         normalize: bool,
-    ) -> Iterator[tuple[Portion, Tensor]]:
+    ) -> Iterator[tuple[SentenceChunk, Tensor]]:
         device, size = (
             next(self.model.parameters()).device,
             self.vector_size(layer=layer, pooling=pooling),
@@ -229,11 +229,11 @@ class SentenceEncoder:
                         tensor.to(device, non_blocking=True) for tensor in pad(group.pieces)
                     )
                     group.vectors[group.rows] = pool(
-                        rows_of(self.model, group.language, tokens, mask, layer=layer), pooling
+                        layer_rows(self.model, group.language, tokens, mask, layer=layer), pooling
                     )
             return group
 
-        for group in side_by_side(embed, groups(), device):
+        for group in parallel_map(embed, groups(), device):
             if group.whole is not None:
                 yield (
                     group.whole,
@@ -243,14 +243,14 @@ class SentenceEncoder:
                 )
 
 
-def in_portions(blocks: Iterable[Sequence[Item]]) -> Iterator[Sequence[Item]]:
+def split_chunks(blocks: Iterable[Sequence[Item]]) -> Iterator[Sequence[Item]]:
     """Blocks of any lengths, each cut into portions: of FIRST, then twice as long as the one before until they are PORTION."""
-    size = FIRST
+    size = FIRST_CHUNK_SIZE
     for block in blocks:
         start = 0
         while start < len(block):
             yield block[start : start + size]
-            start, size = start + size, min(2 * size, PORTION)
+            start, size = start + size, min(2 * size, CHUNK_SIZE)
 
 
 def by_language(
@@ -272,6 +272,6 @@ def batches(lengths: Sequence[int], *, size: int) -> Iterator[list[int]]:
     ]
     start = 0
     while start < len(order):
-        count = min(size, max(1, TOKENS // lengths[order[start]]))
+        count = min(size, max(1, MAX_POSITIONS // lengths[order[start]]))
         yield order[start : start + count]
         start += count

@@ -20,7 +20,7 @@ POOLINGS = ("flat", "mean", "max")
 PRECISIONS = ("float32", "float16", "int8")
 
 
-def check(model: TranslationModel, *, layer: str, pooling: str, precision: str) -> None:
+def check_pooling(model: TranslationModel, *, layer: str, pooling: str, precision: str) -> None:
     """Raises ConfigError for a name that is none, and for a pooling that this model has no vector of one size for."""
     for kind, name, known in (
         ("layer", layer, LAYERS),
@@ -29,11 +29,11 @@ def check(model: TranslationModel, *, layer: str, pooling: str, precision: str) 
     ):
         if name not in known:
             raise ConfigError(f"{kind}: {unknown_name(kind, name, known)}")
-    if reason := impossible(model, layer=layer, pooling=pooling):
+    if reason := unsupported_pooling(model, layer=layer, pooling=pooling):
         raise ConfigError(reason)
 
 
-def impossible(model: TranslationModel, *, layer: str, pooling: str) -> str | None:
+def unsupported_pooling(model: TranslationModel, *, layer: str, pooling: str) -> str | None:
     """Why this model has no vectors of one size by that layer and pooling, or None when it has."""
     if pooling == "flat" and (layer != "bridge" or not model.bridge.fixed_size):
         what = f"{layer} have" if layer != "bridge" else "this run's bridge has"
@@ -47,7 +47,7 @@ def impossible(model: TranslationModel, *, layer: str, pooling: str) -> str | No
     return None
 
 
-def rows_of(
+def layer_rows(
     model: TranslationModel, language: str, tokens: Tensor, mask: Tensor, *, layer: str
 ) -> Memory:
     """What is pooled, as a memory. tokens and mask (B, S) -> (B, K, D), of words (B, S, E)"""
@@ -78,7 +78,7 @@ def vector_size(model: TranslationModel, language: str, *, layer: str, pooling: 
     tokens = torch.full((1, 1), UNK, device=next(model.parameters()).device)
     with torch.inference_mode():
         return pool(
-            rows_of(
+            layer_rows(
                 model, language, tokens, torch.ones_like(tokens, dtype=torch.bool), layer=layer
             ),
             pooling,

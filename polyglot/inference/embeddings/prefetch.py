@@ -13,7 +13,7 @@ Given = ParamSpec("Given")
 DEPTH = 2  # portions that are ready or being made: one to take, one to make
 
 
-def ahead(items: Iterable[Item]) -> Iterator[Item]:
+def prefetch(items: Iterable[Item]) -> Iterator[Item]:
     """The same items in the same order, made in a thread of their own before they are asked for; what it raises is raised here."""
     iterator, end = iter(items), object()
     worker = ThreadPoolExecutor(1)
@@ -27,7 +27,7 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
 
 
 @contextmanager
-def behind(work: Callable[Given, object]) -> Iterator[Callable[Given, None]]:
+def async_writer(work: Callable[Given, object]) -> Iterator[Callable[Given, None]]:
     """Does the same calls in the same order in a thread of their own, while the caller makes the next; what one raises is raised here.
 
     The caller, which computes, stays in its own thread: another one would have its memory and its helpers to get first.

@@ -18,7 +18,7 @@ from polyglot.inference.embeddings.pooling import normalized
 
 Vectors = Tensor | numpy.ndarray | Sequence[Tensor] | Sequence[numpy.ndarray]
 
-BLOCK = 1 << 12  # vectors of each side compared at once: 64 MB of similarities
+BLOCK_SIZE = 1 << 12  # vectors of each side compared at once: 64 MB of similarities
 
 
 class Neighbours(NamedTuple):
@@ -66,10 +66,10 @@ def exact_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
     """By comparing all with all, a block at a time; of fewer than k vectors all. queries (N, D), vectors (M, D)"""
     k = min(k, len(vectors))
     found = []
-    for start in range(0, len(queries), BLOCK):
-        wanted, best = _unit(queries[start : start + BLOCK]), None
-        for first in range(0, len(vectors), BLOCK):
-            cosines = wanted @ _unit(vectors[first : first + BLOCK]).T
+    for start in range(0, len(queries), BLOCK_SIZE):
+        wanted, best = _unit(queries[start : start + BLOCK_SIZE]), None
+        for first in range(0, len(vectors), BLOCK_SIZE):
+            cosines = wanted @ _unit(vectors[first : first + BLOCK_SIZE]).T
             near = cosines.topk(min(k, cosines.shape[1]))
             near = Neighbours(near.values, near.indices + first)
             if best is not None:
@@ -105,11 +105,11 @@ def faiss_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
     index.nprobe = min(cells, 32)
     sample = numpy.random.default_rng(0).permutation(len(vectors))[: 256 * cells]
     index.train(_unit(vectors[numpy.sort(sample)]).numpy())
-    for start in range(0, len(vectors), BLOCK):
-        index.add(_unit(vectors[start : start + BLOCK]).numpy())
+    for start in range(0, len(vectors), BLOCK_SIZE):
+        index.add(_unit(vectors[start : start + BLOCK_SIZE]).numpy())
     blocks = [
-        index.search(_unit(queries[start : start + BLOCK]).numpy(), k)
-        for start in range(0, len(queries), BLOCK)
+        index.search(_unit(queries[start : start + BLOCK_SIZE]).numpy(), k)
+        for start in range(0, len(queries), BLOCK_SIZE)
     ]
     return Neighbours(*(torch.from_numpy(numpy.concatenate(part)) for part in zip(*blocks)))
 
@@ -149,7 +149,7 @@ class Pair(NamedTuple):
     target: int
 
 
-def mine(
+def mine_bitext(
     forwards: Neighbours, backwards: Neighbours, *, threshold: float = -float("inf")
 ) -> list[Pair]:
     """Bitext: the best of each side, best pairs first, every sentence used once (Artetxe and Schwenk 2019, section 3.3, "max")."""

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from polyglot.core.errors import DataError
-from polyglot.inference.embeddings.encoder import Portion, in_portions
+from polyglot.inference.embeddings.encoder import SentenceChunk, split_chunks
 
 
-def portions_of(blocks: Iterable[list[str]], language: str) -> Iterator[Portion]:
+def chunks_in_language(blocks: Iterable[list[str]], language: str) -> Iterator[SentenceChunk]:
     """Every line is a sentence of that language."""
-    for lines in in_portions(blocks):
-        yield Portion(lines, [language] * len(lines))
+    for lines in split_chunks(blocks):
+        yield SentenceChunk(lines, [language] * len(lines))
 
 
-def portions_of_columns(
+def chunks_from_columns(
     blocks: Iterable[list[str]], *, language: int, text: int, place: str, known: Iterable[str]
-) -> Iterator[Portion]:
+) -> Iterator[SentenceChunk]:
     """Tab-separated lines; columns count from 1. Raises DataError with the line for a column that lacks or a language that is not known."""
     known, done = set(known), 0
-    for lines in in_portions(blocks):
+    for lines in split_chunks(blocks):
         rows = [line.split("\t") for line in lines]
         for number, row in enumerate(rows, start=done + 1):
             if len(row) < max(language, text):
@@ -31,4 +31,4 @@ def portions_of_columns(
                     f"{place}, line {number}: language {row[language - 1]!r} has no encoder; known: {', '.join(sorted(known))}"
                 )
         done += len(lines)
-        yield Portion([row[text - 1] for row in rows], [row[language - 1] for row in rows])
+        yield SentenceChunk([row[text - 1] for row in rows], [row[language - 1] for row in rows])

@@ -121,7 +121,7 @@ FORMATS: dict[str, type[VectorFile]] = {
 }
 
 
-def format_of(path: Path) -> type[VectorFile]:
+def vector_format(path: Path) -> type[VectorFile]:
     """Raises ConfigError for a name that ends in none of them."""
     if path.suffix not in FORMATS:
         raise ConfigError(
@@ -131,9 +131,9 @@ def format_of(path: Path) -> type[VectorFile]:
 
 
 @contextmanager
-def vector_file(path: Path, *, size: int, precision: str) -> Iterator[VectorFile]:
+def open_vector_file(path: Path, *, size: int, precision: str) -> Iterator[VectorFile]:
     """A new file that takes its name when everything is in it. Raises DataError when it cannot be written; nothing is left then."""
-    kind, temporary = format_of(path), path.with_name(f".{path.name}.{os.getpid()}")
+    kind, temporary = vector_format(path), path.with_name(f".{path.name}.{os.getpid()}")
     try:
         file = kind(temporary, size=size, precision=precision)
         try:

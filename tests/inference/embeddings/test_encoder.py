@@ -12,12 +12,18 @@ import torch
 
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.embeddings import encoder as encoder_module
-from polyglot.inference.embeddings.encoder import FIRST, PORTION, Portion, batches, in_portions
+from polyglot.inference.embeddings.encoder import (
+    CHUNK_SIZE,
+    FIRST_CHUNK_SIZE,
+    SentenceChunk,
+    batches,
+    split_chunks,
+)
 from polyglot.inference.embeddings.pooling import LAYERS, POOLINGS, cast, pool
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
-from tests.builders.models import VOCABULARY, there
+from tests.builders.models import VOCABULARY, if_available
 from tests.inference.embeddings.number_encoder import number_encoder, number_sentences
 
 K, D, E = 4, 16, 12  # of tests.models
@@ -54,7 +60,7 @@ def relative(one, other) -> float:
 
 
 @pytest.mark.parametrize(("layer", "pooling", "bridge"), THROUGH)
-@pytest.mark.parametrize("kind", [there(name) for name in ENCODERS.names()])
+@pytest.mark.parametrize("kind", [if_available(name) for name in ENCODERS.names()])
 def test_a_vector_is_the_same_alone_with_others_padded_and_in_any_order(
     kind, bridge, layer, pooling
 ):
@@ -167,50 +173,50 @@ def test_each_sentence_may_have_its_own_language(model):
 
 
 def test_order_is_kept_over_many_portions(model):
-    sentences = number_sentences(2 * PORTION + 100, longest=3)
+    sentences = number_sentences(2 * CHUNK_SIZE + 100, longest=3)
     found = model.encode(sentences, language="de")
-    for row in (0, PORTION - 2, PORTION, 2 * PORTION + 1, len(sentences) - 2):
+    for row in (0, CHUNK_SIZE - 2, CHUNK_SIZE, 2 * CHUNK_SIZE + 1, len(sentences) - 2):
         assert relative(found[row], model.encode(sentences[row], language="de")) < 1e-6
 
 
 def test_any_number_of_threads_gives_the_same_in_the_same_order(model, cores):
     sentences, languages = number_sentences(300, seed=1), ["de", "en", "de"] * 100
     portions = [
-        Portion(sentences[place], languages[place])
+        SentenceChunk(sentences[place], languages[place])
         for place in (slice(200), slice(9, 10), slice(0), slice(200, None))
     ]
     assert portions[1].sentences == [""]
-    found = list(model.encode_portions(iter(portions), batch_size=20))
+    found = list(model.encode_chunks(iter(portions), batch_size=20))
     assert [portion for portion, _ in found] == portions and torch.get_num_threads() == cores
     torch.set_num_threads(1)
     for (_, vectors), (_, alone) in zip(
-        found, model.encode_portions(iter(portions), batch_size=20), strict=True
+        found, model.encode_chunks(iter(portions), batch_size=20), strict=True
     ):
         assert vectors.shape == alone.shape and torch.allclose(vectors, alone, rtol=0, atol=1e-6)
 
 
 def test_an_error_in_one_thread_is_raised_and_no_thread_is_left(model, cores):
-    there = threading.active_count()
+    if_available = threading.active_count()
     with pytest.raises(IndexError):
         model.encode(
             [*SENTENCES, str(VOCABULARY)], language="de", batch_size=4
         )  # a piece that has no embedding
-    assert threading.active_count() == there and torch.get_num_threads() == cores
+    assert threading.active_count() == if_available and torch.get_num_threads() == cores
 
 
 def test_portions_are_short_at_first_and_hold_everything():
     blocks = [
         range(300),
         range(300, 300),
-        range(300, 5 * PORTION),
-        range(5 * PORTION, 5 * PORTION + 3),
+        range(300, 5 * CHUNK_SIZE),
+        range(5 * CHUNK_SIZE, 5 * CHUNK_SIZE + 3),
     ]
-    parts = list(in_portions(blocks))
-    assert [number for part in parts for number in part] == list(range(5 * PORTION + 3))
-    assert [len(part) for part in parts[:3]] == [FIRST, 300 - FIRST, 4 * FIRST] and max(
+    parts = list(split_chunks(blocks))
+    assert [number for part in parts for number in part] == list(range(5 * CHUNK_SIZE + 3))
+    assert [len(part) for part in parts[:3]] == [FIRST_CHUNK_SIZE, 300 - FIRST_CHUNK_SIZE, 4 * FIRST_CHUNK_SIZE] and max(
         map(len, parts)
-    ) == PORTION == len(parts[-3])
-    assert list(in_portions([range(0)])) == []
+    ) == CHUNK_SIZE == len(parts[-3])
+    assert list(split_chunks([range(0)])) == []
 
 
 def test_portions_come_as_they_are_ready_and_no_more_is_read_than_needed(model, cores):
@@ -219,9 +225,9 @@ def test_portions_come_as_they_are_ready_and_no_more_is_read_than_needed(model, 
     def portions():
         for number in range(100):
             read.append(number)
-            yield Portion(["4 5"] * 3, ["de"] * 3)
+            yield SentenceChunk(["4 5"] * 3, ["de"] * 3)
 
-    found = model.encode_portions(portions())
+    found = model.encode_chunks(portions())
     next(found)
     assert len(read) < 6 + 2 * cores  # one a portion, each of one batch
     found.close()
@@ -248,9 +254,9 @@ def test_nothing_is_kept_of_portions_that_are_through(model, cores):
         for _ in range(40):
             sentences = Sentences(["4 5 6"] * 200)
             watched.append(weakref.ref(sentences))
-            yield Portion(sentences, ["de"] * 200)
+            yield SentenceChunk(sentences, ["de"] * 200)
 
-    for _, vectors in model.encode_portions(portions()):
+    for _, vectors in model.encode_chunks(portions()):
         watched.append(weakref.ref(vectors))
         gc.collect()  # what waits for that is not kept
         assert sum(each() is not None for each in watched) < 8 + 2 * cores

@@ -15,7 +15,7 @@ from polyglot.inference.embeddings.similarity import (
     Neighbours,
     Pair,
     exact_neighbours,
-    mine,
+    mine_bitext,
     scored_neighbours,
     similarity,
     similarity_pairwise,
@@ -123,10 +123,10 @@ def test_a_sentence_near_everything_is_no_match_for_anything():
 def test_mining_takes_each_sentence_once_and_the_best_first():
     forwards = Neighbours(torch.tensor([[0.9], [1.2], [0.5]]), torch.tensor([[0], [0], [2]]))
     backwards = Neighbours(torch.tensor([[1.2], [0.8], [0.5]]), torch.tensor([[1], [0], [2]]))
-    found = mine(forwards, backwards)
+    found = mine_bitext(forwards, backwards)
     assert [(pair.source, pair.target) for pair in found] == [(1, 0), (0, 1), (2, 2)]
     assert [pair.score for pair in found] == sorted((pair.score for pair in found), reverse=True)
-    assert mine(forwards, backwards, threshold=1.0) == [Pair(pytest.approx(1.2), 1, 0)]
+    assert mine_bitext(forwards, backwards, threshold=1.0) == [Pair(pytest.approx(1.2), 1, 0)]
 
 
 def test_faiss_finds_what_exact_search_finds():
