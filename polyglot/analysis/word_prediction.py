@@ -142,8 +142,8 @@ def held_out(run: Run, pair: LanguagePair, count: int) -> tuple[list[str], list[
 
 def _choosers(run: Run, translator: Translator, pair: LanguagePair) -> list[str]:
     """What can choose words here."""
-    predictor = translator.model.decoders[pair.target].predictor
-    found = ["prediction"] if predictor is not None and predictor.initial is not None else []
+    predictor = translator.model.decoders[pair.target].word_predictor("initial_words")
+    found = ["prediction"] if predictor is not None else []
     return found + (["shortlist"] if run.shortlist_file(pair).is_file() else [])
 
 
@@ -308,7 +308,7 @@ def _attention(
     decoder, panels = translator.model.decoders[pair.target], []
     for sentence in [one for one in sentences if 4 <= len(one.pieces) <= LONGEST][:SHOWN]:
         memory = translator.encode_sources([sentence]).memory
-        _, weights = decoder.predictor.initial(decoder.body.first(memory), memory)
+        _, weights = decoder.word_predictor("initial_words")(decoder.body.initial_state(memory), memory)
         pieces = translator.vocabularies[pair.source].pieces(sentence.pieces)
         shares = _over_the_source(weights, memory, len(pieces))[0].float().cpu().numpy()
         columns = (

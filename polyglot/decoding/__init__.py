@@ -1,1 +1,1 @@
-"""From a memory to words: greedy and beam search."""
+"""Search for translations: greedy and beam search over any decoder."""

@@ -1,4 +1,4 @@
-"""Settings, interface and results that every search shares."""
+"""Settings, decoder interface and results that every search shares."""
 
 from __future__ import annotations
 
@@ -15,61 +15,63 @@ from polyglot.model.memory import Memory
 
 
 class SearchConfig(ComponentConfig):
-    """How translations are searched for."""
+    """Settings of the search for translations."""
 
     beam: int = Field(5, ge=1, le=1000)
-    """Hypotheses kept for each sentence; 1 is greedy."""
+    """Beam size: hypotheses kept for each sentence; 1 is greedy search."""
     length_penalty: float = Field(1.0, ge=0, le=10)
-    """α: log-probabilities are divided by a penalty that grows with the length; 0 compares them as they are."""
+    """Exponent α of the length penalty, by which log-probabilities are divided; 0 for none."""
     length_normalisation: Literal["power", "gnmt"] = "power"
-    """The penalty of length l: `power` is l^α, `gnmt` is ((5 + l) / 6)^α (Wu et al. 2016, section 7)."""
+    """Penalty of length l: `power` is l^α, `gnmt` ((5 + l) / 6)^α (Wu et al. 2016, section 7)."""
     max_length_ratio: float = Field(2.0, ge=0, le=100)
-    """A translation has at most this many pieces for each source piece …"""
+    """Largest length of a translation, in pieces for each source piece …"""
     max_length_extra: int = Field(20, ge=1, le=10_000)
-    """… and this many more …"""
+    """… plus this number of pieces …"""
     max_length: int = Field(1000, ge=1, le=100_000)
-    """… but never more than this, however long the source is."""
+    """… but never more than this number."""
     n_best: int = Field(1, ge=1)
     """Hypotheses returned for each sentence, at most `beam`."""
     select: int | None = Field(None, ge=1, le=1_000_000)
-    """Search among so many words, the likeliest ones for the sentence, besides the special tokens; null searches among all."""
+    """Vocabulary selection: number of the most probable words that can be written; null for all."""
     select_by: Literal["prediction", "shortlist"] = "prediction"
-    """What says which words are likely: the decoder's `word_prediction` from its initial state, or what `polyglot shortlist` counted."""
+    """Source of the selection: the decoder's `word_prediction`, or `polyglot shortlist`."""
     select_for: Literal["sentence", "batch"] = "sentence"
-    """Each sentence has words of its own, or those of all that are translated together; then a translation depends on its neighbours."""
+    """Select words for each sentence, or for the batch; then a translation depends on the batch."""
     like: Literal["opennmt"] | None = None
-    """Search as another program does, for the same translations to the letter; for models that were taken over from it."""
+    """Search exactly as another program; for models that were converted from it."""
 
     @property
-    def idle(self) -> set[str]:
-        """The settings that say how words are selected, where none are."""
+    def unused_settings(self) -> set[str]:
+        """Names of settings without effect: those of the vocabulary selection, if it is off."""
         return {"select_by", "select_for"} if self.select is None else set()
 
-    def in_force(self) -> dict[str, Any]:
-        """The settings that a search was made with: those of a selection only where there is one."""
-        return self.model_dump(exclude=self.idle, exclude_none=True)
+    def active_settings(self) -> dict[str, Any]:
+        """Settings with an effect on the search."""
+        return self.model_dump(exclude=self.unused_settings, exclude_none=True)
 
-    def check_use(self, given: Collection[str]) -> None:
-        """Raises ConfigError where settings that somebody gave have nothing to say."""
-        if idle := sorted(self.idle & set(given)):
+    def check_explicit_settings(self, names: Collection[str]) -> None:
+        """Raise ConfigError if a setting that the user wrote has no effect."""
+        without_effect = sorted(self.unused_settings & set(names))
+        if without_effect:
+            keys = ", ".join(f"search.{name}" for name in without_effect)
             raise ConfigError(
-                f"search.{', search.'.join(idle)}: no words are selected; say among how many to search, as `select`"
+                f"{keys}: no effect without vocabulary selection; "
+                "set search.select to the number of words"
             )
 
     def limits(self, source_lengths: Tensor) -> Tensor:
-        """The most pieces (B,) of a translation, for sources of so many pieces (B,)."""
-        return (
-            (source_lengths.cpu() * self.max_length_ratio).long() + self.max_length_extra
-        ).clamp(max=self.max_length)
+        """Largest number of pieces (B,) of a translation, for sources of these lengths (B,)."""
+        lengths = (source_lengths.cpu() * self.max_length_ratio).long() + self.max_length_extra
+        return lengths.clamp(max=self.max_length)
 
     def penalty(self, length: int) -> float:
-        """What a hypothesis of that many pieces, eos included, is divided by."""
+        """Length penalty of a hypothesis with this number of pieces, EOS included."""
         base = length if self.length_normalisation == "power" else (5 + length) / 6
         return base**self.length_penalty
 
 
 class StepDecoder(Protocol):
-    """What search knows of a decoder."""
+    """Interface between search and decoder."""
 
     def start(self, memory: Memory) -> Any: ...
 
@@ -83,7 +85,7 @@ class Hypothesis:
     """One translation of one sentence."""
 
     score: float
-    """log-probability divided by the length penalty: what hypotheses are ranked by"""
+    """Log-probability divided by the length penalty; hypotheses are ranked by it."""
     log_probability: float
     tokens: tuple[int, ...]
-    """without bos and eos"""
+    """Pieces without BOS and EOS."""

@@ -1,4 +1,4 @@
-"""Several decoders that write one translation together."""
+"""Ensemble of decoders that write one translation together."""
 
 from __future__ import annotations
 
@@ -17,58 +17,65 @@ Average = Literal["log", "linear"]
 
 
 @dataclass(frozen=True, slots=True)
-class Memories:
-    """What each member attends to, of the same sentences; the number of rows may differ."""
+class EnsembleMemory:
+    """Memories of the members for the same sentences; the number of rows may differ."""
 
     members: tuple[Memory, ...]
 
     @property
     def states(self) -> Tensor:
-        """(B, K, D) of the first."""
+        """(B, K, D) states of the first member."""
         return self.members[0].states
 
-    def select(self, index: Tensor) -> Memories:
-        """Those of some of the sentences. index (N,)"""
-        return Memories(tuple(memory.select(index) for memory in self.members))
+    def select(self, index: Tensor) -> EnsembleMemory:
+        """Memories of the sentences with these numbers (N,)."""
+        return EnsembleMemory(tuple(memory.select(index) for memory in self.members))
 
 
-class Ensemble:
-    """A decoder for search whose next word has the mean of its members' probabilities; their words have the same numbers.
+class EnsembleDecoder:
+    """Decoder with the mean of its members' probabilities; members share one vocabulary.
 
-    `linear` is the mean itself, `log` the geometric one, brought to a sum of 1 by search: a word that one member excludes is excluded.
+    `linear` is the arithmetic mean. `log` is the geometric mean, which search normalises to a sum
+    of 1: a word that one member excludes is excluded.
     """
 
     def __init__(self, decoders: Sequence[StepDecoder], *, average: Average = "log") -> None:
-        self.decoders, self.average = tuple(decoders), average
+        self.decoders = tuple(decoders)
+        self.average = average
 
-    def start(self, memory: Memories, words: Tensor | None = None) -> tuple[Any, ...]:
-        """words: the only ones that can be written, where they are chosen"""
-        chosen = {} if words is None else {"words": words}
-        return tuple(
-            decoder.start(own, **chosen)
-            for decoder, own in zip(self.decoders, memory.members, strict=True)
-        )
+    def start(self, memory: EnsembleMemory, words: Tensor | None = None) -> tuple[Any, ...]:
+        """words: the selected words, if the vocabulary is restricted."""
+        options = {} if words is None else {"words": words}
+        states = []
+        for decoder, member_memory in zip(self.decoders, memory.members, strict=True):
+            states.append(decoder.start(member_memory, **options))
+        return tuple(states)
 
     def step(
-        self, tokens: Tensor, state: tuple[Any, ...], memory: Memories
+        self, tokens: Tensor, state: tuple[Any, ...], memory: EnsembleMemory
     ) -> tuple[Tensor, tuple[Any, ...]]:
-        """tokens (N,) -> log-probabilities (N, V) of the next word, up to a constant, and the states after it"""
-        total, states = None, []
-        for decoder, own, rows in zip(self.decoders, state, memory.members, strict=True):
-            scores, after = decoder.step(tokens, own, rows)
+        """tokens (N,) -> log-probabilities (N, V) up to a constant, and the next states."""
+        total = None
+        states = []
+        members = zip(self.decoders, state, memory.members, strict=True)
+        for decoder, member_state, member_memory in members:
+            scores, next_state = decoder.step(tokens, member_state, member_memory)
             scores = scores.float().log_softmax(dim=1)
-            states.append(after)
+            states.append(next_state)
             if total is None:
                 total = scores
+            elif self.average == "log":
+                total = total + scores
             else:
-                total = total + scores if self.average == "log" else torch.logaddexp(total, scores)
+                total = torch.logaddexp(total, scores)
         count = len(self.decoders)
-        return total / count if self.average == "log" else total - math.log(count), tuple(states)
+        mean = total / count if self.average == "log" else total - math.log(count)
+        return mean, tuple(states)
 
     def reorder(
         self, state: tuple[Any, ...], rows: Tensor, sentences: Tensor | None
     ) -> tuple[Any, ...]:
-        return tuple(
-            decoder.reorder(own, rows, sentences)
-            for decoder, own in zip(self.decoders, state, strict=True)
-        )
+        states = []
+        for decoder, member_state in zip(self.decoders, state, strict=True):
+            states.append(decoder.reorder(member_state, rows, sentences))
+        return tuple(states)

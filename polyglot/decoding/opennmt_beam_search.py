@@ -1,72 +1,97 @@
-"""Beam search as OpenNMT-py 3.0.4 does it, so that a model that was taken over translates to the letter as it did there.
+"""Beam search of OpenNMT-py 3.0.4, for identical translations of converted models.
 
-It differs from `search` in three things. The beam likeliest continuations are kept, ends among them, so that what goes on is fewer
-than the beam for a step; a hypothesis of l pieces is divided by (l + 1)^α; and a sentence is done when the likeliest continuation was
-an end once and as many hypotheses as the beam are complete (`onmt/translate/beam_search.py`).
+It differs from `polyglot.decoding.beam_search.search` in three points
+(`onmt/translate/beam_search.py`):
+
+- It keeps the best continuations of a beam, ends among them. So fewer hypotheses than the beam
+  continue for one step.
+- It divides a hypothesis of l pieces by (l + 1)^α.
+- A sentence is done when the best continuation was an end once, and a whole beam is complete.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
-from polyglot.decoding.topk import likeliest, without_gaps
+from polyglot.decoding.base import SearchConfig, StepDecoder
+from polyglot.decoding.topk import compact_rows, topk_continuations
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import BOS, EOS
 
-if TYPE_CHECKING:
-    from polyglot.decoding.base import SearchConfig, StepDecoder
-
 ENDED = -1e10
-"""The log-probability of what has ended: it goes on only where nothing else is left."""
+"""Log-probability of an ended hypothesis: it continues only if no other hypothesis is left."""
+
+
+class SentenceResult:
+    """Complete hypotheses of one sentence as (score, log-probability, pieces)."""
+
+    def __init__(self, beam: int) -> None:
+        self.beam = beam
+        self.hypotheses: list[tuple[float, float, tuple[int, ...]]] = []
+        self.best_has_ended = False
+
+    @property
+    def is_done(self) -> bool:
+        return self.best_has_ended and len(self.hypotheses) >= self.beam
+
+    def add_ends(
+        self, ends: list[bool], totals: list[float], words: Tensor, penalty: float
+    ) -> None:
+        """Add the hypotheses that end. words: (hypotheses, length) pieces, BOS first."""
+        self.best_has_ended |= ends[0]
+        for hypothesis, (is_end, total) in enumerate(zip(ends, totals)):
+            if is_end:
+                pieces = words[hypothesis, 1:].tolist()
+                translation = tuple(piece for piece in pieces if piece != EOS)
+                self.hypotheses.append((total / penalty, total, translation))
+
+    def best_first(self) -> list[tuple[float, float, tuple[int, ...]]]:
+        return sorted(self.hypotheses, key=lambda hypothesis: hypothesis[0], reverse=True)
 
 
 @torch.no_grad()
 def opennmt_search(
     decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config: SearchConfig
 ) -> list[list[tuple[float, float, tuple[int, ...]]]]:
-    """memory (B, K, D), source_lengths (B,) -> score, log-probability and pieces of each sentence's complete hypotheses, best first"""
-    device, beam = memory.states.device, config.beam
-    complete: list[list[tuple[float, float, tuple[int, ...]]]] = [[] for _ in source_lengths]
-    alive, top_ended = list(range(len(complete))), [False] * len(complete)
+    """Return (score, log-probability, pieces) of the complete hypotheses of each sentence.
+
+    memory (B, K, D), source_lengths (B,). Hypotheses come best first.
+    """
+    device = memory.states.device
+    results = [SentenceResult(config.beam) for _ in source_lengths]
+    sentences = list(range(len(results)))
     limits = config.limits(source_lengths)
     state = decoder.start(memory)
-    words = torch.full((len(alive), 1, 1), BOS, device=device)  # (B, hypotheses, length)
-    totals = torch.zeros(len(alive), 1, device=device)
-    while alive:
+    words = torch.full((len(sentences), 1, 1), BOS, device=device)  # (B, hypotheses, length)
+    totals = torch.zeros(len(sentences), 1, device=device)
+    while sentences:
         scores, state = decoder.step(words[:, :, -1].flatten(), state, memory)
         length = words.shape[2]
-        totals, origins, pieces = likeliest(scores, totals, count=beam)
-        rows = origins + torch.arange(len(alive), device=device).unsqueeze(1) * words.shape[1]
+        totals, origins, pieces = topk_continuations(scores, totals, count=config.beam)
+        sentence_starts = torch.arange(len(sentences), device=device) * words.shape[1]
+        rows = origins + sentence_starts.unsqueeze(1)
         words = torch.cat([words.flatten(0, 1)[rows], pieces.unsqueeze(2)], dim=2)
-        at_limit = limits[alive] <= length
+
+        at_limit = limits[sentences] <= length
         ends = (pieces == EOS) | at_limit.to(device).unsqueeze(1)
         penalty = config.penalty(length + 1)
-        going_on = []
-        for row, (sentence, ended, values) in enumerate(zip(alive, ends.tolist(), totals.tolist())):
-            top_ended[sentence] |= ended[0]
-            for column, total in enumerate(values):
-                if ended[column]:
-                    found = [piece for piece in words[row, column, 1:].tolist() if piece != EOS]
-                    complete[sentence].append((total / penalty, total, tuple(found)))
-            if not (top_ended[sentence] and len(complete[sentence]) >= beam) and not at_limit[row]:
-                going_on.append(row)
+        staying = []
+        ends_and_totals = zip(sentences, ends.tolist(), totals.tolist())
+        for row, (sentence, row_ends, row_totals) in enumerate(ends_and_totals):
+            results[sentence].add_ends(row_ends, row_totals, words[row], penalty)
+            if not results[sentence].is_done and not at_limit[row]:
+                staying.append(row)
         totals = totals.masked_fill(ends, ENDED)
-        going_on = without_gaps(going_on)
-        left = (
-            None
-            if len(going_on) == len(alive)
-            else torch.tensor(going_on, dtype=torch.long, device=device)
-        )
-        if left is not None:
-            words, totals, rows, alive, memory = (
-                words[left],
-                totals[left],
-                rows[left],
-                [alive[row] for row in going_on],
-                memory.select(left),
-            )
-        state = decoder.reorder(state, rows.flatten(), left)
-    return [sorted(hypotheses, key=lambda one: one[0], reverse=True) for hypotheses in complete]
+
+        keep = None
+        if len(staying) < len(sentences):
+            order = compact_rows(staying)
+            keep = torch.tensor(order, dtype=torch.long, device=device)
+            words = words[keep]
+            totals = totals[keep]
+            rows = rows[keep]
+            memory = memory.select(keep)
+            sentences = [sentences[row] for row in order]
+        state = decoder.reorder(state, rows.flatten(), keep)
+    return [result.best_first() for result in results]

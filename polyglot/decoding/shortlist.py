@@ -1,4 +1,4 @@
-"""Which target words go with which source words, counted from training text: what can choose output words without a model's help."""
+"""Shortlist: word translation probabilities from training text, for vocabulary selection."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from torch import Tensor
 
 from polyglot.core.errors import CheckpointError
 
-COMMON = 1e-3
-"""Weight of how common a word is, beside what the source says: it only orders what no source word speaks for."""
+UNIGRAM_WEIGHT = 1e-3
+"""Weight of the unigram probability: it only orders words that no source word supports."""
 
 
 class Shortlist:
-    """p(target word given source word) for the likeliest target words of each source word."""
+    """p(target word | source word) for the most probable target words of each source word."""
 
     def __init__(
         self,
@@ -28,11 +28,16 @@ class Shortlist:
         values: NDArray[numpy.float32],
         common: NDArray[numpy.float32],
     ) -> None:
-        """starts (V_s + 2,): where each source word's part begins, the last one that of no word at all.
+        """Store the table.
 
-        words and values (M,), common (V_t,).
+        starts: (V_s + 2,) first entry of each source word; the last row is the empty word.
+        words: (M,) target words. values: (M,) their probabilities.
+        common: (V_t,) unigram probabilities of the target words.
         """
-        self.starts, self.words, self.values, self.common = starts, words, values, common
+        self.starts = starts
+        self.words = words
+        self.values = values
+        self.common = common
 
     @classmethod
     def learn(
@@ -44,77 +49,101 @@ class Shortlist:
         best: int = 100,
         iterations: int = 5,
     ) -> Shortlist:
-        """By IBM model 1, with a source word for what has none (Brown et al. 1993, section 4.2). sizes: V_s and V_t."""
-        nobody, size = sizes
-        lengths = numpy.array([len(one) for one in targets])
-        first = numpy.concatenate(
-            [[0], numpy.cumsum(lengths)]
-        )  # position of each sentence's first target word
-        keys = [
-            (numpy.append(source, nobody)[:, None].astype(numpy.int64) * size + target).ravel()
-            for source, target in zip(sources, targets)
-        ]
-        places = [
-            numpy.tile(numpy.arange(start, start + len(target)), len(source) + 1)
-            for start, source, target in zip(first, sources, targets)
-        ]
-        if not keys or not first[-1]:
-            return cls(
-                numpy.zeros(nobody + 2, numpy.int64),
-                numpy.zeros(0, numpy.int32),
-                numpy.zeros(0, numpy.float32),
-                numpy.full(size, 1 / size, numpy.float32),
-            )
-        pairs, link = numpy.unique(numpy.concatenate(keys), return_inverse=True)
-        place, source_of = numpy.concatenate(places), pairs // size
+        """Train IBM model 1 with an empty source word (Brown et al. 1993, section 4.2).
+
+        sizes: V_s and V_t. best: target words kept for each source word.
+        """
+        empty_word, target_size = sizes
+        if not any(len(target) for target in targets):
+            return cls._uniform(empty_word, target_size)
+        pair_of_link, target_position = _links(sources, targets, sizes)
+        pairs, link = numpy.unique(pair_of_link, return_inverse=True)
+        source_of_pair = pairs // target_size
+
+        # Expectation maximisation: share each target word among the source words of its sentence.
         values = numpy.ones(len(pairs))
         for _ in range(iterations):
             shares = values[link]
-            shares /= numpy.bincount(place, weights=shares)[place]
+            shares /= numpy.bincount(target_position, weights=shares)[target_position]
             values = numpy.bincount(link, weights=shares, minlength=len(pairs))
-            values /= numpy.bincount(source_of, weights=values, minlength=nobody + 1)[source_of]
-        order = numpy.lexsort((-values, source_of))
-        rank = numpy.arange(len(order)) - numpy.searchsorted(source_of[order], source_of[order])
+            sums = numpy.bincount(source_of_pair, weights=values, minlength=empty_word + 1)
+            values /= sums[source_of_pair]
+
+        order = numpy.lexsort((-values, source_of_pair))
+        sorted_sources = source_of_pair[order]
+        rank = numpy.arange(len(order)) - numpy.searchsorted(sorted_sources, sorted_sources)
         kept = order[rank < best]
-        starts = numpy.searchsorted(source_of[kept], numpy.arange(nobody + 2))
-        common = numpy.bincount(numpy.concatenate(targets), minlength=size) / first[-1]
+        starts = numpy.searchsorted(source_of_pair[kept], numpy.arange(empty_word + 2))
+        all_targets = numpy.concatenate(targets)
+        common = numpy.bincount(all_targets, minlength=target_size) / len(all_targets)
         return cls(
             starts,
-            (pairs % size)[kept].astype(numpy.int32),
+            (pairs % target_size)[kept].astype(numpy.int32),
             values[kept].astype(numpy.float32),
             common.astype(numpy.float32),
         )
 
     @classmethod
+    def _uniform(cls, source_size: int, target_size: int) -> Shortlist:
+        """Shortlist of empty text: every target word is equally probable."""
+        return cls(
+            numpy.zeros(source_size + 2, numpy.int64),
+            numpy.zeros(0, numpy.int32),
+            numpy.zeros(0, numpy.float32),
+            numpy.full(target_size, 1 / target_size, numpy.float32),
+        )
+
+    @classmethod
     def load(cls, path: Path) -> Shortlist:
-        """Raises CheckpointError for a file that is none."""
+        """Raise CheckpointError for a file that is not a shortlist."""
         try:
             return cls(**load_file(path))
         except OSError as error:
-            raise CheckpointError(
-                f"{path}: the shortlist cannot be read: {error.strerror or error}"
-            ) from None
+            reason = error.strerror or error
+            raise CheckpointError(f"{path}: cannot read the shortlist: {reason}") from None
         except (SafetensorError, TypeError):
             raise CheckpointError(
-                f"{path}: no shortlist; `polyglot shortlist` writes one"
+                f"{path}: not a shortlist; `polyglot shortlist` writes one"
             ) from None
 
     def to_bytes(self) -> bytes:
-        return save(
-            {
-                "starts": self.starts,
-                "words": self.words,
-                "values": self.values,
-                "common": self.common,
-            }
-        )
+        tensors = {
+            "starts": self.starts,
+            "words": self.words,
+            "values": self.values,
+            "common": self.common,
+        }
+        return save(tensors)
 
     def scores(self, sentences: Sequence[Sequence[int]]) -> Tensor:
-        """How much the source words speak for each target word, with what is common to order the rest: (B, V_t)"""
-        scores = numpy.tile(COMMON * self.common, (len(sentences), 1))
-        nobody = len(self.starts) - 2
+        """Score each target word: sum over the source words, plus weighted unigrams; (B, V_t)."""
+        scores = numpy.tile(UNIGRAM_WEIGHT * self.common, (len(sentences), 1))
+        empty_word = len(self.starts) - 2
         for row, sentence in zip(scores, sentences):
-            for word in {*map(int, sentence), nobody}:
-                part = slice(self.starts[word], self.starts[word + 1])
-                row[self.words[part]] += self.values[part]
+            for word in {*map(int, sentence), empty_word}:
+                entries = slice(self.starts[word], self.starts[word + 1])
+                row[self.words[entries]] += self.values[entries]
         return torch.from_numpy(scores)
+
+
+def _links(
+    sources: Sequence[NDArray[numpy.int32]],
+    targets: Sequence[NDArray[numpy.int32]],
+    sizes: tuple[int, int],
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+    """List every possible link of a source word (or the empty word) with a target word.
+
+    Returns the word pair of each link as `source · V_t + target`, and the position of its target
+    word in the whole text.
+    """
+    empty_word, target_size = sizes
+    pairs = []
+    positions = []
+    start = 0
+    for source, target in zip(sources, targets):
+        source_words = numpy.append(source, empty_word)[:, None].astype(numpy.int64)
+        pairs.append((source_words * target_size + target).ravel())
+        position = numpy.arange(start, start + len(target))
+        positions.append(numpy.tile(position, len(source) + 1))
+        start += len(target)
+    return numpy.concatenate(pairs), numpy.concatenate(positions)

@@ -1,4 +1,7 @@
-"""Search among few words: the output layer shrinks to those that a sentence, or its batch, is likely to need."""
+"""Search in a restricted vocabulary: the output layer computes only the selected words.
+
+The words are selected for each sentence, or for the batch (Weng et al. 2017).
+"""
 
 from __future__ import annotations
 
@@ -14,70 +17,80 @@ from polyglot.model.memory import Memory
 from polyglot.tasks.batch import SPECIAL_TOKENS
 
 
-def likeliest(scores: Tensor, count: int) -> Tensor:
-    """The numbers of the special tokens and of the `count` likeliest other words of each sentence, in ascending order.
+def most_probable_words(scores: Tensor, count: int) -> Tensor:
+    """Return the special tokens and the `count` most probable other words of each sentence.
 
-    scores (B, V) -> (B, K + 4), or (B, V) where there are no more
+    scores (B, V) -> word numbers (B, count + 4) in ascending order, or (B, V) for small V.
     """
     scores = scores.clone()
     scores[:, : len(SPECIAL_TOKENS)] = torch.inf
-    chosen = scores.topk(
-        min(count + len(SPECIAL_TOKENS), scores.shape[1]), dim=1, sorted=False
-    ).indices
-    return chosen.sort(dim=1).values
+    number = min(count + len(SPECIAL_TOKENS), scores.shape[1])
+    words = scores.topk(number, dim=1, sorted=False).indices
+    return words.sort(dim=1).values
 
 
-def union(words: Tensor) -> Tensor:
-    """Every word that one of the sentences has. words (B, K) -> (U,), in ascending order"""
+def union_of_words(words: Tensor) -> Tensor:
+    """Return the words of all sentences: words (B, K) -> (U,), ascending."""
     return words.unique()
 
 
-class SelectedState(NamedTuple):
-    """Where N hypotheses stand."""
+class RestrictedState(NamedTuple):
+    """Decoder state of N hypotheses, and the selected words."""
 
-    body: Any
-    """what the decoder keeps of them"""
+    decoder_state: Any
     words: Tensor
-    """(B, K) of each sentence, or (U,) of all"""
+    """(B, K) words of each sentence, or (U,) words of all sentences."""
 
 
-class Selected:
-    """A decoder whose vocabulary is the chosen words: search sees them numbered from 0, the special tokens first as everywhere."""
+class RestrictedVocabularyDecoder:
+    """Decoder whose vocabulary is the selected words.
+
+    Search sees the words numbered from 0, the special tokens first as in every vocabulary.
+    """
 
     def __init__(self, decoder: StepDecoder, words: Tensor) -> None:
-        """words: (B, K) of each sentence or (U,) of all, ascending, the special tokens among them"""
-        self.decoder, self.words = decoder, words
+        """words: (B, K) for each sentence or (U,) for all, ascending, with the special tokens."""
+        self.decoder = decoder
+        self.words = words
 
-    def start(self, memory: Memory) -> SelectedState:
-        return SelectedState(self.decoder.start(memory, words=self.words), self.words)
+    def start(self, memory: Memory) -> RestrictedState:
+        state = self.decoder.start(memory, words=self.words)
+        return RestrictedState(state, self.words)
 
     def step(
-        self, tokens: Tensor, state: SelectedState, memory: Memory
-    ) -> tuple[Tensor, SelectedState]:
-        """tokens (N,) as search numbers them -> scores (N, K) and the state after them"""
+        self, tokens: Tensor, state: RestrictedState, memory: Memory
+    ) -> tuple[Tensor, RestrictedState]:
+        """tokens (N,), numbered as in the search -> scores (N, K) and the next state."""
         words = state.words
         if words.dim() == 1:
             tokens = words[tokens]
         else:
             tokens = words.gather(1, tokens.view(len(words), -1)).flatten()
-        scores, body = self.decoder.step(tokens, state.body, memory)
-        return scores, state._replace(body=body)
+        scores, decoder_state = self.decoder.step(tokens, state.decoder_state, memory)
+        return scores, state._replace(decoder_state=decoder_state)
 
     def reorder(
-        self, state: SelectedState, rows: Tensor, sentences: Tensor | None
-    ) -> SelectedState:
-        words = (
-            state.words
-            if sentences is None or state.words.dim() == 1
-            else state.words.index_select(0, sentences)
-        )
-        return SelectedState(self.decoder.reorder(state.body, rows, sentences), words)
+        self, state: RestrictedState, rows: Tensor, sentences: Tensor | None
+    ) -> RestrictedState:
+        words = state.words
+        if sentences is not None and words.dim() == 2:
+            words = words.index_select(0, sentences)
+        decoder_state = self.decoder.reorder(state.decoder_state, rows, sentences)
+        return RestrictedState(decoder_state, words)
 
-    def written(self, found: Sequence[Sequence[Hypothesis]]) -> list[list[Hypothesis]]:
-        """What search found, in the pieces of the whole vocabulary."""
-        words = self.words.tolist()
-        numbers = [words] * len(found) if self.words.dim() == 1 else words
-        return [
-            [replace(one, tokens=tuple(own[token] for token in one.tokens)) for one in hypotheses]
-            for own, hypotheses in zip(numbers, found, strict=True)
-        ]
+    def restore_tokens(
+        self, hypotheses_of_sentences: Sequence[Sequence[Hypothesis]]
+    ) -> list[list[Hypothesis]]:
+        """Replace the numbers of the restricted vocabulary by those of the whole vocabulary."""
+        numbers = self.words.tolist()
+        if self.words.dim() == 1:
+            numbers = [numbers] * len(hypotheses_of_sentences)
+        restored = []
+        for words, hypotheses in zip(numbers, hypotheses_of_sentences, strict=True):
+            restored.append([_restore(hypothesis, words) for hypothesis in hypotheses])
+        return restored
+
+
+def _restore(hypothesis: Hypothesis, words: Sequence[int]) -> Hypothesis:
+    tokens = tuple(words[token] for token in hypothesis.tokens)
+    return replace(hypothesis, tokens=tokens)

@@ -13,7 +13,7 @@ from typing import Any
 import sacrebleu
 import torch
 
-from polyglot.core.errors import ConfigError, counted, few
+from polyglot.core.errors import ConfigError, abbreviate, pluralize
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.version import VERSION
 from polyglot.evaluation.batched_translation import Direction, Source, translate_together
@@ -36,7 +36,7 @@ from polyglot.evaluation.score_matrix import (
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
-from polyglot.tasks.pairs import LanguagePair, kind_of
+from polyglot.tasks.pairs import LanguagePair, pair_kind
 
 logger = logging.getLogger("polyglot")
 
@@ -83,7 +83,7 @@ def evaluate(
         CONDITIONS[name].lowercase for name in protocol.conditions
     ):
         logger.warning(
-            f"the run writes {few(small)} without capitals, and every score counts them; "
+            f"the run writes {abbreviate(small)} without capitals, and every score counts them; "
             "a protocol with `conditions: [lowercased]` says what its translations are worth"
         )
     work = _Work(
@@ -106,7 +106,7 @@ def evaluate(
     cells = work.cells(wanted)
     if lost := translator.symbols_without_rule - before:
         logger.info(
-            f"{counted(lost, 'symbol')} had no rule in the source; another of its type that was left stands there, or nothing"
+            f"{pluralize(lost, 'symbol')} had no rule in the source; another of its type that was left stands there, or nothing"
         )
     used = {language for pair in pairs for language in (pair.source, pair.target)}
     made_with = work.made_with(wanted)
@@ -116,7 +116,7 @@ def evaluate(
         pivots=by_pair(cell for cell in cells if cell.via is not None),
         trained=run.config.pairs,
         checkpoint=dict(translator.description),
-        search=work.search.in_force(),
+        search=work.search.active_settings(),
         protocol=protocol,
         test=[in_words(corpus) for corpus in corpora],
         test_set=test_set,
@@ -138,7 +138,7 @@ def _small(run: Run, targets: Sequence[str]) -> list[str]:
     return [
         target
         for target in targets
-        if any(step.type == "lowercase" for step in run.config.text.of(target))
+        if any(step.type == "lowercase" for step in run.config.text.for_language(target))
     ]
 
 
@@ -283,7 +283,7 @@ class _Work:
         self.progress(f"into {target}", self._done, self._all)
 
     def _kind(self, pair: LanguagePair, via: str | None) -> str:
-        return "pivot" if via else kind_of(pair, self.run.config.pairs)
+        return "pivot" if via else pair_kind(pair, self.run.config.pairs)
 
     def _finish(
         self,
@@ -394,8 +394,8 @@ def machine(device: torch.device) -> str:
         else None
     )
     cores, threads = (
-        counted(os.cpu_count() or 1, "core"),
-        counted(torch.get_num_threads(), "thread"),
+        pluralize(os.cpu_count() or 1, "core"),
+        pluralize(torch.get_num_threads(), "thread"),
     )
     words = [platform.system(), f"{cores} {named[1] if named else platform.machine()}", threads]
     if device.type == "cuda":

@@ -19,7 +19,7 @@ from polyglot.decoding.base import SearchConfig
 from polyglot.evaluation.measures import CONDITIONS, TITLES, Measure
 from polyglot.evaluation.metrics import TOKENIZERS
 from polyglot.inference.translator import Directions, Translator
-from polyglot.tasks.pairs import LanguagePair, kind_of, match_pairs
+from polyglot.tasks.pairs import LanguagePair, match_pairs, pair_kind
 
 WORDS = {
     "all": ("supervised", "zero-shot"),
@@ -174,7 +174,7 @@ class Protocol(ComponentConfig):
             raise ConfigError(
                 f"search.n_best: {self.search.n_best} hypotheses cannot come from a beam of {result.beam}"
             )
-        result.check_use(self.search.model_fields_set)
+        result.check_explicit_settings(self.search.model_fields_set)
         return result
 
     def pairs_of(
@@ -186,7 +186,7 @@ class Protocol(ComponentConfig):
         """The directions, in the order of the languages. Raises ConfigError for one that the run has no components for."""
         kinds = {kind for word in self.pairs if word in WORDS for kind in WORDS[word]}
         every = [LanguagePair(one, other) for one in languages for other in languages]
-        wanted = {pair for pair in every if kind_of(pair, trained) in kinds}
+        wanted = {pair for pair in every if pair_kind(pair, trained) in kinds}
         for pattern in self.pairs:
             try:
                 if pattern not in WORDS and "*" not in pattern:
@@ -263,7 +263,7 @@ class Reference(ComponentConfig):
         return check_settings(cls, read_yaml(references()[name]), where=f"references/{name}")
 
     def kind_of(self, pair: LanguagePair) -> str:
-        return kind_of(pair, map(LanguagePair.parse, self.trained))
+        return pair_kind(pair, map(LanguagePair.parse, self.trained))
 
 
 def references() -> Mapping[str, Any]:

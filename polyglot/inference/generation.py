@@ -1,145 +1,170 @@
-"""Search for translations of what models have read: which sentences go together, who writes, and among which words."""
+"""Search for translations of encoded source sentences, by one model or an ensemble."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy
 import torch
 
 from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.decoding.ensemble_decoder import Average, EnsembleDecoder, EnsembleMemory
-from polyglot.decoding.vocabulary_selection import RestrictedVocabularyDecoder, most_probable_words, union_of_words
+from polyglot.decoding.vocabulary_selection import (
+    RestrictedVocabularyDecoder,
+    most_probable_words,
+    union_of_words,
+)
+from polyglot.inference.length_batches import length_batches
 from polyglot.inference.parallel import parallel_map
 from polyglot.inference.types import EMPTY_TRANSLATION, EncodedSources, ModelInputs, Translation
 from polyglot.model.language_modules import LanguageDecoder
 
-ROWS = 640
-"""Hypotheses decoded together: enough for full speed of the matrix products on a CPU, and little memory."""
-LONG = 128
-"""Pieces of a sentence up to which that holds; of longer ones fewer are decoded together."""
-SELECTED = 1 << 25
-"""Numbers that the output layers of the sentences decoded together have at most, where each has words of its own: 128 MiB."""
+MAX_HYPOTHESES = 640
+"""Hypotheses decoded together: full speed of the matrix products on a CPU, and little memory."""
+USUAL_LENGTH = 128
+"""Pieces of a sentence for which `MAX_HYPOTHESES` holds; fewer longer sentences are together."""
+MAX_SELECTED_WEIGHTS = 1 << 25
+"""Numbers in the output layers of one batch if each sentence selects its words: 128 MiB."""
 
 
 def generate_translations(
-    readers: ModelInputs, target: str, config: SearchConfig, *, average: Average = "log"
+    inputs: ModelInputs, target: str, config: SearchConfig, *, average: Average = "log"
 ) -> list[list[Translation]]:
-    """The n best translations of each sentence, written by all who read it together; what has no pieces stays empty.
+    """Return the n best translations of each sentence; a blank sentence stays empty.
 
-    The first one's vocabulary spells the translations. Raises what `search_hypotheses` raises.
+    inputs: the same sentences for each model of an ensemble. The first model's vocabulary gives
+    the text. Raises the errors of `search_hypotheses`.
     """
-    first, sentences = readers[0]
-    results: list[list[Translation]] = [[EMPTY_TRANSLATION]] * len(sentences)
+    first_model, first_sentences = inputs[0]
+    longest_pieces = []
+    for versions in zip(*(sentences for _, sentences in inputs)):
+        longest_pieces.append(max((version.pieces for version in versions), key=len))
+    decoders = [model.model.decoders[target] for model, _ in inputs]
+    size = sentences_per_search(config, decoders)
+    batches = list(search_batches(longest_pieces, size=size))
 
-    def found_for(rows: list[int]) -> list[list[Hypothesis]]:
-        return search_hypotheses(
-            [one.encode_sources([own[row] for row in rows]) for one, own in readers],
-            target,
-            config,
-            average=average,
-        )
+    def search_batch(rows: list[int]) -> list[list[Hypothesis]]:
+        encoded = []
+        for model, sentences in inputs:
+            encoded.append(model.encode_sources([sentences[row] for row in rows]))
+        return search_hypotheses(encoded, target, config, average=average)
 
-    longest = [
-        max((one.pieces for one in own), key=len) for own in zip(*(own for _, own in readers))
-    ]
-    groups = list(
-        by_length(
-            longest,
-            size=sentences_per_search(config, [one.model.decoders[target] for one, _ in readers]),
-        )
-    )
-    for own, rows in zip(
-        parallel_map(found_for, groups, first.device), groups
-    ):  # texts count symbols: one after the other
-        for row, translations in zip(
-            rows, first.to_translations(own, [sentences[row] for row in rows], target)
-        ):
+    results = [[EMPTY_TRANSLATION]] * len(first_sentences)
+    hypotheses_of_batches = parallel_map(search_batch, batches, first_model.device)
+    # Text is made in this thread: it counts the symbols without a rule.
+    for rows, hypotheses in zip(batches, hypotheses_of_batches):
+        sentences = [first_sentences[row] for row in rows]
+        translations_of_batch = first_model.to_translations(hypotheses, sentences, target)
+        for row, translations in zip(rows, translations_of_batch):
             results[row] = translations
     return results
 
 
 @torch.inference_mode()
 def search_hypotheses(
-    readings: Sequence[EncodedSources], target: str, config: SearchConfig, *, average: Average = "log"
+    sources: Sequence[EncodedSources],
+    target: str,
+    config: SearchConfig,
+    *,
+    average: Average = "log",
 ) -> list[list[Hypothesis]]:
-    """The n best hypotheses of each sentence, in the pieces of the first model, by all who have read it.
+    """Return the n best hypotheses of each sentence, in pieces of the target vocabulary.
 
-    Raises CheckpointError where the parameters give scores that are no numbers, ConfigError where nobody can choose the words to select.
+    sources: the same sentences encoded by each model of an ensemble. Raises CheckpointError if
+    the parameters give NaN or infinite scores, and ConfigError if words should be selected and
+    no model can select them.
     """
-    decoders, memories = (
-        [one.translator.model.decoders[target] for one in readings],
-        [one.memory for one in readings],
-    )
-    lengths = torch.tensor(
-        [[len(one.pieces) for one in reading.sentences] for reading in readings]
-    ).amax(dim=0)
-    decoder, memory = decoders[0], memories[0]
-    if len(readings) > 1:
-        decoder, memory = EnsembleDecoder(decoders, average=average), EnsembleMemory(tuple(memories))
-    words = None if config.select is None else _chosen_words(readings, target, config)
+    decoders = [source.translator.model.decoders[target] for source in sources]
+    decoder = decoders[0]
+    memory = sources[0].memory
+    if len(sources) > 1:
+        decoder = EnsembleDecoder(decoders, average=average)
+        memory = EnsembleMemory(tuple(source.memory for source in sources))
+
+    lengths = _source_lengths(sources)
+    words = None
+    if config.select is not None:
+        words = _select_words(sources, target, config)
     if words is None:
         result = search(decoder, memory, lengths, config)
     else:
-        selected = RestrictedVocabularyDecoder(decoder, words)
-        result = selected.restore_tokens(search(selected, memory, lengths, config))
-    for sentence, own in zip(readings[0].sentences, result):
-        if not (own and all(math.isfinite(one.score) for one in own)):
-            raise CheckpointError(
-                readings[0].translator.not_finite(f"scores of {sentence.language}-{target}")
-            )
+        restricted = RestrictedVocabularyDecoder(decoder, words)
+        result = restricted.restore_tokens(search(restricted, memory, lengths, config))
+
+    for sentence, hypotheses in zip(sources[0].sentences, result):
+        finite = all(math.isfinite(hypothesis.score) for hypothesis in hypotheses)
+        if not hypotheses or not finite:
+            pair = f"{sentence.language}-{target}"
+            raise CheckpointError(sources[0].translator.not_finite(f"scores of {pair}"))
     return result
 
 
-def _chosen_words(
-    readings: Sequence[EncodedSources], target: str, config: SearchConfig
-) -> torch.Tensor | None:
-    """The only words that search may write: (B, K) for each sentence, or (U,) for all; None where that is every word.
+def _source_lengths(sources: Sequence[EncodedSources]) -> torch.Tensor:
+    """Return the number of source pieces (B,) of each sentence, the largest over all models."""
+    lengths = []
+    for source in sources:
+        lengths.append([len(sentence.pieces) for sentence in source.sentences])
+    return torch.tensor(lengths).amax(dim=0)
 
-    Raises ConfigError where nobody can choose.
+
+def _select_words(
+    sources: Sequence[EncodedSources], target: str, config: SearchConfig
+) -> torch.Tensor | None:
+    """Return the only words that search may use: (B, K) for each sentence, or (U,) for all.
+
+    None if these are all words. Raises ConfigError if no model can select words.
     """
-    scores = [reading.translator.word_scores(reading, target, config) for reading in readings]
-    known = [one for one in scores if one is not None]
-    if not known:
-        by_prediction = config.select_by == "prediction"
-        what = (
-            "has no `word_prediction` from its initial state"
-            if by_prediction
-            else "has no run directory with a shortlist"
-        )
-        other = "shortlist" if by_prediction else "prediction"
-        raise ConfigError(
-            f"search.select: the decoder of {target} {what}; choose select_by {other}, or leave select out"
-        )
-    words = most_probable_words(sum(known), config.select)
-    words = union_of_words(words) if config.select_for == "batch" else words
-    return words if words.shape[-1] < known[0].shape[-1] else None
+    scores = []
+    for source in sources:
+        model_scores = source.translator.word_scores(source, target, config)
+        if model_scores is not None:
+            scores.append(model_scores)
+    if not scores:
+        raise ConfigError(_no_selection(target, config))
+
+    words = most_probable_words(sum(scores), config.select)
+    if config.select_for == "batch":
+        words = union_of_words(words)
+    vocabulary_size = scores[0].shape[-1]
+    if words.shape[-1] < vocabulary_size:
+        return words
+    return None
+
+
+def _no_selection(target: str, config: SearchConfig) -> str:
+    """Error message for a vocabulary selection that no model supports."""
+    if config.select_by == "prediction":
+        reason = "has no `word_prediction` from its initial state"
+        other = "shortlist"
+    else:
+        reason = "has no run directory with a shortlist"
+        other = "prediction"
+    return (
+        f"search.select: the decoder of {target} {reason}; "
+        f"choose select_by {other}, or leave select out"
+    )
 
 
 def sentences_per_search(config: SearchConfig, decoders: Sequence[LanguageDecoder] = ()) -> int:
-    """How many sentences are searched for at once, by these decoders together."""
-    together = ROWS // (config.beam * max(1, len(decoders)))
+    """Return the number of sentences that these decoders translate together, at least 1."""
+    sentences = MAX_HYPOTHESES // (config.beam * max(1, len(decoders)))
     if decoders and config.select and config.select_for == "sentence":
-        together = min(
-            together, SELECTED // (config.select * sum(decoder.body.size for decoder in decoders))
-        )
-    return max(1, together)
+        state_size = sum(decoder.body.size for decoder in decoders)
+        sentences = min(sentences, MAX_SELECTED_WEIGHTS // (config.select * state_size))
+    return max(1, sentences)
 
 
-def by_length(
-    sentences: Sequence[Sequence[int]], *, size: int, empty: bool = False
+def search_batches(
+    sentences: Sequence[Sequence[int]], *, size: int, keep_empty: bool = False
 ) -> Iterator[list[int]]:
-    """Rows in batches of similar length, the longest first; rows without pieces are left out unless asked for.
+    """Yield batches of at most `size` rows of similar length, the longest first.
 
-    At most `size` rows, and fewer where they are so long that padded they have more pieces than `size` rows of LONG.
+    A batch has fewer rows if it would have more positions than `size` rows of `USUAL_LENGTH`.
+    Rows without pieces are left out unless `keep_empty`.
     """
-    lengths = numpy.array([len(sentence) for sentence in sentences], dtype=numpy.int64)
-    order = [int(row) for row in numpy.argsort(-lengths, kind="stable") if empty or lengths[row]]
-    start = 0
-    while start < len(order):
-        count = min(size, max(1, size * LONG // max(1, int(lengths[order[start]]))))
-        yield order[start : start + count]
-        start += count
+    lengths = [len(sentence) for sentence in sentences]
+    return length_batches(
+        lengths, max_sentences=size, max_positions=size * USUAL_LENGTH, keep_empty=keep_empty
+    )

@@ -20,7 +20,7 @@ from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.inference.embeddings.encoder import SentenceChunk, SentenceEncoder
 from polyglot.inference.embeddings.pooling import cast, check_pooling
-from polyglot.inference.generation import ROWS, by_length, generate_translations, search_hypotheses
+from polyglot.inference.generation import MAX_HYPOTHESES, generate_translations, search_batches, search_hypotheses
 from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
 from polyglot.layers.cross_entropy import projected_cross_entropy
 from polyglot.model.translation_model import TranslationModel
@@ -205,7 +205,7 @@ class Translator(SentenceEncoder):
         target_pieces = self.vocabularies[target].encode([other for _, other in pairs])
         task = Task(LanguagePair(source, target))
         scores = [0.0] * len(source_pieces)
-        for rows in by_length(target_pieces, size=ROWS // 8, empty=True):
+        for rows in search_batches(target_pieces, size=MAX_HYPOTHESES // 8, keep_empty=True):
             batch = Batch.from_sentences(
                 task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows]
             )
@@ -284,10 +284,11 @@ class Translator(SentenceEncoder):
             ]
             return torch.cat(own).to(self.device)
         decoder = self.model.decoders[target]
-        if decoder.predictor is None or decoder.predictor.initial is None:
+        predictor = decoder.word_predictor("initial_words")
+        if predictor is None:
             return None
-        hidden, _ = decoder.predictor.initial(decoder.body.first(reading.memory), reading.memory)
-        return decoder.predictor.initial.output(hidden).float().log_softmax(dim=1)
+        hidden, _ = predictor(decoder.body.initial_state(reading.memory), reading.memory)
+        return predictor.output(hidden).float().log_softmax(dim=1)
 
     def to_translations(
         self, found: Sequence[Sequence[Hypothesis]], sentences: Sequence[SourceSentence], target: str

@@ -9,10 +9,10 @@ import torch
 
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
-from polyglot.decoding.topk import largest, likeliest, without_gaps
+from polyglot.decoding.topk import topk_of_long_rows, topk_continuations, compact_rows
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import BOS, EOS
-from tests.builders.models import close, tiny_config, tiny_model
+from tests.builders.models import allclose, tiny_config, tiny_model
 
 WORDS = 6  # pad, bos, eos, unk and two more
 
@@ -148,7 +148,7 @@ def test_company_changes_nothing(bridge, decoder, feeding):
             )
             alone = search(model.decoders["en"], memory, torch.tensor([length]), config)[0]
             assert [one.tokens for one in alone] == [one.tokens for one in together[row]]
-            assert close(
+            assert allclose(
                 torch.tensor([one.score for one in alone]),
                 torch.tensor([one.score for one in together[row]]),
                 1e-4,
@@ -160,9 +160,9 @@ def test_the_largest_are_found_wherever_they_stand(columns):
     """Beside each other or far apart, in the groups or after the last."""
     torch.manual_seed(columns)
     scores = torch.randn(50, columns)
-    scores[:20] = scores[:20].sort(dim=1).values  # all of the largest side by side
+    scores[:20] = scores[:20].sort(dim=1).values  # all of the topk_of_long_rows side by side
     scores[10:20] = scores[10:20].flip(1)
-    values, pieces = largest(scores, 5)
+    values, pieces = topk_of_long_rows(scores, 5)
     assert torch.equal(values, scores.topk(5, dim=1).values)
     assert torch.equal(values, scores.gather(1, pieces))
 
@@ -187,19 +187,19 @@ def test_a_longer_hypothesis_that_ends_later_can_still_be_the_best(length_penalt
 
 
 def test_continuations_are_those_of_the_softmax():
-    """More words than `largest` sorts at once, hypotheses of two sentences, a word that is never written, and an end that must be."""
+    """More words than `topk_of_long_rows` sorts at once, hypotheses of two sentences, a word that is never written, and an end that must be."""
     torch.manual_seed(0)
     scores, totals = torch.randn(6, 500) * 3, torch.randn(2, 3)
     wanted = scores.log_softmax(dim=1).view(2, 3, 500) + totals.unsqueeze(2)
     wanted[:, :, 7] = -torch.inf
     wanted[1, :, [word for word in range(500) if word != EOS]] = -torch.inf
-    values, origins, words = likeliest(
-        scores.clone(), totals, count=4, never=[7], must_end=torch.tensor([False, True])
+    values, origins, words = topk_continuations(
+        scores.clone(), totals, count=4, excluded=[7], must_end=torch.tensor([False, True])
     )
     expected, places = wanted.flatten(1).topk(4, dim=1)
     assert (
-        close(values[0], expected[0])
-        and close(values[1, :3], expected[1, :3])
+        allclose(values[0], expected[0])
+        and allclose(values[1, :3], expected[1, :3])
         and (values[1, 3:] == -torch.inf).all()
     )
     assert (origins[0] * 500 + words[0]).tolist() == places[0].tolist()
@@ -208,11 +208,11 @@ def test_continuations_are_those_of_the_softmax():
 
 def test_settings_of_a_selection_are_in_force_where_there_is_one():
     assert (
-        SearchConfig(beam=3).in_force().keys() & {"select", "select_by", "select_for", "like"}
+        SearchConfig(beam=3).active_settings().keys() & {"select", "select_by", "select_for", "like"}
         == set()
     )
-    assert SearchConfig(beam=3).in_force()["beam"] == 3
-    assert SearchConfig(select=9).in_force().keys() >= {"select", "select_by", "select_for"}
+    assert SearchConfig(beam=3).active_settings()["beam"] == 3
+    assert SearchConfig(select=9).active_settings().keys() >= {"select", "select_by", "select_for"}
 
 
 @pytest.mark.parametrize(
@@ -220,4 +220,4 @@ def test_settings_of_a_selection_are_in_force_where_there_is_one():
     [([], []), ([0, 1, 2], [0, 1, 2]), ([1, 2, 4, 5], [4, 1, 2, 5]), ([7], [7]), ([2, 3], [2, 3])],
 )
 def test_who_stays_moves_only_into_the_gaps_of_those_that_leave(staying, order):
-    assert without_gaps(staying) == order
+    assert compact_rows(staying) == order

@@ -12,17 +12,24 @@ from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.decoding.shortlist import Shortlist
-from polyglot.decoding.vocabulary_selection import Selected, likeliest, union
+from polyglot.decoding.vocabulary_selection import RestrictedVocabularyDecoder, most_probable_words, union_of_words
 from polyglot.evaluation.protocol import Protocol
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
 from polyglot.layers.linear import RowsOfSentences
 from polyglot.model.decoders import DECODERS
 from polyglot.tasks.batch import EOS, SPECIAL_TOKENS
-from tests.builders.models import VOCABULARY, close, random_batch, there, tiny_config, tiny_model
-from tests.builders.runs import sentences, tiny_run, train
+from tests.builders.models import (
+    VOCABULARY,
+    allclose,
+    if_available,
+    random_batch,
+    tiny_config,
+    tiny_model,
+)
+from tests.builders.runs import sample_sentences, tiny_run, train
 
-KINDS = [there(name) for name in DECODERS.names()]
+KINDS = [if_available(name) for name in DECODERS.names()]
 
 
 def found_with(decoder, words, **settings):
@@ -39,8 +46,8 @@ def found_with(decoder, words, **settings):
         )
         if words is None:
             return search(model.decoders["en"], memory, lengths, config)
-        selected = Selected(model.decoders["en"], words)
-        return selected.written(search(selected, memory, lengths, config))
+        selected = RestrictedVocabularyDecoder(model.decoders["en"], words)
+        return selected.restore_tokens(search(selected, memory, lengths, config))
 
 
 @pytest.mark.parametrize("like", [None, "opennmt"])
@@ -67,7 +74,7 @@ def test_only_the_chosen_words_are_written_and_the_output_layer_has_no_other(dec
     )
     for own, hypotheses in zip(words.tolist(), found_with(decoder, words)):
         assert hypotheses and all(set(one.tokens) <= set(own) - {0, 1, 2} for one in hypotheses)
-    together = union(words)
+    together = union_of_words(words)
     for hypotheses in found_with(decoder, together):
         assert all(set(one.tokens) <= set(together.tolist()) for one in hypotheses)
     model, batch = tiny_model(tiny_config(decoder=decoder)).eval(), random_batch()
@@ -84,7 +91,7 @@ def test_only_the_chosen_words_are_written_and_the_output_layer_has_no_other(dec
             whole, _ = model.decoders["en"].step(
                 torch.ones(3, dtype=torch.long), model.decoders["en"].start(memory), memory
             )
-            assert close(
+            assert allclose(
                 scores, whole.gather(1, chosen if chosen.dim() == 2 else chosen.expand(3, -1))
             )
 
@@ -131,10 +138,10 @@ def test_special_tokens_are_always_among_them():
     scores = torch.randn(3, 30)
     scores[:, EOS] = -1e9
     for count in (1, 5, 26, 100):
-        words = likeliest(scores, count)
+        words = most_probable_words(scores, count)
         assert words.shape == (3, min(count + len(SPECIAL_TOKENS), 30))
         assert (words[:, :4] == torch.arange(4)).all() and (words.diff(dim=1) > 0).all()
-    assert likeliest(scores, 1)[0, 4] == scores[0, 4:].argmax() + 4
+    assert most_probable_words(scores, 1)[0, 4] == scores[0, 4:].argmax() + 4
 
 
 def test_rows_of_sentences_that_have_gone_are_forgotten_by_and_by():
@@ -151,7 +158,7 @@ def test_rows_of_sentences_that_have_gone_are_forgotten_by_and_by():
         expected = torch.stack(
             [inputs[one] @ weight[words[one]].T + bias[words[one]] for one in left]
         ).flatten(0, 1)
-        assert close(rows(inputs[left].flatten(0, 1)), expected)
+        assert allclose(rows(inputs[left].flatten(0, 1)), expected)
         assert len(rows.weight) < 2 * len(left)
 
 
@@ -206,7 +213,7 @@ GIVEN = {"source": "de", "target": "en"}
 
 
 def text(count=12):
-    return sentences("de", seed=3, lines=count)
+    return sample_sentences("de", seed=3, lines=count)
 
 
 @pytest.mark.parametrize("select_for", ["sentence", "batch"])
@@ -280,7 +287,7 @@ def test_how_to_select_without_how_many_is_refused(run, setting, monkeypatch, ca
     [(name, value)] = setting.items()
     program, said = (
         Program(monkeypatch, capsys),
-        f"search.{name}: no words are selected; say among how many to search, as `select`",
+        f"search.{name}: no effect without vocabulary selection; set search.select",
     )
     option = f"--{name.replace('_', '-')}"
     with pytest.raises(ConfigError, match=re.escape(said)):

@@ -54,7 +54,7 @@ def test_each_direction_is_as_if_it_were_alone(
         "nothing could be taken for another"
     )
     monkeypatch.setattr(batched_translation, "READ", portion)
-    monkeypatch.setattr(generation, "ROWS", batch)
+    monkeypatch.setattr(generation, "MAX_HYPOTHESES", batch)
     told: dict[str, int] = {}
 
     def advance(target: str, sentences: int) -> None:
