@@ -102,9 +102,8 @@ def main() -> None:
     hide_library_warnings()
     reduce_garbage_collection()
     shorten_switch_interval()
-    sys.stdout.open_with_overrides(
-        encoding="utf-8"
-    )  # text is UTF-8 going in, and so it comes out, whatever the terminal is set to
+    # Text is UTF-8 on both sides, independent of the terminal.
+    sys.stdout.reconfigure(encoding="utf-8")
     try:
         app(prog_name="polyglot")
     except KeyboardInterrupt:  # before there is a verb, or after
