@@ -113,8 +113,9 @@ def of_random(
             if words is None:
                 search(decoder, memory, mask[rows].sum(dim=1), search_config)
                 continue
-            hidden, _ = decoder.predictor.initial(decoder.body.first(memory), memory)
-            chosen = most_probable_words(decoder.predictor.initial.output(hidden), words)
+            predictor = decoder.word_predictor("initial_words")
+            hidden, _ = predictor(decoder.body.initial_state(memory), memory)
+            chosen = most_probable_words(predictor.output(hidden), words)
             search(
                 RestrictedVocabularyDecoder(decoder, union_of_words(chosen) if together else chosen),
                 memory,

@@ -16,7 +16,7 @@ from polyglot.analysis.figures import Panel, arcs_png, panels_png
 from polyglot.analysis.page import Page, Table
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.translator import Translator
-from polyglot.model.options import reaching
+from polyglot.model.options import apply_preceding
 from polyglot.runs.run import Run
 
 DRAWN = 2  # sentences that are drawn when none are asked for
@@ -145,7 +145,7 @@ def graphs_of(translator: Translator, language: str, given: Sequence[Sentence]) 
     encoder, found = encoders[language], []
     for part, tokens, mask in batches(given, translator.device):
         with torch.inference_mode():
-            words = reaching(encoder.options, "latent_graph", encoder.embedding(tokens), mask)
+            words = apply_preceding(encoder.options, "latent_graph", encoder.embedding(tokens), mask)
             graphs = encoder.options["latent_graph"].graph(words, mask).cpu().numpy()
         found += [Graph(one, own[: len(one.ids), : len(one.ids)]) for one, own in zip(part, graphs)]
     return found

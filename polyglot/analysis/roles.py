@@ -20,10 +20,10 @@ from polyglot.analysis.page import Page, Table, file_name
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.translator import Translator
 from polyglot.model.memory import Memory
-from polyglot.model.options import reaching
+from polyglot.model.options import apply_preceding
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import BOS
-from polyglot.tasks.pairs import LanguagePair, kind_of
+from polyglot.tasks.pairs import LanguagePair, pair_kind
 
 AROUND = 4  # pieces before and after one in an example
 TYPICAL = 8  # words of a role in the table
@@ -98,18 +98,18 @@ def taken(run: Run, translator: Translator, language: str, *, side: str, count: 
     ):
         with torch.inference_mode():
             if side == "encoder":
-                words = reaching(component.options, "roles", component.embedding(tokens), mask)
-                of_all = option.of(words, mask)
+                words = apply_preceding(component.options, "roles", component.embedding(tokens), mask)
+                of_all = option.assign_roles(words, mask)
             else:
                 memory = _memory(run, translator, language, tokens, mask)
                 tokens, mask = (
                     functional.pad(tokens, (1, 0), value=BOS),
                     functional.pad(mask, (1, 0), value=True),
                 )
-                words = reaching(
+                words = apply_preceding(
                     component.options, "roles", component.embedding(tokens), mask, memory
                 )
-                of_all = option.of(words, mask)[:, 1:]
+                of_all = option.assign_roles(words, mask)[:, 1:]
         result += [
             Taken(one, place, own[place])
             for one, own in zip(part, of_all.float().cpu().numpy())
@@ -355,7 +355,7 @@ def _of_token(
     }
     texts = list(dict.fromkeys(one.sentence.text for some in chosen.values() for one in some))
     kinds = {
-        one: kind_of(LanguagePair(language, one), run.config.pairs)
+        one: pair_kind(LanguagePair(language, one), run.config.pairs)
         for one in translator.targets
         if one != language
     }

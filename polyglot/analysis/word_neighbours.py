@@ -13,7 +13,7 @@ from polyglot.analysis.figures import Panel, panels_png, plane_png
 from polyglot.analysis.page import Page, Table, file_name
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.translator import Translator
-from polyglot.model.options import reaching
+from polyglot.model.options import apply_preceding
 from polyglot.tasks.batch import SPECIAL_TOKENS
 from polyglot.text.vocabulary import Vocabulary
 
@@ -174,8 +174,8 @@ def _gate(
             )
         else:
             encoder = translator.model.encoders[language]
-            words = reaching(encoder.options, "context_gate", encoder.embedding(tokens), mask)
-            made = encoder.options["context_gate"].mask(words, mask)
+            words = apply_preceding(encoder.options, "context_gate", encoder.embedding(tokens), mask)
+            made = encoder.options["context_gate"].gates(words, mask)
     return made[0].float().cpu()
 
 

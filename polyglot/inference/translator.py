@@ -1,11 +1,9 @@
-"""Translate, score and embed in any direction and language that a run has the components for."""
+"""Translation, scoring and sentence embeddings with the model of a run."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,13 +12,20 @@ import numpy
 import torch
 
 from polyglot.config.loading import check_settings
-from polyglot.core.errors import CheckpointError, ConfigError, DataError, unknown_name
-from polyglot.data.text_files import LONE_SURROGATE
+from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
+from polyglot.inference.devices import select_device
+from polyglot.inference.directions import Directions, check_direction
 from polyglot.inference.embeddings.encoder import SentenceChunk, SentenceEncoder
 from polyglot.inference.embeddings.pooling import cast, check_pooling
-from polyglot.inference.generation import MAX_HYPOTHESES, generate_translations, search_batches, search_hypotheses
+from polyglot.inference.generation import (
+    MAX_HYPOTHESES,
+    generate_translations,
+    search_batches,
+    search_hypotheses,
+)
+from polyglot.inference.text_input import check_sentences, to_one_line
 from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
 from polyglot.layers.cross_entropy import projected_cross_entropy
 from polyglot.model.translation_model import TranslationModel
@@ -33,29 +38,8 @@ from polyglot.text.symbols import without_rule
 from polyglot.text.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True, slots=True)
-class Directions:
-    """What can be translated, as a configuration says it before there are parameters."""
-
-    sources: Sequence[str]
-    targets: Sequence[str]
-
-    @classmethod
-    def of(cls, pairs: Iterable[LanguagePair]) -> Directions:
-        """Trained pairs to every direction that they give the components for."""
-        pairs = list(pairs)
-        return cls(
-            list(dict.fromkeys(pair.source for pair in pairs)),
-            list(dict.fromkeys(pair.target for pair in pairs)),
-        )
-
-    def check(self, source: str, target: str) -> None:
-        """Raises ConfigError unless the one can be read and the other written."""
-        check_direction(source, target, sources=self.sources, targets=self.targets)
-
-
 class Translator(SentenceEncoder):
-    """A model with its vocabularies: text in; text, scores or sentence embeddings (`SentenceEncoder`) out."""
+    """Model with its vocabularies: text to translations, scores or sentence embeddings."""
 
     def __init__(
         self,
@@ -66,13 +50,16 @@ class Translator(SentenceEncoder):
         search_config: SearchConfig = SearchConfig(),
         description: Mapping[str, Any] = {},
     ) -> None:
-        """description: where the parameters came from, stored beside every score."""
-        self.model, self.vocabularies, self.normalisers = model, vocabularies, normalisers
-        self.search_config, self.description = search_config, description
+        """description: origin of the parameters, stored with every score."""
+        self.model = model
+        self.vocabularies = vocabularies
+        self.normalisers = normalisers
+        self.search_config = search_config
+        self.description = description
         self.shortlists: Callable[[LanguagePair], Shortlist] | None = None
-        """what goes with the source words of a direction, where a run directory has it counted"""
+        """shortlist of a direction, if there is a run directory that can have one"""
         self.symbols_without_rule = 0
-        """how many symbols the best translations so far had that stood for nothing in their sources"""
+        """symbols in the best translations so far that stand for nothing in their sources"""
 
     @classmethod
     def load(
@@ -83,328 +70,314 @@ class Translator(SentenceEncoder):
         pairs: Sequence[LanguagePair] | None = None,
         device: str | torch.device | None = None,
     ) -> Translator:
-        """The translator of a run directory; with `pairs`, only what these directions need is read.
+        """Load the translator of a run directory.
 
-        checkpoint: `best`, `last`, a step, or `average:N`. Raises ConfigError and CheckpointError as sentences.
+        checkpoint: `best`, `last`, a step, or `average:N`. pairs: read only the components of
+        these directions. Raises ConfigError and CheckpointError with a message for the user.
         """
-        run = run if isinstance(run, Run) else Run.open(run)
-        trained = run.config.pairs
-        for pair in pairs or ():
-            Directions.of(trained).check(pair.source, pair.target)
-        place = _device(device)
-        sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
+        if not isinstance(run, Run):
+            run = Run.open(run)
+        trained_pairs = run.config.pairs
+        if pairs is not None:
+            directions = Directions.of(trained_pairs)
+            for pair in pairs:
+                directions.check(pair.source, pair.target)
+        device = select_device(device)
+
         chosen = run.choose_checkpoints(checkpoint)
-        for language in dict.fromkeys(
-            language for pair in pairs or trained for language in (pair.source, pair.target)
-        ):
-            if language not in sizes:
-                raise CheckpointError(
-                    f"{run.vocabulary_file(language)}: no such file, so nothing can be translated from or into {language}"
-                )
+        _check_vocabularies(run, pairs or trained_pairs)
+        sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
         model = TranslationModel(
             run.config.model,
             vocabulary_sizes=sizes,
-            pairs=trained if pairs is None else pairs,
+            pairs=trained_pairs if pairs is None else pairs,
             seed=None,
             sharing=run.config.sharing,
         )
         checkpoints.load_average(chosen, model.component_tensors())
+
+        description = {
+            "run": run.path.name,
+            "checkpoint": checkpoint,
+            "steps": [member.step for member in chosen],
+            "sha256": checkpoints.parameters_digest(chosen),
+        }
         translator = cls(
-            model.to(place).eval(),
+            model.to(device).eval(),
             vocabularies=run.vocabularies,
             normalisers=run.normalisers,
             search_config=run.config.search,
-            description={
-                "run": run.path.name,
-                "checkpoint": checkpoint,
-                "steps": [one.step for one in chosen],
-                "sha256": checkpoints.parameters_digest(chosen),
-            },
+            description=description,
         )
-        translator.shortlists = cache(lambda pair: _shortlist(run, pair))
+        translator.shortlists = cache(lambda pair: _load_shortlist(run, pair))
         return translator
 
     @property
     def sources(self) -> list[str]:
-        """Languages that can be read."""
+        """Languages with an encoder."""
         return list(self.model.encoders)
 
     @property
     def targets(self) -> list[str]:
-        """Languages that can be written."""
+        """Languages with a decoder."""
         return list(self.model.decoders)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @property
+    def members(self) -> list[Translator]:
+        """Models that write each translation together: only this one."""
+        return [self]
+
+    def check(self, source: str, target: str) -> None:
+        """Raise ConfigError if the source has no encoder or the target no decoder."""
+        check_direction(source, target, sources=self.sources, targets=self.targets)
+
+    def search_config_with(self, settings: Mapping[str, Any]) -> SearchConfig:
+        """Return the run's search settings with changes. Raises ConfigError for invalid ones."""
+        values = {**self.search_config.model_dump(), **settings}
+        config = check_settings(SearchConfig, values, where="search")
+        if config.n_best > config.beam and "n_best" in settings:
+            raise ConfigError(
+                f"n_best: {config.n_best} hypotheses cannot come from a beam of {config.beam}"
+            )
+        config.check_explicit_settings(settings)
+        return config.model_copy(update={"n_best": min(config.n_best, config.beam)})
+
+    # Translation
 
     def translate(
         self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any
     ) -> list[str]:
-        """The best translation of each sentence, in order; an empty sentence stays empty.
+        """Return the best translation of each sentence, in order; a blank sentence stays empty.
 
-        sentences: a list, or whatever gives one after the other.
-        search_settings: `beam`, `length_penalty` and the other fields of SearchConfig, where they differ from the run's.
+        sentences: a list or another iterable. search_settings: fields of SearchConfig, such as
+        `beam` or `length_penalty`, that replace those of the run.
         """
-        return [
-            best.text
-            for best, *_ in self.hypotheses(
-                sentences, source=source, target=target, **search_settings
-            )
-        ]
+        hypotheses = self.hypotheses(sentences, source=source, target=target, **search_settings)
+        return [best.text for best, *_ in hypotheses]
 
     def hypotheses(
         self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any
     ) -> list[list[Translation]]:
-        """The n best translations of each sentence with their scores, best first.
+        """Return the n best translations of each sentence with their scores, best first.
 
-        Raises CheckpointError where the parameters give scores that are no numbers: there would be nothing to rank.
+        Raises CheckpointError if the parameters give NaN or infinite scores.
         """
         self.check(source, target)
         config = self.search_config_with(search_settings)
         return generate_translations(self.model_inputs(sentences, source), target, config)
 
-    @property
-    def members(self) -> list[Translator]:
-        """Who writes each translation: this model alone."""
-        return [self]
-
     def model_inputs(self, lines: Iterable[str], source: str) -> ModelInputs:
-        """Who reads which sentences, for `generate_translations`. Raises DataError for what is no text."""
+        """Return the input of `generate_translations`. Raises DataError for invalid text."""
         return [(self, self.sentences(lines, source))]
 
     @torch.inference_mode()
     def encode_sources(self, sentences: Sequence[SourceSentence]) -> EncodedSources:
-        """Sentences of one language with their memory (B, K, D), which is the same whatever the target."""
-        tokens, mask = pad([one.pieces for one in sentences])
-        return EncodedSources(
-            self,
-            sentences,
-            self.model.encode(sentences[0].language, tokens.to(self.device), mask.to(self.device)),
-        )
+        """Encode sentences of one language; the memory (B, K, D) is the same for every target."""
+        tokens, mask = pad([sentence.pieces for sentence in sentences])
+        language = sentences[0].language
+        memory = self.model.encode(language, tokens.to(self.device), mask.to(self.device))
+        return EncodedSources(self, sentences, memory)
 
     def generate(
-        self, readings: Sequence[EncodedSources], target: str, config: SearchConfig
+        self, sources: Sequence[EncodedSources], target: str, config: SearchConfig
     ) -> list[list[Translation]]:
-        """The n best translations of sentences that were read. Raises what `search_hypotheses` raises."""
-        return list(self.to_translations(search_hypotheses(readings, target, config), readings[0].sentences, target))
+        """Return the n best translations of encoded sentences.
+
+        Raises the errors of `search_hypotheses`.
+        """
+        hypotheses = search_hypotheses(sources, target, config)
+        return list(self.to_translations(hypotheses, sources[0].sentences, target))
+
+    def to_translations(
+        self,
+        hypotheses: Sequence[Sequence[Hypothesis]],
+        sentences: Sequence[SourceSentence],
+        target: str,
+    ) -> Iterator[list[Translation]]:
+        """Yield the hypotheses of each sentence as text; count the symbols without a rule."""
+        steps = self.normalisers[target]
+        for sentence_hypotheses, sentence in zip(hypotheses, sentences):
+            tokens = [list(hypothesis.tokens) for hypothesis in sentence_hypotheses]
+            texts = self.vocabularies[target].decode(tokens)
+            rules = {}
+            if steps.symbols:
+                rules = self.normalisers[sentence.language].source(sentence.line, target).rules
+                self.symbols_without_rule += without_rule(texts[0], rules)
+
+            translations = []
+            for text, hypothesis in zip(texts, sentence_hypotheses):
+                line = to_one_line(steps.undo(text, rules))
+                translations.append(Translation(line, hypothesis.score, hypothesis.log_probability))
+            yield translations
+
+    @torch.inference_mode()
+    def word_scores(
+        self, sources: EncodedSources, target: str, config: SearchConfig
+    ) -> torch.Tensor | None:
+        """Score every target word (B, V) as a word of the translation, up to a constant.
+
+        None if the model has no word predictor or no shortlists. Raises CheckpointError if the
+        file of a shortlist is missing.
+        """
+        if config.select_by == "shortlist":
+            return self._shortlist_scores(sources, target)
+        decoder = self.model.decoders[target]
+        predictor = decoder.word_predictor("initial_words")
+        if predictor is None:
+            return None
+        hidden, _ = predictor(decoder.body.initial_state(sources.memory), sources.memory)
+        return predictor.output(hidden).float().log_softmax(dim=1)
+
+    def _shortlist_scores(self, sources: EncodedSources, target: str) -> torch.Tensor | None:
+        if self.shortlists is None:
+            return None
+        scores = []
+        for sentence in sources.sentences:
+            shortlist = self.shortlists(LanguagePair(sentence.language, target))
+            scores.append(shortlist.scores([sentence.pieces]))
+        return torch.cat(scores).to(self.device)
+
+    # Scores
 
     def score(
         self, sources: Iterable[str], targets: Iterable[str], *, source: str, target: str
     ) -> list[float]:
-        """log p(target given source) of each pair of sentences, summed over its pieces and the end.
+        """Return log p(target | source) of each sentence pair, summed over pieces and the end.
 
-        Raises CheckpointError where the parameters give what is no number.
+        Raises CheckpointError if the parameters give NaN or infinite scores.
         """
         self.check(source, target)
-        lines, targets = _checked(sources, source), _checked(targets, target)
-        if len(lines) != len(targets):
+        source_lines = check_sentences(sources, source)
+        target_lines = check_sentences(targets, target)
+        if len(source_lines) != len(target_lines):
             raise DataError(
-                f"score: {len(lines)} sources and {len(targets)} targets; the same number is needed"
+                f"score: {len(source_lines)} sources and {len(target_lines)} targets; "
+                "the numbers must be equal"
             )
-        pairs = [
-            self._read_pair(line, other, source, target) for line, other in zip(lines, targets)
-        ]
-        source_pieces = self.vocabularies[source].encode([line for line, _ in pairs])
-        target_pieces = self.vocabularies[target].encode([other for _, other in pairs])
+        source_texts, target_texts = self._preprocess_pairs(
+            source_lines, target_lines, source=source, target=target
+        )
+        source_pieces = self.vocabularies[source].encode(source_texts)
+        target_pieces = self.vocabularies[target].encode(target_texts)
+
         task = Task(LanguagePair(source, target))
         scores = [0.0] * len(source_pieces)
         for rows in search_batches(target_pieces, size=MAX_HYPOTHESES // 8, keep_empty=True):
             batch = Batch.from_sentences(
                 task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows]
             )
-            with torch.inference_mode():
-                output = self.model(batch.to(self.device))
-                for row, states, wanted, mask in zip(
-                    rows, output.states, batch.target_out, batch.target_mask
-                ):
-                    wanted = wanted[mask].to(self.device)
-                    projection = output.projection
-                    scores[row] = -projected_cross_entropy(
-                        states[: len(wanted)], projection.weight, projection.bias, wanted
-                    ).item()
+            for row, score in zip(rows, self._score_batch(batch)):
+                scores[row] = score
         if not all(map(math.isfinite, scores)):
             raise CheckpointError(self.not_finite(f"scores of {source}-{target}"))
         return scores
 
+    @torch.inference_mode()
+    def _score_batch(self, batch: Batch) -> list[float]:
+        """Return the log-probability of each target of the batch."""
+        output = self.model(batch.to(self.device))
+        projection = output.projection
+        scores = []
+        for states, tokens, mask in zip(output.states, batch.target_out, batch.target_mask):
+            tokens = tokens[mask].to(self.device)
+            loss = projected_cross_entropy(
+                states[: len(tokens)], projection.weight, projection.bias, tokens
+            )
+            scores.append(-loss.item())
+        return scores
+
+    # Sentence embeddings
+
     def encode_chunks(
-        self, portions: Iterable[SentenceChunk], *, precision: str = "float32", **settings: Any
+        self, chunks: Iterable[SentenceChunk], *, precision: str = "float32", **settings: Any
     ) -> Iterator[tuple[SentenceChunk, torch.Tensor]]:
-        """As `SentenceEncoder` does it. Raises CheckpointError where the parameters give vectors of what is no number."""
-        check_pooling(
-            self.model,
-            layer=settings.get("layer", "bridge"),
-            pooling=settings.get("pooling", "flat"),
-            precision=precision,
-        )
-        return self._finite(super().encode_chunks(portions, **settings), precision)
+        """Embed the sentences as `SentenceEncoder` does.
 
-    def _finite(
-        self, found: Iterable[tuple[SentenceChunk, torch.Tensor]], precision: str
+        Raises CheckpointError if the parameters give NaN or infinite vectors.
+        """
+        layer = settings.get("layer", "bridge")
+        pooling = settings.get("pooling", "flat")
+        check_pooling(self.model, layer=layer, pooling=pooling, precision=precision)
+        return self._finite_vectors(super().encode_chunks(chunks, **settings), precision)
+
+    def _finite_vectors(
+        self, encoded: Iterable[tuple[SentenceChunk, torch.Tensor]], precision: str
     ) -> Iterator[tuple[SentenceChunk, torch.Tensor]]:
-        """Looked at before int8 makes numbers of everything."""
-        for portion, vectors in found:
-            if not numpy.isfinite(
-                vectors.numpy()
-            ).all():  # several times as fast as PyTorch's, and leaves the other cores alone
+        """Check the vectors before int8 hides NaN, and cast them."""
+        for chunk, vectors in encoded:
+            # NumPy is several times as fast as PyTorch here and uses one core only.
+            if not numpy.isfinite(vectors.numpy()).all():
                 raise CheckpointError(self.not_finite("sentence embeddings"))
-            yield portion, cast(vectors, precision)
+            yield chunk, cast(vectors, precision)
 
-    def check(self, source: str, target: str) -> None:
-        """Raises ConfigError unless this model reads the one and writes the other."""
-        check_direction(source, target, sources=self.sources, targets=self.targets)
+    # Text
 
     def encode_text(self, sentences: Iterable[str], language: str) -> list[list[int]]:
-        """Text to pieces: the language's steps, then its vocabulary. A blank sentence has none. Raises DataError for what is no text."""
-        return [list(one.pieces) for one in self.sentences(sentences, language)]
+        """Convert text to vocabulary pieces; a blank sentence has none.
+
+        Raises DataError for invalid text.
+        """
+        return [list(sentence.pieces) for sentence in self.sentences(sentences, language)]
 
     def sentences(self, lines: Iterable[str], language: str) -> list[SourceSentence]:
-        """Text as this model gets it. Raises DataError for what is no text."""
-        lines, steps = _checked(lines, language), self.normalisers[language]
-        pieces = self.vocabularies[language].encode(
-            [steps.apply(line) if line.strip() else "" for line in lines]
-        )
-        return [SourceSentence(language, line, own) for line, own in zip(lines, pieces)]
+        """Preprocess source text and split it into pieces. Raises DataError for invalid text."""
+        lines = check_sentences(lines, language)
+        steps = self.normalisers[language]
+        texts = []
+        for line in lines:
+            texts.append(steps.apply(line) if line.strip() else "")
+        pieces_of_lines = self.vocabularies[language].encode(texts)
+        return [
+            SourceSentence(language, line, pieces) for line, pieces in zip(lines, pieces_of_lines)
+        ]
 
-    def _read_pair(self, line: str, other: str, source: str, target: str) -> tuple[str, str]:
-        """A sentence and its translation before the vocabulary; either can be blank."""
-        one, two = self.normalisers[source].pair(line, self.normalisers[target], other)
-        return one if line.strip() else "", two if other.strip() else ""
+    def _preprocess_pairs(
+        self, source_lines: Sequence[str], target_lines: Sequence[str], *, source: str, target: str
+    ) -> tuple[list[str], list[str]]:
+        """Preprocess sentence pairs, with matching symbols; a blank side stays empty."""
+        source_steps = self.normalisers[source]
+        target_steps = self.normalisers[target]
+        source_texts = []
+        target_texts = []
+        for source_line, target_line in zip(source_lines, target_lines):
+            source_text, target_text = source_steps.pair(source_line, target_steps, target_line)
+            source_texts.append(source_text if source_line.strip() else "")
+            target_texts.append(target_text if target_line.strip() else "")
+        return source_texts, target_texts
 
-    @torch.inference_mode()
-    def word_scores(
-        self, reading: EncodedSources, target: str, config: SearchConfig
-    ) -> torch.Tensor | None:
-        """How likely each word of the target is in the translation of each sentence (B, V), up to a constant.
-
-        None where this model cannot say. Raises CheckpointError for a shortlist that is not there.
-        """
-        if config.select_by == "shortlist":
-            if self.shortlists is None:
-                return None
-            own = [
-                self.shortlists(LanguagePair(one.language, target)).scores([one.pieces])
-                for one in reading.sentences
-            ]
-            return torch.cat(own).to(self.device)
-        decoder = self.model.decoders[target]
-        predictor = decoder.word_predictor("initial_words")
-        if predictor is None:
-            return None
-        hidden, _ = predictor(decoder.body.initial_state(reading.memory), reading.memory)
-        return predictor.output(hidden).float().log_softmax(dim=1)
-
-    def to_translations(
-        self, found: Sequence[Sequence[Hypothesis]], sentences: Sequence[SourceSentence], target: str
-    ) -> Iterator[list[Translation]]:
-        """What was found for each of the sentences as people read it; their symbols are put back, and those without a rule counted."""
-        steps = self.normalisers[target]
-        for hypotheses, sentence in zip(found, sentences):
-            texts = self.vocabularies[target].decode([list(each.tokens) for each in hypotheses])
-            rules = {}
-            if steps.symbols:
-                rules = self.normalisers[sentence.language].source(sentence.line, target).rules
-                self.symbols_without_rule += without_rule(texts[0], rules)
-            yield [
-                Translation(_one_line(steps.undo(text, rules)), one.score, one.log_probability)
-                for text, one in zip(texts, hypotheses)
-            ]
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.model.parameters()).device
-
-    def search_config_with(self, given: Mapping[str, Any]) -> SearchConfig:
-        """The run's settings with others laid over them. Raises ConfigError for what cannot be meant."""
-        config = check_settings(
-            SearchConfig, {**self.search_config.model_dump(), **given}, where="search"
-        )
-        if config.n_best > config.beam and "n_best" in given:
-            raise ConfigError(
-                f"n_best: {config.n_best} hypotheses cannot come from a beam of {config.beam}"
-            )
-        config.check_explicit_settings(given)
-        return config.model_copy(update={"n_best": min(config.n_best, config.beam)})
-
-    def not_finite(self, what: str) -> str:
-        """The sentence for parameters that are spoilt."""
-        place, chosen = (
-            self.description.get("run", "this model"),
-            self.description.get("checkpoint"),
-        )
+    def not_finite(self, quantity: str) -> str:
+        """Return the error message for parameters that give NaN or infinite values."""
+        place = self.description.get("run", "this model")
         steps = ", ".join(map(str, self.description.get("steps", ())))
-        where = f"{place}, checkpoint {chosen} (step {steps})" if steps else place
-        return f"{where}: {what} are no numbers, so they are of no use; choose another checkpoint"
+        if steps:
+            place = f"{place}, checkpoint {self.description.get('checkpoint')} (step {steps})"
+        return f"{place}: {quantity} are NaN or infinite; choose another checkpoint"
 
 
-def _shortlist(run: Run, pair: LanguagePair) -> Shortlist:
-    """Raises CheckpointError when it was not counted, or for other vocabularies."""
+def _check_vocabularies(run: Run, pairs: Sequence[LanguagePair]) -> None:
+    """Raise CheckpointError if a vocabulary of these directions is missing."""
+    for pair in pairs:
+        for language in (pair.source, pair.target):
+            if language not in run.vocabularies:
+                raise CheckpointError(
+                    f"{run.vocabulary_file(language)}: this vocabulary is missing, "
+                    f"so {language} cannot be translated"
+                )
+
+
+def _load_shortlist(run: Run, pair: LanguagePair) -> Shortlist:
+    """Raise CheckpointError if the shortlist is missing or was made with other vocabularies."""
     path = run.shortlist_file(pair)
+    command = f"polyglot shortlist {run.path} {pair}"
     if not path.is_file():
-        raise CheckpointError(
-            f"{path}: no such file; `polyglot shortlist {run.path} {pair}` counts it from the training text"
-        )
-    shortlist, sizes = (
-        Shortlist.load(path),
-        [len(run.vocabularies[language]) for language in (pair.source, pair.target)],
-    )
-    if [len(shortlist.starts) - 2, len(shortlist.common)] != sizes:
-        raise CheckpointError(
-            f"{path}: was counted with other vocabularies; `polyglot shortlist {run.path} {pair}` counts it anew"
-        )
+        raise CheckpointError(f"{path}: no such file; make it from the training text: `{command}`")
+    shortlist = Shortlist.load(path)
+    source_size = len(run.vocabularies[pair.source])
+    target_size = len(run.vocabularies[pair.target])
+    if len(shortlist.starts) - 2 != source_size or len(shortlist.common) != target_size:
+        raise CheckpointError(f"{path}: made with other vocabularies; make it again: `{command}`")
     return shortlist
-
-
-def _checked(sentences: Iterable[str], language: str) -> list[str]:
-    """Sentences as a list. Raises DataError for what is no text."""
-    if isinstance(sentences, str):
-        raise DataError(
-            f"{language}: a list of sentences is expected, found the one string {sentences[:40]!r}; put it in a list"
-        )
-    if not isinstance(sentences, Iterable):
-        raise DataError(f"{language}: a list of sentences is expected, found {sentences!r}")
-    sentences = list(sentences)
-    for number, sentence in enumerate(sentences, start=1):
-        if not isinstance(sentence, str):
-            raise DataError(f"{language}: sentence {number} should be a string, found {sentence!r}")
-        if LONE_SURROGATE.search(sentence):
-            raise DataError(
-                f"{language}: sentence {number} holds half a character (a lone surrogate), which is no text: {sentence[:40]!r}"
-            )
-    return sentences
-
-
-def _one_line(text: str) -> str:
-    """A model that spells in bytes may write a line break; a translation is one line, since it will be printed as one."""
-    return re.sub(r"[\r\n]+", " ", text).strip()
-
-
-def check_direction(
-    source: str, target: str, *, sources: Collection[str], targets: Collection[str]
-) -> None:
-    """Raises ConfigError unless there is an encoder of the one language and a decoder of the other."""
-    if source not in sources:
-        raise ConfigError(f"source language: {unknown_name('encoder', source, sources)}")
-    if target not in targets:
-        raise ConfigError(f"target language: {unknown_name('decoder', target, targets)}")
-
-
-def _device(wanted: str | torch.device | None) -> torch.device:
-    """That device, or the best that there is. Raises ConfigError for one that this machine does not have."""
-    try:
-        device = torch.device(
-            ("cuda" if torch.cuda.is_available() else "cpu") if wanted is None else wanted
-        )
-        torch.zeros(1, device=device).item()
-    except (
-        RuntimeError,
-        AssertionError,
-        TypeError,
-    ):  # PyTorch's answers to a wrong name, a wrong build, no name; `meta` holds no numbers
-        there = ", ".join(map(repr, _devices()))
-        raise ConfigError(
-            f"device: {wanted!r} cannot be had on this machine; there {'are' if ',' in there else 'is'} {there}"
-        ) from None
-    return device
-
-
-def _devices() -> list[str]:
-    """Those of this machine, as PyTorch calls them."""
-    mps = ["mps"] if torch.backends.mps.is_available() else []
-    return ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count())), *mps]

@@ -76,7 +76,7 @@ class EncodedSources:
 
     def split(self) -> list[EncodedSources]:
         """Split a batch into single sentences, each with its memory."""
-        memories = self.memory.sentences()
+        memories = self.memory.split()
         return [
             EncodedSources(self.translator, [sentence], memory)
             for sentence, memory in zip(self.sentences, memories)
@@ -88,7 +88,7 @@ class EncodedSources:
         sentences: list[SourceSentence] = []
         for part in parts:
             sentences += part.sentences
-        memory = Memory.of([part.memory for part in parts])
+        memory = Memory.join([part.memory for part in parts])
         return cls(parts[0].translator, sentences, memory)
 
 

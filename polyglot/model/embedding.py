@@ -29,11 +29,11 @@ class EmbeddingConfig(ComponentConfig):
 class Embedding(nn.Module):
     """Token ids to embedded words, around a table that others may share."""
 
-    def __init__(self, config: EmbeddingConfig, table: nn.Embedding, *, tag: bool = False) -> None:
-        """tag: the language has a vector of its own in the place of bos, by which a decoder of several knows what to write."""
+    def __init__(self, config: EmbeddingConfig, table: nn.Embedding, *, language_token: bool = False) -> None:
+        """language_token: the language has a vector of its own in the place of bos, by which a decoder of several knows what to write."""
         super().__init__()
         self.table = table
-        self.language = nn.Parameter(torch.zeros(1, config.size)) if tag else None
+        self.language = nn.Parameter(torch.zeros(1, config.size)) if language_token else None
         self.scale = config.size**0.5 if config.scale else 1.0
         self.dropout = Dropout(config.dropout)
 

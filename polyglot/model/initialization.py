@@ -12,7 +12,7 @@ from polyglot.model.options import Option
 from polyglot.tasks.batch import PAD
 
 
-class Unfilled(TorchFunctionMode):
+class SkipInit(TorchFunctionMode):
     """Inside, modules do not draw the first values of their parameters: they come from `initialize` or a checkpoint.
 
     What is drawn through `torch.nn.init` is named itself, since the mode is off inside its own handler.
@@ -54,7 +54,7 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
         id(parameter)
         for child in module.modules()
         if isinstance(child, Option)
-        for parameter in child.of_each_word()
+        for parameter in child.vocabulary_parameters()
     }
     for key, parameter in module.named_parameters():
         if id(parameter) in norms:

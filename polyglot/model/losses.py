@@ -98,11 +98,11 @@ class AgreementLoss(Loss):
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
         words, mask = batch.target_in[:, 1:], batch.target_mask[:, 1:]
         if (
-            output.read_target is None or batch.task.pair.is_copy or not words.shape[1]
+            output.encode_target is None or batch.task.pair.is_copy or not words.shape[1]
         ):  # the last: all of them empty
             return None
         with torch.no_grad():
-            translation = output.read_target(words, mask)
+            translation = output.encode_target(words, mask)
         ours, theirs = (self._directions(memory) for memory in (output.memory, translation))
         return (1 - (ours * theirs).sum(dim=2)).mean(dim=1).sum() / batch.target_tokens
 
@@ -127,11 +127,11 @@ class InitialWordsLoss(Loss):
     """
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
-        predictor = output.decoder.predictor
-        if predictor is None or predictor.initial is None:
+        predictor = output.decoder.word_predictor("initial_words")
+        if predictor is None:
             return None
-        hidden, _ = predictor.initial(output.decoder.body.first(output.memory), output.memory)
-        weight, bias = predictor.initial.output.weight, predictor.initial.output.bias
+        hidden, _ = predictor(output.decoder.body.initial_state(output.memory), output.memory)
+        weight, bias = predictor.output.weight, predictor.output.bias
         return (
             projected_bag_cross_entropy(hidden, weight, bias, batch.target_out, _words(batch))
             / batch.target_tokens
@@ -146,8 +146,8 @@ class RemainingWordsLoss(Loss):
     """
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
-        predictor = output.decoder.predictor
-        if predictor is None or predictor.states is None:
+        predictor = output.decoder.word_predictor("remaining_words")
+        if predictor is None:
             return None
         words = _words(batch)
         count, length = (
@@ -156,14 +156,14 @@ class RemainingWordsLoss(Loss):
         )  # each sentence has one end
         places = torch.nonzero_static(words.flatten(), size=count).squeeze(1)
         hidden = (
-            predictor.states(output.states, output.memory).flatten(0, 1).index_select(0, places)
+            predictor(output.states, output.memory).flatten(0, 1).index_select(0, places)
         )
         sentences, steps = places // length, places % length
         remaining = words[sentences] & (
             torch.arange(length, device=words.device) >= steps.unsqueeze(1)
         )  # (N, T)
         shares = remaining / remaining.sum(dim=1, keepdim=True)
-        weight, bias = predictor.states.output.weight, predictor.states.output.bias
+        weight, bias = predictor.output.weight, predictor.output.bias
         return (
             projected_bag_cross_entropy(hidden, weight, bias, batch.target_out[sentences], shares)
             / batch.target_tokens

@@ -39,7 +39,7 @@ class Memory:
             *chosen, final=self.final and tuple(part.index_select(0, index) for part in self.final)
         )
 
-    def sentences(self) -> list[Memory]:
+    def split(self) -> list[Memory]:
         """That of each sentence alone, (1, K, D) without the rows that are padding, which stand last."""
         counts = (
             [self.states.shape[1]] * len(self.states)
@@ -56,7 +56,7 @@ class Memory:
         ]
 
     @classmethod
-    def of(cls, sentences: Sequence[Memory]) -> Memory:
+    def join(cls, sentences: Sequence[Memory]) -> Memory:
         """The memory of sentences that are alone, wherever they were read; what `sentences` takes apart."""
         counts = torch.tensor([own.states.shape[1] for own in sentences])
         states = pad_sequence([own.states.squeeze(0) for own in sentences], batch_first=True)

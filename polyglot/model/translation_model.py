@@ -10,13 +10,13 @@ from typing import Any
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from polyglot.core.registry import ComponentConfig, spelt_out
+from polyglot.core.registry import ComponentConfig, normalize_spec
 from polyglot.layers.annealing import Annealed, is_annealed
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.embedding import EmbeddingConfig, embedding_table
 from polyglot.model.encoders import ENCODERS
-from polyglot.model.initialization import Unfilled, initialize
+from polyglot.model.initialization import SkipInit, initialize
 from polyglot.model.language_modules import LanguageDecoder, LanguageEncoder
 from polyglot.model.memory import Memory
 from polyglot.model.options import OPTIONS, Option
@@ -82,7 +82,7 @@ class ModelConfig(LanguageConfig):
         if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
             return value
         common = {
-            key: spelt_out(value.get(key, {}), dict(field.default))
+            key: normalize_spec(value.get(key, {}), dict(field.default))
             for key, field in LanguageConfig.model_fields.items()
         }
         languages = {
@@ -101,7 +101,7 @@ class ModelConfig(LanguageConfig):
             problems += [
                 f"{place}{problem}" for problem in self._misfits(one) if problem not in problems
             ]
-        if problem := self.bridge.misfit(self.memory_size):
+        if problem := self.bridge.validate_size(self.memory_size):
             problems.append(f"bridge, on states of {self.memory_size}: {problem}")
         if problems:
             raise ValueError("\n".join(problems))
@@ -149,7 +149,7 @@ class ModelConfig(LanguageConfig):
         """D of the states and of the bridge's rows."""
         return self.states_size or self.encoder.size
 
-    def of(self, language: str) -> LanguageConfig:
+    def for_language(self, language: str) -> LanguageConfig:
         """The settings of one language."""
         return self.languages.get(language, self)
 
@@ -162,18 +162,18 @@ class ModelConfig(LanguageConfig):
                 ("decoder", "target_embedding", pair.target),
             ):
                 tied, same_table = (
-                    self.of(language).embedding.tie_sides,
-                    sharing.shared("embeddings", language),
+                    self.for_language(language).embedding.tie_sides,
+                    sharing.is_shared("embeddings", language),
                 )
                 if tied or same_table:
                     names[
-                        f"{'embedding' if tied else side}.{sharing.group('embeddings', language)}"
+                        f"{'embedding' if tied else side}.{sharing.group_name('embeddings', language)}"
                     ] = None
-                if sharing.shared(part, language):
-                    names[f"{part}.{sharing.group(part, language)}"] = None
+                if sharing.is_shared(part, language):
+                    names[f"{part}.{sharing.group_name(part, language)}"] = None
                 if (
                     part == "decoder"
-                    or not sharing.shared(part, language)
+                    or not sharing.is_shared(part, language)
                     or not (tied or same_table)
                 ):  # a shared decoder leaves the tag
                     names[f"{part}.{language}"] = None
@@ -188,7 +188,7 @@ def _merge(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """`own` laid over `common`, part by part; a part of another type shares nothing with the common one."""
     merged = dict(common)
     for key, value in own.items():
-        value, base = spelt_out(value, {}), common.get(key)
+        value, base = normalize_spec(value, {}), common.get(key)
         if (
             isinstance(value, dict)
             and isinstance(base, dict)
@@ -208,7 +208,7 @@ class Output:
     decoder: LanguageDecoder
     """of the target language, with its output layer"""
     memory: Memory
-    read_target: Callable[[Tensor, Tensor], Memory] | None = None
+    encode_target: Callable[[Tensor, Tensor], Memory] | None = None
     """of sentences (B, S) in the target language and their mask, where it has an encoder"""
 
     @property
@@ -236,7 +236,7 @@ class TranslationModel(nn.Module):
         """
         super().__init__()
         self.sharing = sharing
-        with Unfilled():
+        with SkipInit():
             self._build(config, vocabulary_sizes, list(pairs))
         if seed is not None:
             for name, component in self.components().items():
@@ -256,57 +256,57 @@ class TranslationModel(nn.Module):
         self.encoders, self.decoders = nn.ModuleDict(), nn.ModuleDict()
 
         def table(language: str, side: nn.ModuleDict) -> nn.Embedding:
-            own, group = config.of(language).embedding, sharing.group("embeddings", language)
+            own, group = config.for_language(language).embedding, sharing.group_name("embeddings", language)
             room = (
                 self.embeddings
                 if own.tie_sides
                 else side
-                if sharing.shared("embeddings", language)
+                if sharing.is_shared("embeddings", language)
                 else {}
             )
             if group not in room:
                 room[group] = embedding_table(vocabulary_sizes[language], own.size)
             return room[group]
 
-        def companion(part: str, language: str, built: nn.ModuleDict) -> nn.Module | None:
+        def group_member(part: str, language: str, built: nn.ModuleDict) -> nn.Module | None:
             return next((built[one] for one in sharing.members(part, language, list(built))), None)
 
         for language in dict.fromkeys(pair.source for pair in pairs):
-            own = config.of(language)
+            own = config.for_language(language)
             self.encoders[language] = LanguageEncoder(
                 own.encoder,
                 own.embedding,
                 table=table(language, self.source_embeddings),
                 states_size=config.memory_size,
                 options=own.options.encoder,
-                like=companion("encoder", language, self.encoders),
+                share_with=group_member("encoder", language, self.encoders),
             )
         self.bridge = BRIDGES.build(config.bridge, size=config.memory_size)
         for language in dict.fromkeys(pair.target for pair in pairs):
-            own = config.of(language)
+            own = config.for_language(language)
             self.decoders[language] = LanguageDecoder(
                 own.decoder,
                 own.embedding,
                 table=table(language, self.target_embeddings),
                 memory_size=config.memory_size,
                 options=own.options.decoder,
-                tag=sharing.shared("decoder", language),
-                like=companion("decoder", language, self.decoders),
-                same_words=sharing.same_words(language, tied=own.embedding.tie_output),
+                language_token=sharing.is_shared("decoder", language),
+                share_with=group_member("decoder", language, self.decoders),
+                share_output=sharing.shares_output(language, tied=own.embedding.tie_output),
             )
 
     def forward(self, batch: Batch) -> Output:
         memory = self.encode(batch.task.source, batch.source, batch.source_mask)
         target = batch.task.target
         decoder = self.decoders[target]
-        read_target = partial(self.encode, target) if target in self.encoders else None
+        encode_target = partial(self.encode, target) if target in self.encoders else None
         return Output(
-            decoder(batch.target_in, batch.target_mask, memory), decoder, memory, read_target
+            decoder(batch.target_in, batch.target_mask, memory), decoder, memory, encode_target
         )
 
     def encode(self, language: str, tokens: Tensor, mask: Tensor) -> Memory:
         """tokens and mask (B, S) -> the memory any decoder can read"""
-        states, final = self.encoders[language].read(tokens, mask)
+        states, final = self.encoders[language].with_final_states(tokens, mask)
         return replace(self.bridge(states, mask), final=final)
 
     def components(self) -> dict[str, nn.Module]:
@@ -324,11 +324,11 @@ class TranslationModel(nn.Module):
         }
         for part, own in (("encoder", self.encoders), ("decoder", self.decoders)):
             groups = {
-                self.sharing.group(part, language): one
+                self.sharing.group_name(part, language): one
                 for language, one in own.items()
-                if self.sharing.shared(part, language)
+                if self.sharing.is_shared(part, language)
             }
-            named |= {f"{part}.{group}": one.shared() for group, one in groups.items()}
+            named |= {f"{part}.{group}": one.shared_modules() for group, one in groups.items()}
         named |= {f"encoder.{language}": encoder for language, encoder in self.encoders.items()}
         named |= {"bridge": self.bridge}
         return named | {
@@ -370,7 +370,7 @@ class TranslationModel(nn.Module):
             id(parameter)
             for module in self.modules()
             if isinstance(module, Option)
-            for parameter in module.of_each_word()
+            for parameter in module.vocabulary_parameters()
         }
         layers = [
             module

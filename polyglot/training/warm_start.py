@@ -12,7 +12,7 @@ from torch import Tensor
 from polyglot.config.schema import Config, InitialConfig
 from polyglot.core.errors import CheckpointError, ConfigError, collect_errors
 from polyglot.layers.annealing import is_annealed
-from polyglot.model.options import is_beside
+from polyglot.model.options import is_decoder_option_tensor
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
@@ -135,7 +135,7 @@ class WarmStart:
             if source.name in components:  # a bridge may have none
                 own, there = components[source.name], source.tensors
                 one_sided = {
-                    key for key in own.keys() ^ there.keys() if is_annealed(key) or is_beside(key)
+                    key for key in own.keys() ^ there.keys() if is_annealed(key) or is_decoder_option_tensor(key)
                 }
                 matched = [
                     {key: tensor for key, tensor in each.items() if key not in one_sided}

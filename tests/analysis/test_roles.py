@@ -112,7 +112,7 @@ def test_a_decoder_reads_a_sentence_after_bos(run, translator):
     )
     ids = torch.tensor([[BOS, *one.sentence.ids]])
     with torch.inference_mode():
-        expected = own.options["roles"].of(
+        expected = own.options["roles"].assign_roles(
             own.embedding(ids), torch.ones_like(ids, dtype=torch.bool)
         )[0, 1:]
     assert numpy.array_equal(

@@ -17,10 +17,10 @@ from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.model.memory import Memory
 from tests.builders.models import (
     VOCABULARY,
-    alternatives,
-    close,
+    allclose,
+    if_available,
     random_batch,
-    there,
+    setting_combinations,
     tiny_component,
     tiny_config,
     tiny_model,
@@ -30,7 +30,7 @@ SIZE, INPUT = 16, 12
 
 
 COMBINATIONS = [
-    there(*names)
+    if_available(*names)
     for names in itertools.product(ENCODERS.names(), BRIDGES.names(), DECODERS.names())
 ]
 
@@ -43,7 +43,7 @@ def built(registry, name, settings={}, **given):
 
 def variants(registry, name, **given):
     """A component in every combination of the alternatives that its settings name."""
-    for chosen in alternatives(registry, name):
+    for chosen in setting_combinations(registry, name):
         yield built(registry, name, chosen, **given)
 
 
@@ -53,7 +53,7 @@ def sentences(lengths, width):
     return torch.randn(len(lengths), width, INPUT) * mask.unsqueeze(-1), mask
 
 
-@pytest.mark.parametrize("name", [there(name) for name in ENCODERS.names()])
+@pytest.mark.parametrize("name", [if_available(name) for name in ENCODERS.names()])
 class TestEncoders:
     def test_shape_and_zeros_on_padding(self, name):
         embedded, mask = sentences([5, 1, 3], 5)
@@ -67,7 +67,7 @@ class TestEncoders:
         wide = torch.cat([embedded, torch.full((2, 4, INPUT), 7.0)], dim=1)
         wide_mask = torch.cat([mask, torch.zeros(2, 4, dtype=torch.bool)], dim=1)
         for encoder in variants(ENCODERS, name, input_size=INPUT):
-            assert close(encoder(embedded, mask), encoder(wide, wide_mask)[:, :5])
+            assert allclose(encoder(embedded, mask), encoder(wide, wide_mask)[:, :5])
 
     def test_a_sentence_never_sees_its_neighbours(self, name):
         embedded, mask = sentences([4, 6, 1], 6)
@@ -75,7 +75,7 @@ class TestEncoders:
             together = encoder(embedded, mask)
             for row, length in enumerate([4, 6, 1]):
                 alone = encoder(embedded[row : row + 1, :length], mask[row : row + 1, :length])
-                assert close(alone[0], together[row, :length])
+                assert allclose(alone[0], together[row, :length])
 
     def test_gradients_reach_every_parameter(self, name):
         for encoder in variants(ENCODERS, name, input_size=INPUT):
@@ -92,7 +92,7 @@ class TestEncoders:
         embedded, mask = sentences([4, 2], 4)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             states = encoder(embedded, mask)
-        assert states.isfinite().all() and close(states.float(), encoder(embedded, mask), 0.05)
+        assert states.isfinite().all() and allclose(states.float(), encoder(embedded, mask), 0.05)
 
 
 @pytest.mark.parametrize("name", BRIDGES.names())
@@ -108,9 +108,9 @@ class TestBridges:
         wide = torch.cat([states, torch.full((2, 3, SIZE), 9.0)], dim=1)
         wide_mask = torch.cat([mask, torch.zeros(2, 3, dtype=torch.bool)], dim=1)
         one, other = bridge(states, mask), bridge(wide, wide_mask)
-        assert close(one.mean(), other.mean())
+        assert allclose(one.mean(), other.mean())
         if bridge.fixed_size:
-            assert close(one.states, other.states)
+            assert allclose(one.states, other.states)
 
     def test_fixed_size_means_what_it_says(self, name):
         bridge = built(BRIDGES, name, size=SIZE)
@@ -123,14 +123,14 @@ class TestBridges:
         together = bridge(states, mask)
         for row, length in enumerate([4, 6, 1]):
             alone = bridge(states[row : row + 1, :length], mask[row : row + 1, :length])
-            assert close(alone.mean()[0], together.mean()[row])
+            assert allclose(alone.mean()[0], together.mean()[row])
 
     def test_weights_sum_to_one_and_are_zero_on_padding(self, name):
         states, mask = self.states([5, 1, 3], 5)
         weights = built(BRIDGES, name, size=SIZE)(states, mask).weights
         if weights is None:
             pytest.skip(f"the bridge {name!r} has no attention weights")
-        assert close(weights.sum(-1), torch.ones(weights.shape[:2]))
+        assert allclose(weights.sum(-1), torch.ones(weights.shape[:2]))
         assert (weights * ~mask.unsqueeze(1) == 0).all()
 
     def test_gradients_reach_every_parameter(self, name):
@@ -145,10 +145,10 @@ class TestBridges:
 
 
 def step(decoder, embedded, state, memory):
-    return decoder.step(decoder.read(embedded, state), state, memory)
+    return decoder.step(decoder.prepare_words(embedded, state), state, memory)
 
 
-@pytest.mark.parametrize("name", [there(name) for name in DECODERS.names()])
+@pytest.mark.parametrize("name", [if_available(name) for name in DECODERS.names()])
 class TestDecoders:
     @pytest.fixture
     def memory(self):
@@ -169,14 +169,14 @@ class TestDecoders:
             whole, state = decoder(embedded, mask, memory), decoder.start(memory)
             for position in range(5):
                 states, state = step(decoder, embedded[:, position], state, memory)
-                assert close(states, whole[:, position])
+                assert allclose(states, whole[:, position])
 
     def test_no_position_sees_what_follows(self, name, memory):
         embedded, mask = sentences([5, 5, 5], 5)
         changed = embedded.clone()
         changed[:, 3:] = 5.0
         for decoder in self.variants(name):
-            assert close(
+            assert allclose(
                 decoder(embedded, mask, memory)[:, :3], decoder(changed, mask, memory)[:, :3]
             )
 
@@ -194,7 +194,7 @@ class TestDecoders:
                 own = memory.select(torch.tensor([old // 2]))
                 one, state_one = step(decoder, embedded[old : old + 1, 0], decoder.start(own), own)
                 two, _ = step(decoder, embedded[old : old + 1, 1], state_one, own)
-                assert close(first[old], one[0]) and close(second[row], two[0])
+                assert allclose(first[old], one[0]) and allclose(second[row], two[0])
 
     def test_masked_rows_of_the_memory_are_invisible(self, name, memory):
         embedded, mask = sentences([3, 3, 3], 3)
@@ -202,7 +202,7 @@ class TestDecoders:
             memory, states=torch.where(memory.mask.unsqueeze(-1), memory.states, torch.tensor(50.0))
         )
         for decoder in self.variants(name):
-            assert close(decoder(embedded, mask, memory), decoder(embedded, mask, noisy))
+            assert allclose(decoder(embedded, mask, memory), decoder(embedded, mask, noisy))
 
     def test_gradients_reach_every_parameter(self, name, memory):
         for decoder in self.variants(name):
@@ -274,7 +274,7 @@ class TestCombinations:
         whole = model(batch).states
         order = torch.tensor([2, 0, 3, 1])
         memory = model.encode("de", batch.source[order], batch.source_mask[order])
-        assert close(
+        assert allclose(
             model.decoders["en"](batch.target_in[order], batch.target_mask[order], memory),
             whole[order],
         )
@@ -289,7 +289,7 @@ class TestCombinations:
                 batch.target_mask[row : row + 1, : target + 1],
                 memory,
             )
-            assert close(alone[0], whole[row, : target + 1])
+            assert allclose(alone[0], whole[row, : target + 1])
 
     def test_translates(self, encoder, bridge, decoder):
         """In search, too, a sentence is translated as it would be alone."""

@@ -14,10 +14,10 @@ from polyglot.model.losses import Criterion, LossesConfig
 from polyglot.model.memory import Memory
 from polyglot.model.options import OPTIONS
 from tests.builders.models import (
-    alternatives,
-    close,
+    allclose,
+    if_available,
     random_batch,
-    there,
+    setting_combinations,
     tiny_component,
     tiny_config,
     tiny_model,
@@ -32,7 +32,7 @@ CHANGED = {"source": "encoder", "target": "decoder"}
 
 def variants(name, **given):
     """An option in every combination of its alternatives, each drawn from the same seed."""
-    for chosen in alternatives(OPTIONS, name):
+    for chosen in setting_combinations(OPTIONS, name):
         own = tiny_component(OPTIONS, name)
         torch.manual_seed(0)
         yield OPTIONS.build(OPTIONS.configure(own.pop("type"), **(own | chosen)), **given)
@@ -85,7 +85,7 @@ class TestOptions:
         dirty = torch.where(mask.unsqueeze(-1), embedded, torch.tensor(3.0))
         for _, run in every_module(name):
             expected = run(embedded, mask)[mask]
-            assert close(run(wide, wide_mask)[:, :5][mask], expected) and close(
+            assert allclose(run(wide, wide_mask)[:, :5][mask], expected) and allclose(
                 run(dirty, mask)[mask], expected
             )
 
@@ -96,7 +96,7 @@ class TestOptions:
             for row, length in enumerate([4, 6, 1]):
                 changed = others.clone()
                 changed[row] = embedded[row]
-                assert close(run(changed, mask)[row, :length], together[row, :length])
+                assert allclose(run(changed, mask)[row, :length], together[row, :length])
 
     def test_gradients_reach_every_parameter(self, name):
         for option, run in every_module(name):
@@ -114,7 +114,7 @@ class TestOptions:
         for option, run in every_module(name):
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 half = run(embedded, mask)
-            assert half.isfinite().all() and close(
+            assert half.isfinite().all() and allclose(
                 half.float()[mask], run(embedded, mask)[mask], 0.1
             )
 
@@ -142,7 +142,7 @@ class TestOnTheTargetSide:
             for place in range(1, 5):
                 changed = embedded.clone()
                 changed[:, place:] = 5.0
-                assert close(run(changed, mask)[:, :place], run(embedded, mask)[:, :place])
+                assert allclose(run(changed, mask)[:, :place], run(embedded, mask)[:, :place])
 
     def test_steps_equal_the_whole_pass(self, name):
         embedded, mask = words([9, 3, 1], 9)
@@ -150,7 +150,7 @@ class TestOnTheTargetSide:
             whole, state = run(embedded, mask), option.start(memory())
             for position in range(9):
                 one, state = option.step(embedded[:, position], state)
-                assert close(one[mask[:, position]], whole[:, position][mask[:, position]])
+                assert allclose(one[mask[:, position]], whole[:, position][mask[:, position]])
 
     def test_hypotheses_of_a_sentence_do_not_see_each_other(self, name):
         embedded, _ = words([2] * 6, 2)
@@ -165,7 +165,7 @@ class TestOnTheTargetSide:
                     option.start(memory().select(torch.tensor([old // 2]))),
                 )
                 two, _ = option.step(embedded[old : old + 1, 1], alone)
-                assert close(first[old], one[0]) and close(second[row], two[0])
+                assert allclose(first[old], one[0]) and allclose(second[row], two[0])
 
     def test_what_a_step_needs_does_not_grow_with_what_was_written(self, name):
         embedded, _ = words([12, 12, 12], 12)
@@ -180,9 +180,9 @@ class TestOnTheTargetSide:
 
 
 ENCODER_PAIRS = [
-    there(option, encoder) for option in ON_EMBEDDINGS + ON_STATES for encoder in ENCODERS.names()
+    if_available(option, encoder) for option in ON_EMBEDDINGS + ON_STATES for encoder in ENCODERS.names()
 ]
-DECODER_PAIRS = [there(option, decoder) for option in ON_EMBEDDINGS for decoder in DECODERS.names()]
+DECODER_PAIRS = [if_available(option, decoder) for option in ON_EMBEDDINGS for decoder in DECODERS.names()]
 
 
 OTHERS = {
@@ -222,7 +222,7 @@ class TestOnEveryEncoder:
                 alone = own(
                     batch.source[row : row + 1, :length], batch.source_mask[row : row + 1, :length]
                 )
-                assert close(alone[0], states[row, :length])
+                assert allclose(alone[0], states[row, :length])
 
     def test_trains(self, name, encoder):
         batch = random_batch()
@@ -253,7 +253,7 @@ class TestOnEveryDecoder:
             state = own.start(memory)
             for position in range(7):
                 scores, state = own.step(batch.target_in[:, position], state, memory)
-                assert close(scores, whole[:, position], 1e-4)
+                assert allclose(scores, whole[:, position], 1e-4)
 
     def test_translates_a_sentence_as_alone(self, name, decoder):
         lengths, config = [5, 1, 4], SearchConfig(beam=2, n_best=2, max_length_extra=4)

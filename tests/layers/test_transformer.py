@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from polyglot.layers.positions import Positions, rotated
+from polyglot.layers.positions import Positions, rotate
 from polyglot.layers.transformer import (
     EPSILON,
     CrossAttentionLayer,
@@ -15,7 +15,7 @@ from polyglot.layers.transformer import (
 )
 from polyglot.model.decoders import DECODERS
 from polyglot.model.memory import Memory
-from tests.builders.models import close
+from tests.builders.models import allclose
 
 SIZE, HEADS, HIDDEN = 16, 4, 24
 
@@ -73,7 +73,7 @@ def test_encoder_layers_are_those_of_pytorch(norm, activation):
     ours = SelfAttentionLayer(SIZE, config(norm=norm, activation=activation)).eval()
     theirs = copy(ours, reference(nn.TransformerEncoderLayer, norm, activation))
     states, mask = torch.randn(3, 6, SIZE), torch.arange(6) < torch.tensor([[6], [2], [1]])
-    assert close(ours(states, mask)[mask], theirs(states, src_key_padding_mask=~mask)[mask])
+    assert allclose(ours(states, mask)[mask], theirs(states, src_key_padding_mask=~mask)[mask])
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -93,7 +93,7 @@ def test_decoder_layers_are_those_of_pytorch(norm, activation):
     expected = theirs(
         states, memory, tgt_mask=causal, tgt_is_causal=True, memory_key_padding_mask=~mask
     )
-    assert close(ours(states, memory, mask), expected)
+    assert allclose(ours(states, memory, mask), expected)
 
 
 def test_swiglu_is_the_formula():
@@ -103,7 +103,7 @@ def test_swiglu_is_the_formula():
     gate, other = feed_forward.hidden.weight.chunk(2)
     gate_bias, other_bias = feed_forward.hidden.bias.chunk(2)
     expected = nn.functional.silu(states @ gate.T + gate_bias) * (states @ other.T + other_bias)
-    assert close(feed_forward(states), feed_forward.output(expected))
+    assert allclose(feed_forward(states), feed_forward.output(expected))
 
 
 def test_a_sentence_without_words_attends_to_nothing():
@@ -112,7 +112,7 @@ def test_a_sentence_without_words_attends_to_nothing():
     attention = SelfAttentionLayer(SIZE, config()).attention
     mask = torch.tensor([[True, True], [False, False]])
     states = attention(torch.randn(2, 2, SIZE), mask)
-    assert close(states[1], attention.output.bias.expand(2, -1))
+    assert allclose(states[1], attention.output.bias.expand(2, -1))
     states.sum().backward()
     assert attention.inputs.weight.grad.isfinite().all()
 
@@ -143,13 +143,13 @@ def test_steps_of_a_search_are_the_whole_pass(norm, activation, positions):
     for length in range(1, 60):
         words = torch.randn(len(written), SIZE)
         written = torch.cat([written, words.unsqueeze(1)], dim=1)
-        states, state = decoder.step(decoder.read(words, state), state, memory)
+        states, state = decoder.step(decoder.prepare_words(words, state), state, memory)
         each = Memory(
             memory.states.repeat_interleave(hypotheses, 0),
             memory.mask.repeat_interleave(hypotheses, 0),
         )
         if length % 7 in (0, 1, 2):
-            assert close(
+            assert allclose(
                 states,
                 decoder(written, torch.ones(written.shape[:2], dtype=torch.bool), each)[:, -1],
             )
@@ -166,18 +166,18 @@ def test_sinusoids_are_the_formula():
     places = Positions("sinusoidal", size=6, longest=1)(torch.zeros(1, 9, 6))
     for place, column in ((0, 0), (3, 2), (8, 4)):
         angle = torch.tensor(place / 10000 ** (column / 6))
-        assert close(places[0, place, column : column + 2], torch.stack([angle.sin(), angle.cos()]))
+        assert allclose(places[0, place, column : column + 2], torch.stack([angle.sin(), angle.cos()]))
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
 def test_positions_go_on_from_where_they_are(kind):
     positions, states = Positions(kind, size=6, longest=5), torch.zeros(2, 9, 6)
-    assert close(positions(states)[:, 7:8], positions(states[:, 7:8], 7))
+    assert allclose(positions(states)[:, 7:8], positions(states[:, 7:8], 7))
 
 
 def test_learned_places_end_with_the_last():
     places = Positions("learned", size=6, longest=5)(torch.zeros(1, 9, 6))
-    assert close(places[0, 5:], places[0, 4].expand(4, -1)) and not close(
+    assert allclose(places[0, 5:], places[0, 4].expand(4, -1)) and not allclose(
         places[0, 3], places[0, 4]
     )
 
@@ -185,14 +185,14 @@ def test_learned_places_end_with_the_last():
 def test_rotated_products_depend_on_distance_alone():
     torch.manual_seed(0)
     query, key = torch.randn(2, 1, 1, 1, 8).double()
-    product = lambda one, other: (rotated(query, one) * rotated(key, other)).sum()  # noqa: E731
-    assert close(product(3, 1), product(12, 10)) and not close(product(3, 1), product(3, 2))
+    product = lambda one, other: (rotate(query, one) * rotate(key, other)).sum()  # noqa: E731
+    assert allclose(product(3, 1), product(12, 10)) and not allclose(product(3, 1), product(3, 2))
 
 
 def test_what_translation_made_training_may_use():
     """Tables are kept between calls; one made in inference mode could not be part of a gradient."""
     with torch.inference_mode():
-        rotated(torch.zeros(1, 1, 700, 4))
+        rotate(torch.zeros(1, 1, 700, 4))
     states = torch.randn(1, 1, 700, 4, requires_grad=True)
-    rotated(states).sum().backward()
+    rotate(states).sum().backward()
     assert states.grad.isfinite().all()

@@ -11,7 +11,7 @@ from polyglot.model.memory import Memory
 from polyglot.model.translation_model import Output
 from polyglot.tasks.batch import Batch
 from polyglot.tasks.pairs import LanguagePair, Task
-from tests.builders.models import close
+from tests.builders.models import allclose
 
 SIZE, HEADS = 16, 4
 
@@ -25,7 +25,7 @@ def bridge():
 def penalty(weights, *, pieces=1):
     """Of all sentences together; each target has so many pieces and an end."""
     memory = Memory(torch.zeros(len(weights), weights.shape[1], SIZE), weights=weights)
-    batch = Batch.of(
+    batch = Batch.from_sentences(
         Task(LanguagePair("de", "en")), [[5]] * len(weights), [[5] * pieces] * len(weights)
     )
     return (
@@ -41,7 +41,7 @@ def test_is_the_formula(bridge):
         expected = torch.softmax(
             bridge.heads.weight @ torch.relu(bridge.hidden.weight @ one.T), dim=1
         )
-        assert close(weights, expected) and close(rows, expected @ one)
+        assert allclose(weights, expected) and allclose(rows, expected @ one)
 
 
 @pytest.mark.parametrize("length", [1, 2, HEADS - 1, HEADS, 20])
@@ -52,14 +52,14 @@ def test_as_many_rows_for_every_length(bridge, length):
 
 def test_one_word_is_every_row(bridge):
     states = torch.randn(1, 1, SIZE)
-    assert close(
+    assert allclose(
         bridge(states, torch.ones(1, 1, dtype=torch.bool)).states, states.expand(1, HEADS, SIZE)
     )
 
 
 def test_the_decoder_starts_from_the_mean_of_the_rows(bridge):
     memory = bridge(torch.randn(2, 5, SIZE), torch.ones(2, 5, dtype=torch.bool))
-    assert close(memory.mean(), memory.states.sum(1) / HEADS)
+    assert allclose(memory.mean(), memory.states.sum(1) / HEADS)
 
 
 def test_no_penalty_for_orthonormal_rows():

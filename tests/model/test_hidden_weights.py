@@ -8,7 +8,7 @@ from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.options import OPTIONS
-from tests.builders.models import VOCABULARY, there, tiny_component, tiny_config, tiny_model
+from tests.builders.models import VOCABULARY, if_available, tiny_component, tiny_config, tiny_model
 
 OTHERS = (
     "queries",
@@ -44,7 +44,7 @@ def test_all_of_two_dimensions_but_those_with_a_row_for_each_word(settings):
 
 @pytest.mark.parametrize(
     ("encoder", "decoder"),
-    [there("onmt_rnn", "onmt_rnn"), there("onmt_transformer", "onmt_transformer")],
+    [if_available("onmt_rnn", "onmt_rnn"), if_available("onmt_transformer", "onmt_transformer")],
 )
 def test_those_of_opennmt(encoder, decoder):
     model = tiny_model(tiny_config(encoder, decoder=decoder))

@@ -13,9 +13,9 @@ def test_sentences_make_the_memory_that_they_were_taken_from(counts: list[int]) 
     states = torch.randn(len(counts), 6, 5)
     mask = torch.arange(6) < torch.tensor(counts).unsqueeze(1)
     final = (torch.randn(len(counts), 2, 5), torch.randn(len(counts), 2, 5))
-    alone = Memory(states, mask, final=final).sentences()
+    alone = Memory(states, mask, final=final).split()
     assert [tuple(own.states.shape) for own in alone] == [(1, count, 5) for count in counts]
-    again, most = Memory.of(alone), max(counts)
+    again, most = Memory.join(alone), max(counts)
     assert all(torch.equal(one, other) for one, other in zip(again.final, final, strict=True))
     expected = mask[:, :most]
     assert torch.equal(again.states, states[:, :most] * expected.unsqueeze(2))
@@ -24,5 +24,5 @@ def test_sentences_make_the_memory_that_they_were_taken_from(counts: list[int]) 
 
 def test_a_memory_without_a_mask_keeps_every_row() -> None:
     states = torch.randn(2, 4, 3)
-    again = Memory.of(Memory(states).sentences())
+    again = Memory.join(Memory(states).split())
     assert torch.equal(again.states, states) and again.mask is None and again.final is None

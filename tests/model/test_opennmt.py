@@ -7,16 +7,16 @@ import torch
 
 from polyglot.core.errors import ConfigError
 from polyglot.layers import opennmt
-from polyglot.layers.opennmt import available
+from polyglot.layers.opennmt import is_installed
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
 from polyglot.model.translation_model import ModelConfig
-from tests.builders.models import close
+from tests.builders.models import allclose
 
 SIZE = 16
 BLOCKS = {"size": SIZE, "layers": 2, "heads": 4, "feed_forward": 24, "dropout": 0.0}
-needs_opennmt = pytest.mark.skipif(not available(), reason="OpenNMT-py is not installed")
+needs_opennmt = pytest.mark.skipif(not is_installed(), reason="OpenNMT-py is not installed")
 
 
 def built(registry, name, **settings):
@@ -77,7 +77,7 @@ def test_convolutional_encoders_agree(training):
         one.bias.copy_(other.conv.bias)
     ours.positions = torch.nn.Identity()
     embedded, mask = sentences(6, 2, 1)
-    assert close(ours(embedded, mask), theirs(embedded, mask))
+    assert allclose(ours(embedded, mask), theirs(embedded, mask))
 
 
 @needs_opennmt
@@ -90,14 +90,14 @@ def test_final_states_are_those_of_each_sentence_alone(cell, bidirectional):
         ENCODERS, "onmt_rnn", size=SIZE, layers=3, cell=cell, bidirectional=bidirectional
     )
     embedded, mask = sentences(6, 2, 1)
-    states, final = encoder.read(embedded, mask)
+    states, final = encoder.with_final_states(embedded, mask)
     assert [part.shape for part in final] == [(3, 3, SIZE)] * (2 if cell == "LSTM" else 1)
     for row, length in enumerate([6, 2, 1]):
         forwards, backwards = states[row, length - 1, : SIZE // 2], states[row, 0, SIZE // 2 :]
         wanted = torch.cat([forwards, backwards]) if bidirectional else states[row, length - 1]
-        assert close(final[0][row, -1], wanted)
-        _, alone = encoder.read(embedded[row : row + 1, :length], mask[row : row + 1, :length])
-        assert all(close(one[0], other[row]) for one, other in zip(alone, final))
+        assert allclose(final[0][row, -1], wanted)
+        _, alone = encoder.with_final_states(embedded[row : row + 1, :length], mask[row : row + 1, :length])
+        assert all(allclose(one[0], other[row]) for one, other in zip(alone, final))
 
 
 @needs_opennmt
@@ -144,7 +144,7 @@ def test_transformer_encoders_agree():
             ],
         )
     embedded, mask = sentences(6, 2, 1)
-    assert close(ours(embedded, mask), theirs(embedded, mask))
+    assert allclose(ours(embedded, mask), theirs(embedded, mask))
 
 
 @needs_opennmt
@@ -164,7 +164,7 @@ def test_transformer_decoders_agree():
         copy_attention(one.cross, other.context_attn, cross=True)
     embedded, mask = sentences(5, 3, 1)
     memory = Memory(*sentences(4, 2, 1))
-    assert close(ours(embedded, mask, memory), theirs(embedded, mask, memory))
+    assert allclose(ours(embedded, mask, memory), theirs(embedded, mask, memory))
 
 
 @needs_opennmt
@@ -197,7 +197,7 @@ def test_recurrent_decoders_agree(attention, feeding):
     ours.combine.weight.copy_(their_attention.linear_out.weight)
     embedded, mask = sentences(5, 3, 1)
     memory = Memory(*sentences(4, 2, 1))
-    assert close(ours(embedded, mask, memory), theirs(embedded, mask, memory))
+    assert allclose(ours(embedded, mask, memory), theirs(embedded, mask, memory))
 
 
 def test_without_the_package_a_sentence_says_what_to_install(monkeypatch):

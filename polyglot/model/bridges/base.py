@@ -19,7 +19,7 @@ class Bridge(nn.Module):
     class Config(ComponentConfig):
         """Settings every bridge has."""
 
-        def misfit(self, size: int) -> str | None:
+        def validate_size(self, size: int) -> str | None:
             """The sentence for settings that cannot work on states of that size, known when the YAML is read."""
             return None
 

@@ -26,8 +26,8 @@ class StackedBridge(Bridge):
         )
         """The bridges, the first one next to the encoders; any type but `stack`."""
 
-        def misfit(self, size: int) -> str | None:
-            found = [(number, one.misfit(size)) for number, one in enumerate(self.bridges)]
+        def validate_size(self, size: int) -> str | None:
+            found = [(number, one.validate_size(size)) for number, one in enumerate(self.bridges)]
             return next(
                 (f"bridges.{number}: {problem}" for number, problem in found if problem), None
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 from torch import Tensor, nn
 
-from polyglot.layers.transformer import BlockConfig, SelfAttentionLayer, final_norm, heads_problem
+from polyglot.layers.transformer import BlockConfig, SelfAttentionLayer, final_norm, heads_error
 from polyglot.model.bridges.base import BRIDGES, Bridge
 from polyglot.model.memory import Memory
 
@@ -20,8 +20,8 @@ class TransformerBridge(Bridge):
         layers: int = Field(1, ge=1, le=256)
         """How many layers are stacked."""
 
-        def misfit(self, size: int) -> str | None:
-            return heads_problem(size, self.heads)
+        def validate_size(self, size: int) -> str | None:
+            return heads_error(size, self.heads)
 
     def __init__(self, config: Config, *, size: int) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ class Decoder(nn.Module):
 
     size: int
     """D of the states"""
-    first_size: int | None = None
+    initial_state_size: int | None = None
     """of s₀; None where it is as wide as the memory"""
 
     class Config(ComponentConfig):
@@ -34,7 +34,7 @@ class Decoder(nn.Module):
         """embedded (B, T, E), mask (B, T) -> states (B, T, D); position t never sees what follows it"""
         raise NotImplementedError
 
-    def first(self, memory: Memory) -> Tensor:
+    def initial_state(self, memory: Memory) -> Tensor:
         """s₀ (B, ·), what it starts from before the first word: by default the mean of the memory."""
         return memory.mean()
 
@@ -42,7 +42,7 @@ class Decoder(nn.Module):
         """The state before the first word, one row a sentence."""
         raise NotImplementedError
 
-    def read(self, embedded: Tensor, state: Any) -> Tensor:
+    def prepare_words(self, embedded: Tensor, state: Any) -> Tensor:
         """What a step takes in of each word, whatever came before it: computed once where many hypotheses end alike. (U, E) -> (U, ·)"""
         return embedded
 

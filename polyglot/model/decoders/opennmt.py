@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from polyglot.layers.linear import resize
-from polyglot.layers.opennmt import ALONE, Embedded, TransformerConfig, lengths, opennmt
+from polyglot.layers.opennmt import DECODER_LOCK, PassThroughEmbedding, TransformerConfig, real_lengths, import_opennmt
 from polyglot.layers.positions import Positions
 from polyglot.layers.recurrent import RecurrentDecoderConfig
 from polyglot.model.decoders.base import DECODERS, Decoder
@@ -27,7 +27,7 @@ class RnnState(NamedTuple):
 
 @DECODERS.register("onmt_rnn")
 class OpenNmtRnnDecoder(Decoder):
-    """`StdRNNDecoder` or, with input feeding, `InputFeedRNNDecoder` of OpenNMT-py 3.0.4; needs the extra `opennmt`.
+    """`StdRNNDecoder` or, with input feeding, `InputFeedRNNDecoder` of OpenNMT-py 3.0.4; needs the extra `import_opennmt`.
 
     It starts from the mean of the memory as ours do, or as in OpenNMT-py from the final states of an encoder `onmt_rnn`.
     """
@@ -43,14 +43,14 @@ class OpenNmtRnnDecoder(Decoder):
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
         self.size, self.layer_count, self.lstm = config.size, config.layers, config.cell == "LSTM"
-        self.first_size, self.final = config.size, config.start == "final"
+        self.initial_state_size, self.final = config.size, config.start == "final"
         self.memory = resize(memory_size, config.size)
-        decoders = opennmt("decoders.decoder")
+        decoders = import_opennmt("decoders.decoder")
         kind = decoders.InputFeedRNNDecoder if config.input_feeding else decoders.StdRNNDecoder
         given = {
             "attn_type": config.attention,
             "dropout": config.dropout if config.layers > 1 else 0.0,
-            "embeddings": Embedded(input_size),
+            "embeddings": PassThroughEmbedding(input_size),
         }
         self.theirs = kind(config.cell, False, config.layers, config.size, **given)
         self.theirs.dropout.p = (
@@ -61,14 +61,14 @@ class OpenNmtRnnDecoder(Decoder):
         states, _ = self._run(embedded, self.start(memory), memory)
         return states
 
-    def first(self, memory: Memory) -> Tensor:
+    def initial_state(self, memory: Memory) -> Tensor:
         return memory.final[0][:, -1] if self.final else self.memory(memory.mean())
 
     def start(self, memory: Memory) -> RnnState:
         if self.final:
             hidden = tuple(part.transpose(0, 1).contiguous() for part in memory.final)
         else:
-            hidden = (self.first(memory).expand(self.layer_count, -1, -1).contiguous(),) * (
+            hidden = (self.initial_state(memory).expand(self.layer_count, -1, -1).contiguous(),) * (
                 2 if self.lstm else 1
             )
         return RnnState(hidden, torch.zeros_like(hidden[0][:1]))
@@ -86,7 +86,7 @@ class OpenNmtRnnDecoder(Decoder):
     def _run(self, embedded: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
         """embedded (N, T, E) -> (N, T, D) and the state after them"""
         rows, real = _for_each(len(embedded), self.memory(memory.states), memory.mask)
-        with ALONE:
+        with DECODER_LOCK:
             self.theirs.state = {"hidden": state.hidden, "input_feed": state.feed, "coverage": None}
             states, _ = self.theirs(embedded, rows, src_len=real)
             after, self.theirs.state = self.theirs.state, {}
@@ -103,7 +103,7 @@ class TransformerState(NamedTuple):
 
 @DECODERS.register("onmt_transformer")
 class OpenNmtTransformerDecoder(Decoder):
-    """`TransformerDecoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `opennmt`."""
+    """`TransformerDecoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `import_opennmt`."""
 
     class Config(TransformerConfig):
         pass
@@ -113,7 +113,7 @@ class OpenNmtTransformerDecoder(Decoder):
         self.size = config.size
         self.inputs, self.memory = resize(input_size, config.size), resize(memory_size, config.size)
         self.positions = Positions("sinusoidal", size=config.size, longest=1)
-        kind = opennmt("decoders.transformer").TransformerDecoder
+        kind = import_opennmt("decoders.transformer").TransformerDecoder
         shape = (config.layers, config.size, config.heads, config.feed_forward)
         self.theirs = kind(
             *shape,
@@ -121,7 +121,7 @@ class OpenNmtTransformerDecoder(Decoder):
             "scaled-dot",
             config.dropout,
             config.attention_dropout,
-            Embedded(config.size),
+            PassThroughEmbedding(config.size),
             0,
             False,
             False,
@@ -135,7 +135,7 @@ class OpenNmtTransformerDecoder(Decoder):
     def start(self, memory: Memory) -> TransformerState:
         return TransformerState([], 0)
 
-    def read(self, embedded: Tensor, state: TransformerState) -> Tensor:
+    def prepare_words(self, embedded: Tensor, state: TransformerState) -> Tensor:
         """(U, E) -> (U, D), where the words stand now"""
         return self.positions(self.inputs(embedded).unsqueeze(1), state.length).squeeze(1)
 
@@ -161,7 +161,7 @@ class OpenNmtTransformerDecoder(Decoder):
         """states (N, T, D) of whole targets, or of one word after what was written before -> (N, T, D) and the caches after it"""
         rows, real = _for_each(len(states), self.memory(memory.states), memory.mask)
         layers = self.theirs.transformer_layers
-        with ALONE:
+        with DECODER_LOCK:
             for layer, caches in zip(layers, before.caches if before else ()):
                 for name, cache in caches.items():
                     getattr(layer, name).layer_cache = True, dict(cache)
@@ -182,6 +182,6 @@ class OpenNmtTransformerDecoder(Decoder):
 def _for_each(hypotheses: int, memory: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """The memory of each hypothesis and its lengths: theirs do not share one among those of a sentence. -> (N, K, D), (N,)"""
     times = hypotheses // len(memory)
-    return memory.repeat_interleave(times, dim=0), lengths(memory, mask).repeat_interleave(
+    return memory.repeat_interleave(times, dim=0), real_lengths(memory, mask).repeat_interleave(
         times, dim=0
     )

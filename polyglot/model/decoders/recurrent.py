@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from polyglot.layers.accumulated_linear import DeferredLinear
+from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.attention import Attention, AttentionSteps
 from polyglot.layers.dropout import Dropout, StepDropout
 from polyglot.layers.linear import Linear, linear
@@ -16,9 +16,9 @@ from polyglot.layers.recurrent import (
     KINDS,
     LayerStates,
     RecurrentDecoderConfig,
-    Stepper,
-    run,
-    start_state,
+    RecurrentSteps,
+    run_recurrence,
+    repeat_initial_state,
 )
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.memory import Memory
@@ -27,9 +27,9 @@ from polyglot.model.memory import Memory
 class DecodingState(NamedTuple):
     """Where N hypotheses stand."""
 
-    stepper: Stepper
+    stepper: RecurrentSteps
     """the recurrence, with its matrices laid out once for many steps"""
-    combine: DeferredLinear
+    combine: AccumulatedLinear
     """(D, D): the half of the combining matrix that meets the outputs"""
     dropout: StepDropout
     attention: AttentionSteps
@@ -57,7 +57,7 @@ class RecurrentDecoder(Decoder):
             config.layers,
             config.input_feeding,
         )
-        self.first_size = config.size
+        self.initial_state_size = config.size
         self.input_size = input_size
         self.recurrence = KINDS[self.kind](
             input_size + (config.size if config.input_feeding else 0),
@@ -77,32 +77,32 @@ class RecurrentDecoder(Decoder):
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         if not self.input_feeding:
-            outputs = run(
+            outputs = run_recurrence(
                 self.recurrence,
                 embedded,
-                start_state(self.kind, self.first(memory), self.layer_count),
+                repeat_initial_state(self.kind, self.initial_state(memory), self.layer_count),
             )
             contexts, _ = self.attention(
                 outputs, self.attention.keys(memory.states), self._values(memory), memory.mask
             )
             return self.dropout(tanh(contexts + linear(outputs, self._combine_outputs)))
         state, states = self.start(memory), []
-        for words in self.read(
+        for words in self.prepare_words(
             embedded.transpose(0, 1), state
         ).unbind():  # each step needs the output before it: no fused call exists
             output, state = self.step(words, state, memory)
             states.append(output)
         return torch.stack(states, dim=1)
 
-    def first(self, memory: Memory) -> Tensor:
+    def initial_state(self, memory: Memory) -> Tensor:
         return self.initial(memory.mean())
 
     def start(self, memory: Memory) -> DecodingState:
-        initial = self.first(memory)
-        stepper = Stepper(self.recurrence, word_size=self.input_size)
+        initial = self.initial_state(memory)
+        stepper = RecurrentSteps(self.recurrence, word_size=self.input_size)
         return DecodingState(
             stepper,
-            combine=DeferredLinear(self._combine_outputs),
+            combine=AccumulatedLinear(self._combine_outputs),
             dropout=StepDropout(self.dropout.share if self.training else 0.0),
             attention=AttentionSteps(
                 self.attention, self.attention.keys(memory.states), self._values(memory)
@@ -111,8 +111,8 @@ class RecurrentDecoder(Decoder):
             feed=torch.zeros_like(initial) if self.input_feeding else initial[:, :0],
         )
 
-    def read(self, embedded: Tensor, state: DecodingState) -> Tensor:
-        return state.stepper.read(embedded)
+    def prepare_words(self, embedded: Tensor, state: DecodingState) -> Tensor:
+        return state.stepper.project_words(embedded)
 
     def step(
         self, words: Tensor, state: DecodingState, memory: Memory

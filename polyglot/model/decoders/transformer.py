@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from polyglot.layers.incremental_transformer import LayerSteps
-from polyglot.layers.kv_cache import Cache, Seen, selected
+from polyglot.layers.incremental_transformer import IncrementalDecoderLayer
+from polyglot.layers.kv_cache import KeyValueCache, CacheMask, select_rows_in_place
 from polyglot.layers.linear import resize
 from polyglot.layers.positions import Positions
 from polyglot.layers.transformer import CrossAttentionLayer, TransformerConfig, final_norm
@@ -19,13 +19,13 @@ from polyglot.model.memory import Memory
 class DecodingState(NamedTuple):
     """Where N hypotheses of B sentences stand; of all but the last three, one a layer."""
 
-    steps: tuple[LayerSteps, ...]
+    steps: tuple[IncrementalDecoderLayer, ...]
     """the layers, with their matrices laid out once for many steps"""
-    caches: tuple[Cache, ...]
+    caches: tuple[KeyValueCache, ...]
     """of what the hypotheses have written"""
     memories: tuple[tuple[Tensor, Tensor], ...]
     """keys (B, H, d, K) and values (B, H, K, d) of the memory, computed once a sentence"""
-    seen: Seen
+    seen: CacheMask
     """which of it each hypothesis attends to"""
     place: int
     """how many words there are before the next"""
@@ -57,20 +57,20 @@ class TransformerDecoder(Decoder):
 
     @torch.no_grad()
     def start(self, memory: Memory) -> DecodingState:
-        steps = tuple(LayerSteps(layer) for layer in self.layers)
+        steps = tuple(IncrementalDecoderLayer(layer) for layer in self.layers)
         caches = tuple(
-            Cache.empty(memory.states, heads=layer.heads, size=self.size)
+            KeyValueCache.empty(memory.states, heads=layer.heads, size=self.size)
             for layer in (one.attention for one in self.layers)
         )
         return DecodingState(
             steps,
             caches,
             tuple(step.cross.prepare(memory.states) for step in steps),
-            Seen.nothing(memory.states),
+            CacheMask.empty(memory.states),
             place=0,
         )
 
-    def read(self, embedded: Tensor, state: DecodingState) -> Tensor:
+    def prepare_words(self, embedded: Tensor, state: DecodingState) -> Tensor:
         """(U, E) -> (U, D), where the words stand now"""
         return self.positions(self.inputs(embedded).unsqueeze(1), state.place).squeeze(1)
 
@@ -81,9 +81,9 @@ class TransformerDecoder(Decoder):
         """As for any decoder, in evaluation: without gradients and dropout."""
         sentences, caches, seen = len(memory.states), state.caches, state.seen
         if seen.is_full(len(words) // sentences):
-            places, seen = seen.used(sentences)
-            caches = tuple(cache.keep(places, seen.room) for cache in caches)
-        seen, states = seen.and_itself(sentences), words
+            places, seen = seen.compact(sentences)
+            caches = tuple(cache.gather_places(places, seen.room) for cache in caches)
+        seen, states = seen.with_own_places(sentences), words
         for layer, cache, prepared in zip(state.steps, caches, state.memories):
             states = layer(
                 states, cache, prepared, penalty=seen.penalty, place=state.place, mask=memory.mask
@@ -97,7 +97,7 @@ class TransformerDecoder(Decoder):
         if sentences is None:
             return state
         memories = tuple(
-            tuple(selected(part, sentences) for part in prepared) for prepared in state.memories
+            tuple(select_rows_in_place(part, sentences) for part in prepared) for prepared in state.memories
         )
         return state._replace(
             caches=tuple(cache.select(sentences) for cache in state.caches), memories=memories

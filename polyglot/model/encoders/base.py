@@ -31,6 +31,6 @@ class Encoder(nn.Module):
         """embedded (B, S, E), mask (B, S) -> states (B, S, D), which padding does not change and 0 on padding"""
         raise NotImplementedError
 
-    def read(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates | None]:
+    def with_final_states(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates | None]:
         """The states, and what a decoder may start from where the encoder hands it on."""
         return self(embedded, mask), None

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from polyglot.core.registry import ComponentConfig
 from polyglot.layers.linear import resize
-from polyglot.layers.opennmt import Embedded, TransformerConfig, lengths, opennmt
+from polyglot.layers.opennmt import PassThroughEmbedding, TransformerConfig, real_lengths, import_opennmt
 from polyglot.layers.positions import Positions
 from polyglot.layers.recurrent import RecurrentEncoderConfig
 from polyglot.model.encoders.base import ENCODERS, Encoder, FinalStates
@@ -18,7 +18,7 @@ from polyglot.model.encoders.base import ENCODERS, Encoder, FinalStates
 
 @ENCODERS.register("onmt_rnn")
 class OpenNmtRnnEncoder(Encoder):
-    """`RNNEncoder` of OpenNMT-py 3.0.4 (its types `rnn` and `brnn`); needs the extra `opennmt`."""
+    """`RNNEncoder` of OpenNMT-py 3.0.4 (its types `rnn` and `brnn`); needs the extra `import_opennmt`."""
 
     class Config(RecurrentEncoderConfig):
         cell: Literal["LSTM", "GRU"] = "LSTM"
@@ -28,21 +28,21 @@ class OpenNmtRnnEncoder(Encoder):
         super().__init__()
         self.size, self.layer_count = config.size, config.layers
         share = config.dropout if config.layers > 1 else 0.0
-        kind = opennmt("encoders.rnn_encoder").RNNEncoder
+        kind = import_opennmt("encoders.rnn_encoder").RNNEncoder
         self.theirs = kind(
             config.cell,
             config.bidirectional,
             config.layers,
             config.size,
             share,
-            Embedded(input_size),
+            PassThroughEmbedding(input_size),
         )
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
-        return self.read(embedded, mask)[0]
+        return self.with_final_states(embedded, mask)[0]
 
-    def read(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates]:
-        states, final, _ = self.theirs(embedded, lengths(embedded, mask).cpu())
+    def with_final_states(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates]:
+        states, final, _ = self.theirs(embedded, real_lengths(embedded, mask).cpu())
         states = functional.pad(
             states, (0, 0, 0, embedded.shape[1] - states.shape[1])
         ) * mask.unsqueeze(-1)  # it ends with the longest sentence
@@ -57,7 +57,7 @@ class OpenNmtRnnEncoder(Encoder):
 
 @ENCODERS.register("onmt_cnn")
 class OpenNmtCnnEncoder(Encoder):
-    """`CNNEncoder` of OpenNMT-py 3.0.4; needs the extra `opennmt`.
+    """`CNNEncoder` of OpenNMT-py 3.0.4; needs the extra `import_opennmt`.
 
     Its layers are called one by one: between them padding becomes 0 again, which theirs sees. It trains the weights of its
     convolutions and translates with their running mean, which is no parameter; here it does both with the weights.
@@ -82,9 +82,9 @@ class OpenNmtCnnEncoder(Encoder):
     def __init__(self, config: Config, *, input_size: int) -> None:
         super().__init__()
         self.size = config.size
-        kind = opennmt("encoders.cnn_encoder").CNNEncoder
+        kind = import_opennmt("encoders.cnn_encoder").CNNEncoder
         self.theirs = kind(
-            config.layers, config.size, config.width, config.dropout, Embedded(input_size)
+            config.layers, config.size, config.width, config.dropout, PassThroughEmbedding(input_size)
         )
         for layer in self.theirs.cnn.layers:
             nn.init.ones_(layer.conv.g)  # they leave both as they are in memory
@@ -106,7 +106,7 @@ class OpenNmtCnnEncoder(Encoder):
 
 @ENCODERS.register("onmt_transformer")
 class OpenNmtTransformerEncoder(Encoder):
-    """`TransformerEncoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `opennmt`."""
+    """`TransformerEncoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `import_opennmt`."""
 
     class Config(TransformerConfig):
         pass
@@ -116,7 +116,7 @@ class OpenNmtTransformerEncoder(Encoder):
         self.size = config.size
         self.inputs = resize(input_size, config.size)
         self.positions = Positions("sinusoidal", size=config.size, longest=1)
-        kind = opennmt("encoders.transformer").TransformerEncoder
+        kind = import_opennmt("encoders.transformer").TransformerEncoder
         shares = (config.dropout, config.attention_dropout)
         self.theirs = kind(
             config.layers,
@@ -124,13 +124,13 @@ class OpenNmtTransformerEncoder(Encoder):
             config.heads,
             config.feed_forward,
             *shares,
-            Embedded(config.size),
+            PassThroughEmbedding(config.size),
             0,
         )
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
         # A mask of theirs ends with the longest sentence; padding beyond it goes before, and comes back as zeros.
-        real = lengths(embedded, mask)
+        real = real_lengths(embedded, mask)
         width = int(real.max())
         states, *_ = self.theirs(self.positions(self.inputs(embedded[:, :width])), real)
         return functional.pad(states, (0, 0, 0, embedded.shape[1] - width)) * mask.unsqueeze(-1)

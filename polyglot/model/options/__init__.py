@@ -7,9 +7,9 @@ from polyglot.model.options.base import (
     Option,
     StatesOption,
     build_options,
-    is_beside,
-    placed,
-    reaching,
+    is_decoder_option_tensor,
+    options_at,
+    apply_preceding,
 )
 from polyglot.model.options.context_gate import ContextGate
 from polyglot.model.options.latent_graph import LatentGraph
@@ -27,7 +27,7 @@ __all__ = [
     "StatesOption",
     "WordPrediction",
     "build_options",
-    "is_beside",
-    "placed",
-    "reaching",
+    "is_decoder_option_tensor",
+    "options_at",
+    "apply_preceding",
 ]

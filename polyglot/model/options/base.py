@@ -27,7 +27,7 @@ class Option(nn.Module):
     class Config(ComponentConfig):
         """Settings of the option."""
 
-    def of_each_word(self) -> Iterable[nn.Parameter]:
+    def vocabulary_parameters(self) -> Iterable[nn.Parameter]:
         """Parameters with a row for each word of the language: they start differently in every language."""
         return ()
 
@@ -84,13 +84,17 @@ class DecoderOption(Option):
         self,
         config: ComponentConfig,
         *,
-        first_size: int,
+        initial_state_size: int,
         size: int,
         memory_size: int,
         vocabulary_size: int,
     ) -> None:
-        """first_size: of the state before the first word. size, memory_size: D of the states and of the memory. vocabulary_size: V."""
+        """initial_state_size: size of the state before the first word. size, memory_size: D of the states and of the memory. vocabulary_size: V."""
         super().__init__()
+
+    def word_predictors(self) -> Mapping[str, nn.Module]:
+        """Return the word predictors of this option, by the name of the loss that trains each."""
+        return {}
 
 
 def build_options(configs: Iterable[ComponentConfig], **given: Mapping[str, Any]) -> nn.ModuleDict:
@@ -103,7 +107,7 @@ def build_options(configs: Iterable[ComponentConfig], **given: Mapping[str, Any]
     )
 
 
-def is_beside(name: str) -> bool:
+def is_decoder_option_tensor(name: str) -> bool:
     """Whether a tensor of a component belongs to an option that changes no state, by its name there."""
     owner, _, rest = name.partition(".")
     option = rest.partition(".")[0]
@@ -112,17 +116,17 @@ def is_beside(name: str) -> bool:
     )
 
 
-def placed(options: nn.ModuleDict, place: Place) -> list[Option]:
+def options_at(options: nn.ModuleDict, place: Place) -> list[Option]:
     """Those in one place, in the order of the configuration."""
     return [option for option in options.values() if option.place == place]
 
 
-def reaching(
+def apply_preceding(
     options: nn.ModuleDict, name: str, words: Tensor, mask: Tensor, memory: Memory | None = None
 ) -> Tensor:
     """The embedded words (B, S, E) as they come to the option of that name, through those before it."""
     given = () if memory is None else (memory,)
-    for option in placed(options, "embedding"):
+    for option in options_at(options, "embedding"):
         if option is options[name]:
             break
         words = option(words, mask, *given)

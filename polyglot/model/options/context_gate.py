@@ -36,18 +36,18 @@ class ContextGate(EmbeddingOption):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
-        return embedded * self.mask(embedded, mask, memory).unsqueeze(1)
+        return embedded * self.gates(embedded, mask, memory).unsqueeze(1)
 
-    def mask(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
+    def gates(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
         """The gate of each sentence, in (0, 1) up to the rounding of its type: (B, E)"""
-        return self._of(
+        return self._gates_from_context(
             masked_mean(self.network(embedded), mask) if memory is None else memory.mean()
         )
 
     def start(self, memory: Memory) -> Tensor:
-        return self._of(memory.mean())
+        return self._gates_from_context(memory.mean())
 
-    def _of(self, context: Tensor) -> Tensor:
+    def _gates_from_context(self, context: Tensor) -> Tensor:
         return self.gate(self.dropout(context)).sigmoid()
 
     def step(self, words: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ from polyglot.layers.context_encoder import CnnContext, LstmContext
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.gumbel_softmax import concrete
 from polyglot.layers.linear import Linear
-from polyglot.layers.role_mixture import combine
+from polyglot.layers.role_mixture import mix_roles
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, EmbeddingOption
 
@@ -103,13 +103,13 @@ class Roles(EmbeddingOption):
             self.of_roles = Linear(roles, size, bias=False)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
-        return self.transformed(embedded, self.of(embedded, mask))
+        return self.transform_words(embedded, self.assign_roles(embedded, mask))
 
-    def of(self, embedded: Tensor, mask: Tensor) -> Tensor:
+    def assign_roles(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """The roles of every word: (B, S, E), (B, S) -> (B, S, R)"""
-        return self.assigned(self.context(embedded, mask))
+        return self.roles_from_context(self.context(embedded, mask))
 
-    def assigned(self, context: Tensor) -> Tensor:
+    def roles_from_context(self, context: Tensor) -> Tensor:
         """r of words in their contexts (..., C): (..., R)"""
         dense = self.dense(context).tanh()
         if self.config.assignment == "dense":
@@ -121,7 +121,7 @@ class Roles(EmbeddingOption):
             return concrete(scores, self.annealed.temperature, noisy=True)
         return functional.one_hot(scores.argmax(dim=-1), self.config.roles).to(scores.dtype)
 
-    def transformed(self, words: Tensor, roles: Tensor) -> Tensor:
+    def transform_words(self, words: Tensor, roles: Tensor) -> Tensor:
         """ẽ of words (..., E) with the roles (..., R) that they take."""
         roles = self.dropout(roles)
         if self.config.combination == "additive":
@@ -133,7 +133,7 @@ class Roles(EmbeddingOption):
             dropped = (
                 self.training and self.config.dropout > 0 and words.device.type == "cpu"
             )  # elsewhere one large product is faster
-            found = combine(roles, words, self.matrices, sparse=onehot or dropped)
+            found = mix_roles(roles, words, self.matrices, sparse=onehot or dropped)
         return found + words if self.config.residual else found
 
     def start(self, memory: Memory) -> Any:
@@ -141,7 +141,7 @@ class Roles(EmbeddingOption):
 
     def step(self, words: Tensor, state: Any) -> tuple[Tensor, Any]:
         context, state = self.context.step(words, state)
-        return self.transformed(words, self.assigned(context)), state
+        return self.transform_words(words, self.roles_from_context(context)), state
 
     def reorder(self, state: Any, rows: Tensor) -> Any:
         return self.context.reorder(state, rows)

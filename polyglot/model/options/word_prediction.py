@@ -17,22 +17,22 @@ from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, DecoderOption
 
 
-class WordsOfInitial(nn.Module):
+class InitialWordPredictor(nn.Module):
     """p(w given x) = softmax(W · tanh(U [s₀; c])), c = Σ α_i h_i with α = softmax(att(s₀, h_i)): WP-E (section 3.1)."""
 
     def __init__(
         self,
         config: WordPrediction.Config,
         *,
-        first_size: int,
+        initial_state_size: int,
         size: int,
         memory_size: int,
         vocabulary_size: int,
     ) -> None:
         super().__init__()
         hidden = config.hidden_size or size
-        self.attention = Attention("mlp", query_size=first_size, memory_size=memory_size)
-        self.combine = Linear(first_size + memory_size, hidden)
+        self.attention = Attention("mlp", query_size=initial_state_size, memory_size=memory_size)
+        self.combine = Linear(initial_state_size + memory_size, hidden)
         self.dropout = Dropout(config.dropout)
         self.output = Linear(hidden, vocabulary_size)
 
@@ -45,7 +45,7 @@ class WordsOfInitial(nn.Module):
         return self.dropout(hidden), weights.squeeze(1)
 
 
-class WordsOfStates(nn.Module):
+class RemainingWordPredictor(nn.Module):
     """p_j = softmax(W · tanh(U [tanh(P s_j); c_j])) of the words not yet written at step j: WP-D (section 3.2).
 
     c_j comes from an attention of its own over the memory: decoders of every kind have states, but not every one has a single context.
@@ -92,27 +92,35 @@ class WordPrediction(DecoderOption):
         self,
         config: ComponentConfig,
         *,
-        first_size: int,
+        initial_state_size: int,
         size: int,
         memory_size: int,
         vocabulary_size: int,
     ) -> None:
         super().__init__(
             config,
-            first_size=first_size,
+            initial_state_size=initial_state_size,
             size=size,
             memory_size=memory_size,
             vocabulary_size=vocabulary_size,
         )
         given = {"size": size, "memory_size": memory_size, "vocabulary_size": vocabulary_size}
         self.initial = (
-            WordsOfInitial(config, first_size=first_size, **given)
+            InitialWordPredictor(config, initial_state_size=initial_state_size, **given)
             if config.predict != "states"
             else None
         )
-        self.states = WordsOfStates(config, **given) if config.predict != "initial" else None
+        self.states = RemainingWordPredictor(config, **given) if config.predict != "initial" else None
 
-    def of_each_word(self) -> Iterable[nn.Parameter]:
+    def word_predictors(self) -> dict[str, nn.Module]:
+        predictors: dict[str, nn.Module] = {}
+        if self.initial is not None:
+            predictors["initial_words"] = self.initial
+        if self.states is not None:
+            predictors["remaining_words"] = self.states
+        return predictors
+
+    def vocabulary_parameters(self) -> Iterable[nn.Parameter]:
         return [
             parameter
             for part in (self.initial, self.states)

@@ -7,7 +7,7 @@ import torch
 
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.losses import Criterion, LossesConfig
-from tests.builders.models import close, random_batch, tiny_config, tiny_model
+from tests.builders.models import allclose, random_batch, tiny_config, tiny_model
 
 SIZE = 8
 ATTENTION = {"type": "attention", "hidden_size": 6}
@@ -45,9 +45,9 @@ def test_weights_are_the_product_over_source_positions():
     memory, mask = read(bridge := stack({**ATTENTION, "heads": 4}, {**ATTENTION, "heads": 2}))
     torch.manual_seed(1)
     states = torch.randn(2, 5, SIZE) * mask.unsqueeze(-1)
-    assert memory.weights.shape == (2, 2, 5) and close(memory.weights @ states, memory.states)
+    assert memory.weights.shape == (2, 2, 5) and allclose(memory.weights @ states, memory.states)
     first = bridge.bridges[0](states, mask)
-    assert close(
+    assert allclose(
         memory.weights,
         bridge.bridges[1](first.states, torch.ones(2, 4, dtype=torch.bool)).weights @ first.weights,
     )

@@ -7,7 +7,7 @@ import torch
 
 from polyglot.model.memory import Memory
 from polyglot.model.options import ContextGate
-from tests.builders.models import close
+from tests.builders.models import allclose
 
 
 def gate(*, memory_size, **settings):
@@ -23,7 +23,7 @@ def test_is_the_formula_on_the_source_side():
     )
     for sentence, own, found in zip(words, mask, option(words, mask)):
         context = torch.stack([option.network(word) for word in sentence[own]]).mean(0)
-        assert close(found[own], sentence[own] * torch.sigmoid(option.gate(context)))
+        assert allclose(found[own], sentence[own] * torch.sigmoid(option.gate(context)))
 
 
 @pytest.mark.parametrize("memory", [None, Memory(torch.ones(3, 2, 8))], ids=["source", "target"])
@@ -44,18 +44,18 @@ def test_is_the_formula_on_the_target_side_with_the_rows_of_the_memory():
     option, words = gate(memory_size=8), torch.randn(1, 4, 6)
     rows = torch.randn(1, 3, 8)
     expected = words * torch.sigmoid(option.gate(rows.mean(1))).unsqueeze(1)
-    assert close(option(words, torch.ones(1, 4, dtype=torch.bool), Memory(rows)), expected)
+    assert allclose(option(words, torch.ones(1, 4, dtype=torch.bool), Memory(rows)), expected)
 
 
 def test_masks_lie_between_0_and_1_and_differ_between_contexts():
     option, words = gate(memory_size=None), 20 * torch.randn(8, 5, 6)
-    masks = option.mask(words, torch.ones(8, 5, dtype=torch.bool))
+    masks = option.gates(words, torch.ones(8, 5, dtype=torch.bool))
     assert (masks > 0).all() and (masks < 1).all() and masks.std(0).min() > 0.01
 
 
 def test_masks_of_the_target_side_lie_there_too():
     option, words = gate(memory_size=8), torch.randn(8, 5, 6)
-    masks = option.mask(
+    masks = option.gates(
         words, torch.ones(8, 5, dtype=torch.bool), Memory(20 * torch.randn(8, 3, 8))
     )
     assert (masks > 0).all() and (masks < 1).all() and masks.std(0).min() > 0.01
@@ -68,10 +68,10 @@ def test_padded_rows_of_the_memory_do_not_enter_its_average():
         torch.cat([rows, 99 * torch.randn(1, 2, 8)], dim=1),
         mask=torch.tensor([[True] * 3 + [False] * 2]),
     )
-    assert close(option.mask(words, real, padded), option.mask(words, real, Memory(rows)))
+    assert allclose(option.gates(words, real, padded), option.gates(words, real, Memory(rows)))
 
 
 def test_padding_does_not_enter_the_average():
     option, words = gate(memory_size=None), torch.randn(1, 5, 6)
     mask = torch.tensor([[True, True, True, False, False]])
-    assert close(option.mask(words, mask), option.mask(words[:, :3], mask[:, :3]))
+    assert allclose(option.gates(words, mask), option.gates(words[:, :3], mask[:, :3]))

@@ -12,7 +12,13 @@ from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.tasks.sharing import SharingConfig
 from polyglot.training.warm_start import freeze
-from tests.builders.models import VOCABULARY, alternatives, tiny_component, tiny_config, tiny_model
+from tests.builders.models import (
+    VOCABULARY,
+    setting_combinations,
+    tiny_component,
+    tiny_config,
+    tiny_model,
+)
 from tests.builders.runs import tiny_settings
 
 ROLES = {"type": "roles", "roles": 4, "context_size": 6}
@@ -58,7 +64,7 @@ def test_languages_that_share_an_encoder_share_its_options():
 def put_on_both_sides(name):
     """Every variant of an option, on the side that has it."""
     side = "encoder" if OPTIONS.get(name).place != "decoder" else "decoder"
-    for chosen in alternatives(OPTIONS, name):
+    for chosen in setting_combinations(OPTIONS, name):
         own = {**tiny_component(OPTIONS, name), **chosen}
         yield {side: [own]} | ({"decoder": [own]} if OPTIONS.get(name).place == "embedding" else {})
 
@@ -69,7 +75,7 @@ def test_languages_start_alike_in_all_but_what_belongs_to_words(name):
         model = tiny_model(tiny_config(options=options))
         for part in (model.encoders, model.decoders):
             one, other = (part[language].options for language in ("de", "en"))
-            own = {id(parameter) for option in one.values() for parameter in option.of_each_word()}
+            own = {id(parameter) for option in one.values() for parameter in option.vocabulary_parameters()}
             for (key, mine), theirs in zip(one.named_parameters(), other.parameters()):
                 assert torch.equal(mine, theirs) != (id(mine) in own and mine.dim() > 1), (
                     options,
@@ -78,7 +84,7 @@ def test_languages_start_alike_in_all_but_what_belongs_to_words(name):
             assert all(
                 len(parameter) == VOCABULARY
                 for option in one.values()
-                for parameter in option.of_each_word()
+                for parameter in option.vocabulary_parameters()
             )
     assert len(own) == (4 if name == "word_prediction" else 0)
 
@@ -94,7 +100,7 @@ def test_only_a_decoder_s_words_belong_to_its_vocabulary():
                 for option in part["de"].options.values()
             ):
                 rows = {id(one) for one in option.parameters() if len(one) == VOCABULARY}
-                assert rows == {id(one) for one in option.of_each_word()}
+                assert rows == {id(one) for one in option.vocabulary_parameters()}
 
 
 @pytest.mark.parametrize(

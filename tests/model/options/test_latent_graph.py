@@ -7,7 +7,7 @@ import torch
 
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.options import LatentGraph
-from tests.builders.models import close, random_batch, there, tiny_config, tiny_model
+from tests.builders.models import allclose, if_available, random_batch, tiny_config, tiny_model
 
 SIZE, STATES = 8, 6
 
@@ -39,7 +39,7 @@ def test_the_graph_is_the_formula():
     encoded = latent.words(embedded, mask)[0]
     keys, queries = encoded @ latent.keys.weight.T, encoded @ latent.queries.weight.T
     potentials = (queries @ keys.T / 4**0.5).fill_diagonal_(-torch.inf)
-    assert close(
+    assert allclose(
         latent.graph(embedded, mask)[0], torch.softmax(potentials / 2.0, dim=-1)
     )  # τ₀ is 2
 
@@ -53,13 +53,13 @@ def test_the_convolution_is_the_formula(layers):
         expected = expected + torch.relu(
             expected @ own.weight.T + graph @ expected @ neighbours.weight.T + own.bias
         )
-    assert close(latent(given, embedded, mask)[0], expected)
+    assert allclose(latent(given, embedded, mask)[0], expected)
 
 
 def test_the_baseline_is_the_formula_with_self_loops_only():
     alone, (embedded, mask) = option(edges="none"), words(4)
     given = states(mask)
-    assert close(alone(given, embedded, mask), given + torch.relu(alone.selves[0](given)))
+    assert allclose(alone(given, embedded, mask), given + torch.relu(alone.selves[0](given)))
     assert {key for key, _ in alone.named_parameters()} == {
         "selves.0.weight",
         "selves.0.bias",
@@ -76,7 +76,7 @@ def test_rows_sum_to_1_and_what_cannot_be_a_head_is_exactly_0(precise, temperatu
         graph = latent.graph(embedded, mask)
     several = mask & (mask.sum(1, keepdim=True) > 1)
     assert graph.isfinite().all()
-    assert close(graph.sum(-1)[several], torch.ones(int(several.sum())))
+    assert allclose(graph.sum(-1)[several], torch.ones(int(several.sum())))
     assert (graph.diagonal(dim1=1, dim2=2) == 0).all()
     assert (graph[~mask] == 0).all() and (graph.transpose(1, 2)[~mask] == 0).all()
     assert (graph[2] == 0).all()  # one word: nobody to depend on
@@ -94,7 +94,7 @@ def test_dropout_is_on_the_words_of_the_graph_and_on_every_change(layers):
     (spoken, heard), *changes = seen
     assert torch.equal(spoken, latent.words(embedded, mask)) and len(changes) == layers
     assert all(0.2 < (after == 0).float().mean() < 0.9 for _, after in seen)
-    assert close(found, given + sum(after for _, after in changes))
+    assert allclose(found, given + sum(after for _, after in changes))
 
 
 def test_one_word_goes_through_with_gradients():
@@ -110,7 +110,7 @@ def test_one_word_goes_through_with_gradients():
 def test_near_temperature_0_every_word_has_one_head():
     latent, (embedded, mask) = option(), words(7)
     latent.annealed.temperature.fill_(1e-6)
-    assert close(latent.graph(embedded, mask).max(-1).values, torch.ones(1, 7))
+    assert allclose(latent.graph(embedded, mask).max(-1).values, torch.ones(1, 7))
 
 
 def test_samples_follow_the_potentials():
@@ -122,10 +122,10 @@ def test_samples_follow_the_potentials():
     many = embedded.expand(4000, 4, SIZE), mask.expand(4000, 4)
     chosen = torch.nn.functional.one_hot(latent.graph(*many).argmax(-1), 4).float().mean(0)
     latent.annealed.temperature.fill_(1.0)
-    assert close(chosen, latent.eval().graph(embedded, mask)[0], 0.04)
+    assert allclose(chosen, latent.eval().graph(embedded, mask)[0], 0.04)
 
 
-@pytest.mark.parametrize("encoder", [there(name) for name in ENCODERS.names()])
+@pytest.mark.parametrize("encoder", [if_available(name) for name in ENCODERS.names()])
 class TestOnEveryEncoder:
     def model(self, encoder):
         return tiny_model(

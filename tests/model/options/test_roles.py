@@ -7,10 +7,10 @@ import itertools
 import pytest
 import torch
 
-from polyglot.layers.role_mixture import combine
+from polyglot.layers.role_mixture import mix_roles
 from polyglot.model.memory import Memory
 from polyglot.model.options import Roles
-from tests.builders.models import close
+from tests.builders.models import allclose
 
 ROLES, SIZE = 5, 8
 SIDES = {"source": None, "target": 16}
@@ -48,7 +48,7 @@ def words(*lengths):
 def test_every_assignment_and_variant_on_either_side_is_the_formula(assignment, variant, side):
     option = layer(side, assignment=assignment, **VARIANTS[variant])
     embedded, mask = words(6, 3)
-    found, roles = option(embedded, mask), option.of(embedded, mask)
+    found, roles = option(embedded, mask), option.assign_roles(embedded, mask)
     for place in mask.nonzero().tolist():
         word, role = embedded[*place], roles[*place]
         if variant == "approx":
@@ -62,7 +62,7 @@ def test_every_assignment_and_variant_on_either_side_is_the_formula(assignment, 
             expected = sum(role[i] * (transposed[i].T @ word) for i in range(ROLES)) + (
                 0 if variant == "plain" else word
             )
-        assert close(found[*place], expected, 1e-4)
+        assert allclose(found[*place], expected, 1e-4)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_roles_of_a_word_are_the_formula(assignment, context, side):
     for parameter in option.parameters():
         torch.nn.init.normal_(parameter)
     embedded, mask = words(6, 3)
-    found = option.of(embedded, mask)
+    found = option.assign_roles(embedded, mask)
     for number, length in enumerate((6, 3)):
         own = embedded[number, :length]
         dense = torch.tanh(contexts(option, own, side) @ option.dense.weight.T + option.dense.bias)
@@ -85,7 +85,7 @@ def test_the_roles_of_a_word_are_the_formula(assignment, context, side):
                 if assignment == "softmax"
                 else torch.eye(ROLES)[scores.argmax(-1)]
             )
-        assert close(found[number, :length], dense if assignment == "dense" else expected)
+        assert allclose(found[number, :length], dense if assignment == "dense" else expected)
 
 
 def contexts(option, own, side):
@@ -111,18 +111,18 @@ def contexts(option, own, side):
 
 def test_the_contextualized_baseline_is_the_formula():
     option, (embedded, mask) = layer(combination="additive"), words(4)
-    expected = option.of(embedded, mask) @ option.of_roles.weight.T + embedded
-    assert close(option(embedded, mask), expected)
+    expected = option.assign_roles(embedded, mask) @ option.of_roles.weight.T + embedded
+    assert allclose(option(embedded, mask), expected)
 
 
 def test_softmax_roles_are_positive_and_sum_to_1():
-    roles = layer(assignment="softmax").of(*words(7, 4))
-    assert (roles > 0).all() and close(roles.sum(-1), torch.ones(2, 7))
+    roles = layer(assignment="softmax").assign_roles(*words(7, 4))
+    assert (roles > 0).all() and allclose(roles.sum(-1), torch.ones(2, 7))
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_onehot_roles_are_exactly_one_role_at_test(side):
-    roles = layer(side, assignment="onehot").of(*words(7, 4))
+    roles = layer(side, assignment="onehot").assign_roles(*words(7, 4))
     assert ((roles == 0) | (roles == 1)).all() and (roles.sum(-1) == 1).all()
     assert len(roles.argmax(-1).unique()) > 1
 
@@ -132,16 +132,16 @@ def test_onehot_roles_are_the_likeliest_of_the_same_softmax():
     other.load_state_dict(
         {key: tensor for key, tensor in one.state_dict().items() if not key.startswith("annealed")}
     )
-    assert torch.equal(one.of(*words(9)).argmax(-1), other.of(*words(9)).argmax(-1))
+    assert torch.equal(one.assign_roles(*words(9)).argmax(-1), other.assign_roles(*words(9)).argmax(-1))
 
 
 def test_relaxed_roles_near_temperature_0_are_drawn_from_the_softmax():
     option = layer(assignment="onehot").train()
     option.annealed.temperature.fill_(1e-4)
     embedded, mask = words(1)
-    draws = option.of(embedded.expand(4000, 1, SIZE), mask.expand(4000, 1))[:, 0]
+    draws = option.assign_roles(embedded.expand(4000, 1, SIZE), mask.expand(4000, 1))[:, 0]
     expected = option.choices(option.dense(option.context(embedded, mask)).tanh()).softmax(-1)[0, 0]
-    assert close(draws.max(-1).values.mean(), torch.tensor(1.0), 1e-3) and close(
+    assert allclose(draws.max(-1).values.mean(), torch.tensor(1.0), 1e-3) and allclose(
         draws.mean(0), expected, 0.04
     )
 
@@ -179,7 +179,7 @@ def test_the_fast_path_of_one_role_equals_the_formula():
         ]
     )
     for sparse in (True, False):
-        assert close(combine(onehot, embedded, matrices, sparse=sparse).flatten(0, 1), expected)
+        assert allclose(mix_roles(onehot, embedded, matrices, sparse=sparse).flatten(0, 1), expected)
 
 
 def test_the_fast_path_multiplies_each_word_once(monkeypatch):
@@ -213,7 +213,7 @@ def test_the_products_have_the_gradients_of_the_formula(count, sparse):
     ]
     plain = torch.einsum("nr,ne,reo->no", roles * kept, embedded, matrices.view(ROLES, SIZE, SIZE))
     found, weights = (
-        combine(roles * kept, embedded, matrices, sparse=sparse),
+        mix_roles(roles * kept, embedded, matrices, sparse=sparse),
         torch.randn(count, SIZE, dtype=torch.float64),
     )
     assert torch.allclose(found, plain)
@@ -231,7 +231,7 @@ def test_half_precision_loses_no_more_role_by_role_than_at_once():
     exact = [each.detach().double().requires_grad_() for each in given]
 
     def of_words(tensors, **how):
-        (found,) = torch.autograd.grad(combine(*tensors, **how).double().sum(), tensors[1])
+        (found,) = torch.autograd.grad(mix_roles(*tensors, **how).double().sum(), tensors[1])
         return found.double()
 
     truth = of_words(exact)
@@ -246,7 +246,7 @@ def test_a_convolution_sees_its_width_and_no_more():
     option, (embedded, mask) = layer(context="cnn", width=3), words(9)
     changed = embedded.clone()
     changed[0, 8] += 1
-    same = (option.of(embedded, mask) == option.of(changed, mask)).all(-1)[0]
+    same = (option.assign_roles(embedded, mask) == option.assign_roles(changed, mask)).all(-1)[0]
     assert same.tolist() == [True] * 7 + [False] * 2
 
 

@@ -17,11 +17,18 @@ from polyglot.model.decoders import DECODERS
 from polyglot.model.losses import Criterion, InitialWordsLoss, LossesConfig, RemainingWordsLoss
 from polyglot.model.options import WordPrediction
 from polyglot.tasks.batch import EOS
-from tests.builders.models import VOCABULARY, close, random_batch, there, tiny_config, tiny_model
-from tests.builders.runs import sentences, tiny_run, tiny_settings, train
+from tests.builders.models import (
+    VOCABULARY,
+    allclose,
+    if_available,
+    random_batch,
+    tiny_config,
+    tiny_model,
+)
+from tests.builders.runs import sample_sentences, tiny_run, tiny_settings, train
 
 LENGTHS = ((5, 4), (1, 1), (9, 7))
-KINDS = [there(name) for name in DECODERS.names()]
+KINDS = [if_available(name) for name in DECODERS.names()]
 TERMS = {
     "initial": {"initial_words"},
     "states": {"remaining_words"},
@@ -39,7 +46,7 @@ def model_with(decoder="gru", predict="both", **settings):
 
 
 def of(model):
-    return model.decoders["en"].predictor
+    return model.decoders["en"].options["word_prediction"]
 
 
 def initial_loss(model, batch):
@@ -60,7 +67,7 @@ def words_of(batch):
 def test_the_loss_of_the_initial_state_is_the_sum_over_all_words(decoder):
     model, batch = model_with(decoder), random_batch(lengths=LENGTHS)
     output = model(batch)
-    hidden, _ = of(model).initial(output.decoder.body.first(output.memory), output.memory)
+    hidden, _ = of(model).initial(output.decoder.body.initial_state(output.memory), output.memory)
     logs = of(model).initial.output(hidden).log_softmax(-1)
     expected = -sum(logs[row, word] for row, words in enumerate(words_of(batch)) for word in words)
     torch.testing.assert_close(initial_loss(model, batch), expected)
@@ -88,9 +95,9 @@ def test_padding_and_neighbours_never_count(decoder):
     apart = [torch.zeros(()), torch.zeros(())]
     sources = [row[mask].tolist() for row, mask in zip(batch.source, batch.source_mask)]
     for source, words in zip(sources, words_of(batch)):
-        alone = type(batch).of(batch.task, [source], [words])
+        alone = type(batch).from_sentences(batch.task, [source], [words])
         apart = [apart[0] + initial_loss(model, alone), apart[1] + remaining_loss(model, alone)]
-    assert close(together[0], apart[0], 1e-4) and close(together[1], apart[1], 1e-4)
+    assert allclose(together[0], apart[0], 1e-4) and allclose(together[1], apart[1], 1e-4)
 
 
 def test_a_target_without_words_costs_nothing():
@@ -209,10 +216,10 @@ def test_a_run_starts_from_a_baseline_and_its_translations_need_no_heads(tmp_pat
     start = {"initialize": {"*": str(baseline.path)}, "model": options, "training": training}
     run = tiny_run(tmp_path, "words", **start)
     trainer = train(run)
-    text = sentences("de", seed=5, lines=8)
+    text = sample_sentences("de", seed=5, lines=8)
     log = run.log.read_text(encoding="utf-8")
     assert '"initial_words"' in log and '"remaining_words"' in log
-    assert trainer.model.decoders["en"].predictor is not None
+    assert trainer.model.decoders["en"].options["word_prediction"] is not None
 
     first = tiny_run(
         tmp_path,
@@ -238,7 +245,7 @@ def test_a_run_starts_from_a_baseline_and_its_translations_need_no_heads(tmp_pat
     )
     train(bare)
     with_heads, without = Translator.load(run), Translator.load(bare)
-    assert without.model.decoders["en"].predictor is None
+    assert without.model.decoders["en"].word_predictor("initial_words") is None
     assert without.translate(text, **given) == with_heads.translate(text, **given)
 
 
