@@ -11,10 +11,10 @@ def main() -> None:
     ):  # what runs in the background may not be meant
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     from polyglot.cli import main as program
-    from polyglot.core.signals import interrupt_between_imports
+    from polyglot.core.signals import defer_interrupt_during_import
 
     if heard:
-        interrupt_between_imports()
+        defer_interrupt_during_import()
     program()
 
 

@@ -12,9 +12,9 @@ os.environ["HF_HOME"] = CACHE.name
 os.environ["HF_DATASETS_CACHE"] = f"{CACHE.name}/datasets"
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-from polyglot.core.environment import remember_few_shapes  # noqa: E402
+from polyglot.core.environment import limit_shape_caches  # noqa: E402
 
-remember_few_shapes()
+limit_shape_caches()
 
 import pytest  # noqa: E402
 import torch  # noqa: E402

@@ -60,17 +60,18 @@ PHRASEBOOK_TEXT = [
 PHRASEBOOK_SETTINGS = [
     *PHRASEBOOK_TEXT,
     "vocabulary.size=500",
-    "model.embedding.size=64",
-    "model.encoder.size=64",
-    "model.decoder.size=64",
+    "model.embedding.size=96",
+    "model.encoder.size=128",
+    "model.decoder.size=128",
     "model.states_size=32",
     "model.bridge.heads=8",
     "model.bridge.hidden_size=64",
-    "batching.size=32",
+    "batching.size=64",
+    "optimizer.learning_rate=0.01",
+    "learning_rate_schedule.warmup=20",
     "training.steps=300",
     "training.checkpoint.every=150",
-    "schedule.phases=[{until_step: 75, pairs: ['*-en']}]",
-    "learning_rate_schedule.warmup=30",
+    "schedule.phases=[{until_step: 30, pairs: ['*-en']}]",
     "validation.every=150",
     "validation.sentences=20",
 ]
@@ -79,8 +80,7 @@ SMALL_SETTINGS = [
     *PHRASEBOOK_SETTINGS,
     "languages=[en, de, fr]",
     "schedule=with_copies",
-    "optimizer.learning_rate=0.02",
-    "learning_rate_schedule.warmup=10",
+    "schedule.copy_weight=0.2",
     "training.steps=80",
     "training.checkpoint.every=40",
     "validation.every=40",
@@ -170,10 +170,20 @@ class Program:
         # Text that older code prepared must not be reused.
         self.environment["HF_DATASETS_CACHE"] = str(work / "cache")
 
+    def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+        """Run a command in the working folder."""
+        return subprocess.run(
+            command,
+            cwd=self.work,
+            env=self.environment,
+            capture_output=True,
+            check=False,
+        )
+
     def call(self, arguments: Sequence[str]) -> bytes:
         """Run one command and return its standard output. Raises CommandFailed."""
         command = [*self.command, *arguments]
-        result = subprocess.run(command, cwd=self.work, env=self.environment, capture_output=True)
+        result = self.run(command)
         if result.returncode != 0:
             messages = result.stderr.decode(errors="replace")
             raise CommandFailed(f"{shlex.join(command)}\n{messages}")
@@ -187,7 +197,7 @@ class Program:
         module = self.command[position + 1]
         code = f"import {module}; print({module}.__path__[0])"
         command = [*self.command[:position], "-c", code]
-        result = subprocess.run(command, cwd=self.work, env=self.environment, capture_output=True)
+        result = self.run(command)
         return result.stdout.decode().strip()
 
 

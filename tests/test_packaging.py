@@ -16,7 +16,7 @@ import pytest
 import polyglot
 from polyglot.core.version import VERSION
 from polyglot.inference.translator import Translator
-from tests.builders.command_line import PHRASEBOOK
+from tests.builders.command_line import SMALL_PHRASEBOOK
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -110,7 +110,7 @@ def check_installed(site: Path, elsewhere: Path) -> None:
         and "with_copies" in shown
         and "attention_bridge" in shown
     )
-    planned = call("-m", "polyglot", "train", "phrasebook", "--dry-run", *PHRASEBOOK)
+    planned = call("-m", "polyglot", "train", "phrasebook", "--dry-run", *SMALL_PHRASEBOOK)
     assert "encoder.de" in planned and "en-fr" in planned
     assert not list(elsewhere.iterdir())
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
-from polyglot.core.markdown import as_it_is, table
+from polyglot.core.markdown import escape, table
 from polyglot.runs.run import Run
 
 FORMAT = 1  # of page.json: to be raised when an older report could not read it
@@ -73,14 +73,14 @@ class Page:
 
     def markdown(self, files: Mapping[str, str] = {}) -> str:
         """files: of the pictures, by title; none are shown without."""
-        blocks = [f"# {as_it_is(self.title)}"]
+        blocks = [f"# {escape(self.title)}"]
         for one in self.tables:
-            blocks += [f"## {as_it_is(one.title)}", *([as_it_is(one.note)] if one.note else [])]
-            head = [as_it_is(cell) for cell in one.head]
+            blocks += [f"## {escape(one.title)}", *([escape(one.note)] if one.note else [])]
+            head = [escape(cell) for cell in one.head]
             blocks.append(
-                table(head, ([as_it_is(cell) for cell in row] for row in one.rows), words=head)
+                table(head, ([escape(cell) for cell in row] for row in one.rows), words=head)
             )
-        blocks += [f"![{as_it_is(title)}]({file})" for title, file in files.items()]
+        blocks += [f"![{escape(title)}]({file})" for title, file in files.items()]
         return "\n\n".join(blocks) + "\n"
 
 

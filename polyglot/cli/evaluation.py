@@ -72,9 +72,9 @@ def evaluate(
     What has been scored before with the same checkpoint, text and settings is not done again.
     """
     from polyglot.evaluation.evaluator import evaluate as evaluate_run
-    from polyglot.evaluation.protocol import Protocol, folder_of
-    from polyglot.evaluation.significance import compare, distinct_names
-    from polyglot.evaluation.views.terminal import tables
+    from polyglot.evaluation.protocol import Protocol, folder_name
+    from polyglot.evaluation.significance import compare_systems, distinct_names
+    from polyglot.evaluation.views.terminal import matrix_tables
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run
@@ -89,11 +89,11 @@ def evaluate(
         if value is not None
     }
     settings = Protocol.load(protocol)
-    settings = settings.model_copy(update={"pivot": pivot} if pivot else {}).searched_with(chosen)
+    settings = settings.model_copy(update={"pivot": pivot} if pivot else {}).with_search(chosen)
     opened_runs = list(map(Run.open, runs))
     name = "".join(
         [
-            folder_of(protocol),
+            folder_name(protocol),
             *(f"+{run.path.resolve().name}" for run in opened_runs[1:] if ensemble),
             *(f"+{key}-{value}" for key, value in chosen.items()),
         ]
@@ -120,13 +120,13 @@ def evaluate(
                 )
             matrix.save(folder)
             matrices.setdefault(test_set, {})[called] = matrix
-            screen.print(*tables(matrix), sep="\n")
+            screen.print(*matrix_tables(matrix), sep="\n")
             logger.info(
                 f"written to {folder}: matrix.json, matrix.csv, matrix.md, a picture of each measure, hypotheses/, text/"
             )
     if len(runs) > 1 and not ensemble:
         for each in matrices.values():
-            screen.print(compare({name: [matrix] for name, matrix in each.items()}).table())
+            screen.print(compare_systems({name: [matrix] for name, matrix in each.items()}).table())
     logger.info(f"next: polyglot report {runs[0]}")
 
 
@@ -164,17 +164,17 @@ def compare(
 ) -> None:
     """Put runs beside each other and mark what is significant, from matrices that are there."""
     from polyglot.evaluation.measures import Measure
-    from polyglot.evaluation.protocol import folder_of
-    from polyglot.evaluation.score_matrix import Matrix
-    from polyglot.evaluation.significance import DEFAULT, TESTS, distinct_names
-    from polyglot.evaluation.significance import compare as compare_matrices
+    from polyglot.evaluation.protocol import folder_name
+    from polyglot.evaluation.score_matrix import ScoreMatrix
+    from polyglot.evaluation.significance import DEFAULT_TEST, TESTS, distinct_names
+    from polyglot.evaluation.significance import compare_systems as compare_matrices
     from polyglot.runs.run import Run
 
-    test = DEFAULT if test is None else test
+    test = DEFAULT_TEST if test is None else test
     if test not in TESTS:
         raise ConfigError(f"--test: {unknown_name('test', test, TESTS)}")
     matrices = {
-        name: [Matrix.load(Run.open(run).evaluation / folder_of(protocol))]
+        name: [ScoreMatrix.load(Run.open(run).evaluation / folder_name(protocol))]
         for name, run in zip(distinct_names(runs), runs)
     }
     known = [str(each) for each in next(iter(matrices.values()))[0].measures]

@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from polyglot.config.schema import Config
-from polyglot.core.errors import ConfigError, noted, unknown_name
+from polyglot.core.errors import ConfigError, collect_errors, unknown_name
 from polyglot.model.options import OPTIONS
 from polyglot.tasks.pairs import LANGUAGE_CODE, LanguagePair, match_pairs
 from polyglot.text.vocabulary import VocabularyConfig
 
 
-def contradictions(config: Config) -> Iterator[str]:
+def consistency_problems(config: Config) -> Iterator[str]:
     """A sentence for each, beginning with its place and naming every other key that it is between."""
     for language in config.languages:
         if not LANGUAGE_CODE.fullmatch(language):
@@ -35,7 +35,7 @@ def contradictions(config: Config) -> Iterator[str]:
     yield from _shared_predictions(config)
     pairs, scored, problems = None, [], []
     if not twice:  # of one language only, a schedule may have no pair
-        with noted(problems):
+        with collect_errors(problems):
             if not config.tasks:
                 problems.append(
                     "schedule: no task is left to train: schedule.exclude takes all of schedule.pairs and schedule.copies"
@@ -47,7 +47,7 @@ def contradictions(config: Config) -> Iterator[str]:
         for problem in _unknown_pairs(config.trained_before, config.languages)
     ]
     for pattern in config.validation.bleu_pairs:
-        with noted(problems, "validation.bleu_pairs: "):
+        with collect_errors(problems, "validation.bleu_pairs: "):
             scored += match_pairs([pattern], config.languages)
     yield from problems
     # Where the pairs are not known, there are no more components than those of all.
@@ -110,11 +110,11 @@ def _shared_predictions(config: Config) -> Iterator[str]:
         members = config.sharing.members("decoder", language, config.languages)
         beside = [
             option.type
-            for option in config.model.of(language).options.decoder
+            for option in config.model.for_language(language).options.decoder
             if OPTIONS.get(option.type).place == "decoder"
         ]
         if beside and any(
-            config.sharing.group("vocabulary", one) != config.sharing.group("vocabulary", language)
+            config.sharing.group_name("vocabulary", one) != config.sharing.group_name("vocabulary", language)
             for one in members
         ):
             who = " and ".join(members)
@@ -127,7 +127,7 @@ def _nothing_predicted(config: Config, targets: Iterable[str]) -> Iterator[str]:
     for language in targets:
         options = (
             option
-            for option in config.model.of(language).options.decoder
+            for option in config.model.for_language(language).options.decoder
             if OPTIONS.get(option.type).place == "decoder"
         )
         if all(option.predict == "states" for option in options):
@@ -139,29 +139,29 @@ def _nothing_predicted(config: Config, targets: Iterable[str]) -> Iterator[str]:
 def _unlike(config: Config) -> Iterator[str]:
     """Languages that are to share what is set differently for them."""
     for part, place, setting in (
-        ("vocabulary", "vocabulary", config.vocabulary.of),
-        ("embeddings", "model.embedding", lambda language: config.model.of(language).embedding),
-        ("encoder", "model.encoder", lambda language: config.model.of(language).encoder),
+        ("vocabulary", "vocabulary", config.vocabulary.for_language),
+        ("embeddings", "model.embedding", lambda language: config.model.for_language(language).embedding),
+        ("encoder", "model.encoder", lambda language: config.model.for_language(language).encoder),
         (
             "encoder",
             "model.embedding.size",
-            lambda language: config.model.of(language).embedding.size,
+            lambda language: config.model.for_language(language).embedding.size,
         ),
         (
             "encoder",
             "model.options.encoder",
-            lambda language: config.model.of(language).options.encoder,
+            lambda language: config.model.for_language(language).options.encoder,
         ),
-        ("decoder", "model.decoder", lambda language: config.model.of(language).decoder),
+        ("decoder", "model.decoder", lambda language: config.model.for_language(language).decoder),
         (
             "decoder",
             "model.options.decoder",
-            lambda language: config.model.of(language).options.decoder,
+            lambda language: config.model.for_language(language).options.decoder,
         ),
         (
             "decoder",
             "model.embedding.size",
-            lambda language: config.model.of(language).embedding.size,
+            lambda language: config.model.for_language(language).embedding.size,
         ),
     ):
         for language in config.languages:

@@ -9,31 +9,31 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from polyglot.config.consistency import contradictions
+from polyglot.config.consistency import consistency_problems
 from polyglot.config.pydantic_errors import Place, places, sentences
 from polyglot.config.schema import Config, CorpusList, DataConfig, TrainingConfig
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError
-from polyglot.core.yaml import as_written, parse_value, read_yaml
+from polyglot.core.yaml import format_value, parse_value, read_yaml
 
 Settings = TypeVar("Settings", bound=BaseModel)
 
 
-Besides = Callable[["Config"], Iterable[str]]
+ExtraProblems = Callable[["Config"], Iterable[str]]
 """Gives a sentence for each problem of a configuration, or of what is right in one."""
 
 
 def load_config(
-    name: str | Path, overrides: Sequence[str] = (), *, besides: Besides | None = None
+    name: str | Path, overrides: Sequence[str] = (), *, extra_problems: ExtraProblems | None = None
 ) -> Config:
     """A configuration from a file or a shipped name, with `key.path=value` overrides.
 
-    besides: what else is wrong with what is right in a configuration that is not.
+    extra_problems: what else is wrong with what is right in a configuration that is not.
     Raises ConfigError with every problem: place, what was found, what would be right.
     """
     path = presets.find("configs", str(name))
     run = f"runs/{path.stem if path.stem != 'config' else path.parent.name}"
-    return configure(read_yaml(path), overrides, run=run, where=str(name), besides=besides)
+    return configure(read_yaml(path), overrides, run=run, where=str(name), extra_problems=extra_problems)
 
 
 def configure(
@@ -42,11 +42,11 @@ def configure(
     *,
     run: str,
     where: str,
-    besides: Besides | None = None,
+    extra_problems: ExtraProblems | None = None,
 ) -> Config:
     """Values to a configuration, with `key.path=value` overrides laid over them; `run` is its place unless they name one.
 
-    besides: as for `load_config`. Raises ConfigError with every problem; `where` names the file in it.
+    extra_problems: as for `load_config`. Raises ConfigError with every problem; `where` names the file in it.
     """
     problems: dict[str, str] = {}
     for override in overrides:
@@ -62,7 +62,7 @@ def configure(
             del values["schedule"]
     if values.get("run") is None:
         values["run"] = run
-    return check_config(values, where=where, problems=problems, besides=besides)
+    return check_config(values, where=where, problems=problems, extra_problems=extra_problems)
 
 
 def check_config(
@@ -70,11 +70,11 @@ def check_config(
     *,
     where: str,
     problems: Mapping[str, str] = {},
-    besides: Besides | None = None,
+    extra_problems: ExtraProblems | None = None,
 ) -> Config:
     """Values to a configuration. Raises ConfigError with every problem; `where` names the file in it.
 
-    problems: what is known to be wrong already, by its key; the values are those without it. besides: as for `load_config`.
+    problems: what is known to be wrong already, by its key; the values are those without it. extra_problems: as for `load_config`.
     """
     found, wrong = list(problems.values()), [tuple(key.split(".")) for key in problems]
     try:
@@ -91,10 +91,10 @@ def check_config(
     if config:
         found += (
             one
-            for one in contradictions(config)
+            for one in consistency_problems(config)
             if not any(_speaks_of(one, place) for place in wrong)
         )
-        found += besides(config) if found and besides else ()
+        found += extra_problems(config) if found and extra_problems else ()
     if found:
         raise ConfigError(found, where=where)
     return config
@@ -185,7 +185,7 @@ def _override(values: dict[str, Any], override: str) -> None:
             place = place.setdefault(key, {})
         if not isinstance(place, (dict, list)):
             raise ConfigError(
-                f"{override!r}: {'.'.join(parents[: number + 1])} is {as_written(place)} and has no keys below it"
+                f"{override!r}: {'.'.join(parents[: number + 1])} is {format_value(place)} and has no keys below it"
             )
     if isinstance(place, list):
         place[_index(place, last, override)] = value
@@ -212,7 +212,7 @@ def _schedule(value: Any) -> Any:
         return value
     if not isinstance(value["base"], str):
         raise ConfigError(
-            f"schedule.base: the name of a schedule is expected, found {as_written(value['base'])}"
+            f"schedule.base: the name of a schedule is expected, found {format_value(value['base'])}"
         )
     try:
         base = read_yaml(presets.find("schedules", value["base"]))

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Union
 
 from pydantic import BaseModel, ValidationError
 
-from polyglot.core.errors import counted, unknown_name
-from polyglot.core.yaml import as_written
+from polyglot.core.errors import pluralize, unknown_name
+from polyglot.core.yaml import format_value
 
 Context = Mapping[str, Any]
 
@@ -30,8 +30,8 @@ EXPECTED: dict[str, Callable[[Context], str]] = {
     "greater_than_equal": lambda context: f"at least {_number(context['ge'])}",
     "less_than": lambda context: f"less than {_number(context['lt'])}",
     "less_than_equal": lambda context: f"at most {_number(context['le'])}",
-    "too_short": lambda context: f"at least {counted(context['min_length'], 'item')}",
-    "too_long": lambda context: f"at most {counted(context['max_length'], 'item')}",
+    "too_short": lambda context: f"at least {pluralize(context['min_length'], 'item')}",
+    "too_long": lambda context: f"at most {pluralize(context['max_length'], 'item')}",
 }
 """What would be right, for each of pydantic's kinds of a value that does not fit."""
 
@@ -101,12 +101,12 @@ def _sentence(
     if kind == "missing":
         return f"{place}: ", "missing; it has no default"
     if kind == "invalid_key" or problem["loc"][-1:] == ("[key]",):
-        return f"{place}: ", f"the key {as_written(problem['input'])} is no text; put it in quotes"
+        return f"{place}: ", f"the key {format_value(problem['input'])} is no text; put it in quotes"
     if kind == "union_tag_invalid":
         known = [tag.strip("'") for tag in context["expected_tags"].split(", ")]
         if not isinstance(problem["input"]["type"], str):
             return (
-                f"{place}.type: found {as_written(problem['input']['type'])}; expected ",
+                f"{place}.type: found {format_value(problem['input']['type'])}; expected ",
                 f"one of {', '.join(known)}",
             )
         room = (
@@ -118,7 +118,7 @@ def _sentence(
             f"{place}: ",
             "`type` is missing; write a name, or a mapping with `type` and settings",
         )
-    found = f"{place}: found {as_written(problem['input'])}; "
+    found = f"{place}: found {format_value(problem['input'])}; "
     # a kind that no setting has yet is said in pydantic's own words
     return (
         (f"{found}expected ", EXPECTED[kind](context))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from polyglot.core.registry import ComponentConfig, HomePath
-from polyglot.core.yaml import write_yaml
+from polyglot.core.yaml import dump_yaml
 from polyglot.data.batching import BatchingConfig
 from polyglot.data.corpora import CORPORA
 from polyglot.data.filters import FilterConfig
@@ -18,7 +18,7 @@ from polyglot.model.translation_model import ModelConfig
 from polyglot.optim.lr_schedules import LEARNING_RATES
 from polyglot.optim.optimizers import OPTIMIZERS
 from polyglot.tasks.pairs import LanguagePair, Task
-from polyglot.tasks.schedule import SCHEDULES, tasks_of
+from polyglot.tasks.schedule import SCHEDULES, schedule_tasks
 from polyglot.tasks.sharing import Sharing, SharingConfig
 from polyglot.text.preprocessing import STEPS
 from polyglot.text.symbols import SymbolsConfig
@@ -55,7 +55,7 @@ class TextConfig(ComponentConfig):
     symbols: SymbolsConfig | None = None
     """Typed symbols in the place of numbers, names and acronyms, after the steps: `{}` for all as below; null for none."""
 
-    def of(self, language: str) -> list[ComponentConfig]:
+    def for_language(self, language: str) -> list[ComponentConfig]:
         return self.languages.get(language, self.steps)
 
 
@@ -77,7 +77,7 @@ class VocabulariesConfig(VocabularyConfig):
         }
         return {**value, "languages": own}
 
-    def of(self, language: str) -> VocabularyConfig:
+    def for_language(self, language: str) -> VocabularyConfig:
         return self.languages.get(language, self)
 
 
@@ -189,7 +189,7 @@ class Config(ComponentConfig):
     @property
     def tasks(self) -> list[Task]:
         """Every task of the run, in the order of the languages."""
-        return tasks_of(self.schedule, self.languages)
+        return schedule_tasks(self.schedule, self.languages)
 
     @property
     def pairs(self) -> list[LanguagePair]:
@@ -207,4 +207,4 @@ class Config(ComponentConfig):
 
     def to_yaml(self) -> str:
         """The configuration with every default filled in."""
-        return write_yaml(self.model_dump())
+        return dump_yaml(self.model_dump())

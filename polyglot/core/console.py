@@ -10,7 +10,7 @@ from typing import IO, Any
 from rich.console import Console
 
 
-class Lasting:
+class DisconnectSafeStream:
     """A stream until its terminal is gone; what is written to it from then on goes nowhere, for what works need not be looked at."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -39,19 +39,19 @@ class Lasting:
         os.close(nowhere)
 
 
-class Aside(Console):
+class StderrConsole(Console):
     """Standard error, as long as somebody can look at it."""
 
     @property
-    def file(self) -> Lasting:
-        return Lasting(super().file)
+    def file(self) -> DisconnectSafeStream:
+        return DisconnectSafeStream(super().file)
 
 
-aside = Aside(stderr=True)
+stderr_console = StderrConsole(stderr=True)
 
 
-class LogLines(logging.Handler):
+class LogHandler(logging.Handler):
     """Log records as whole lines, above a progress bar if there is one."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        aside.print(self.format(record), soft_wrap=True, markup=False, highlight=False)
+        stderr_console.print(self.format(record), soft_wrap=True, markup=False, highlight=False)

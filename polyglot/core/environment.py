@@ -32,7 +32,7 @@ def keep_freed_memory() -> None:
         library.mallopt(TRIM_THRESHOLD, NEVER)
 
 
-def remember_few_shapes() -> None:
+def limit_shape_caches() -> None:
     """Bound what PyTorch and oneDNN keep of products on a CPU: what they prepared for the last shapes, no more than 128 each unless the
     user's environment says otherwise. Before PyTorch is loaded.
 
@@ -43,7 +43,7 @@ def remember_few_shapes() -> None:
         os.environ.setdefault(name, str(SHAPES))
 
 
-def libraries_only_say_errors() -> None:
+def hide_library_warnings() -> None:
     """Leave out the warnings of PyTorch's own code, unless the user's environment says otherwise. Before PyTorch is loaded.
 
     When one of several processes ends, each of the others would show the stack of every connection before the sentence that says so.
@@ -51,7 +51,7 @@ def libraries_only_say_errors() -> None:
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
-def collect_rarely() -> None:
+def reduce_garbage_collection() -> None:
     """Look for unreachable circles of objects after 100 000 new ones, and not at all when the process ends.
 
     Loading PyTorch makes hundreds of thousands of objects that all stay; by Python's default they are looked through again and again,
@@ -61,7 +61,7 @@ def collect_rarely() -> None:
     atexit.register(gc.freeze)
 
 
-def hand_over_soon() -> None:
+def shorten_switch_interval() -> None:
     """Let a thread that runs Python hand over to another that waits for its turn after a millisecond, instead of Python's five.
 
     Where batches are computed side by side, every operation of each begins with a bit of Python, and has to wait while text is cut into

@@ -23,7 +23,7 @@ class ConfigError(PolyglotError):
         )
         super().__init__(
             "\n".join(
-                [f"{where}: {counted(len(self.problems), 'problem')}", *lines] if where else lines
+                [f"{where}: {pluralize(len(self.problems), 'problem')}", *lines] if where else lines
             )
         )
 
@@ -40,13 +40,13 @@ class TrainingError(PolyglotError):
     """Training that cannot go on, such as a loss that is no longer a number."""
 
 
-def counted(count: int, one: str) -> str:
+def pluralize(count: int, one: str) -> str:
     """`1 line`, `2 lines`."""
     return f"{count} {one}" if count == 1 else f"{count} {one}s"
 
 
 @contextmanager
-def noted(problems: list[str], place: str = "") -> Iterator[None]:
+def collect_errors(problems: list[str], place: str = "") -> Iterator[None]:
     """What the user can mend inside comes to the problems, each with the place before it: they are told together when all are known."""
     try:
         yield
@@ -57,7 +57,7 @@ def noted(problems: list[str], place: str = "") -> Iterator[None]:
         ]
 
 
-def few(names: Iterable[object], *, shown: int = 8) -> str:
+def abbreviate(names: Iterable[object], *, shown: int = 8) -> str:
     """The first of some names, and whether there are more."""
     names = [str(name) for name in names]
     return ", ".join(names[:shown]) + (", …" if len(names) > shown else "")

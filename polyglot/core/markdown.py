@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
-def as_it_is(text: str) -> str:
+def escape(text: str) -> str:
     """One line that Markdown shows as it was written: nothing in it is a tag, a link or emphasis.
 
     An underscore between letters and `<` before a space mean nothing, nor does a pipe outside of a table, which sees to its own.
@@ -14,14 +14,14 @@ def as_it_is(text: str) -> str:
     return re.sub(r"([\\`*\[\]>&#~]|<(?!\s)|(?<!\w)_|_(?!\w))", r"\\\1", " ".join(text.split()))
 
 
-def code(text: str) -> str:
+def code_span(text: str) -> str:
     """The text between backticks, more of them than it has side by side."""
     ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     space = " " if len(ticks) > 1 else ""
     return f"{ticks}{space}{text}{space}{ticks}"
 
 
-def listed(items: Mapping[str, str]) -> str:
+def bullet_list(items: Mapping[str, str]) -> str:
     """`- name: value`, line by line."""
     return "\n".join(f"- {name}: {value}" for name, value in items.items())
 

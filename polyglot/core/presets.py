@@ -9,7 +9,7 @@ from pathlib import Path
 
 from polyglot.core.errors import ConfigError, unknown_name
 
-ROOMS = {
+CATEGORIES = {
     "configs": "configuration",
     "schedules": "schedule",
     "evaluation": "evaluation protocol",
@@ -20,7 +20,7 @@ ROOMS = {
 
 def folder(room: str) -> Path:
     """Where the shipped files of a room are: such as `configs`."""
-    assert room in ROOMS, room
+    assert room in CATEGORIES, room
     package = Path(__file__).parents[1]
     inside = package / "shipped" / room
     return inside if inside.is_dir() else package.parent / room
@@ -32,7 +32,7 @@ def names(room: str) -> list[str]:
     return sorted(path.relative_to(folder(room)).with_suffix("").as_posix() for path in found)
 
 
-def rooms_of(name: str) -> list[str]:
+def categories_of(name: str) -> list[str]:
     """Where a name is shipped: with the room before it, as `schedules/with_copies`, in that one; a name alone perhaps in several.
 
     Empty for what is a file or a folder of the user's.
@@ -41,10 +41,10 @@ def rooms_of(name: str) -> list[str]:
         return []
     own = [
         room
-        for room in ROOMS
+        for room in CATEGORIES
         if name.startswith(f"{room}/") and name.removeprefix(f"{room}/") in names(room)
     ]
-    return own or [room for room in ROOMS if name in names(room)]
+    return own or [room for room in CATEGORIES if name in names(room)]
 
 
 def find(room: str, name: str) -> Path:
@@ -64,5 +64,5 @@ def find(room: str, name: str) -> Path:
             f"{name}: a folder; a YAML file is expected here, or the name of a shipped one: {', '.join(names(room))}"
         )
     raise ConfigError(
-        f"{name}: neither a file nor shipped with Polyglot: {unknown_name(ROOMS[room], name, names(room))}"
+        f"{name}: neither a file nor shipped with Polyglot: {unknown_name(CATEGORIES[room], name, names(room))}"
     )

@@ -84,11 +84,11 @@ class Registry(Generic[Component]):
             Annotated[union, Field(discriminator="type")] if len(self._classes) > 1 else union
         )
         typed = {"type": default} if default else {}
-        named = Annotated[discriminated, BeforeValidator(lambda value: spelt_out(value, typed))]
+        named = Annotated[discriminated, BeforeValidator(lambda value: normalize_spec(value, typed))]
         return Annotated[named, Field(default=typed, validate_default=True)] if default else named
 
 
-def spelt_out(value: Any, default: Mapping[str, Any]) -> Any:
+def normalize_spec(value: Any, default: Mapping[str, Any]) -> Any:
     """The settings of one component as a mapping: a name alone is its `type`, and what is not named is as in `default`."""
     value = {"type": value} if isinstance(value, str) else value
     return {**default, **value} if isinstance(value, dict) else value

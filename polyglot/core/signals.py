@@ -12,22 +12,22 @@ from types import FrameType
 LOOK_AGAIN = 0.05  # seconds
 TIMERS = hasattr(signal, "setitimer")
 PR_SET_PDEATHSIG = 1  # prctl(2)
-ENDS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+TERMINATION_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
-def heard(numbers: Sequence[signal.Signals] = ENDS) -> list[signal.Signals]:
+def active_signals(numbers: Sequence[signal.Signals] = TERMINATION_SIGNALS) -> list[signal.Signals]:
     """Of these signals, by default those that ask for an end, the ones that this process was not started to ignore: it is in the background
     or under `nohup`."""
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
-def wake_when_left() -> None:
+def continue_when_parent_ends() -> None:
     """Let a process that somebody has halted go on when the one that started it ends, so that it notices; on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
-def interrupt_between_imports() -> None:
+def defer_interrupt_during_import() -> None:
     """Let Ctrl-C wait for the end of an import, which takes a second at most.
 
     In the middle of one, NumPy takes it for a failure of its own and tries again, which ends in its traceback, or nobody hears it.
@@ -48,30 +48,30 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def polite_end_interrupts() -> Iterator[None]:
+def terminate_as_interrupt() -> Iterator[None]:
     """Let a polite end, also that of the terminal, be what Ctrl-C is, so that what was begun is put away; a second one does not disturb
     that."""
-    polite = [number for number in heard() if number != signal.SIGINT]
+    polite = [number for number in active_signals() if number != signal.SIGINT]
 
     def end(number: int, frame: FrameType | None) -> None:
         for each in polite:
             signal.signal(each, signal.SIG_IGN)
         _interrupt(number, frame)
 
-    with handled(polite, end):
+    with signal_handler(polite, end):
         yield
 
 
 @contextmanager
-def interrupted_at_once() -> Iterator[None]:
+def default_signal_handling() -> Iterator[None]:
     """Let Ctrl-C and a polite end do what the system does with them: for waiting in C++, which hears of nothing else, and before anything
     has begun. What is not heard, as in the background, stays so."""
-    with handled(heard(), signal.SIG_DFL):
+    with signal_handler(active_signals(), signal.SIG_DFL):
         yield
 
 
 @contextmanager
-def handled(
+def signal_handler(
     numbers: Sequence[int], handler: Callable[[int, FrameType | None], object] | signal.Handlers
 ) -> Iterator[None]:
     """Let signals be handled so; what handled them before comes back."""
@@ -83,12 +83,12 @@ def handled(
             signal.signal(number, each)
 
 
-def status_of(interruption: KeyboardInterrupt) -> int:
+def exit_code(interruption: KeyboardInterrupt) -> int:
     """The exit status, as shells say it: 130, or 143 after a polite end, 129 when the terminal is gone."""
     return 128 + next(iter(interruption.args), signal.SIGINT)
 
 
-def nothing_left_to_interrupt() -> None:
+def cancel_deferred_interrupt() -> None:
     """Forget a Ctrl-C that still waits: the work is done."""
     if TIMERS:
         signal.setitimer(signal.ITIMER_REAL, 0)

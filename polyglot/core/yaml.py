@@ -81,7 +81,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     if not isinstance(values, dict):
         raise ConfigError(
-            f"{path}: a mapping of keys is expected, found {'nothing' if values is None else as_written(values)}"
+            f"{path}: a mapping of keys is expected, found {'nothing' if values is None else format_value(values)}"
         )
     return values
 
@@ -102,7 +102,7 @@ def _quotes(text: str) -> str:
     )
 
 
-def as_written(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value in few words of YAML, for messages; text has quotes around it."""
     try:
         text = yaml.dump(
@@ -114,6 +114,6 @@ def as_written(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def write_yaml(values: dict[str, Any]) -> str:
+def dump_yaml(values: dict[str, Any]) -> str:
     """Text that `read_yaml` reads as the same values."""
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

@@ -102,7 +102,7 @@ class TaskDataset:
 
     def batch(self, indices: Sequence[int] | NDArray[numpy.int64]) -> Batch:
         """The pairs at those indices, padded."""
-        return Batch.of(self.task, *self.pieces(indices))
+        return Batch.from_sentences(self.task, *self.pieces(indices))
 
     def texts(self, indices: Sequence[int] | NDArray[numpy.int64]) -> tuple[list[str], list[str]]:
         """The lines of those pairs as they stand in the corpus, before any step."""

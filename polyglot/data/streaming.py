@@ -348,7 +348,7 @@ class StreamedBatches:
     def batch(self, taken: NDArray[numpy.int64]) -> Batch:
         """What was taken last, padded."""
         places = taken[:, 3].tolist()
-        return Batch.of(
+        return Batch.from_sentences(
             self.dataset.task,
             [self._pool.sources[place] for place in places],
             [self._pool.targets[place] for place in places],

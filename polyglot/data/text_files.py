@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from polyglot.core.errors import DataError, counted
+from polyglot.core.errors import DataError, pluralize
 
 BLOCK = 1 << 24  # bytes read at once; also about what one chunk of a table holds
 SMALL_BLOCK = 1 << 19  # the same where many files are open at once
@@ -174,7 +174,7 @@ def tsv_rows(
         for number, row in enumerate(rows, start=done + skip + 1):
             if len(row) < needed:
                 raise DataError(
-                    f"{path}, line {number}: {counted(len(row), 'column')}, but column {needed} is needed; tabs separate them"
+                    f"{path}, line {number}: {pluralize(len(row), 'column')}, but column {needed} is needed; tabs separate them"
                 )
         done += len(lines)
         yield {language: [row[column - 1] for row in rows] for language, column in columns.items()}

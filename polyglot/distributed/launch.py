@@ -9,9 +9,9 @@ import subprocess
 import time
 from collections.abc import Sequence
 
-from polyglot.core.console import aside
+from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError
-from polyglot.core.signals import handled, heard
+from polyglot.core.signals import active_signals, signal_handler
 
 GRACE = 12.0
 """Seconds that the others have for ending by themselves when one has failed and could tell them."""
@@ -88,8 +88,8 @@ def launch(number: int, command: Sequence[str]) -> int:
     started: list[subprocess.Popen] = []
     asked: list[int] = []
     with (
-        handled(heard(), lambda sent, _: asked.append(sent)),
-        handled(heard(HALT), lambda *_: _halt(started)),
+        signal_handler(active_signals(), lambda sent, _: asked.append(sent)),
+        signal_handler(active_signals(HALT), lambda *_: _halt(started)),
     ):
         try:
             for index in range(number):
@@ -110,7 +110,7 @@ def _halt(processes: Sequence[subprocess.Popen]) -> None:
     """All of them and then this one, until somebody lets it go on; where nobody could, the system does not stop it either."""
     for process in processes:
         process.send_signal(signal.SIGSTOP)
-    with handled(HALT, signal.SIG_DFL):
+    with signal_handler(HALT, signal.SIG_DFL):
         signal.raise_signal(signal.SIGTSTP)
     for process in processes:
         process.send_signal(signal.SIGCONT)
@@ -153,7 +153,7 @@ def _wait(processes: Sequence[subprocess.Popen], asked: Sequence[int]) -> int:
 
 
 def _say(sentence: str) -> None:
-    aside.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    stderr_console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
 def _free_port() -> int:

@@ -19,9 +19,9 @@ import torch.distributed
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
-from polyglot.core.console import aside
+from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, PolyglotError, TrainingError
-from polyglot.core.signals import interrupted_at_once, status_of
+from polyglot.core.signals import default_signal_handling, exit_code
 from polyglot.distributed.launch import SETS, launched
 from polyglot.distributed.store import SHORT_PATIENCE, answer, first_to_say, store, waited
 from polyglot.distributed.watch import Watch
@@ -68,7 +68,7 @@ class Processes:
         if launched() in (None, 1):
             yield cls()
             return
-        with interrupted_at_once(), _meeting():
+        with default_signal_handling(), _meeting():
             state = _meet()
             processes = cls(state.process_index, state.num_processes)
         if not processes.main:
@@ -197,7 +197,7 @@ class Processes:
                 pass
         self._leave()
         if quiet:
-            raise SystemExit(status_of(error) if interrupted else 2) from None
+            raise SystemExit(exit_code(error) if interrupted else 2) from None
 
     def _leave(self) -> None:
         """The first process holds the store, and goes last: the others read there why it ends, or that all are through."""
@@ -266,7 +266,7 @@ def _meeting() -> Iterator[None]:
 
     def say(words: str) -> None:
         if speaks:
-            aside.print(words, markup=False, highlight=False, soft_wrap=True)
+            stderr_console.print(words, markup=False, highlight=False, soft_wrap=True)
 
     def watch() -> None:
         if not waited(met, SOON):

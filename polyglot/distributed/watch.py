@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from polyglot.core.console import aside
+from polyglot.core.console import stderr_console
 from polyglot.core.errors import TrainingError
-from polyglot.core.signals import wake_when_left
+from polyglot.core.signals import continue_when_parent_ends
 from polyglot.distributed.store import PATIENCE, SHORT_PATIENCE, answer, first_to_say, store
 
 BEAT = 2.0
@@ -42,7 +42,7 @@ class Watch(threading.Thread):
         self._stopped, self._found = threading.Event(), threading.Event()
         self._launcher = os.environ.get("POLYGLOT_LAUNCHED")
         if self._launcher:
-            wake_when_left()
+            continue_when_parent_ends()
 
     def run(self) -> None:
         seen, last = {}, time.monotonic()
@@ -110,7 +110,7 @@ class Watch(threading.Thread):
             try:
                 sentence = self.sentence()
                 if not self.silent and first_to_say(self.store):
-                    aside.show_cursor()
-                    aside.print(f"error: {sentence}", markup=False, highlight=False, soft_wrap=True)
+                    stderr_console.show_cursor()
+                    stderr_console.print(f"error: {sentence}", markup=False, highlight=False, soft_wrap=True)
             finally:
                 os._exit(2)

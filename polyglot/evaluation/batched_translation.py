@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from polyglot.decoding.base import SearchConfig
 from polyglot.inference.ensemble import EnsembleTranslator
-from polyglot.inference.generation import by_length, sentences_per_search
+from polyglot.inference.generation import search_batches, sentences_per_search
 from polyglot.inference.translator import Translator
 from polyglot.inference.types import EMPTY_TRANSLATION, EncodedSources, SourceSentence
 
@@ -23,7 +23,7 @@ Direction = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceText:
     """A text to be translated."""
 
     language: str
@@ -52,9 +52,9 @@ class _Read:
         )
 
 
-def translate_together(
+def translate_directions(
     translator: Translator | EnsembleTranslator,
-    texts: Mapping[str, Source],
+    texts: Mapping[str, SourceText],
     wanted: Sequence[Direction],
     *,
     config: SearchConfig,
@@ -84,7 +84,7 @@ def translate_together(
             size = sentences_per_search(
                 config, [member.model.decoders[target] for member in translator.members]
             )
-            for rows in by_length([each.pieces for each in own], size=size):
+            for rows in search_batches([each.pieces for each in own], size=size):
                 batch = [own[row] for row in rows]
                 readings = [
                     EncodedSources.join(by_one) for by_one in zip(*(each.readings for each in batch))
@@ -101,7 +101,7 @@ def translate_together(
                     yield (text, target), lines[text, target], seconds[text, target]
 
 
-def _portions(texts: Mapping[str, Source]) -> Iterator[list[_Line]]:
+def _portions(texts: Mapping[str, SourceText]) -> Iterator[list[_Line]]:
     """All sentences, text after text, READ at a time."""
     sentences = (
         _Line(name, row, text.language, line)
@@ -134,7 +134,7 @@ def _alone(
 ) -> list[EncodedSources | None]:
     """Each of the sentences, which are of one language, as it was read; None for a blank one."""
     readings: list[EncodedSources | None] = [None] * len(sentences)
-    for rows in by_length([each.pieces for each in sentences], size=size):
+    for rows in search_batches([each.pieces for each in sentences], size=size):
         for row, reading in zip(rows, translator.encode_sources([sentences[row] for row in rows]).split()):
             readings[row] = reading
     return readings

@@ -16,19 +16,19 @@ import torch
 from polyglot.core.errors import ConfigError, abbreviate, pluralize
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.version import VERSION
-from polyglot.evaluation.batched_translation import Direction, Source, translate_together
+from polyglot.evaluation.batched_translation import Direction, SourceText, translate_directions
 from polyglot.evaluation.comet import Comet
 from polyglot.evaluation.held_out import HeldOut
 from polyglot.evaluation.measures import CONDITIONS, Measure
 from polyglot.evaluation.metrics import Score, Scorer
-from polyglot.evaluation.output_errors import look_at
+from polyglot.evaluation.output_errors import measure_output_errors
 from polyglot.evaluation.protocol import Protocol, Reference
-from polyglot.evaluation.results_cache import MADE_WITH, Kept, Store, digest, text_name
+from polyglot.evaluation.results_cache import PROVENANCE_KEYS, CachedResult, ResultsCache, digest, text_name
 from polyglot.evaluation.score_matrix import (
     Cell,
-    Matrix,
-    all_of,
-    by_pair,
+    ScoreMatrix,
+    merge_provenance,
+    cells_by_pair,
     cell_from_dict,
     cell_name,
     cell_to_dict,
@@ -55,7 +55,7 @@ def evaluate(
     test_set: str | None = None,
     folder: Path | None = None,
     progress: Progress = lambda what, done, of: None,
-) -> Matrix:
+) -> ScoreMatrix:
     """Translate and score what the protocol asks for; a direction without test text becomes an empty cell with the reason.
 
     test_set: which one of a protocol that has several; by default the first.
@@ -64,7 +64,7 @@ def evaluate(
     Every text and tokenizer is looked at before the first sentence is translated. Raises ConfigError, DataError and
     CheckpointError as sentences.
     """
-    pairs = protocol.pairs_of(translator, run.config.languages, run.config.pairs)
+    pairs = protocol.select_pairs(translator, run.config.languages, run.config.pairs)
     protocol.check_pivot(translator)
     test_set = next(iter(protocol.corpora)) if test_set is None else test_set
     corpora = protocol.corpora[test_set] or run.config.data.test
@@ -91,7 +91,7 @@ def evaluate(
         translator,
         protocol,
         text=text,
-        store=Store(folder),
+        store=ResultsCache(folder),
         targets=targets,
         progress=progress,
     )
@@ -110,15 +110,15 @@ def evaluate(
         )
     used = {language for pair in pairs for language in (pair.source, pair.target)}
     made_with = work.made_with(wanted)
-    return Matrix(
+    return ScoreMatrix(
         languages=[language for language in run.config.languages if language in used],
-        cells=by_pair(cell for cell in cells if cell.via is None),
-        pivots=by_pair(cell for cell in cells if cell.via is not None),
+        cells=cells_by_pair(cell for cell in cells if cell.via is None),
+        pivots=cells_by_pair(cell for cell in cells if cell.via is not None),
         trained=run.config.pairs,
         checkpoint=dict(translator.description),
         search=work.search.active_settings(),
         protocol=protocol,
-        test=[in_words(corpus) for corpus in corpora],
+        test=[describe_corpus(corpus) for corpus in corpora],
         test_set=test_set,
         versions={
             "polyglot": VERSION,
@@ -152,7 +152,7 @@ class _Work:
         protocol: Protocol,
         *,
         text: HeldOut,
-        store: Store,
+        store: ResultsCache,
         targets: Sequence[str],
         progress: Progress,
     ) -> None:
@@ -164,7 +164,7 @@ class _Work:
             store,
             progress,
         )
-        self.search = protocol.search_of(translator.search_config)
+        self.search = protocol.effective_search(translator.search_config)
         self.scorers = {
             target: {
                 str(each): self._scorer(each, target)
@@ -177,11 +177,11 @@ class _Work:
         self.hypotheses: dict[str, list[str]] = {}
         self.texts: dict[str, list[str]] = {}
         self._held_out: dict[LanguagePair, tuple[list[str], list[str]]] = {}
-        here = machine(translator.device), torch.__version__, platform.python_version()
-        self._here = dict(zip(MADE_WITH, here, strict=True))
+        here = describe_machine(translator.device), torch.__version__, platform.python_version()
+        self._here = dict(zip(PROVENANCE_KEYS, here, strict=True))
         self._made_with: dict[Route, Mapping[str, str]] = {}
         self._cells: dict[Route, Cell] = {}
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, SourceText] = {}
         self._translated: dict[Direction, tuple[list[str], float, Mapping[str, str]]] = {}
         self._done = self._all = 0
 
@@ -216,19 +216,19 @@ class _Work:
                     self._translated[first[route]],
                     self._translated[ready],
                 )
-                self._finish(route, lines, before + seconds, all_of([first_with, made_with]))
+                self._finish(route, lines, before + seconds, merge_provenance([first_with, made_with]))
         return [self._cells[route] for route in wanted]
 
     def made_with(self, routes: Sequence[Route]) -> dict[str, str]:
         """Machine and versions that translated these, which need not be those of here: each that differs."""
-        return all_of(
+        return merge_provenance(
             [self._made_with[route] for route in routes if self._cells[route].scores]
             or [self._here]
         )
 
     def _begin(self, wanted: Sequence[Route]) -> list[Route]:
         """Take what the folder has of the same, remove the rest of an interrupted evaluation, and write the texts; what is missing."""
-        kept: dict[Route, Kept | None] = {}
+        kept: dict[Route, CachedResult | None] = {}
         for pair, via in wanted:
             if reason := self.text.missing(pair):
                 self._cells[pair, via] = Cell(pair, self._kind(pair, via), reason=reason, via=via)
@@ -264,7 +264,7 @@ class _Work:
 
     def _hop(self, source: str, lines: list[str], target: str) -> Direction:
         name = text_name(source, lines)
-        self._sources[name] = Source(source, lines)
+        self._sources[name] = SourceText(source, lines)
         return name, target
 
     def _together(self, hops: Iterable[Direction]) -> Iterator[Direction]:
@@ -272,7 +272,7 @@ class _Work:
         hops = list(dict.fromkeys(hops))
         yield from [hop for hop in hops if hop in self._translated]
         missing = [hop for hop in hops if hop not in self._translated]
-        for hop, lines, seconds in translate_together(
+        for hop, lines, seconds in translate_directions(
             self.translator, self._sources, missing, config=self.search, advance=self._advance
         ):
             self._translated[hop] = lines, seconds, self._here
@@ -309,7 +309,7 @@ class _Work:
             sentences=len(sources),
             seconds=round(seconds, 3),
             via=via,
-            outputs=look_at(
+            outputs=measure_output_errors(
                 lines,
                 sources=sources,
                 references=references,
@@ -373,7 +373,7 @@ class _Work:
         }
 
 
-def in_words(corpus: ComponentConfig) -> str:
+def describe_corpus(corpus: ComponentConfig) -> str:
     """A corpus by its kind and what was set of it: `text test_2016_flickr.{language}.gz`; of an absolute path only its end."""
     settings = corpus.model_dump(exclude_defaults=True, exclude={"type", "weight"})
     words = [
@@ -385,7 +385,7 @@ def in_words(corpus: ComponentConfig) -> str:
     return " ".join([corpus.type, *words])
 
 
-def machine(device: torch.device) -> str:
+def describe_machine(device: torch.device) -> str:
     """What translated, in words: processors, threads, accelerator."""
     about = Path("/proc/cpuinfo")  # Linux; elsewhere the architecture has to do
     named = (

@@ -1,168 +1,162 @@
-"""One measure of a score matrix as a grid of cells with signs for their kinds."""
+"""One measure of a score matrix as a grid: the common input of tables, pages and heat maps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import mean
-from typing import TYPE_CHECKING
 
-from polyglot.evaluation.measures import RETRIEVAL, TITLES, Measure
+from polyglot.core.score_tables import (
+    ERROR_TITLES,
+    KINDS,
+    NO_VALUE,
+    format_number,
+    format_percent,
+    metric_title,
+)
+from polyglot.evaluation.measures import Measure
+from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
 from polyglot.tasks.pairs import LanguagePair
 
-if TYPE_CHECKING:
-    from polyglot.evaluation.score_matrix import Cell, Matrix
+KIND_MARKS = {"supervised": "{}", "zero-shot": "{}†", "pivot": "{}‡", "copy": "({})"}
+"""Format of a score of each kind, readable without colours; in the order of KINDS."""
 
+assert tuple(KIND_MARKS) == KINDS
 
-SIGNS = {"supervised": "{}", "zero-shot": "{}†", "pivot": "{}‡", "copy": "({})"}
-"""How a score of each kind is written, so that nobody needs colours to tell them apart."""
-
-
-KEY = "† zero-shot: never trained · ( ) copy: a language into itself · – no score"
-
-
-PIVOT_KEY = "‡ pivot: in two hops, through another language"
+LEGEND = "† zero-shot: never trained · ( ) monolingual copy · – no score"
+PIVOT_LEGEND = "‡ pivot translation, through another language"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What every view draws: one measure of a matrix, or a table of a paper."""
+    """One measure of a score matrix, or a table of a paper."""
 
     title: str
     languages: Sequence[str]
     kinds: Mapping[LanguagePair, str]
-    """of every cell that there is"""
+    """kind of each cell"""
     values: Mapping[LanguagePair, float]
-    """of every cell that has a score"""
+    """score of each cell that has one"""
     lower_is_better: bool = False
 
-    def shown(self, pair: LanguagePair, *, digits: int = 1) -> str:
-        """A score with the sign of its kind; – for a cell without one, nothing where there is no cell."""
+    def format_cell(self, pair: LanguagePair, *, digits: int = 1) -> str:
+        """Score with the mark of its kind; – for a cell without score; empty if there is no cell."""
         if pair not in self.kinds:
             return ""
-        return (
-            SIGNS[self.kinds[pair]].format(f"{self.values[pair]:.{digits}f}")
-            if pair in self.values
-            else "–"
-        )
+        if pair not in self.values:
+            return NO_VALUE
+        return KIND_MARKS[self.kinds[pair]].format(format_number(self.values[pair], digits))
 
     def means(
         self, *, source: str | None = None, target: str | None = None
     ) -> Iterator[tuple[str, float, int]]:
-        """Kind, mean and number of cells, of each kind that has scores; of all, or of one row or column."""
-        for kind in SIGNS:
-            values = [
-                value
-                for pair, value in self.values.items()
-                if self.kinds[pair] == kind
-                and source in (None, pair.source)
-                and target in (None, pair.target)
-            ]
+        """Yield kind, mean and number of cells of each kind that has scores.
+
+        source, target: only cells of this row, of this column.
+        """
+        for kind in KINDS:
+            values = []
+            for pair, value in self.values.items():
+                is_in_row = source in (None, pair.source)
+                is_in_column = target in (None, pair.target)
+                if self.kinds[pair] == kind and is_in_row and is_in_column:
+                    values.append(value)
             if values:
                 yield kind, mean(values), len(values)
 
 
-def grid_of(matrix: Matrix, measure: Measure | str) -> Grid:
-    """The directions in one hop."""
+def direct_grid(matrix: ScoreMatrix, measure: Measure | str) -> Grid:
+    """Grid of the direct translations."""
     return _grid(matrix, matrix.cells, measure)
 
 
-def pivot_grid(matrix: Matrix, measure: Measure | str) -> Grid:
-    """The directions in two hops; without cells where the protocol has no pivot."""
+def pivot_grid(matrix: ScoreMatrix, measure: Measure | str) -> Grid:
+    """Grid of the pivot translations; without cells if the protocol has no pivot."""
     return _grid(matrix, matrix.pivots, measure)
 
 
-def _grid(matrix: Matrix, cells: Mapping[LanguagePair, Cell], measure: Measure | str) -> Grid:
+def _grid(
+    matrix: ScoreMatrix, cells: Mapping[LanguagePair, Cell], measure: Measure | str
+) -> Grid:
     measure = Measure.parse(str(measure))
+    name = str(measure)
     kinds = {pair: cell.kind for pair, cell in cells.items()}
-    values = {
-        pair: cell.scores[str(measure)].value
-        for pair, cell in cells.items()
-        if str(measure) in cell.scores
-    }
+    values = {pair: cell.scores[name].value for pair, cell in cells.items() if name in cell.scores}
     return Grid(measure.title, matrix.languages, kinds, values, measure.lower_is_better)
 
 
-def reference_grid(matrix: Matrix, measure: Measure | str) -> Grid | None:
-    """The paper's table in our order of languages, for the measure that it stands beside."""
+def reference_grid(matrix: ScoreMatrix, measure: Measure | str) -> Grid | None:
+    """Table of the paper in our order of languages; None unless the measure is compared with it."""
     reference = matrix.reference
-    if reference is None or str(measure) != str(matrix.protocol.papers_measure):
+    if reference is None or str(measure) != str(matrix.protocol.paper_measure):
         return None
     values = {LanguagePair.parse(pair): score for pair, score in reference.scores.items()}
+    kinds = {pair: reference.kind_of(pair) for pair in values}
     languages = [language for language in matrix.languages if language in reference.languages]
     languages += [language for language in reference.languages if language not in languages]
-    return Grid(
-        reference.title, languages, {pair: reference.kind_of(pair) for pair in values}, values
-    )
+    return Grid(reference.title, languages, kinds, values)
 
 
-def heading(matrix: Matrix) -> str:
-    """Which parameters, on what: `phrasebook, best checkpoint (step 4000)`."""
-    where = matrix.checkpoint
-    steps = where.get("steps") or []
-    name = f"{where['checkpoint']} checkpoint" if "checkpoint" in where else ""
-    step = (
-        f" ({'step' if len(steps) == 1 else 'steps'} {', '.join(map(str, steps))})" if steps else ""
-    )
-    return ", ".join(filter(None, [str(where.get("run", "")), name + step, matrix.test_set]))
+def matrix_title(matrix: ScoreMatrix) -> str:
+    """Run, checkpoint and test set: `phrasebook, best checkpoint (step 4000)`."""
+    description = matrix.checkpoint
+    checkpoint = f"{description['checkpoint']} checkpoint" if "checkpoint" in description else ""
+    steps = description.get("steps") or []
+    if steps:
+        noun = "step" if len(steps) == 1 else "steps"
+        checkpoint += f" ({noun} {', '.join(map(str, steps))})"
+    parts = [str(description.get("run", "")), checkpoint, matrix.test_set]
+    return ", ".join(part for part in parts if part)
 
 
-def signature_lines(matrix: Matrix, measure: Measure | str) -> list[str]:
-    """`BLEU|nrefs:1|…`, and for which targets where there are several."""
-    signatures, title = (
-        matrix.signatures(measure),
-        (TITLES | RETRIEVAL)[Measure.parse(str(measure)).metric],
-    )
+def signature_lines(matrix: ScoreMatrix, measure: Measure | str) -> list[str]:
+    """Signatures with the name of the metric, `BLEU|nrefs:1|…`; with target languages if several."""
+    title = metric_title(Measure.parse(str(measure)).metric)
+    signatures = matrix.signatures(measure)
+    if len(signatures) == 1:
+        return [f"{title}|{signature}" for signature in signatures]
     return [
-        f"{title}|{signature}" + (f" (into {', '.join(targets)})" if len(signatures) > 1 else "")
+        f"{title}|{signature} (into {', '.join(targets)})"
         for signature, targets in signatures.items()
     ]
 
 
-def pivot_name(matrix: Matrix) -> str:
+def pivot_name(matrix: ScoreMatrix) -> str:
     return f"through {matrix.protocol.pivot}"
 
 
-SHARES = {
-    "off_target": "off-target",
-    "copies": "copied source",
-    "empty": "empty",
-    "loops": "loops",
-    "length_ratio": "length ratio",
-}
-"""Of `Outputs`, with their headings."""
-
-
-def shares_of_kinds(matrix: Matrix) -> dict[str, dict[str, str]]:
-    """What is wrong with the outputs of each kind of cell: the mean of each share over its cells that have it."""
+def mean_errors_by_kind(matrix: ScoreMatrix) -> dict[str, dict[str, str]]:
+    """Formatted mean of each output error over the cells of each kind that have it."""
     rows: dict[str, dict[str, str]] = {}
-    for kind in SIGNS:
-        found = [
-            asdict(cell.outputs) for cell in matrix.all_cells if cell.kind == kind and cell.outputs
-        ]
-        if found:
-            numbers = {
-                name: [each[name] for each in found if each[name] is not None]
-                for name, value in found[0].items()
-                if name != "found"
-            }
-            rows[kind] = shown_shares(
-                {name: mean(values) for name, values in numbers.items() if values}
-            )
+    for kind in KINDS:
+        cells = [cell for cell in matrix.all_cells if cell.kind == kind and cell.outputs]
+        if cells:
+            rows[kind] = format_errors(_mean_errors(cells))
     return rows
 
 
-def shown_shares(values: Mapping[str, float | None]) -> dict[str, str]:
-    """`0.4 (0.1) %`, what the references have of the same in brackets; a ratio stays one."""
-    shown = {}
-    for name in SHARES:
-        value, expected = values.get(name), values.get(f"{name}_references")
-        beside = "" if expected is None else f" ({100 * expected:.1f})"
-        shown[name] = (
-            "–"
-            if value is None
-            else f"{value:.2f}"
-            if name == "length_ratio"
-            else f"{100 * value:.1f}{beside} %"
-        )
-    return shown
+def _mean_errors(cells: Sequence[Cell]) -> dict[str, float]:
+    """Mean of each field of `OutputErrors` over the cells that have a value for it."""
+    values: dict[str, list[float]] = {}
+    for cell in cells:
+        errors = asdict(cell.outputs)
+        del errors["languages"]
+        for name, value in errors.items():
+            if value is not None:
+                values.setdefault(name, []).append(value)
+    return {name: mean(numbers) for name, numbers in values.items()}
+
+
+def format_errors(errors: Mapping[str, float | None]) -> dict[str, str]:
+    """Format each output error as `0.4 (0.1) %`, with the value of the references in brackets.
+
+    The length ratio is not a percentage.
+    """
+    formatted = {}
+    for name in ERROR_TITLES:
+        value = errors.get(name)
+        if name == "length_ratio":
+            formatted[name] = format_number(value, 2)
+        else:
+            formatted[name] = format_percent(value, expected=errors.get(f"{name}_references"))
+    return formatted

@@ -42,7 +42,7 @@ METRICS: dict[str, Callable[..., Metric]] = {
 
 TOKENIZERS = frozenset(BLEU.TOKENIZERS)
 
-UNSPACED = {
+TOKENIZER_LANGUAGES = {
     "zh": ("zh", "zho", "cmn", "yue"),
     "ja-mecab": ("ja", "jpn"),
     "ko-mecab": ("ko", "kor"),
@@ -72,7 +72,7 @@ class Scorer:
         tokenizer = tokenizer or (
             condition.tokenizer
             if condition.tokenizer and has_spaces(target)
-            else tokenizer_of(target)
+            else default_tokenizer(target)
         )
         self.prepare = condition.preparation(target)
         try:
@@ -109,15 +109,15 @@ class Scorer:
         return Score(found.score, str(self.metric.get_signature()), *interval)
 
 
-def tokenizer_of(target: str) -> str:
+def default_tokenizer(target: str) -> str:
     """sacreBLEU's tokenizer for a language: `13a` wherever spaces stand between words."""
     code = target.split("_")[0].lower()
     return next(
-        (tokenizer for tokenizer, codes in UNSPACED.items() if code in codes),
+        (tokenizer for tokenizer, codes in TOKENIZER_LANGUAGES.items() if code in codes),
         BLEU.TOKENIZER_DEFAULT,
     )
 
 
 def has_spaces(target: str) -> bool:
     """Whether spaces stand between the words of a language."""
-    return tokenizer_of(target) == BLEU.TOKENIZER_DEFAULT
+    return default_tokenizer(target) == BLEU.TOKENIZER_DEFAULT

@@ -14,7 +14,7 @@ PHRASE, TIMES = 4, 3  # a loop: a phrase of at most four words, at least three t
 
 
 @dataclass(frozen=True, slots=True)
-class Outputs:
+class OutputErrors:
     """Shares of the sentences of one direction, from 0 to 1; next to each what is expected: the same of the references."""
 
     off_target: float | None
@@ -36,7 +36,7 @@ class Outputs:
     """how many outputs are in each language, by the identifier's codes"""
 
 
-def look_at(
+def measure_output_errors(
     hypotheses: Sequence[str],
     *,
     sources: Sequence[str],
@@ -44,13 +44,13 @@ def look_at(
     source: str,
     target: str,
     languages: Sequence[str],
-) -> Outputs:
+) -> OutputErrors:
     """languages: what the identifier may choose from, the languages of the run."""
     of, copy, characters = len(hypotheses), source == target, not has_spaces(target)
-    own, theirs = languages_of(hypotheses, languages), languages_of(references, languages)
-    codes = known_languages(languages)
+    own, theirs = identify_languages(hypotheses, languages), identify_languages(references, languages)
+    codes = identifier_codes(languages)
     code = codes.get(target) if len({*codes.values()}) > 1 else None
-    return Outputs(
+    return OutputErrors(
         off_target=_share_other(own, code) if code else None,
         off_target_references=_share_other(theirs, code) if code else None,
         copies=0.0 if copy else sum(map(_same, hypotheses, sources)) / of,
@@ -60,8 +60,8 @@ def look_at(
             for hypothesis, line in zip(hypotheses, sources)
         )
         / of,
-        loops=sum(is_loop(line, characters=characters) for line in hypotheses) / of,
-        loops_references=sum(is_loop(line, characters=characters) for line in references) / of,
+        loops=sum(has_loop(line, characters=characters) for line in hypotheses) / of,
+        loops_references=sum(has_loop(line, characters=characters) for line in references) / of,
         length_ratio=sum(map(len, hypotheses)) / max(1, sum(map(len, references))),
         found=dict(Counter(one for one in own if one).most_common()),
     )
@@ -72,7 +72,7 @@ def _same(line: str, other: str) -> bool:
     return bool(line.strip()) and line.casefold().split() == other.casefold().split()
 
 
-def is_loop(line: str, *, characters: bool = False) -> bool:
+def has_loop(line: str, *, characters: bool = False) -> bool:
     """Whether a short phrase stands there again and again; in characters for languages that are written without spaces."""
     words = list("".join(line.split())) if characters else line.casefold().split()
     for size in range(1, PHRASE + 1):
@@ -97,7 +97,7 @@ def _identifier() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE)
 
 
-def known_languages(languages: Sequence[str]) -> dict[str, str]:
+def identifier_codes(languages: Sequence[str]) -> dict[str, str]:
     """Those of a run's languages that the identifier has a model for, with its own code: `zh_Hans` is its `zh`."""
     _identifier().set_languages(None)
     labels = set(_identifier().labels)
@@ -108,9 +108,9 @@ def known_languages(languages: Sequence[str]) -> dict[str, str]:
     }
 
 
-def languages_of(lines: Sequence[str], languages: Sequence[str]) -> list[str | None]:
+def identify_languages(lines: Sequence[str], languages: Sequence[str]) -> list[str | None]:
     """The likeliest code of the languages for each line; None for an empty one, and for all where fewer than two are known."""
-    codes = list(dict.fromkeys(known_languages(languages).values()))
+    codes = list(dict.fromkeys(identifier_codes(languages).values()))
     if len(codes) < 2:
         return [None] * len(lines)
     _identifier().set_languages(codes)

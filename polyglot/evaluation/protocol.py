@@ -16,9 +16,10 @@ from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.yaml import read_yaml
 from polyglot.decoding.base import SearchConfig
-from polyglot.evaluation.measures import CONDITIONS, TITLES, Measure
+from polyglot.evaluation.measures import CONDITIONS, METRIC_TITLES, Measure
 from polyglot.evaluation.metrics import TOKENIZERS
-from polyglot.inference.translator import Directions, Translator
+from polyglot.inference.directions import Directions
+from polyglot.inference.translator import Translator
 from polyglot.tasks.pairs import LanguagePair, match_pairs, pair_kind
 
 WORDS = {
@@ -29,7 +30,7 @@ WORDS = {
 """What `pairs` says in a word: kinds of pairs that are no copies."""
 
 
-def folder_of(protocol: str) -> str:
+def folder_name(protocol: str) -> str:
     """What the matrices under a protocol lie in, of a file by its name: `protocols/news.yaml` has `news`, `news` has `news`."""
     return (
         Path(protocol).stem if Path(protocol).is_file() or protocol.endswith(".yaml") else protocol
@@ -93,7 +94,7 @@ class Protocol(ComponentConfig):
     @field_validator("metrics")
     @classmethod
     def _metrics_are_known(cls, metrics: list[str]) -> list[str]:
-        return _known(metrics, "metric", TITLES)
+        return _known(metrics, "metric", METRIC_TITLES)
 
     @field_validator("conditions")
     @classmethod
@@ -137,7 +138,7 @@ class Protocol(ComponentConfig):
         ]
 
     @property
-    def papers_measure(self) -> Measure | None:
+    def paper_measure(self) -> Measure | None:
         """BLEU under the condition that is nearest to the one of papers; None where there is no BLEU."""
         near = [
             Measure("bleu", condition)
@@ -148,21 +149,21 @@ class Protocol(ComponentConfig):
     @property
     def measure(self) -> Measure:
         """The one that is compared with papers, or the first one without BLEU."""
-        return self.papers_measure or self.measures[0]
+        return self.paper_measure or self.measures[0]
 
     @property
     def corpora(self) -> dict[str, CorpusList]:
         """By the name of their test set; one without a name where `test_sets` has none."""
         return self.test_sets or {"": self.test}
 
-    def searched_with(self, settings: Mapping[str, Any]) -> Protocol:
+    def with_search(self, settings: Mapping[str, Any]) -> Protocol:
         """The same with other settings of the search laid over its own. Raises ConfigError for what cannot be meant."""
         search = check_settings(
             SearchConfig, {**self.search.model_dump(exclude_unset=True), **settings}, where="search"
         )
         return self.model_copy(update={"search": search})
 
-    def search_of(self, config: SearchConfig) -> SearchConfig:
+    def effective_search(self, config: SearchConfig) -> SearchConfig:
         """The run's search with what differs laid over it; one hypothesis a sentence is enough for scores.
 
         Raises ConfigError for more hypotheses than the beam has, and for settings without use.
@@ -177,7 +178,7 @@ class Protocol(ComponentConfig):
         result.check_explicit_settings(self.search.model_fields_set)
         return result
 
-    def pairs_of(
+    def select_pairs(
         self,
         translator: Translator | Directions,
         languages: Sequence[str],

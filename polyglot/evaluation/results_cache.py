@@ -13,9 +13,9 @@ from typing import Any
 from polyglot.core.atomic_files import replace_file, sync_folder
 from polyglot.core.errors import CheckpointError
 
-LAST = "matrix.json"
+MATRIX_FILE = "matrix.json"
 """Where this file of a matrix is, all of it is."""
-MADE_WITH = ("machine", "torch", "python")
+PROVENANCE_KEYS = ("machine", "torch", "python")
 """What is remembered of who translated a direction."""
 
 
@@ -32,7 +32,7 @@ def digest(values: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedResult:
     """A direction that need not be translated again."""
 
     lines: list[str]
@@ -46,7 +46,7 @@ class Kept:
     """machine and versions that translated it"""
 
 
-class Store:
+class ResultsCache:
     """`hypotheses/de-fr.txt`, `text/de.1f3a9c02.txt` and `cells/de-fr.json`, which says what the first was made of.
 
     What is put comes to `.unfinished/` first; all of it together takes the place of the matrix that is there.
@@ -81,10 +81,10 @@ class Store:
             replace_file(self.unfinished / name, content)
         made = sorted(
             (path for path in self.unfinished.rglob("*") if path.is_file()),
-            key=lambda path: path.name == LAST,
+            key=lambda path: path.name == MATRIX_FILE,
         )
         try:
-            (self.folder / LAST).unlink(
+            (self.folder / MATRIX_FILE).unlink(
                 missing_ok=True
             )  # killed in the middle of this, it is no matrix, but one that is soon made again
             _remove_old(self.folder, keep=keep)
@@ -128,7 +128,7 @@ class Store:
                 json.dumps(values, indent=1, ensure_ascii=False),
             )
 
-    def recall(self, name: str, keys: Mapping[str, str]) -> Kept | None:
+    def recall(self, name: str, keys: Mapping[str, str]) -> CachedResult | None:
         """What was made of the same; what is damaged or was changed by hand counts as not there."""
         if self.folder is None or not keys["translated"]:
             return None
@@ -145,15 +145,15 @@ class Store:
         return {path.stem: _lines(path) for path in self.folder.glob("text/*.txt")}
 
 
-def _recall(folder: Path, name: str, keys: Mapping[str, str], *, finished: bool) -> Kept | None:
+def _recall(folder: Path, name: str, keys: Mapping[str, str], *, finished: bool) -> CachedResult | None:
     try:
         known = json.loads((folder / "cells" / f"{name}.json").read_text(encoding="utf-8"))
         lines = _lines(folder / "hypotheses" / f"{name}.txt")
         if known["translated"] != keys["translated"] or known["hypotheses"] != digest(lines):
             return None
         cell = known["cell"] if known["scored"] == keys["scored"] else None
-        made_with = {name: str(known["made_with"][name]) for name in MADE_WITH}
-        return Kept(lines, known["cell"]["seconds"], cell, finished, made_with)
+        made_with = {name: str(known["made_with"][name]) for name in PROVENANCE_KEYS}
+        return CachedResult(lines, known["cell"]["seconds"], cell, finished, made_with)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

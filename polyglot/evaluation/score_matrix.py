@@ -1,4 +1,4 @@
-"""All directions of a run in one matrix: rows are sources, columns are targets, and every score keeps its signature."""
+"""Score matrix: scores of all directions of a run; rows are sources, columns are targets."""
 
 from __future__ import annotations
 
@@ -6,44 +6,46 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
-from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import DataError
+from polyglot.core.score_tables import KINDS, direction_name
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
-from polyglot.evaluation.output_errors import Outputs
+from polyglot.evaluation.output_errors import OutputErrors
 from polyglot.evaluation.protocol import Protocol, Reference
-from polyglot.evaluation.results_cache import Store
-from polyglot.evaluation.views import markdown, terminal
-from polyglot.evaluation.views.heat_map import heat_map_png
+from polyglot.evaluation.results_cache import MATRIX_FILE, ResultsCache
 from polyglot.tasks.pairs import LanguagePair
 
-FORMAT = 2  # of matrix.json: to be raised when an older program could not read it
+FORMAT = 2  # of matrix.json; raise it when an older version of the program could not read the file
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One direction, in one hop or through a pivot."""
+    """Scores of one direction, translated directly or through a pivot language.
+
+    The names of the fields are the keys of `matrix.json`.
+    """
 
     pair: LanguagePair
     kind: str
-    """`supervised`, `zero-shot`, `copy` or `pivot`"""
+    """one of KINDS"""
     scores: Mapping[str, Score] = field(default_factory=dict)
-    """by measure; empty where there is no text"""
+    """by measure; empty if there is no test text"""
     sentences: int = 0
     seconds: float = 0.0
-    """for translating them, loading left out"""
+    """time of translation, without loading the model"""
     reason: str | None = None
     """why there are no scores"""
     via: str | None = None
-    """the language between, for a pivot"""
-    outputs: Outputs | None = None
-    """what is wrong with the translations, beside their scores"""
+    """pivot language; None for a direct translation"""
+    outputs: OutputErrors | None = None
+    """errors of the translations that a score does not show"""
     source_text: str = ""
-    """the name of the sources among the texts of the matrix"""
+    """name of the sources among the texts of the matrix"""
     reference_text: str = ""
-    """the name of the references"""
+    """name of the references among the texts of the matrix"""
 
     @property
     def name(self) -> str:
@@ -51,32 +53,32 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """Scores of all directions, and everything that must be known to repeat or compare them."""
+class ScoreMatrix:
+    """Scores of all directions, with everything that is needed to repeat or compare them."""
 
     languages: Sequence[str]
     cells: Mapping[LanguagePair, Cell]
-    """in one hop"""
+    """direct translations"""
     trained: Sequence[LanguagePair]
     checkpoint: Mapping[str, Any]
-    """run, checkpoint and steps that the parameters came from, and a hash of them"""
+    """run, checkpoint and steps of the parameters, and their hash"""
     search: Mapping[str, Any]
-    """how translations were searched for, every setting that was in force"""
+    """all settings of the search that were in force"""
     protocol: Protocol
     test: Sequence[str]
-    """the test corpora in words"""
+    """description of each test corpus"""
     versions: Mapping[str, str]
     machine: str
     reference: Reference | None = None
-    """a paper's table to be shown beside"""
+    """table of a paper to compare with"""
     pivots: Mapping[LanguagePair, Cell] = field(default_factory=dict)
-    """in two hops, through the protocol's pivot"""
+    """translations through the pivot language of the protocol"""
     test_set: str = ""
-    """its name where the protocol has several"""
+    """name of the test set if the protocol has several"""
     hypotheses: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """by the name of the cell"""
+    """translations by the name of the cell"""
     texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """sources and references, each once, by the names that cells have for them"""
+    """sources and references; cells refer to them by name"""
 
     @property
     def measures(self) -> list[Measure]:
@@ -84,100 +86,113 @@ class Matrix:
 
     @property
     def all_cells(self) -> list[Cell]:
-        """Direct ones first."""
+        """Cells of direct translation, then cells of pivot translation."""
         return [*self.cells.values(), *self.pivots.values()]
 
     def means(self, measure: Measure | str) -> dict[str, float]:
-        """The mean of each kind of cell that has scores."""
-        return {kind: mean for kind, mean, _ in terminal.grid_of(self, measure).means()}
+        """Mean score of each kind of direct translation that has scores."""
+        name = str(measure)
+        scored = [cell for cell in self.cells.values() if name in cell.scores]
+        means = {}
+        for kind in KINDS:
+            values = [cell.scores[name].value for cell in scored if cell.kind == kind]
+            if values:
+                means[kind] = mean(values)
+        return means
 
     def signatures(self, measure: Measure | str) -> dict[str, list[str]]:
-        """Every signature of a measure with the targets it was used for: usually one, more where tokenizers differ."""
-        targets: dict[str, dict[str, None]] = {}
+        """Target languages of each signature of a measure; tokenizers may differ between targets."""
+        targets: dict[str, list[str]] = {}
         for cell in self.all_cells:
-            if str(measure) in cell.scores:
-                targets.setdefault(cell.scores[str(measure)].signature, {})[cell.pair.target] = None
-        return {signature: list(languages) for signature, languages in targets.items()}
+            score = cell.scores.get(str(measure))
+            if score is None:
+                continue
+            languages = targets.setdefault(score.signature, [])
+            if cell.pair.target not in languages:
+                languages.append(cell.pair.target)
+        return targets
 
     @classmethod
-    def joined(cls, matrices: Sequence[Matrix]) -> Matrix:
-        """What several models translate, each its own directions, as if it were one's.
+    def merge(cls, matrices: Sequence[ScoreMatrix]) -> ScoreMatrix:
+        """Combine the matrices of several models with different directions into one.
 
-        Machine and versions are each that differs; all else is as the first has it.
+        Machine and versions list every different value. All other settings are those of the first.
         """
+        first = matrices[0]
         if len(matrices) == 1:
-            return matrices[0]
-        every = {
-            name: {
-                key: value for matrix in matrices for key, value in getattr(matrix, name).items()
-            }
-            for name in ("cells", "pivots", "hypotheses", "texts")
-        }
-        languages, trained = (
-            [one for matrix in matrices for one in getattr(matrix, name)]
-            for name in ("languages", "trained")
+            return first
+
+        merged: dict[str, dict[Any, Any]] = {}
+        for name in ("cells", "pivots", "hypotheses", "texts"):
+            merged[name] = {}
+            for matrix in matrices:
+                merged[name].update(getattr(matrix, name))
+
+        languages: dict[str, None] = {}
+        trained: dict[LanguagePair, None] = {}
+        for matrix in matrices:
+            languages.update(dict.fromkeys(matrix.languages))
+            trained.update(dict.fromkeys(matrix.trained))
+
+        versions = merge_provenance(
+            [{"machine": matrix.machine, **matrix.versions} for matrix in matrices]
         )
-        made_with = all_of([{"machine": matrix.machine, **matrix.versions} for matrix in matrices])
+        machine = versions.pop("machine")
         return replace(
-            matrices[0],
-            languages=list(dict.fromkeys(languages)),
-            trained=list(dict.fromkeys(trained)),
-            machine=made_with.pop("machine"),
-            versions=made_with,
-            **every,
+            first,
+            languages=list(languages),
+            trained=list(trained),
+            machine=machine,
+            versions=versions,
+            **merged,
         )
 
-    def save(self, folder: Path) -> None:
-        """`matrix.json`, `.csv` and `.md`, hypotheses and texts, one line each, and last a picture for each measure.
+    def save(self, folder: Path, *, tables: Mapping[str, str] | None = None) -> None:
+        """Write `matrix.json`, hypotheses and texts; replace an earlier matrix in one step.
 
-        What an earlier matrix left there is replaced at the end, all at once. Raises CheckpointError when it cannot be written.
+        tables: content of further files that are replaced in the same step, by name.
+        Raises CheckpointError if a file cannot be written.
         """
-        store = Store(folder)
-        store.begin(keep=self.hypotheses)
+        cache = ResultsCache(folder)
+        cache.begin(keep=self.hypotheses)
         for name, lines in self.texts.items():
-            store.put_text(name, lines)
+            cache.put_text(name, lines)
         for name, lines in self.hypotheses.items():
-            store.put_hypotheses(name, lines)
-        values = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
-        store.finish(
-            {
-                "matrix.csv": markdown.csv(self),
-                "matrix.md": markdown.markdown(self),
-                "matrix.json": values,
-            },
-            keep=self.hypotheses,
-        )
-        for measure in self.measures:
-            replace_file(folder / f"{measure}.png", heat_map_png(self, measure))
+            cache.put_hypotheses(name, lines)
+
+        content = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        cache.finish({**(tables or {}), MATRIX_FILE: content}, keep=self.hypotheses)
 
     @classmethod
-    def load(cls, folder: Path) -> Matrix:
-        """A matrix that was saved. Raises DataError when there is none that this version can read."""
-        path = folder / "matrix.json"
+    def load(cls, folder: Path) -> ScoreMatrix:
+        """Read a saved matrix. Raises DataError if there is none that this version can read."""
+        path = folder / MATRIX_FILE
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
             if values["format"] != FORMAT:
                 raise DataError(
-                    f"{path}: format {values['format']}, this version of Polyglot reads {FORMAT}; evaluate again"
+                    f"{path}: format {values['format']}, this version of Polyglot reads {FORMAT}; "
+                    "evaluate again"
                 )
-            store = Store(folder)
-            return cls.from_dict(values, hypotheses=store.hypotheses(), texts=store.texts())
+            cache = ResultsCache(folder)
+            return cls.from_dict(values, hypotheses=cache.hypotheses(), texts=cache.texts())
         except OSError as error:
             raise DataError(
-                f"{error.filename}: no matrix can be read: {error.strerror}; has the run been evaluated?"
+                f"{error.filename}: the matrix cannot be read: {error.strerror}; "
+                "has the run been evaluated?"
             ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(
-                f"{path}: no matrix of ours: {type(error).__name__} {error}; evaluate again"
+                f"{path}: not a valid matrix: {type(error).__name__} {error}; evaluate again"
             ) from None
 
     def to_dict(self) -> dict[str, Any]:
-        """All but hypotheses and texts, as JSON has it."""
+        """Content of `matrix.json`: everything except hypotheses and texts."""
         return {
             "format": FORMAT,
             "languages": list(self.languages),
             "checkpoint": dict(self.checkpoint),
-            "trained": list(map(str, self.trained)),
+            "trained": [str(pair) for pair in self.trained],
             "test": list(self.test),
             "test_set": self.test_set,
             "search": dict(self.search),
@@ -202,50 +217,61 @@ class Matrix:
         *,
         hypotheses: Mapping[str, Sequence[str]],
         texts: Mapping[str, Sequence[str]],
-    ) -> Matrix:
-        """What `to_dict` gave, with the hypotheses by cell and the texts by name."""
-        same = ("languages", "checkpoint", "test", "test_set", "search", "versions", "machine")
+    ) -> ScoreMatrix:
+        """Inverse of `to_dict`. hypotheses: by cell; texts: by name."""
+        cells = [cell_from_dict(cell) for cell in values["cells"]]
+        pivots = [cell_from_dict(cell) for cell in values["pivots"]]
+        reference = values["reference"]
         return cls(
-            **{name: values[name] for name in same},
-            cells=by_pair(map(cell_from_dict, values["cells"])),
-            pivots=by_pair(map(cell_from_dict, values["pivots"])),
+            languages=values["languages"],
+            cells=cells_by_pair(cells),
             trained=[LanguagePair.parse(pair) for pair in values["trained"]],
+            checkpoint=values["checkpoint"],
+            search=values["search"],
             protocol=Protocol.model_validate(values["protocol"]),
-            reference=values["reference"] and Reference.model_validate(values["reference"]),
+            test=values["test"],
+            versions=values["versions"],
+            machine=values["machine"],
+            reference=reference and Reference.model_validate(reference),
+            pivots=cells_by_pair(pivots),
+            test_set=values["test_set"],
             hypotheses=hypotheses,
             texts=texts,
         )
 
 
 def cell_name(pair: LanguagePair, via: str | None) -> str:
-    """What the files of a direction are called: `de-fr`, or `de-en-fr` through English."""
-    return "-".join(filter(None, (pair.source, via, pair.target)))
+    """File name of a direction: `de-fr`, or `de-en-fr` with English as pivot language."""
+    return direction_name(pair.source, pair.target, via)
 
 
 def cell_to_dict(cell: Cell) -> dict[str, Any]:
-    return {**asdict(cell), "pair": str(cell.pair)}
+    """Entry of a cell in `matrix.json`."""
+    return {
+        **asdict(cell),
+        "pair": str(cell.pair),
+        "outputs": cell.outputs and cell.outputs.to_dict(),
+    }
 
 
 def cell_from_dict(values: Mapping[str, Any]) -> Cell:
+    """Inverse of `cell_to_dict`."""
     scores = {measure: Score(**score) for measure, score in values["scores"].items()}
-    outputs = values["outputs"] and Outputs(**values["outputs"])
-    return Cell(
-        **{
-            **values,
-            "pair": LanguagePair.parse(values["pair"]),
-            "scores": scores,
-            "outputs": outputs,
-        }
-    )
+    outputs = values["outputs"] and OutputErrors.from_dict(values["outputs"])
+    pair = LanguagePair.parse(values["pair"])
+    return Cell(**{**values, "pair": pair, "scores": scores, "outputs": outputs})
 
 
-def by_pair(cells: Iterable[Cell]) -> dict[LanguagePair, Cell]:
+def cells_by_pair(cells: Iterable[Cell]) -> dict[LanguagePair, Cell]:
     return {cell.pair: cell for cell in cells}
 
 
-def all_of(made_with: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Each machine and version that differs, once."""
-    return {
-        name: "; ".join(dict.fromkeys(one for each in made_with for one in each[name].split("; ")))
-        for name in made_with[0]
-    }
+def merge_provenance(records: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Join the different values of each key (machine, versions of packages) with semicolons."""
+    merged = {}
+    for key in records[0]:
+        values: dict[str, None] = {}
+        for record in records:
+            values.update(dict.fromkeys(record[key].split("; ")))
+        merged[key] = "; ".join(values)
+    return merged

@@ -15,24 +15,24 @@ from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.significance import PairedTest
 
-from polyglot.core.errors import ConfigError, DataError, counted
-from polyglot.evaluation.grid import SIGNS
+from polyglot.core.errors import ConfigError, DataError, pluralize
+from polyglot.evaluation.grid import KIND_MARKS
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
-from polyglot.evaluation.score_matrix import Cell, Matrix
-from polyglot.evaluation.views.terminal import page, plain_table
+from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
+from polyglot.evaluation.views.terminal import titled_table, plain_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-LEVEL = 0.05  # of p below which a difference is marked
+SIGNIFICANCE_LEVEL = 0.05  # of p below which a difference is marked
 TESTS = {"bootstrap": "bs", "randomisation": "ar"}
 """Paired bootstrap (Koehn 2004) and paired approximate randomisation (Riezler and Maxwell 2005)."""
-DEFAULT = "bootstrap"
+DEFAULT_TEST = "bootstrap"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ComparedScore:
     """One direction of one system."""
 
     value: float
@@ -42,7 +42,7 @@ class Entry:
 
     @property
     def is_significant(self) -> bool:
-        return self.p is not None and self.p < LEVEL
+        return self.p is not None and self.p < SIGNIFICANCE_LEVEL
 
     def shown(self, digits: int = 1) -> str:
         return f"{self.value:.{digits}f}{'*' if self.is_significant else ''}"
@@ -58,17 +58,17 @@ class Comparison:
     """of the test, as sacreBLEU writes it, with the targets that it was used for; none where no direction could be tested"""
     names: Sequence[str]
     """the systems; the first is the baseline"""
-    rows: Mapping[str, Mapping[str, Entry]]
+    rows: Mapping[str, Mapping[str, ComparedScore]]
     """by direction, then by system"""
     kinds: Mapping[str, Sequence[str]]
     """of each direction, in each system: what is zero-shot in one may be supervised in another"""
-    several: bool = False
+    averages_runs: bool = False
     """whether it is means over several runs, as of several seeds, that are compared"""
 
     def means(self) -> dict[str, dict[str, float]]:
         """By kind, then by system: over the directions that are of this kind in each."""
         result: dict[str, dict[str, float]] = {}
-        for kind in SIGNS:
+        for kind in KIND_MARKS:
             for place, name in enumerate(self.names):
                 values = [
                     entries[name].value
@@ -80,7 +80,7 @@ class Comparison:
         return result
 
     @property
-    def tested(self) -> str:
+    def test_description(self) -> str:
         """How: `paired bootstrap, ` and its signature, or each with its targets where tokenizers differ."""
         signatures = list(self.signatures)
         if len(signatures) > 1:
@@ -91,11 +91,11 @@ class Comparison:
         return f"paired {'bootstrap' if self.test == 'bootstrap' else 'approximate randomisation'}, {'; '.join(signatures)}"
 
     @property
-    def over(self) -> str:
+    def resampling_note(self) -> str:
         """What the mark is of, where systems have several runs; else empty."""
         return (
             "; of means over the seeds, where sentences are resampled and seeds are not"
-            if self.several
+            if self.averages_runs
             else ""
         )
 
@@ -103,7 +103,7 @@ class Comparison:
     def note(self) -> str:
         """What the mark means."""
         return (
-            f"* differs from {self.names[0]} with p < {LEVEL} ({self.tested}){self.over}"
+            f"* differs from {self.names[0]} with p < {SIGNIFICANCE_LEVEL} ({self.test_description}){self.resampling_note}"
             if self.signatures
             else "no test"
         )
@@ -112,7 +112,7 @@ class Comparison:
         """For rich: a row for each direction, the kinds' means below."""
         rows = plain_table("direction", *self.names)
         for direction, entries in self.rows.items():
-            signs = [SIGNS[kind] for kind in self.kinds[direction]]
+            signs = [KIND_MARKS[kind] for kind in self.kinds[direction]]
             rows.add_row(
                 direction,
                 *(sign.format(entries[name].shown()) for sign, name in zip(signs, self.names)),
@@ -120,11 +120,11 @@ class Comparison:
         rows.add_section()
         for kind, means in self.means().items():
             rows.add_row(
-                SIGNS[kind].format(kind),
+                KIND_MARKS[kind].format(kind),
                 *(f"{means[name]:.1f}" if name in means else "–" for name in self.names),
             )
-        what = counted(len(self.names), "system" if self.several else "run")
-        return page(f"{self.measure.title} of {what}", rows, self.note)
+        what = pluralize(len(self.names), "system" if self.averages_runs else "run")
+        return titled_table(f"{self.measure.title} of {what}", rows, self.note)
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:
@@ -182,11 +182,11 @@ class _OverRuns:
         return Score(scores[0].name, mean(score.score for score in scores))
 
 
-def compare(
-    systems: Mapping[str, Sequence[Matrix]],
+def compare_systems(
+    systems: Mapping[str, Sequence[ScoreMatrix]],
     *,
     measure: Measure | None = None,
-    test: str = DEFAULT,
+    test: str = DEFAULT_TEST,
     samples: int = 0,
 ) -> Comparison:
     """The first system is the baseline; of several runs, as of several seeds, the mean counts. Sentences are resampled, runs are not.
@@ -228,15 +228,15 @@ def compare(
     )
 
 
-def compare_hops(
-    runs: Sequence[Matrix], *, measure: Measure, test: str = DEFAULT, samples: int = 0
+def compare_direct_and_pivot(
+    runs: Sequence[ScoreMatrix], *, measure: Measure, test: str = DEFAULT_TEST, samples: int = 0
 ) -> Comparison:
     """One hop against two in the mean of a system's runs, of each pair that all have scores of in both ways: `two hops`, `one hop`."""
     directions = {}
     for pair in runs[0].pivots:
         ways = {
-            "two hops": [run.pivots.get(pair) for run in runs],
-            "one hop": [run.cells.get(pair) for run in runs],
+            "pivot": [run.pivots.get(pair) for run in runs],
+            "direct": [run.cells.get(pair) for run in runs],
         }
         if all(cell and str(measure) in cell.scores for cell in chain(*ways.values())):
             directions[str(pair)] = {way: list(zip(runs, cells)) for way, cells in ways.items()}
@@ -244,7 +244,7 @@ def compare_hops(
 
 
 def _compared(
-    directions: Mapping[str, Mapping[str, Sequence[tuple[Matrix, Cell]]]],
+    directions: Mapping[str, Mapping[str, Sequence[tuple[ScoreMatrix, Cell]]]],
     measure: Measure,
     test: str,
     samples: int,
@@ -268,7 +268,7 @@ def _compared(
             for name, own in cells.items()
         }
         rows[direction] = {
-            name: Entry(values[name], p) for name, p in zip(systems, [None, *ps], strict=True)
+            name: ComparedScore(values[name], p) for name, p in zip(systems, [None, *ps], strict=True)
         }
         kinds[direction] = [own[0].kind for own in cells.values()]
         several |= any(len(own) > 1 for own in cells.values())
@@ -279,7 +279,7 @@ def _compared(
 
 
 def _test(
-    measure: Measure, systems: Mapping[str, Sequence[tuple[Matrix, Cell]]], test: str, samples: int
+    measure: Measure, systems: Mapping[str, Sequence[tuple[ScoreMatrix, Cell]]], test: str, samples: int
 ) -> tuple[list[float], str]:
     """p of every system but the first against that in one direction, and the signature of the test."""
     matrix, cell = next(iter(systems.values()))[0]

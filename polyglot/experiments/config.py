@@ -17,7 +17,7 @@ from pydantic import (
 from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.config.loading import check_settings
 from polyglot.core import presets
-from polyglot.core.errors import ConfigError, few, unknown_name
+from polyglot.core.errors import ConfigError, abbreviate, unknown_name
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.yaml import read_yaml
 from polyglot.evaluation.protocol import Protocol, ReferenceName
@@ -348,7 +348,7 @@ class Experiment(ComponentConfig):
                     other for other in self.systems[system].ensemble if other not in size.only
                 ]:
                     raise ValueError(
-                        f"sizes.{name}.only: {system!r} is made of {few(map(repr, missing))}, left out; name all or none"
+                        f"sizes.{name}.only: {system!r} is made of {abbreviate(map(repr, missing))}, left out; name all or none"
                     )
             alone = {pair for system in self.systems.values() for pair in system.separately}
             for pair in size.separately:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from polyglot.evaluation.score_matrix import cell_name
-from polyglot.evaluation.views.heat_map import DOTS, INK, LINE, PAPER
+from polyglot.evaluation.views.heat_map import DPI, TEXT_COLOUR, LINE_COLOUR, BACKGROUND
 from polyglot.experiments.results import Results, Spread, SystemResult
 
 GROUP = 0.84  # of the distance between two groups, so that one sees where the next begins
@@ -100,14 +100,14 @@ def _drawn(groups: list[str], bars: Sequence[Series], *, title: str, unit: str) 
     inches = max(
         6.0, 1.6 + 0.3 * len(groups) * (len(bars) + 1)
     )  # 0.3 hold a number of four characters, 1.6 the margins
-    figure = Figure(figsize=(inches, 4.2), dpi=DOTS, facecolor=PAPER, layout="constrained")
+    figure = Figure(figsize=(inches, 4.2), dpi=DPI, facecolor=BACKGROUND, layout="constrained")
     axes = figure.add_subplot()
     width = GROUP / max(1, len(bars))
     for number, series in enumerate(bars):
         look = {
             "color": COLOURS[series.colour % len(COLOURS)],
             "hatch": "///" if series.hatched else "",
-            "edgecolor": PAPER,
+            "edgecolor": BACKGROUND,
             "linewidth": 0,
         }
         places = [group - GROUP / 2 + width * (number + 0.5) for group in range(len(groups))]
@@ -120,7 +120,7 @@ def _drawn(groups: list[str], bars: Sequence[Series], *, title: str, unit: str) 
         )
         for place, one in zip(places, series.heights):
             if one and one.deviation is not None:
-                axes.errorbar(place, one.mean, one.deviation, color=INK, capsize=2.5, linewidth=1)
+                axes.errorbar(place, one.mean, one.deviation, color=TEXT_COLOUR, capsize=2.5, linewidth=1)
             if one:
                 above = (place, one.mean + (one.deviation or 0))
                 axes.annotate(
@@ -130,19 +130,19 @@ def _drawn(groups: list[str], bars: Sequence[Series], *, title: str, unit: str) 
                     textcoords="offset points",
                     ha="center",
                     size=7,
-                    color=INK,
+                    color=TEXT_COLOUR,
                 )
-    axes.set_xticks(range(len(groups)), groups, color=INK)
-    axes.set_ylabel(unit, color=INK)
-    axes.set_title(title, loc="left", color=INK, parse_math=False)
-    axes.grid(axis="y", color=LINE, linewidth=0.6)
+    axes.set_xticks(range(len(groups)), groups, color=TEXT_COLOUR)
+    axes.set_ylabel(unit, color=TEXT_COLOUR)
+    axes.set_title(title, loc="left", color=TEXT_COLOUR, parse_math=False)
+    axes.grid(axis="y", color=LINE_COLOUR, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(length=0)
     if bars:
         figure.legend(
-            loc="outside lower center", ncols=2, frameon=False, fontsize=9, labelcolor=INK
+            loc="outside lower center", ncols=2, frameon=False, fontsize=9, labelcolor=TEXT_COLOUR
         )
     file = io.BytesIO()
-    figure.savefig(file, format="png", facecolor=PAPER)
+    figure.savefig(file, format="png", facecolor=BACKGROUND)
     return file.getvalue()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rich.progress import Progress
 
 from polyglot.core.errors import TrainingError
-from polyglot.core.signals import ENDS, handled, heard
+from polyglot.core.signals import TERMINATION_SIGNALS, active_signals, signal_handler
 
 if TYPE_CHECKING:
     from polyglot.experiments.runs import Member
@@ -54,7 +54,7 @@ class Trainings:
         as a second Ctrl-C would not let it finish its step.
         """
 
-        polite = [number for number in heard() if number != signal.SIGINT]
+        polite = [number for number in active_signals() if number != signal.SIGINT]
         interrupt, hurried = signal.getsignal(signal.SIGINT), False
 
         def send(number: int) -> None:
@@ -75,7 +75,7 @@ class Trainings:
             later.start()
             interrupt(sent, frame)
 
-        with handled(polite, pass_on), handled(heard([signal.SIGINT]), wait_and_pass_on):
+        with signal_handler(polite, pass_on), signal_handler(active_signals([signal.SIGINT]), wait_and_pass_on):
             yield self
 
     def train(self, member: Member, arguments: Sequence[str]) -> None:
@@ -112,7 +112,7 @@ class Trainings:
                 raise
             finally:
                 self.processes.discard(process)
-        for number in ENDS:
+        for number in TERMINATION_SIGNALS:
             if status in (128 + number, -number):  # it was stopped, and has said so
                 raise KeyboardInterrupt(number)
         if status != 0:

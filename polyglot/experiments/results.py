@@ -10,11 +10,11 @@ from typing import Any
 
 from polyglot.analysis.embeddings.analysis import Analysis
 from polyglot.analysis.embeddings.retrieval import METRICS
-from polyglot.evaluation.grid import SIGNS
+from polyglot.evaluation.grid import KIND_MARKS
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.protocol import Reference
-from polyglot.evaluation.score_matrix import Cell, Matrix, all_of
-from polyglot.evaluation.significance import LEVEL, Comparison, compare, compare_hops
+from polyglot.evaluation.score_matrix import Cell, ScoreMatrix, merge_provenance
+from polyglot.evaluation.significance import SIGNIFICANCE_LEVEL, Comparison, compare_systems, compare_direct_and_pivot
 from polyglot.experiments.config import Goal
 from polyglot.tasks.pairs import LanguagePair
 
@@ -101,7 +101,7 @@ class SystemResult:
     """One system: a matrix for each of its seeds."""
 
     name: str
-    matrices: Sequence[Matrix]
+    matrices: Sequence[ScoreMatrix]
     reference: Reference | None
     runs: Sequence[TrainedRun]
     """one for each matrix, or for each part of one"""
@@ -138,7 +138,7 @@ class SystemResult:
     def kinds(self, measure: Measure) -> dict[str, Spread]:
         """The mean of each kind over the runs: the spread is that of the runs' means."""
         found = {}
-        for kind in SIGNS:
+        for kind in KIND_MARKS:
             names = [
                 name
                 for name, cell in self.directions.items()
@@ -175,7 +175,7 @@ class SystemResult:
     def beside_reference(self, measure: Measure) -> dict[str, tuple[float, float, int]]:
         """Of each kind the paper's mean, ours and their number, over the directions that both have."""
         found = {}
-        for kind in SIGNS:
+        for kind in KIND_MARKS:
             both = [
                 name
                 for name, cell in self.directions.items()
@@ -230,7 +230,7 @@ class Results:
         for system in self.systems:
             base = by_name.get(system.beside)
             if base and base.directions.keys() & system.directions.keys():
-                found[system.name] = compare(
+                found[system.name] = compare_systems(
                     {one.name: one.matrices for one in (base, system)}, measure=self.measure
                 )
         return found
@@ -253,7 +253,7 @@ class Results:
                 for name in shared
             }
             names = [base, *(test.names[1] for test in tests)]
-            several = any(test.several for test in tests)
+            several = any(test.averages_runs for test in tests)
             signatures = _joined(test.signatures for test in tests)
             found.append(
                 replace(
@@ -262,7 +262,7 @@ class Results:
                     names=names,
                     rows=rows,
                     kinds=kinds,
-                    several=several,
+                    averages_runs=several,
                 )
             )
         return found
@@ -277,13 +277,13 @@ class Results:
             return tested[0].note
         pairs = (f"{', '.join(each.names[1:])} from {each.names[0]}" for each in tested)
         every = replace(tested[0], signatures=_joined(each.signatures for each in tested))
-        return f"* differs with p < {LEVEL} ({every.tested}): {'; '.join(pairs)}{max(each.over for each in tested)}"
+        return f"* differs with p < {SIGNIFICANCE_LEVEL} ({every.test_description}): {'; '.join(pairs)}{max(each.resampling_note for each in tested)}"
 
     @cached_property
     def hops(self) -> dict[str, Comparison]:
         """Of each system the pairs that have a score in one hop and in two."""
         return {
-            system.name: compare_hops(system.matrices, measure=self.measure)
+            system.name: compare_direct_and_pivot(system.matrices, measure=self.measure)
             for system in self.systems
         }
 
@@ -294,7 +294,7 @@ class Results:
         if not tested:
             return ""
         every = replace(tested[0], signatures=_joined(each.signatures for each in tested))
-        return f"* one hop differs from two with p < {LEVEL} ({every.tested}){max(each.over for each in tested)}"
+        return f"* one hop differs from two with p < {SIGNIFICANCE_LEVEL} ({every.test_description}){max(each.resampling_note for each in tested)}"
 
     def differences(self) -> dict[str, list[str]]:
         """The keys that not all systems have the same value for, with the value of each; empty where one has no such key."""
@@ -347,7 +347,7 @@ class Results:
         }
         if goal.behind_pivot is not None:
             others = {
-                pair: ways["two hops"].value
+                pair: ways["pivot"].value
                 for pair, ways in self.hops[system.name].rows.items()
                 if pair in ours
             }
@@ -427,7 +427,7 @@ class Results:
                         for name, cell in system.directions.items()
                     },
                     "hops": {
-                        pair: ways["one hop"].p
+                        pair: ways["direct"].p
                         for pair, ways in self.hops[system.name].rows.items()
                     },
                     "signatures": {
@@ -435,8 +435,8 @@ class Results:
                         for each in self.measures
                     },
                     "empty": system.empty,
-                    "versions": all_of([matrix.versions for matrix in system.matrices]),
-                    "machine": all_of([{"machine": matrix.machine} for matrix in system.matrices])[
+                    "versions": merge_provenance([matrix.versions for matrix in system.matrices]),
+                    "machine": merge_provenance([{"machine": matrix.machine} for matrix in system.matrices])[
                         "machine"
                     ],
                 }

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from polyglot.analysis.embeddings.comparison import comparison
 from polyglot.core.atomic_files import replace_file
-from polyglot.core.markdown import as_it_is, code, listed, table
-from polyglot.evaluation.grid import KEY, PIVOT_KEY, SHARES, SIGNS, shares_of_kinds, signature_lines
+from polyglot.core.markdown import bullet_list, code_span, escape, table
+from polyglot.evaluation.grid import LEGEND, PIVOT_LEGEND, ERROR_TITLES, KIND_MARKS, mean_errors_by_kind, signature_lines
 from polyglot.evaluation.measures import Measure
-from polyglot.evaluation.significance import LEVEL
-from polyglot.evaluation.views.markdown import settings, with_interval
+from polyglot.evaluation.significance import SIGNIFICANCE_LEVEL
+from polyglot.evaluation.views.markdown import settings_list, with_interval
 from polyglot.experiments.figure import figure_png
 from polyglot.experiments.results import Claim, Results, SystemResult
 
@@ -30,20 +30,20 @@ def save(results: Results, folder: Path) -> None:
 
 def _blocks(results: Results) -> Iterator[str]:
     systems = results.systems
-    yield f"# {as_it_is(results.title)}"
+    yield f"# {escape(results.title)}"
     if results.question:
-        yield as_it_is(results.question)
+        yield escape(results.question)
     if results.expected:
-        yield f"**Expected.** {as_it_is(results.expected)}"
+        yield f"**Expected.** {escape(results.expected)}"
     if results.size:
-        yield f"Size {code(results.size)}" + (
-            f": {as_it_is(results.about)}" if results.about else "."
+        yield f"Size {code_span(results.size)}" + (
+            f": {escape(results.about)}" if results.about else "."
         )
-    yield f"{results.measure.title} if nothing else is said. {KEY} · {PIVOT_KEY}."
+    yield f"{results.measure.title} if nothing else is said. {LEGEND} · {PIVOT_LEGEND}."
     yield "![Scores of every system](result.png)"
     if results.outcomes:
         yield "## Goals"
-        rows = ([as_it_is(one.goal), one.found, YES[one.reached]] for one in results.outcomes)
+        rows = ([escape(one.goal), one.found, YES[one.reached]] for one in results.outcomes)
         yield table(["goal", "found", "reached"], rows)
     yield "## Means"
     yield _means(results)
@@ -52,7 +52,7 @@ def _blocks(results: Results) -> Iterator[str]:
     several = any(len(system.matrices) > 1 for system in systems)
     notes = ["A number over several seeds is mean ± standard deviation"] if several else []
     if results.note:
-        notes.append(as_it_is(results.note))
+        notes.append(escape(results.note))
     yield "\n".join(f"- {note}." for note in [*notes, *_origins(results)])
     if intervals := _intervals(results):
         yield "## 95 % confidence intervals"
@@ -65,7 +65,7 @@ def _blocks(results: Results) -> Iterator[str]:
     if hops := list(_hops(results)):
         yield "## One hop and two"
         if results.hops_note:
-            yield f"{as_it_is(results.hops_note)}."
+            yield f"{escape(results.hops_note)}."
         yield from hops
     if any(system.reference for system in systems):
         yield "## Beside the paper"
@@ -88,20 +88,20 @@ def _blocks(results: Results) -> Iterator[str]:
     rows = (
         [_of(system, kind), *shares.values()]
         for system in systems
-        for kind, shares in shares_of_kinds(system.matrices[0]).items()
+        for kind, shares in mean_errors_by_kind(system.matrices[0]).items()
     )
-    yield table(["", *SHARES.values()], rows)
+    yield table(["", *ERROR_TITLES.values()], rows)
     if results.embeddings:
         yield "## Sentence embeddings"
         yield comparison(results.embeddings)
     if empty := {name: reason for system in systems for name, reason in system.empty.items()}:
         yield "## Without a score"
-        yield listed(empty)
+        yield bullet_list(empty)
     yield "## How it was made"
     if differs := results.differences():
         yield "What differs between the configurations of the first run of each, besides place and seed; `–` where a system has no such key."
         rows = (
-            [code(key), *(code(value) if value else "–" for value in values)]
+            [code_span(key), *(code_span(value) if value else "–" for value in values)]
             for key, values in differs.items()
         )
         yield table(["key", *map(_name, systems)], rows)
@@ -112,12 +112,12 @@ def _blocks(results: Results) -> Iterator[str]:
 
 
 def _name(system: SystemResult) -> str:
-    return as_it_is(system.name)
+    return escape(system.name)
 
 
 def _mark(p: float | None) -> str:
     """Of a difference."""
-    return "\\*" if p is not None and p < LEVEL else ""
+    return "\\*" if p is not None and p < SIGNIFICANCE_LEVEL else ""
 
 
 def _of(system: SystemResult, kind: str) -> str:
@@ -127,7 +127,7 @@ def _of(system: SystemResult, kind: str) -> str:
 def _means(results: Results) -> str:
     kinds = [
         kind
-        for kind in SIGNS
+        for kind in KIND_MARKS
         if any(kind in system.kinds(results.measure) for system in results.systems)
     ]
     every = [
@@ -166,7 +166,7 @@ def _means(results: Results) -> str:
                     ),
                 ]
             )
-    return table(["system", *(SIGNS[kind].format(kind) for kind in kinds)], rows)
+    return table(["system", *(KIND_MARKS[kind].format(kind) for kind in kinds)], rows)
 
 
 def _shown(system: SystemResult, kind: str, *, measure: Measure) -> str:
@@ -188,7 +188,7 @@ def _directions(results: Results) -> str:
                 if cell
                 else ""
             )
-            row.append(SIGNS[cell.kind].format(score) if cell else "–")
+            row.append(KIND_MARKS[cell.kind].format(score) if cell else "–")
             if system.reference:
                 theirs = system.reference_score(name)
                 row.append("" if theirs is None else f"{theirs:.2f}")
@@ -211,7 +211,7 @@ def _left_out(results: Results) -> Iterator[list[str]]:
     """A row for each direction that some systems lack."""
     for pair, unseen, seen in results.left_out():
         compared = [seen.shown(), f"{unseen - seen.mean:+.2f}"] if seen else ["–", ""]
-        yield [str(pair), SIGNS["zero-shot"].format(f"{unseen:.2f}"), *compared]
+        yield [str(pair), KIND_MARKS["zero-shot"].format(f"{unseen:.2f}"), *compared]
 
 
 def _hops(results: Results) -> Iterator[str]:
@@ -225,13 +225,13 @@ def _hops(results: Results) -> Iterator[str]:
             )
             kind, difference = (
                 system.directions[pair].kind,
-                f"{one.mean - two.mean:+.2f}{_mark(ways['one hop'].p)}",
+                f"{one.mean - two.mean:+.2f}{_mark(ways['direct'].p)}",
             )
             rows.append(
                 [
                     pair,
-                    SIGNS[kind].format(one.shown()),
-                    SIGNS["pivot"].format(two.shown()),
+                    KIND_MARKS[kind].format(one.shown()),
+                    KIND_MARKS["pivot"].format(two.shown()),
                     difference,
                 ]
             )
@@ -259,8 +259,8 @@ def _beside(results: Results) -> str:
 def _claims(results: Results) -> str:
     rows = (
         [
-            f"{as_it_is(claim.system)}, {claim.direction}",
-            as_it_is(claim.beside),
+            f"{escape(claim.system)}, {claim.direction}",
+            escape(claim.beside),
             "–" if claim.paper is None else f"{claim.paper:+.2f}{_from(claim)}",
             f"{claim.ours:+.2f}{_mark(claim.p)}",
             YES[claim.holds],
@@ -272,20 +272,20 @@ def _claims(results: Results) -> str:
 
 def _from(claim: Claim) -> str:
     """Said where the paper's difference is from another system."""
-    return "" if claim.paper_beside == claim.beside else f" (from {as_it_is(claim.paper_beside)})"
+    return "" if claim.paper_beside == claim.beside else f" (from {escape(claim.paper_beside)})"
 
 
 def _origins(results: Results) -> Iterator[str]:
     for system in results.systems:
         if system.reference:
             theirs = system.reference
-            yield f"{_name(system)} stands beside {theirs.source}: {code(theirs.signature)}, {theirs.test_set}; {theirs.condition}"
+            yield f"{_name(system)} stands beside {theirs.source}: {code_span(theirs.signature)}, {theirs.test_set}; {theirs.condition}"
     for line in dict.fromkeys(
         line
         for system in results.systems
         for line in signature_lines(system.matrices[0], results.measure)
     ):
-        yield f"ours: {code(line)}"
+        yield f"ours: {code_span(line)}"
 
 
 def _made(system: SystemResult) -> str:
@@ -294,10 +294,10 @@ def _made(system: SystemResult) -> str:
         spent = "" if run.seconds is None else f", {run.seconds:,.0f} s of training"
         when = "" if run.day is None else f", until {run.day}"
         read = [
-            f"{as_it_is(str(one.get('run')))}: {one.get('checkpoint')} checkpoint, step {', '.join(map(str, one.get('steps', ())))}"
+            f"{escape(str(one.get('run')))}: {one.get('checkpoint')} checkpoint, step {', '.join(map(str, one.get('steps', ())))}"
             for one in run.checkpoint.get("members", [run.checkpoint])
         ]
         lines.append(
-            f"- {'; '.join(read)}{spent}{when}; {code(f'evaluation/{run.name}/matrix.md')} has all of it"
+            f"- {'; '.join(read)}{spent}{when}; {code_span(f'evaluation/{run.name}/matrix.md')} has all of it"
         )
-    return "\n".join([f"- {system.parameters:,} parameters", *lines, settings(system.matrices[0])])
+    return "\n".join([f"- {system.parameters:,} parameters", *lines, settings_list(system.matrices[0])])

@@ -12,7 +12,7 @@ from polyglot.analysis.embeddings.page import save as save_analysis
 from polyglot.core.errors import ConfigError
 from polyglot.evaluation.evaluator import Progress, evaluate
 from polyglot.evaluation.protocol import Protocol, Reference
-from polyglot.evaluation.score_matrix import Matrix
+from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.experiments.config import Experiment
 from polyglot.experiments.results import Results, SystemResult, TrainedRun
 from polyglot.experiments.runs import Member, check_starts, check_text, last_line, members_of
@@ -51,7 +51,7 @@ def carry_out(
         train(member, arguments)
 
     train_all(missing, say_and_train, parallel=parallel)
-    found: dict[str, dict[int | str, list[Matrix]]] = {}
+    found: dict[str, dict[int | str, list[ScoreMatrix]]] = {}
     runs: dict[str, list[TrainedRun]] = {}
     first: dict[str, Writers] = {}
     writers = writers_of(experiment, members)
@@ -73,7 +73,7 @@ def carry_out(
     systems = [
         SystemResult(
             name,
-            [Matrix.joined(parts) for parts in found[name].values()],
+            [ScoreMatrix.merge(parts) for parts in found[name].values()],
             reference=Reference.load(system.reference) if system.reference else None,
             runs=runs[name],
             settings=first[name].settings,
@@ -154,7 +154,7 @@ def protocol_of(system: str, experiment: Experiment) -> Protocol:
 
 def matrix_of(
     writers: Writers, experiment: Experiment, *, folder: Path, progress: Progress
-) -> tuple[Matrix, TrainedRun]:
+) -> tuple[ScoreMatrix, TrainedRun]:
     """The matrix of one run or of several together, from the folder of the experiment or anew, and what is to be said of them."""
     runs = [Run.open(member.path) for member in writers.members]
     models = [Translator.load(run, checkpoint=experiment.checkpoint) for run in runs]

@@ -14,11 +14,11 @@ from polyglot.config.loading import load_config
 from polyglot.config.schema import Config
 from polyglot.core import presets
 from polyglot.core.atomic_files import replace_file
-from polyglot.core.errors import ConfigError, DataError, PolyglotError, few
+from polyglot.core.errors import ConfigError, DataError, PolyglotError, abbreviate
 from polyglot.data.corpora import Corpora
 from polyglot.evaluation.protocol import Protocol
 from polyglot.experiments.config import Experiment, slug
-from polyglot.inference.translator import Directions
+from polyglot.inference.directions import Directions
 from polyglot.runs.checkpoint import steps
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
@@ -70,7 +70,7 @@ class Member:
                 dict(flat(config.model_dump(mode="json"))) for config in (begun, self.config)
             )
             changed = (key for key in there | here if there.get(key) != here.get(key))
-            differs = few(
+            differs = abbreviate(
                 (
                     f"{key} {there.get(key, 'missing')} there, {here.get(key, 'missing')} here"
                     for key in changed
@@ -132,10 +132,10 @@ def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
                 if pair and trained != [pair]:
                     own = "say in `set` what is of the pair alone, such as schedule.pairs=[SOURCE-TARGET]"
                     problems.append(
-                        f"systems.{name}.separately: {pair}: it trains {few(trained)}; {own}"
+                        f"systems.{name}.separately: {pair}: it trains {abbreviate(trained)}; {own}"
                     )
                 yield Member(name, path.name, path, seed, config, [system.config, *settings])
-    problems += (f"systems.{few(names)}: {problem}" for problem, names in of_systems.items())
+    problems += (f"systems.{abbreviate(names)}: {problem}" for problem, names in of_systems.items())
     if problems:
         raise ConfigError(problems, where=experiment.named)
 
@@ -165,7 +165,7 @@ def check_starts(members: Sequence[Member], *, where: str) -> None:
         waiting = [member for member in waiting if member not in ready]
     problems = []
     for member in waiting:
-        missing = few(sorted(member.starts_from - there))
+        missing = abbreviate(sorted(member.starts_from - there))
         problems.append(
             f"{member.name}: starts from {missing}, which is not there and is trained by no system before it"
         )
@@ -226,7 +226,7 @@ def check_text(
         )
         raise DataError(
             "\n".join(
-                f"{named}: {few(names, shown=2)}: {problem}{shown}"
+                f"{named}: {abbreviate(names, shown=2)}: {problem}{shown}"
                 for problem, names in problems.items()
             )
         )
@@ -245,7 +245,7 @@ def check_test(member: Member, protocol: Protocol, *, where: str) -> None:
     config = member.settings
     directions = Directions.of(config.pairs)
     try:
-        pairs = protocol.pairs_of(directions, config.languages, config.pairs)
+        pairs = protocol.select_pairs(directions, config.languages, config.pairs)
         protocol.check_pivot(directions)
     except ConfigError as error:
         raise ConfigError(f"{where}: {member.name}: protocol.{error}") from None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polyglot.core.errors import ConfigError, few
+from polyglot.core.errors import ConfigError, abbreviate
 from polyglot.experiments.config import Experiment, slug
 from polyglot.experiments.runs import Member, flat
 from polyglot.runs.run import Run
@@ -69,7 +69,7 @@ def check_writers(writers: Sequence[Writers], *, where: str) -> None:
     names, problems = [each.name for each in writers], []
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         problems.append(
-            f"systems: two would be evaluated in the folder {few(twice)}; give one of them another name"
+            f"systems: two would be evaluated in the folder {abbreviate(twice)}; give one of them another name"
         )
     for each in writers:
         if each.together:
@@ -92,7 +92,7 @@ def _why_not(members: Sequence[Member]) -> Iterator[str]:
     }
     for other in others:
         if differs := sorted(map(str, trained[other.name] ^ trained[first.name])):
-            yield f"{first.name} and {other.name} are trained on different pairs ({few(differs)}); name runs that have the same ones"
+            yield f"{first.name} and {other.name} are trained on different pairs ({abbreviate(differs)}); name runs that have the same ones"
             return
     for language in first.settings.languages:
         begun = [_vocabulary(member, language) for member in members if member.is_begun]
@@ -123,8 +123,8 @@ def _what_makes_it(member: Member, language: str) -> Any:
     config = member.settings
     shared = config.sharing.members("vocabulary", language, config.languages)
     return (
-        config.vocabulary.of(language),
-        config.text.of(language),
+        config.vocabulary.for_language(language),
+        config.text.for_language(language),
         shared,
         config.data.folder,
         config.data.train,

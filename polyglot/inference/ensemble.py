@@ -1,10 +1,10 @@
-"""Several models, or one that reads several languages, that write each translation together."""
+"""Ensembles: several models, or one model that reads several languages, write one translation."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +13,29 @@ import torch
 from polyglot.core.errors import ConfigError, DataError, unknown_name
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.ensemble_decoder import Average
+from polyglot.inference.directions import check_direction
 from polyglot.inference.generation import generate_translations, search_hypotheses
-from polyglot.inference.translator import Translator, check_direction
-from polyglot.inference.types import EncodedSources, ModelInputs, Translation
+from polyglot.inference.translator import Translator
+from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 
 Sentences = Iterable[str] | Mapping[str, Iterable[str]]
-"""Of one language, or the same ones in several, by language."""
+"""Sentences of one language, or the same sentences by language: `{"de": […], "fr": […]}`."""
 
 
 class EnsembleTranslator:
-    """Translators whose targets have the same vocabulary; encoders, bridges and source vocabularies may be of any kind."""
+    """Translators with the same target vocabularies.
+
+    Their encoders, bridges and source vocabularies may differ.
+    """
 
     def __init__(self, members: Sequence[Translator], *, average: Average = "log") -> None:
-        """average: of the probabilities, `log` (geometric) or `linear`."""
+        """average: mean of the probabilities, `log` (geometric) or `linear` (arithmetic)."""
         if average not in ("log", "linear"):
             raise ConfigError(f"average: {unknown_name('average', average, ('log', 'linear'))}")
-        self.members, self.average = list(members), average
+        self.members = list(members)
+        self.average = average
 
     @classmethod
     def load(
@@ -43,23 +48,22 @@ class EnsembleTranslator:
         average: Average = "log",
         device: str | torch.device | None = None,
     ) -> EnsembleTranslator:
-        """Every one of these checkpoints of every run. sources, target: read only what translating from these into that one needs.
+        """Load these checkpoints of every run.
 
-        Raises ConfigError where the runs cannot write together, and what `Translator.load` raises.
+        sources, target: read only the components of these directions. Raises ConfigError if the
+        models cannot form an ensemble, and the errors of `Translator.load`.
         """
         members = []
-        for run in (run if isinstance(run, Run) else Run.open(run) for run in runs):
-            readable = {pair.source for pair in run.config.pairs}
-            own = [source for source in sources or () if source in readable]
-            pairs = (
-                None
-                if sources is None or target is None
-                else [LanguagePair(source, target) for source in own or sources[:1]]
-            )
-            members += [
-                Translator.load(run, checkpoint=one, pairs=pairs, device=device)
-                for one in checkpoints
-            ]
+        for run in runs:
+            if not isinstance(run, Run):
+                run = Run.open(run)
+            pairs = None
+            if sources is not None and target is not None:
+                pairs = _readable_pairs(run, sources, target)
+            for checkpoint in checkpoints:
+                members.append(
+                    Translator.load(run, checkpoint=checkpoint, pairs=pairs, device=device)
+                )
         result = cls(members, average=average)
         if target is not None or not result.targets:
             result.check(sources, target or members[0].targets[0])
@@ -67,44 +71,50 @@ class EnsembleTranslator:
 
     @property
     def sources(self) -> list[str]:
-        """Languages that every member reads."""
-        return [
-            language
-            for language in self.members[0].sources
-            if all(language in one.sources for one in self.members)
-        ]
+        """Languages that every member has an encoder for."""
+        languages = []
+        for language in self.members[0].sources:
+            if all(language in member.sources for member in self.members):
+                languages.append(language)
+        return languages
 
     @property
     def targets(self) -> list[str]:
-        """Languages that all of them write in the same pieces."""
+        """Languages that every member has a decoder for, with the same vocabulary."""
+        return [language for language in self.members[0].targets if self._share_target(language)]
+
+    def _share_target(self, language: str) -> bool:
         first = self.members[0]
-        return [
-            one
-            for one in first.targets
-            if all(
-                one in other.targets and _spell_alike(first, other, one) for other in self.members
-            )
-        ]
+        for member in self.members:
+            if language not in member.targets or not _same_vocabulary(first, member, language):
+                return False
+        return True
 
     @property
     def search_config(self) -> SearchConfig:
-        """The first one's."""
+        """Search settings of the first member."""
         return self.members[0].search_config
 
     @property
     def description(self) -> Mapping[str, Any]:
-        """Where the parameters of each came from."""
-        own = [dict(one.description) for one in self.members]
-        digest = hashlib.sha256(
-            json.dumps([own, self.average], sort_keys=True).encode()
-        ).hexdigest()
-        names = " + ".join(str(one.get("run", "a model")) for one in own)
-        return {"run": names, "checkpoint": "ensemble", "steps": [step for one in own for step in one.get("steps", ())],
-                "average": self.average, "members": own, "sha256": digest}  # fmt: skip
+        """Origin of all members' parameters, stored with every score."""
+        members = [dict(member.description) for member in self.members]
+        content = json.dumps([members, self.average], sort_keys=True)
+        steps = []
+        for member in members:
+            steps += member.get("steps", ())
+        return {
+            "run": " + ".join(str(member.get("run", "a model")) for member in members),
+            "checkpoint": "ensemble",
+            "steps": steps,
+            "average": self.average,
+            "members": members,
+            "sha256": hashlib.sha256(content.encode()).hexdigest(),
+        }
 
     @property
     def symbols_without_rule(self) -> int:
-        """As of one translator."""
+        """Symbols in the translations so far that stand for nothing in their sources."""
         return self.members[0].symbols_without_rule
 
     @property
@@ -119,16 +129,13 @@ class EnsembleTranslator:
         target: str,
         **search_settings: Any,
     ) -> list[str]:
-        """The best translation of each sentence, in order; a blank one stays empty.
+        """Return the best translation of each sentence, in order; a blank sentence stays empty.
 
-        sentences: in the language `source`, or the same ones in several languages: `{"de": […], "fr": […]}`.
+        sentences: in the language `source`, or a mapping from languages to the same sentences in
+        these languages.
         """
-        return [
-            best.text
-            for best, *_ in self.hypotheses(
-                sentences, source=source, target=target, **search_settings
-            )
-        ]
+        hypotheses = self.hypotheses(sentences, source=source, target=target, **search_settings)
+        return [best.text for best, *_ in hypotheses]
 
     def hypotheses(
         self,
@@ -138,94 +145,125 @@ class EnsembleTranslator:
         target: str,
         **search_settings: Any,
     ) -> list[list[Translation]]:
-        """The n best translations of each sentence with their scores, best first."""
-        by_language = dict(sentences) if isinstance(sentences, Mapping) else {source: sentences}
+        """Return the n best translations of each sentence with their scores, best first."""
+        by_language = {source: sentences}
+        if isinstance(sentences, Mapping):
+            by_language = dict(sentences)
         if None in by_language or not by_language:
             raise ConfigError(
-                "source: missing; name the language of the sentences, or give a mapping from language to sentences"
+                "source: missing; name the language of the sentences, "
+                "or give a mapping from languages to sentences"
             )
         self.check(list(by_language), target)
         config = self.members[0].search_config_with(search_settings)
-        readers = [
-            reader
-            for language, own in by_language.items()
-            for reader in self._reading(own, language)
-        ]
-        _check_alike(readers)
-        return generate_translations(readers, target, config, average=self.average)
+        inputs: list[tuple[Translator, list[SourceSentence]]] = []
+        for language, lines in by_language.items():
+            inputs += self._inputs_in(lines, language)
+        _check_same_sentences(inputs)
+        return generate_translations(inputs, target, config, average=self.average)
 
     def model_inputs(self, lines: Iterable[str], source: str) -> ModelInputs:
-        """Who reads which sentences. Raises DataError where one member finds nothing in a sentence of which others have pieces."""
-        readers = self._reading(lines, source)
-        _check_alike(readers)
-        return readers
+        """Return the sentences that each member encodes.
 
-    def _reading(self, lines: Iterable[str], source: str) -> ModelInputs:
-        lines = lines if isinstance(lines, str) else list(lines)
-        return [
-            (member, member.sentences(lines, source))
-            for member in self.members
-            if source in member.sources
-        ]
+        Raises DataError if a sentence is empty for one member but not for another.
+        """
+        inputs = list(self._inputs_in(lines, source))
+        _check_same_sentences(inputs)
+        return inputs
+
+    def _inputs_in(
+        self, lines: Iterable[str], source: str
+    ) -> Iterator[tuple[Translator, list[SourceSentence]]]:
+        """Yield the sentences for each member with an encoder of the language."""
+        if not isinstance(lines, str):
+            lines = list(lines)
+        for member in self.members:
+            if source in member.sources:
+                yield member, member.sentences(lines, source)
 
     def generate(
-        self, readings: Sequence[EncodedSources], target: str, config: SearchConfig
+        self, sources: Sequence[EncodedSources], target: str, config: SearchConfig
     ) -> list[list[Translation]]:
-        """The n best translations of sentences that every member has read. Raises what `search_hypotheses` raises."""
-        return list(
-            self.members[0].to_translations(
-                search_hypotheses(readings, target, config, average=self.average), readings[0].sentences, target
-            )
-        )
+        """Return the n best translations of sentences that every member has encoded.
+
+        Raises the errors of `search_hypotheses`.
+        """
+        hypotheses = search_hypotheses(sources, target, config, average=self.average)
+        sentences = sources[0].sentences
+        return list(self.members[0].to_translations(hypotheses, sentences, target))
 
     def check(self, source: str | Sequence[str] | None, target: str) -> None:
-        """Raises ConfigError unless every member reads one of the sources, each is read by one, and all spell the target alike."""
+        """Raise ConfigError if the members cannot translate these sources together.
+
+        Each member reads at least one source, each source is read by a member, and all members
+        have the same target vocabulary.
+        """
         sources = [source] if isinstance(source, str) else list(source or ())
-        every = list(
-            dict.fromkeys(language for member in self.members for language in member.sources)
-        )
-        for language in sources:
-            check_direction(language, target, sources=every, targets=self.members[0].targets)
-        first = self.members[0]
+        readable: dict[str, None] = {}
         for member in self.members:
-            if sources and not set(sources) & set(member.sources):
-                raise ConfigError(
-                    f"{_name(member)}: reads {', '.join(member.sources)}, and so none of {', '.join(sources)}"
-                )
+            readable |= dict.fromkeys(member.sources)
+        for language in sources:
             check_direction(
-                member.sources[0], target, sources=member.sources, targets=member.targets
+                language, target, sources=list(readable), targets=self.members[0].targets
             )
-            if not _spell_alike(first, member, target):
-                raise ConfigError(
-                    f"{_name(first)} and {_name(member)}: have different vocabularies of {target}, "
-                    "so they cannot write a translation together; train the one with `initialize` from the other, or both on the same text"
-                )
-            if len(sources) > 1 and member.normalisers[target].symbols:
-                raise ConfigError(
-                    f"{_name(member)}: has text.symbols, whose numbers follow one source; name a single --from"
-                )
+        for member in self.members:
+            self._check_member(member, sources, target)
+
+    def _check_member(self, member: Translator, sources: Sequence[str], target: str) -> None:
+        name = _run_name(member)
+        if sources and not set(sources) & set(member.sources):
+            raise ConfigError(
+                f"{name}: has encoders of {', '.join(member.sources)}, "
+                f"but none of {', '.join(sources)}"
+            )
+        check_direction(member.sources[0], target, sources=member.sources, targets=member.targets)
+        first = self.members[0]
+        if not _same_vocabulary(first, member, target):
+            raise ConfigError(
+                f"{_run_name(first)} and {name}: have different vocabularies of {target}, "
+                "so they cannot form an ensemble; train one with `initialize` from the other, "
+                "or both on the same text"
+            )
+        if len(sources) > 1 and member.normalisers[target].symbols:
+            raise ConfigError(
+                f"{name}: has text.symbols, which are numbered by one source; name a single --from"
+            )
 
 
-def _spell_alike(one: Translator, other: Translator, language: str) -> bool:
-    """Whether text of the language has the same pieces in both."""
-    same = one.vocabularies[language].sha256 == other.vocabularies[language].sha256
-    return same and one.normalisers[language].fingerprint == other.normalisers[language].fingerprint
+def _readable_pairs(run: Run, sources: Sequence[str], target: str) -> list[LanguagePair]:
+    """Return the directions from those sources that the run trained, or from the first source."""
+    trained = {pair.source for pair in run.config.pairs}
+    readable = [source for source in sources if source in trained]
+    return [LanguagePair(source, target) for source in readable or sources[:1]]
 
 
-def _check_alike(readers: ModelInputs) -> None:
-    """Raises DataError unless all have as many sentences, empty in the same places."""
-    _, first = readers[0]
-    for _, others in readers[1:]:
-        if len(others) != len(first):
-            counts = f"{len(first)} sentences in {first[0].language} and {len(others)} in {others[0].language}"
-            raise DataError(f"{counts}; the same number is needed")
-        for number, (one, other) in enumerate(zip(first, others), start=1):
-            if bool(one.pieces) != bool(other.pieces):
-                empty, full = (one, other) if other.pieces else (other, one)
-                raise DataError(
-                    f"sentence {number}: is empty in {empty.language} but not in {full.language}"
-                )
+def _same_vocabulary(first: Translator, second: Translator, language: str) -> bool:
+    """Return True if both models split text of the language into the same pieces."""
+    if first.vocabularies[language].sha256 != second.vocabularies[language].sha256:
+        return False
+    steps = first.normalisers[language]
+    return steps.fingerprint == second.normalisers[language].fingerprint
 
 
-def _name(member: Translator) -> str:
+def _check_same_sentences(inputs: ModelInputs) -> None:
+    """Raise DataError if the number of sentences or the empty sentences differ."""
+    _, first_sentences = inputs[0]
+    for _, sentences in inputs[1:]:
+        if len(sentences) != len(first_sentences):
+            raise DataError(
+                f"{len(first_sentences)} sentences in {first_sentences[0].language} "
+                f"and {len(sentences)} in {sentences[0].language}; the numbers must be equal"
+            )
+        for number, versions in enumerate(zip(first_sentences, sentences), start=1):
+            _check_both_empty(number, *versions)
+
+
+def _check_both_empty(number: int, first: SourceSentence, second: SourceSentence) -> None:
+    if bool(first.pieces) == bool(second.pieces):
+        return
+    empty, full = (first, second) if second.pieces else (second, first)
+    raise DataError(f"sentence {number}: is empty in {empty.language} but not in {full.language}")
+
+
+def _run_name(member: Translator) -> str:
     return str(member.description.get("run", "a model"))

@@ -1,10 +1,14 @@
-"""Batches side by side: on a CPU, threads with a core each finish more than all cores together on one small operation after the other."""
+"""Parallel computation of batches in threads.
+
+On a CPU, threads with one core each are faster than all cores together on one small operation
+after the other.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from threading import Barrier
 from typing import TypeVar
@@ -13,52 +17,67 @@ import torch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-DEPTH = 2  # items of each thread that are begun, wait or are done and not yet taken: nobody waits for the next
+DEPTH = 2
+"""Items in progress or finished for each thread, so that no thread waits for the next item."""
 
 
 def parallel_map(
     work: Callable[[Item], Result], items: Iterable[Item], device: torch.device
 ) -> Iterator[Result]:
-    """What `work` makes of each item, in order, as it is ready; on a CPU by as many threads as PyTorch would use for one operation.
+    """Apply `work` to the items in threads, and yield the results in order as they are ready.
 
-    Items are asked for by the caller's thread, few more than were taken, so that there may be any number of them; what asking raises
-    comes after the results of those before. PyTorch's number of threads stays what it is for everybody else. The threads begin with its
-    defaults: `work` itself turns gradients off.
+    On a CPU, PyTorch's threads for one operation are divided among as many threads of this pool.
+    On other devices, or for a single item, the caller's thread does the work.
+
+    The caller's thread takes the items from the iterable, only a few more than the results it has
+    yielded, so that there may be any number of items. An exception of the iterable is raised after
+    the results of the items before it. PyTorch's number of threads does not change for other
+    threads. The pool's threads start with PyTorch's defaults: `work` itself turns gradients off.
     """
-    items = iter(items)
-    first = list(islice(items, torch.get_num_threads())) if device.type == "cpu" else []
+    iterator = iter(items)
+    first = []
+    if device.type == "cpu":
+        first = list(islice(iterator, torch.get_num_threads()))
     if len(first) <= 1:
-        yield from map(work, chain(first, items))
+        yield from map(work, chain(first, iterator))
         return
-    threads, items = len(first), chain(first, items)
-    del first  # what was done with is kept by nobody
-    pool, waiting, failure = _threads(threads), deque(), None
+
+    threads = len(first)
+    remaining = chain(first, iterator)
+    del first  # finished items must not stay in memory
+    pool = _start_threads(threads)
+    pending: deque[Future[Result]] = deque()
+    end: Exception | None = None
     try:
-        while failure is None:
+        while end is None:
             try:
-                waiting.append(pool.submit(work, next(items)))
-            except Exception as error:  # also the end
-                failure = error
-            while waiting and (failure or len(waiting) == DEPTH * threads or waiting[0].done()):
-                yield waiting.popleft().result()
+                pending.append(pool.submit(work, next(remaining)))
+            except Exception as error:  # also StopIteration
+                end = error
+            while pending:
+                is_full = len(pending) == DEPTH * threads
+                if end is None and not is_full and not pending[0].done():
+                    break
+                yield pending.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
-    if not isinstance(failure, StopIteration):
-        raise failure
+    if not isinstance(end, StopIteration):
+        raise end
 
 
-def _threads(count: int) -> ThreadPoolExecutor:
-    """So many threads that have begun, each with its share of the cores."""
-    cores, ready = torch.get_num_threads(), Barrier(count + 1)
+def _start_threads(count: int) -> ThreadPoolExecutor:
+    """Start a pool of threads, each with an equal share of PyTorch's cores."""
+    cores = torch.get_num_threads()
+    ready = Barrier(count + 1)
 
-    def begin() -> None:
+    def set_cores() -> None:
         torch.set_num_threads(cores // count)
-        torch.get_num_threads()  # a thread takes over the number when it first asks, and then keeps it
+        torch.get_num_threads()  # PyTorch fixes a thread's number of cores at the first query
         ready.wait()
 
     pool = ThreadPoolExecutor(count)
     for _ in range(count):
-        pool.submit(begin)
+        pool.submit(set_cores)
     ready.wait()
-    torch.set_num_threads(cores)  # what threads that begin later take for theirs
+    torch.set_num_threads(cores)  # the default of threads that start later
     return pool

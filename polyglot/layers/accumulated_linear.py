@@ -1,7 +1,8 @@
-"""A matrix, or one of each sentence, that is used once a step of a long recurrence and gets its gradient in one product at the end.
+"""Matrix that is used at every step of a recurrence, with one product for its whole gradient.
 
-Autograd would form a gradient of the matrix's full size at every step and add them up: for small batches, mostly traffic
-through memory. Here each step only keeps what it read and what came back, and one product over all steps makes the gradient.
+Autograd would form a gradient of the matrix's full size at every step and add them up. For small
+batches that is mostly memory traffic. Here a step only keeps its inputs and its gradients, and one
+product over all steps forms the gradient of the matrix.
 """
 
 from __future__ import annotations
@@ -12,67 +13,85 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from polyglot.layers.linear import LaidOut, product_type
+from polyglot.layers.autograd_pass import current_backward_pass
+from polyglot.layers.linear import PackedLinear, product_type
 
 
-class DeferredLinear:
-    """x -> W x + b for many x, one after the other; W may be given in parts that stand side by side, [W_1 W_2 …]."""
+class AccumulatedLinear:
+    """x -> W x + b for many x in turn; W may be given as parts side by side, [W_1 W_2 …]."""
 
     def __init__(self, *parts: Tensor, bias: Tensor | None = None) -> None:
-        """parts: each (O, I_p), of a matrix (O, I); or one (B, O, I), a matrix of each sentence, without bias. bias (O) or none"""
-        self.matrix = _Matrix(parts, bias)
-        # Every step depends on the ticket and the ticket on the matrix: autograd comes back to it when all steps are done.
-        self.ticket = _Collect.apply(self.matrix, bias, *parts) if torch.is_grad_enabled() else None
+        """Take the parts (O, I_p) of a matrix (O, I), with a bias (O) or None.
+
+        Alternatively take one tensor (B, O, I), a matrix for each sentence, without a bias.
+        """
+        self.matrix = _SharedMatrix(parts, bias)
+        self.ticket = None
+        if torch.is_grad_enabled():
+            # Every step depends on the ticket, and the ticket on the matrix: autograd returns to
+            # the matrix when all steps are done.
+            self.ticket = _CollectGradient.apply(self.matrix, bias, *parts)
 
     def __call__(self, inputs: Tensor, *, plus: Tensor | None = None) -> Tensor:
-        """inputs (N, I), plus (N, O) that is added -> (N, O); of sentences (B, M, I) -> (B, M, O)"""
-        return (
-            self.matrix.product(inputs, plus)
-            if self.ticket is None
-            else _Step.apply(inputs, plus, self.ticket, self.matrix)
-        )
+        """inputs (N, I) -> (N, O), with plus (N, O) added; or (B, M, I) -> (B, M, O)"""
+        if self.ticket is None:
+            return self.matrix.product(inputs, plus)
+        return _Step.apply(inputs, plus, self.ticket, self.matrix)
 
 
-class _Matrix:
-    """What the steps share. It does not know the ticket: a circle would keep it alive long after its step."""
+class _SharedMatrix:
+    """State that the steps share.
+
+    It has no reference to the ticket: a reference cycle would keep it alive after its update.
+    """
 
     def __init__(self, parts: Sequence[Tensor], bias: Tensor | None) -> None:
         assert parts[0].dim() == 2 or (len(parts) == 1 and bias is None)
-        weight = (
-            parts[0].detach()
-            if len(parts) == 1
-            else torch.cat([part.detach() for part in parts], dim=1)
-        )
+        weight = parts[0].detach()
+        if len(parts) > 1:
+            weight = torch.cat([part.detach() for part in parts], dim=1)
         self.dtype = product_type(weight)
         weight = weight.to(self.dtype)
         bias = None if bias is None else bias.detach().to(self.dtype)
-        self.there = _OfSentences(weight) if weight.dim() == 3 else LaidOut(weight, bias)
-        self.back = None
+        is_batched = weight.dim() == 3
+        self.forward_product = _BatchedLinear(weight) if is_batched else PackedLinear(weight, bias)
+        self.backward_product = None
         if torch.is_grad_enabled():
-            self.back = _OfSentences(weight.mT) if weight.dim() == 3 else LaidOut(weight.t())
+            self.backward_product = (
+                _BatchedLinear(weight.mT) if is_batched else PackedLinear(weight.t())
+            )
         self.inputs: list[Tensor] = []
         self.gradients: list[Tensor] = []
         self.backward_pass = -1
 
     def product(self, inputs: Tensor, plus: Tensor | None) -> Tensor:
-        return self.there(inputs.to(self.dtype), plus=None if plus is None else plus.to(self.dtype))
+        plus = None if plus is None else plus.to(self.dtype)
+        return self.forward_product(inputs.to(self.dtype), plus=plus)
 
-    def keep(self, inputs: Tensor, gradient: Tensor) -> None:
-        """Keep a step for the one product, and forget what a backward pass left that never came to the matrix."""
-        current = torch._C._current_graph_task_id()
+    def add_step(self, inputs: Tensor, gradient: Tensor) -> None:
+        """Keep one step; drop steps of an earlier backward pass that never reached the matrix."""
+        current = current_backward_pass()
         if current != self.backward_pass:
-            self.backward_pass, self.inputs, self.gradients = current, [], []
+            self.backward_pass = current
+            self.inputs = []
+            self.gradients = []
         self.inputs.append(inputs)
         self.gradients.append(gradient)
 
     def collect(self) -> tuple[Tensor, Tensor]:
-        """All inputs (T·N, I) and gradients (T·N, O), one below the other; of sentences (B, T·M, I) and (B, T·M, O)."""
-        (inputs, self.inputs), (gradients, self.gradients) = (self.inputs, []), (self.gradients, [])
-        return torch.cat(inputs, dim=-2), torch.cat(gradients, dim=-2)
+        """Return inputs (T·N, I) and gradients (T·N, O) of all steps, and forget them.
+
+        Batched matrices give (B, T·M, I) and (B, T·M, O).
+        """
+        inputs = torch.cat(self.inputs, dim=-2)
+        gradients = torch.cat(self.gradients, dim=-2)
+        self.inputs = []
+        self.gradients = []
+        return inputs, gradients
 
 
-class _OfSentences:
-    """A matrix of each sentence, as `LaidOut` is one of all."""
+class _BatchedLinear:
+    """One matrix for each sentence, with the interface of `PackedLinear`."""
 
     def __init__(self, matrices: Tensor) -> None:
         self.matrices = matrices.mT
@@ -84,42 +103,42 @@ class _OfSentences:
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx, inputs: Tensor, plus: Tensor | None, ticket: Tensor, matrix: _Matrix
-    ) -> Tensor:  # noqa: ANN001
-        ctx.matrix, ctx.plus = matrix, plus is not None
+    def forward(  # noqa: ANN001
+        ctx, inputs: Tensor, plus: Tensor | None, ticket: Tensor, matrix: _SharedMatrix
+    ) -> Tensor:
+        ctx.matrix = matrix
+        ctx.has_plus = plus is not None
         ctx.save_for_backward(inputs)
         return matrix.product(inputs, plus)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
-        ctx.matrix.keep(*ctx.saved_tensors, gradient)
-        return (
-            ctx.matrix.back(gradient),
-            gradient if ctx.plus else None,
-            gradient.new_zeros(()),
-            None,
-        )
+        (inputs,) = ctx.saved_tensors
+        ctx.matrix.add_step(inputs, gradient)
+        input_gradient = ctx.matrix.backward_product(gradient)
+        plus_gradient = gradient if ctx.has_plus else None
+        ticket_gradient = gradient.new_zeros(())
+        return input_gradient, plus_gradient, ticket_gradient, None
 
 
-class _Collect(torch.autograd.Function):
+class _CollectGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, matrix: _Matrix, bias: Tensor | None, *parts: Tensor) -> Tensor:  # noqa: ANN001
-        ctx.matrix, ctx.bias_dtype, ctx.widths = (
-            matrix,
-            None if bias is None else bias.dtype,
-            [part.shape[-1] for part in parts],
-        )
+    def forward(  # noqa: ANN001
+        ctx, matrix: _SharedMatrix, bias: Tensor | None, *parts: Tensor
+    ) -> Tensor:
+        ctx.matrix = matrix
+        ctx.bias_dtype = None if bias is None else bias.dtype
+        ctx.widths = [part.shape[-1] for part in parts]
         return parts[0].new_zeros(())
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
         inputs, gradients = ctx.matrix.collect()
-        bias = None if ctx.bias_dtype is None else gradients.sum(dim=0, dtype=ctx.bias_dtype)
-        return (
-            None,
-            bias,
-            *(gradients.mT @ part for part in inputs.to(gradients.dtype).split(ctx.widths, dim=-1)),
-        )
+        bias_gradient = None
+        if ctx.bias_dtype is not None:
+            bias_gradient = gradients.sum(dim=0, dtype=ctx.bias_dtype)
+        inputs_of_parts = inputs.to(gradients.dtype).split(ctx.widths, dim=-1)
+        part_gradients = [gradients.mT @ part for part in inputs_of_parts]
+        return None, bias_gradient, *part_gradients

@@ -1,7 +1,7 @@
-"""Quantities that change with the updates of training, such as temperatures: each is a pure function of the step.
+"""Annealed quantities such as temperatures: pure functions of the update.
 
-A value stands in its component as a tensor, so that it is computed with without asking the device, goes into checkpoints and
-averages with the parameters, and is what it was where a component is frozen or only translates.
+A value is a tensor of its component. So the device is never asked for it, it is stored in
+checkpoints and averaged with the parameters, and it keeps its value in a frozen component.
 """
 
 from __future__ import annotations
@@ -13,36 +13,37 @@ from torch import Tensor, nn
 from polyglot.core.registry import ComponentConfig
 
 PLACE = "annealed"
-"""Part of the name of every such tensor in a component."""
+"""Part of the name of every annealed tensor in a component."""
 
 
 class Decay(ComponentConfig):
     """max(minimum, start · decay^⌊step / every⌋)."""
 
     start: float = Field(gt=0, le=1e6)
-    """The value before the first update."""
+    """Value before the first update."""
     decay: float = Field(gt=0, le=1)
-    """What it is multiplied with …"""
+    """Factor …"""
     every: int = Field(1, ge=1)
-    """… after so many updates of the run, each time."""
+    """… that is applied after each such number of updates."""
     minimum: float = Field(0.0, ge=0)
-    """It does not fall below this."""
+    """Lower bound."""
 
     @model_validator(mode="after")
-    def _falls(self) -> Decay:
+    def _minimum_is_below_start(self) -> Decay:
         if self.minimum > self.start:
             raise ValueError(
-                f"minimum {self.minimum:g} is above start {self.start:g}, so that nothing could fall; lower it or raise start"
+                f"minimum {self.minimum:g} is above start {self.start:g}; "
+                "lower the minimum or raise the start"
             )
         return self
 
     def at(self, step: int) -> float:
-        """The value at this update, which counts from 0."""
+        """Value at an update, counted from 0."""
         return max(self.minimum, self.start * self.decay ** (step // self.every))
 
 
 class Annealed(nn.Module):
-    """The annealed quantities of a module, each an attribute (); kept as `annealed` of that module."""
+    """Annealed quantities of a module, each a scalar tensor; the attribute `annealed` of the module."""
 
     def __init__(self, **schedules: Decay) -> None:
         super().__init__()
@@ -50,8 +51,8 @@ class Annealed(nn.Module):
         for name, schedule in schedules.items():
             self.register_buffer(name, torch.tensor(schedule.at(0)))
 
-    def move_to(self, step: int) -> None:
-        """Every quantity as it is at this update."""
+    def set_step(self, step: int) -> None:
+        """Set every quantity to its value at this update."""
         for name, schedule in self.schedules.items():
             getattr(self, name).fill_(schedule.at(step))
 
@@ -60,5 +61,5 @@ class Annealed(nn.Module):
 
 
 def is_annealed(name: str) -> bool:
-    """Whether a tensor of a component is such a quantity, by its name there."""
+    """True if the name of a component's tensor is that of an annealed quantity."""
     return PLACE in name.split(".")

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from polyglot.layers.accumulated_linear import DeferredLinear
+from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.linear import Linear, linear
 from polyglot.layers.masks import masked_softmax
 
@@ -15,10 +15,11 @@ KINDS = ("dot", "general", "mlp")
 
 
 class Attention(nn.Module):
-    """Context vectors for queries over a memory, and the weights they were mixed with.
+    """Attention over a memory: context vectors and attention weights.
 
-    dot: q·m; general: q·W·m (Luong et al. 2015, section 3.1); mlp: v·tanh(W q + U m) (Bahdanau et al. 2015, appendix A.1.2).
-    Any number of queries a sentence: target positions in training, hypotheses in beam search.
+    dot: q·m; general: q·W·m (Luong et al. 2015, section 3.1); mlp: v·tanh(W q + U m) (Bahdanau et
+    al. 2015, appendix A.1.2). A sentence can have any number of queries: target positions in
+    training, hypotheses in beam search.
     """
 
     def __init__(self, kind: str, *, query_size: int, memory_size: int) -> None:
@@ -34,47 +35,52 @@ class Attention(nn.Module):
             self.energy = Linear(memory_size, 1, bias=False)
 
     def keys(self, memory: Tensor) -> Tensor:
-        """What queries are compared with, computed once a sentence. memory (B, K, D) -> (B, K, Q), or (B, K, D) for `mlp`"""
+        """Project the memory once for a sentence: (B, K, D) -> (B, K, Q), or (B, K, D) for `mlp`."""
         if self.kind == "mlp":
             return self.key(memory)
-        return linear(memory, self.query.weight.t()) if self.kind == "general" else memory
+        if self.kind == "general":
+            return linear(memory, self.query.weight.t())
+        return memory
 
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """queries (B, T, Q), keys and values (B, K, ·) of the memory, mask (B, K) or None -> contexts (B, T, ·), weights (B, T, K)"""
+        """Return contexts (B, T, ·) and weights (B, T, K).
+
+        queries (B, T, Q), keys and values (B, K, ·) of the memory, mask (B, K) or None.
+        """
         scores = self.energies(queries, keys) if self.kind == "mlp" else queries @ keys.mT
         weights = masked_softmax(scores, None if mask is None else mask.unsqueeze(1))
         return weights @ values, weights
 
     def energies(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Scores of `mlp`, before the softmax. As `forward` -> (B, T, K)"""
-        return self.energy(
-            torch.tanh(self.query(queries).unsqueeze(2) + keys.unsqueeze(1))
-        ).squeeze(-1)
+        """Scores of `mlp` before the softmax: queries (B, T, Q), keys (B, K, D) -> (B, T, K)."""
+        hidden = torch.tanh(self.query(queries).unsqueeze(2) + keys.unsqueeze(1))
+        return self.energy(hidden).squeeze(-1)
 
 
 class AttentionSteps:
-    """The same attention for one position after the other: the memory gets its gradient when all are done."""
+    """Attention for one position at a time; the memory gets its gradient after the last one."""
 
     def __init__(self, attention: Attention, keys: Tensor, values: Tensor) -> None:
         """keys and values (B, K, ·) of the memory"""
-        self.attention, self.keys, self.values = attention, keys, values
-        self.scores = (
-            partial(attention.energies, keys=keys)
-            if attention.kind == "mlp"
-            else DeferredLinear(keys)
-        )
-        self.mixed = DeferredLinear(values.mT)
+        self.attention = attention
+        self.keys = keys
+        self.values = values
+        if attention.kind == "mlp":
+            self.scores = partial(attention.energies, keys=keys)
+        else:
+            self.scores = AccumulatedLinear(keys)
+        self.contexts = AccumulatedLinear(values.mT)
 
     def __call__(self, queries: Tensor, mask: Tensor | None) -> Tensor:
-        """queries (B·M, Q), those of a sentence side by side, mask (B, K) or None -> contexts (B·M, ·)"""
+        """queries (B·M, Q), side by side for a sentence, mask (B, K) or None -> contexts (B·M, ·)"""
         queries = queries.unflatten(0, (len(self.keys), -1))
         weights = masked_softmax(self.scores(queries), None if mask is None else mask.unsqueeze(1))
-        return self.mixed(weights).flatten(0, 1)
+        return self.contexts(weights).flatten(0, 1)
 
     def select(self, sentences: Tensor) -> AttentionSteps:
-        """Those of the sentences that stay. sentences (B')"""
+        """Keep these sentences (B')."""
         return AttentionSteps(
             self.attention,
             self.keys.index_select(0, sentences),

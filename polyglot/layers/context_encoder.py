@@ -1,4 +1,4 @@
-"""What a word knows of the words around it: of the whole sentence on the source side, of those before it on the target side."""
+"""Context of each word: the whole sentence on the source side, the prefix on the target side."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from polyglot.layers.recurrent import BidirectionalLayer, LayerStates, Stepper
+from polyglot.layers.recurrent import BidirectionalLayer, LayerStates, RecurrentSteps
 
 
 class LstmContext(nn.Module):
-    """c_1 … c_T of an LSTM: in both directions, or, where a word must not see what follows, from left to right."""
+    """Contexts c_1 … c_T of a bidirectional LSTM, or of one from left to right if `causal`."""
 
     class State(NamedTuple):
-        stepper: Stepper
+        stepper: RecurrentSteps
         recurrence: LayerStates
 
     def __init__(self, *, input_size: int, size: int, causal: bool) -> None:
         super().__init__()
-        self.causal, self.input_size, self.size = causal, input_size, size
+        self.causal = causal
+        self.input_size = input_size
+        self.size = size
         if causal:
             self.forwards = nn.LSTM(input_size, size, batch_first=True)
         else:
@@ -31,27 +33,26 @@ class LstmContext(nn.Module):
         return self.forwards(embedded)[0] if self.causal else self.both(embedded, mask)
 
     def start(self, rows: int, like: Tensor) -> State:
-        """Before the first word of so many hypotheses, on the device of another tensor."""
-        stepper = Stepper(self.forwards, word_size=self.input_size)
+        """State before the first word, on the device of the tensor `like`; rows: hypotheses N."""
+        stepper = RecurrentSteps(self.forwards, word_size=self.input_size)
         return self.State(stepper, stepper.start(like.new_zeros(rows, self.size)))
 
     def step(self, words: Tensor, state: State) -> tuple[Tensor, State]:
-        """words (N, E) -> (N, C) and the state after them"""
-        context, recurrence = state.stepper(
-            state.stepper.read(words), words[:, :0], state.recurrence
-        )
+        """words (N, E) -> contexts (N, C) and the next state"""
+        no_other_inputs = words[:, :0]
+        projected = state.stepper.project_words(words)
+        context, recurrence = state.stepper(projected, no_other_inputs, state.recurrence)
         return context, state._replace(recurrence=recurrence)
 
     def reorder(self, state: State, rows: Tensor) -> State:
-        return state._replace(
-            recurrence=tuple(
-                tuple(part.index_select(0, rows) for part in layer) for layer in state.recurrence
-            )
-        )
+        recurrence = []
+        for layer in state.recurrence:
+            recurrence.append(tuple(part.index_select(0, rows) for part in layer))
+        return state._replace(recurrence=tuple(recurrence))
 
 
 class CnnContext(nn.Module):
-    """c_t = ReLU(convolution) of the words around t, or of word t and those before it."""
+    """Contexts c_t = ReLU(convolution) of the words around t, or of words up to t if `causal`."""
 
     def __init__(self, *, input_size: int, size: int, causal: bool, width: int) -> None:
         super().__init__()
@@ -62,18 +63,15 @@ class CnnContext(nn.Module):
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """embedded (B, S, E), mask (B, S) -> (B, S, C)"""
         words = (embedded * mask.unsqueeze(-1)).transpose(1, 2)
-        return (
-            self.convolution(functional.pad(words, (self.before, self.after)))
-            .relu()
-            .transpose(1, 2)
-        )
+        padded = functional.pad(words, (self.before, self.after))
+        return self.convolution(padded).relu().transpose(1, 2)
 
     def start(self, rows: int, like: Tensor) -> Tensor:
-        """The last words of so many hypotheses before the first: (N, width - 1, E) zeros."""
+        """Window of words before the first word: zeros (N, width - 1, E)."""
         return like.new_zeros(rows, self.before, self.convolution.in_channels)
 
     def step(self, words: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """words (N, E) -> (N, C) and the last words after them"""
+        """words (N, E) -> contexts (N, C) and the next window"""
         window = torch.cat([state, words.unsqueeze(1)], dim=1)
         return self.convolution(window.transpose(1, 2)).relu().squeeze(2), window[:, 1:]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from polyglot.layers.linear import even_rows, product, product_type
+from polyglot.layers.linear import pad_rows, product, product_type
 
 SLICE_BYTES = {
     "cpu": 32 * 2**20,
@@ -65,7 +65,7 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         )
         for start in range(0, len(states), rows):
             end = min(start + rows, len(states))
-            part = even_rows(states[start:end], states.dtype)
+            part = pad_rows(states[start:end], states.dtype)
             made = product(
                 part, projection, shift
             )  # of float32 these are the scores, else they are copied there and back

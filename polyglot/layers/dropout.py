@@ -1,4 +1,4 @@
-"""Dropout that does not wait for its random numbers."""
+"""Dropout with a fast random generator on the CPU."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ STEPS = 16
 
 
 def dropout(states: Tensor, share: float) -> Tensor:
-    """Zero a share of the numbers and scale the others up to keep the mean (Srivastava et al. 2014). Any shape in and out."""
+    """Set a share of the numbers to 0 and scale the others, so that the mean stays.
+
+    Any shape (Srivastava et al. 2014).
+    """
     if not share:
         return states
-    return (
-        states * _factors(states.shape, share, states)
-        if states.device.type == "cpu"
-        else functional.dropout(states, share)
-    )
+    if states.device.type != "cpu":
+        return functional.dropout(states, share)
+    return states * _factors(states.shape, share, states)
 
 
 def _factors(shape: Sequence[int], share: float, like: Tensor) -> Tensor:
-    """What `dropout` multiplies with.
+    """Draw the factors of dropout: 0, or 1 / (1 - share).
 
-    On a CPU, PyTorch draws one Bernoulli variable after the other on one core, a twentieth of a training step; sixteen bits a
-    number from a faster generator, seeded by PyTorch's own, take a fifth of that. The share is exact to 1/65536.
+    PyTorch draws Bernoulli variables one by one on one core, which takes a twentieth of a training
+    step. Sixteen bits a number from a faster generator, seeded by PyTorch's, take a fifth of that
+    time. The share is exact to 1/65536.
     """
     random = numpy.random.Generator(numpy.random.SFC64(int(torch.randint(2**62, ()))))
     bits = random.integers(0, LEVELS, size=math.prod(shape), dtype=numpy.uint16)
@@ -38,14 +40,14 @@ def _factors(shape: Sequence[int], share: float, like: Tensor) -> Tensor:
 
 
 class Dropout(nn.Module):
-    """`dropout` in training, nothing outside it."""
+    """Dropout in training, the identity in evaluation."""
 
     def __init__(self, share: float) -> None:
         super().__init__()
         self.share = share
 
     def forward(self, states: Tensor) -> Tensor:
-        """Any shape in and out."""
+        """Any shape -> the same shape."""
         return dropout(states, self.share) if self.training else states
 
     def extra_repr(self) -> str:
@@ -53,14 +55,14 @@ class Dropout(nn.Module):
 
 
 class StepDropout:
-    """`dropout` of the states of one step after the other: on a CPU, the numbers of many steps are drawn at once."""
+    """Dropout for one step at a time; on a CPU the factors of many steps are drawn at once."""
 
     def __init__(self, share: float) -> None:
         self.share = share
         self.drawn: list[Tensor] = []
 
     def __call__(self, states: Tensor) -> Tensor:
-        """Of one shape in all steps."""
+        """All steps have the same shape."""
         if not self.share or states.device.type != "cpu":
             return dropout(states, self.share)
         if not self.drawn:

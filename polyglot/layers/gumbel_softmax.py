@@ -1,4 +1,4 @@
-"""Choices that gradients can pass: the Concrete distribution (Maddison et al. 2017), also known as Gumbel-softmax (Jang et al. 2017)."""
+"""Concrete distribution (Maddison et al. 2017), or Gumbel-softmax (Jang et al. 2017)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from polyglot.layers.masks import masked_softmax
 def concrete(
     potentials: Tensor, temperature: Tensor | float, mask: Tensor | None = None, *, noisy: bool
 ) -> Tensor:
-    """softmax((λ + g) / τ) over the last dimension, g Gumbel noise or, unless noisy, 0; what the mask leaves out is exactly 0.
+    """softmax((λ + g) / τ) over the last dimension, with Gumbel noise g if `noisy`, otherwise g = 0.
 
-    potentials λ (..., C), mask broadcastable to it or None -> (..., C) in float32, for any τ above 0: near it one choice has all.
+    potentials λ (..., C), mask broadcastable to it or None -> (..., C) in float32; exactly 0 where
+    the mask is False. τ > 0; near 0 one choice has all of the weight.
     """
     scores = potentials.float()
     if noisy:
-        scores = scores + gumbel(scores)
+        scores = scores + gumbel_noise(scores)
     real = scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    scores = scores - real.detach().amax(
-        dim=-1, keepdim=True
-    )  # before the division, which would overflow
+    # The maximum is subtracted before the division, which would overflow.
+    scores = scores - real.detach().amax(dim=-1, keepdim=True)
     return masked_softmax(scores / temperature, mask)
 
 
-def gumbel(like: Tensor) -> Tensor:
-    """−log(−log u) for uniform u: noise of the shape of a tensor, from PyTorch's generator of its device."""
+def gumbel_noise(like: Tensor) -> Tensor:
+    """Gumbel noise −log(−log u) for uniform u, in the shape of a tensor."""
     return -torch.empty_like(like).exponential_().clamp_(min=torch.finfo(like.dtype).tiny).log()

@@ -1,6 +1,7 @@
-"""A Transformer layer one position at a time, for search: its matrices laid out once, keys and values kept, sums taken on the way.
+"""Transformer decoder layer, one position at a time, for search.
 
-N rows are the hypotheses of B sentences, as many of each, side by side: to a sentence's cache and memory they are so many queries.
+Matrices are packed once, keys and values are cached. N rows are the hypotheses of B sentences, the
+same number for each, side by side: for a sentence's cache and memory they are queries.
 """
 
 from __future__ import annotations
@@ -9,137 +10,142 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from polyglot.layers.kv_cache import Cache
-from polyglot.layers.linear import LaidOut
+from polyglot.layers.kv_cache import KeyValueCache
+from polyglot.layers.linear import PackedLinear
 from polyglot.layers.masks import masked_softmax
-from polyglot.layers.positions import rotated
+from polyglot.layers.positions import rotate
 from polyglot.layers.transformer import (
-    Around,
     CrossAttention,
     CrossAttentionLayer,
     FeedForward,
+    Residual,
     SelfAttention,
-    merged,
+    merge_heads,
 )
 
 
-class LayerSteps:
-    """What a layer in evaluation adds to the states of the next position of each hypothesis."""
+class IncrementalDecoderLayer:
+    """Decoder layer in evaluation mode, applied to the next position of each hypothesis."""
 
     def __init__(self, layer: CrossAttentionLayer) -> None:
-        self.attention, self.around_attention = (
-            SelfAttentionSteps(layer.attention),
-            layer.around_attention,
-        )
-        self.cross, self.around_cross = CrossAttentionSteps(layer.cross), layer.around_cross
-        self.feed_forward, self.around_feed_forward = (
-            FeedForwardSteps(layer.feed_forward),
-            layer.around_feed_forward,
-        )
+        self.attention = IncrementalSelfAttention(layer.attention)
+        self.cross = IncrementalCrossAttention(layer.cross)
+        self.feed_forward = IncrementalFeedForward(layer.feed_forward)
+        self.around_attention = layer.around_attention
+        self.around_cross = layer.around_cross
+        self.around_feed_forward = layer.around_feed_forward
 
     def __call__(
         self,
         states: Tensor,
-        cache: Cache,
+        cache: KeyValueCache,
         memory: tuple[Tensor, Tensor],
         *,
         penalty: Tensor,
         place: int,
         mask: Tensor | None,
     ) -> Tensor:
-        """states (N, D) of words that stand at `place`, memory as prepared, penalty (N, P) of `Seen`, mask (B, K) -> (N, D)"""
-        states = _go(self.around_attention, states, self.attention, cache, penalty, place)
-        states = _go(self.around_cross, states, self.cross, memory, mask)
-        return _go(self.around_feed_forward, states, self.feed_forward)
+        """states (N, D) of words at `place` -> (N, D)
+
+        memory: from `IncrementalCrossAttention.prepare`. penalty: (N, P) of the cache mask.
+        mask: (B, K) of the memory.
+        """
+        inputs = self.around_attention.enter(states)
+        states = self.attention(inputs, states, cache, penalty, place)
+        states = _norm_after(self.around_attention, states)
+        states = self.cross(self.around_cross.enter(states), states, memory, mask)
+        states = _norm_after(self.around_cross, states)
+        states = self.feed_forward(self.around_feed_forward.enter(states), states)
+        return _norm_after(self.around_feed_forward, states)
 
 
-def _go(around: Around, states: Tensor, block, *given) -> Tensor:  # noqa: ANN001, ANN002
-    states = block(around.enter(states), states, *given)
-    return states if around.before else around.norm(states)
+def _norm_after(residual: Residual, states: Tensor) -> Tensor:
+    """Layer norm after a block with `norm: post`; the block has added its input already."""
+    return states if residual.before else residual.norm(states)
 
 
-class SelfAttentionSteps:
-    """Attention to what a hypothesis has written."""
+class IncrementalSelfAttention:
+    """Attention over the prefix of a hypothesis."""
 
     def __init__(self, attention: SelfAttention) -> None:
-        self.heads, self.rotary = attention.heads, attention.rotary
+        self.heads = attention.heads
+        self.rotary = attention.rotary
         size = attention.output.in_features
-        scale = (
-            torch.ones(3, size)
-            .index_fill_(0, torch.tensor(0), (size // self.heads) ** -0.5)
-            .flatten()
-            .to(attention.inputs.weight)
-        )
-        self.inputs = LaidOut(
-            attention.inputs.weight * scale.unsqueeze(1), attention.inputs.bias * scale
-        )  # √d is in the queries already
-        self.output = LaidOut(attention.output.weight, attention.output.bias)
+        # The factor 1/√d is multiplied into the query part of the matrix.
+        scale = torch.ones(3, size)
+        scale[0] = (size // self.heads) ** -0.5
+        scale = scale.flatten().to(attention.inputs.weight)
+        weight = attention.inputs.weight * scale.unsqueeze(1)
+        self.inputs = PackedLinear(weight, attention.inputs.bias * scale)
+        self.output = PackedLinear(attention.output.weight, attention.output.bias)
 
     def __call__(
-        self, states: Tensor, before: Tensor, cache: Cache, penalty: Tensor, place: int
+        self, states: Tensor, residual: Tensor, cache: KeyValueCache, penalty: Tensor, place: int
     ) -> Tensor:
+        """states and residual (N, D), penalty (N, P) -> residual + attention (N, D)"""
         sentences = len(cache.keys)
-        parts = (
-            self.inputs(states)
-            .view(sentences, -1, 3, self.heads, cache.keys.shape[3])
-            .permute(2, 0, 3, 1, 4)
-        )
-        queries, keys, values = parts.unbind(0)  # each (B, H, M, d)
+        head_size = cache.keys.shape[3]
+        parts = self.inputs(states).view(sentences, -1, 3, self.heads, head_size)
+        queries, keys, values = parts.permute(2, 0, 3, 1, 4).unbind(0)  # each (B, H, M, d)
         if self.rotary:
-            queries, keys = (
-                rotated(part.reshape(-1, 1, 1, part.shape[3]), place).view(part.shape)
-                for part in (queries, keys)
-            )
+            queries = _rotate_heads(queries, place)
+            keys = _rotate_heads(keys, place)
         keys, values = cache.write(penalty.shape[1] - keys.shape[2], keys, values)
         scores = queries @ keys.transpose(2, 3) + penalty.view(sentences, 1, -1, keys.shape[2])
-        return self.output(
-            merged(torch.softmax(scores, dim=-1) @ values).flatten(0, 1), plus=before
-        )
+        contexts = torch.softmax(scores, dim=-1) @ values
+        return self.output(merge_heads(contexts).flatten(0, 1), plus=residual)
 
 
-class CrossAttentionSteps:
-    """Attention to the memory of a sentence."""
+def _rotate_heads(heads: Tensor, place: int) -> Tensor:
+    """Rotate (B, H, M, d), all at the same place."""
+    return rotate(heads.reshape(-1, 1, 1, heads.shape[3]), place).view(heads.shape)
+
+
+class IncrementalCrossAttention:
+    """Attention over the memory of a sentence."""
 
     def __init__(self, cross: CrossAttention) -> None:
-        self.heads, self.memory, scale = (
-            cross.heads,
-            cross.memory,
-            (cross.queries.out_features // cross.heads) ** -0.5,
-        )
-        self.queries = LaidOut(cross.queries.weight * scale, cross.queries.bias * scale)
-        self.output = LaidOut(cross.output.weight, cross.output.bias)
+        self.heads = cross.heads
+        self.memory = cross.memory
+        scale = (cross.queries.out_features // cross.heads) ** -0.5
+        self.queries = PackedLinear(cross.queries.weight * scale, cross.queries.bias * scale)
+        self.output = PackedLinear(cross.output.weight, cross.output.bias)
 
     def prepare(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """What is compared with and mixed, computed once a sentence. (B, K, M) -> keys (B, H, d, K), values (B, H, K, d)"""
-        keys, values = (
-            self.memory(memory).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
-        )
+        """Project the memory once for a sentence.
+
+        (B, K, M) -> keys (B, H, d, K), values (B, H, K, d)
+        """
+        parts = self.memory(memory).unflatten(-1, (2, self.heads, -1))
+        keys, values = parts.permute(2, 0, 3, 1, 4).unbind(0)
         return keys.transpose(2, 3).contiguous(), values.contiguous()
 
     def __call__(
-        self, states: Tensor, before: Tensor, memory: tuple[Tensor, Tensor], mask: Tensor | None
+        self, states: Tensor, residual: Tensor, memory: tuple[Tensor, Tensor], mask: Tensor | None
     ) -> Tensor:
+        """states and residual (N, D), mask (B, K) -> residual + attention (N, D)"""
         keys, values = memory
-        queries = (
-            self.queries(states).view(len(keys), -1, self.heads, keys.shape[2]).transpose(1, 2)
-        )
-        weights = masked_softmax(queries @ keys, None if mask is None else mask[:, None, None])
-        return self.output(merged(weights @ values).flatten(0, 1), plus=before)
+        queries = self.queries(states).view(len(keys), -1, self.heads, keys.shape[2])
+        scores = queries.transpose(1, 2) @ keys
+        weights = masked_softmax(scores, None if mask is None else mask[:, None, None])
+        return self.output(merge_heads(weights @ values).flatten(0, 1), plus=residual)
 
 
-class FeedForwardSteps:
-    """The feed-forward network."""
+class IncrementalFeedForward:
+    """Feed-forward network with packed matrices."""
 
     def __init__(self, feed_forward: FeedForward) -> None:
-        self.gated, hidden, output = feed_forward.gated, feed_forward.hidden, feed_forward.output
-        self.hidden = LaidOut(
-            hidden.weight, hidden.bias, activation="none" if self.gated else feed_forward.activation
-        )
-        self.output = LaidOut(output.weight, output.bias)
+        self.gated = feed_forward.gated
+        hidden = feed_forward.hidden
+        output = feed_forward.output
+        activation = "none" if self.gated else feed_forward.activation
+        self.hidden = PackedLinear(hidden.weight, hidden.bias, activation=activation)
+        self.output = PackedLinear(output.weight, output.bias)
 
-    def __call__(self, states: Tensor, before: Tensor) -> Tensor:
+    def __call__(self, states: Tensor, residual: Tensor) -> Tensor:
+        """states and residual (N, D) -> residual + network (N, D)"""
         hidden = self.hidden(states)
         if self.gated:
             gate, hidden = hidden.chunk(2, dim=-1)
             hidden = functional.silu(gate) * hidden
-        return self.output(hidden, plus=before)
+        return self.output(hidden, plus=residual)

@@ -1,7 +1,8 @@
-"""Keys and values of what was written already, so that a step of decoding attends to them without computing them anew.
+"""Key-value cache: keys and values of written words, so that a decoding step does not recompute them.
 
-The hypotheses of a sentence write to one cache and say which of its places are their own past (`seen`). So nothing is copied when
-hypotheses change their order or have the same past, and the queries of a sentence meet its keys in one product.
+All hypotheses of a sentence write to one cache, and a mask says which places belong to the prefix
+of a hypothesis. So nothing is copied when hypotheses change their order or share a prefix, and all
+queries of a sentence meet its keys in one product.
 """
 
 from __future__ import annotations
@@ -13,100 +14,106 @@ from torch import Tensor
 from torch.nn import functional
 
 ROOM = 16
-"""Places that there is room for at first, and later for each hypothesis at least."""
+"""Places of a new cache, and the least number of places for each hypothesis later."""
 
 
-class Cache(NamedTuple):
-    """What the hypotheses of B sentences have written. Writing is in place: a cache is passed on, never kept beside its successor."""
+class KeyValueCache(NamedTuple):
+    """Keys and values that the hypotheses of B sentences have written.
+
+    Writing is in place: use only the newest cache, never an earlier one beside it.
+    """
 
     keys: Tensor
     """(B, H, room, d)"""
     values: Tensor
-    """the same for values"""
+    """(B, H, room, d)"""
 
     @classmethod
-    def empty(cls, states: Tensor, *, heads: int, size: int) -> Cache:
-        """For H heads of together that size, and sentences and a type like those of the states (B, ...)."""
+    def empty(cls, states: Tensor, *, heads: int, size: int) -> KeyValueCache:
+        """Empty cache for H heads of total size D; sentences and type are those of states (B, …)."""
         shape = (len(states), heads, ROOM, size // heads)
         return cls(states.new_empty(shape), states.new_empty(shape))
 
     def write(self, first: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Put keys and values (B, H, M, d) behind the `first` places -> all that is written, each (B, H, P, d)"""
+        """Write keys and values (B, H, M, d) from place `first` on; return all, (B, H, P, d)."""
         last = first + keys.shape[2]
-        self.keys[:, :, first:last], self.values[:, :, first:last] = keys, values
+        self.keys[:, :, first:last] = keys
+        self.values[:, :, first:last] = values
         return self.keys[:, :, :last], self.values[:, :, :last]
 
-    def keep(self, places: Tensor, room: int) -> Cache:
-        """These places (B, P) of each sentence, in a cache with that much room."""
-        sentences, heads, old, size = self.keys.shape
-        chosen = functional.pad(places, (0, room - places.shape[1]))  # behind them anything
+    def gather_places(self, places: Tensor, room: int) -> KeyValueCache:
+        """New cache with these places (B, P) of each sentence, and `room` places in total."""
+        sentences, heads, old_room, size = self.keys.shape
+        chosen = functional.pad(places, (0, room - places.shape[1]))  # any place fills the rest
         blocks = torch.arange(sentences * heads, device=places.device).view(sentences, heads, 1)
-        rows = (blocks * old + chosen.unsqueeze(1)).flatten()
-        return Cache(
-            *(
-                part.reshape(-1, size).index_select(0, rows).view(sentences, heads, room, size)
-                for part in self
-            )
+        rows = (blocks * old_room + chosen.unsqueeze(1)).flatten()
+        shape = (sentences, heads, room, size)
+        keys = self.keys.reshape(-1, size).index_select(0, rows).view(shape)
+        values = self.values.reshape(-1, size).index_select(0, rows).view(shape)
+        return KeyValueCache(keys, values)
+
+    def select(self, sentences: Tensor) -> KeyValueCache:
+        """Cache of these sentences (B')."""
+        return KeyValueCache(
+            select_rows_in_place(self.keys, sentences), select_rows_in_place(self.values, sentences)
         )
 
-    def select(self, sentences: Tensor) -> Cache:
-        """Of these sentences alone. sentences (B')"""
-        return Cache(*(selected(part, sentences) for part in self))
 
+def select_rows_in_place(rows: Tensor, index: Tensor) -> Tensor:
+    """Select distinct rows in the memory of the tensor, and copy only the rows that move.
 
-def selected(rows: Tensor, index: Tensor) -> Tensor:
-    """The rows of that index, none of them twice, in the memory of the old ones: only what changes its place is copied. (B, ...) -> (B',
-    ...)"""
+    (B, …) -> (B', …)
+    """
     moved = (index != torch.arange(len(index), device=index.device)).nonzero().squeeze(1)
     rows[moved] = rows[index[moved]]
     return rows[: len(index)]
 
 
-class Seen(NamedTuple):
-    """Which written places the hypotheses attend to."""
+class CacheMask(NamedTuple):
+    """Places of the cache that each hypothesis attends to."""
 
     penalty: Tensor
-    """(N, P): 0 where a hypothesis sees a place, -inf elsewhere"""
+    """(N, P): 0 at the places of the hypothesis's prefix, -inf elsewhere"""
     room: int
-    """places that the caches have room for"""
+    """Places of the caches."""
 
     @classmethod
-    def nothing(cls, states: Tensor) -> Seen:
-        """For one hypothesis of each sentence. states (B, ...)"""
+    def empty(cls, states: Tensor) -> CacheMask:
+        """Mask before the first word, for one hypothesis of each sentence. states (B, …)"""
         return cls(states.new_zeros(len(states), 0), ROOM)
 
     @property
     def places(self) -> int:
         return self.penalty.shape[1]
 
-    def and_itself(self, sentences: int) -> Seen:
-        """With one place more for each hypothesis, which it alone sees."""
+    def with_own_places(self, sentences: int) -> CacheMask:
+        """Add a place for each hypothesis, which only this hypothesis attends to."""
         hypotheses = len(self.penalty) // sentences
-        own = torch.full(
-            (hypotheses, hypotheses),
-            -torch.inf,
-            dtype=self.penalty.dtype,
-            device=self.penalty.device,
-        ).fill_diagonal_(0.0)
-        return self._replace(penalty=torch.cat([self.penalty, own.repeat(sentences, 1)], dim=1))
+        new_places = self.penalty.new_full((hypotheses, hypotheses), -torch.inf)
+        new_places.fill_diagonal_(0.0)
+        penalty = torch.cat([self.penalty, new_places.repeat(sentences, 1)], dim=1)
+        return self._replace(penalty=penalty)
 
     def is_full(self, hypotheses: int) -> bool:
-        """Whether there is no room for a place more of each hypothesis."""
+        """True if there is no room for another place of each hypothesis."""
         return self.places + hypotheses > self.room
 
-    def used(self, sentences: int) -> tuple[Tensor, Seen]:
-        """What some hypothesis still sees: its places (B, P'), and what is seen of these; with room for as much again."""
-        by_sentence = self.penalty.unflatten(0, (sentences, -1))
-        used = (by_sentence == 0).any(dim=1)
-        width = int(used.sum(dim=1).max())
-        places = used.to(torch.int8).sort(dim=1, descending=True, stable=True).indices[:, :width]
-        penalty = by_sentence.gather(
-            2, places.unsqueeze(1).expand(-1, by_sentence.shape[1], -1)
-        ).flatten(0, 1)
-        return places, Seen(
-            penalty, max(ROOM * by_sentence.shape[1], 2 * (width + by_sentence.shape[1]))
-        )
+    def compact(self, sentences: int) -> tuple[Tensor, CacheMask]:
+        """Drop the places that no hypothesis attends to, and make room for twice as many.
 
-    def reorder(self, rows: Tensor) -> Seen:
-        """Hypothesis n is the old one rows[n]."""
+        Returns the places to keep (B, P') and the mask over them.
+        """
+        by_sentence = self.penalty.unflatten(0, (sentences, -1))  # (B, M, P)
+        hypotheses = by_sentence.shape[1]
+        is_used = (by_sentence == 0).any(dim=1)
+        width = int(is_used.sum(dim=1).max())
+        used_first = is_used.to(torch.int8).sort(dim=1, descending=True, stable=True).indices
+        places = used_first[:, :width]
+        index = places.unsqueeze(1).expand(-1, hypotheses, -1)
+        penalty = by_sentence.gather(2, index).flatten(0, 1)
+        room = max(ROOM * hypotheses, 2 * (width + hypotheses))
+        return places, CacheMask(penalty, room)
+
+    def reorder(self, rows: Tensor) -> CacheMask:
+        """Hypothesis n continues the old hypothesis rows[n]."""
         return self._replace(penalty=self.penalty.index_select(0, rows))

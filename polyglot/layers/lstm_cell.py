@@ -1,4 +1,4 @@
-"""What gates do in recurrence, number by number: few passes over the numbers, there and back."""
+"""Elementwise part of an LSTM step, with few passes over memory in forward and backward."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
+sigmoid_backward = torch.ops.aten.sigmoid_backward
+tanh_backward = torch.ops.aten.tanh_backward
 
 
 def tanh(states: Tensor) -> Tensor:
-    """The hyperbolic tangent, differentiable once. Any shape; in float32 on a CPU rounded at 1e-7."""
+    """Hyperbolic tangent, differentiable once; any shape. Rounded at 1e-7 in float32 on a CPU."""
     return _Tanh.apply(states)
 
 
 def lstm_cell_(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """h and c after a step (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000), differentiable once.
+    """One LSTM step (Hochreiter and Schmidhuber 1997; forget gate of Gers et al. 2000).
 
-    gates (N, 4·D): input, forget, new and output gates before their activations, which are written over them; cell (N, D) -> each (N, D)
+    gates: (N, 4·D) input, forget, new and output gates before their activations; overwritten by
+    the activations. cell: (N, D). Returns h and c, each (N, D). Differentiable once.
     """
     return _LstmCell.apply(gates, cell)
 
@@ -38,35 +40,44 @@ class _Tanh(torch.autograd.Function):
 class _LstmCell(torch.autograd.Function):
     @staticmethod
     def forward(ctx, gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ANN001
-        keep, forget, new, show = gates.chunk(4, dim=1)
+        input_gate, forget_gate, new, output_gate = gates.chunk(4, dim=1)
         gates[:, : 2 * cell.shape[1]].sigmoid_()
         new.copy_(_tanh(new))
-        show.sigmoid_()
-        after = forget * cell + keep * new
-        shown = _tanh(after)
-        ctx.save_for_backward(gates, cell, shown)
-        return show * shown, after
+        output_gate.sigmoid_()
+        next_cell = forget_gate * cell + input_gate * new
+        squashed = _tanh(next_cell)
+        ctx.save_for_backward(gates, cell, squashed)
+        return output_gate * squashed, next_cell
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, for_hidden: Tensor, for_after: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ANN001
-        gates, cell, shown = ctx.saved_tensors
-        keep, forget, new, show = gates.chunk(4, dim=1)
-        for_after = for_after + tanh_backward(for_hidden * show, shown)
-        result = torch.empty_like(gates)
-        for_keep, for_forget, for_new, for_show = result.chunk(4, dim=1)
-        torch.mul(for_after, new, out=for_keep)
-        torch.mul(for_after, cell, out=for_forget)
-        torch.mul(for_hidden, shown, out=for_show)
-        for_new.copy_(tanh_backward(for_after * keep, new))
-        two = 2 * cell.shape[1]
-        sigmoid_backward.grad_input(result[:, :two], gates[:, :two], grad_input=result[:, :two])
-        sigmoid_backward.grad_input(for_show, show, grad_input=for_show)
-        return result, for_after * forget
+    def backward(  # noqa: ANN001
+        ctx, hidden_gradient: Tensor, next_cell_gradient: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        gates, cell, squashed = ctx.saved_tensors
+        input_gate, forget_gate, new, output_gate = gates.chunk(4, dim=1)
+        cell_gradient = next_cell_gradient + tanh_backward(hidden_gradient * output_gate, squashed)
+
+        gradient = torch.empty_like(gates)
+        for_input, for_forget, for_new, for_output = gradient.chunk(4, dim=1)
+        torch.mul(cell_gradient, new, out=for_input)
+        torch.mul(cell_gradient, cell, out=for_forget)
+        torch.mul(hidden_gradient, squashed, out=for_output)
+        for_new.copy_(tanh_backward(cell_gradient * input_gate, new))
+
+        # The input and forget gates lie side by side: one call for both sigmoids.
+        first_two = gradient[:, : 2 * cell.shape[1]]
+        activations = gates[:, : 2 * cell.shape[1]]
+        sigmoid_backward.grad_input(first_two, activations, grad_input=first_two)
+        sigmoid_backward.grad_input(for_output, output_gate, grad_input=for_output)
+        return gradient, cell_gradient * forget_gate
 
 
 def _tanh(states: Tensor) -> Tensor:
-    """As 2σ(2x) - 1, where PyTorch's σ is several times as fast. Half precisions would lose what is near 0 in the subtraction."""
+    """tanh(x) = 2σ(2x) - 1 in float32 on a CPU, where PyTorch's σ is several times as fast.
+
+    Half precisions would lose values near 0 in the subtraction.
+    """
     if states.dtype != torch.float32 or states.device.type != "cpu":
         return torch.tanh(states)
     return states.add(states).sigmoid_().mul_(2).sub_(1)

@@ -1,4 +1,4 @@
-"""Padding, said once: a mask is boolean and True on real tokens; these are the program's only masked softmax and fused attention."""
+"""Masked operations; a mask is boolean and True on real tokens in the whole program."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from torch.nn import functional
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Softmax over the last dimension; padding gets exactly 0, and a row without any real position is all zeros.
+    """Softmax over the last dimension; padding gets exactly 0, and a row of padding is all zeros.
 
-    scores (..., S), mask broadcastable to it or None when every position is real -> (..., S) of the same type.
+    scores (..., S), mask broadcastable to it or None without padding -> (..., S) of the same type.
     Half precisions are summed in float32.
     """
     precise = torch.promote_types(scores.dtype, torch.float32)
     if mask is None:
         return torch.softmax(scores, dim=-1, dtype=precise).to(scores.dtype)
-    floor = torch.finfo(
-        precise
-    ).min  # finite, so that an empty row has no NaN before it is multiplied away
+    floor = torch.finfo(precise).min  # finite, since -inf would give NaN in a row of padding
     weights = torch.softmax(scores.to(precise).masked_fill(~mask, floor), dim=-1) * mask
     return weights.to(scores.dtype)
 
@@ -32,28 +30,27 @@ def fused_attention(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> Tensor:
-    """softmax(Q·Kᵀ / √d)·V in PyTorch's fused kernels; a query without any real position gets zeros (tested: their doing, not ours).
+    """softmax(Q·Kᵀ / √d)·V in PyTorch's fused kernels; a query without real positions gets zeros.
 
-    queries (B, H, T, d), keys and values (B, H, S, d), mask (B, S) or None when every position is real -> (B, H, T, d).
-    causal: a position sees itself and what is before it; without a mask, since padding comes last.
+    queries (B, H, T, d), keys and values (B, H, S, d), mask (B, S) or None -> (B, H, T, d).
+    causal: a position attends to itself and to the left; then without a mask, since padding is
+    last. The kernels themselves return zeros for a row of padding, which a test checks.
     """
     assert mask is None or not causal
-    seen = None if mask is None else mask[:, None, None]
-    if (
-        queries.device.type == "cpu" and queries.dtype == torch.bfloat16
-    ):  # its way back is several times as fast in float32
+    attention_mask = None if mask is None else mask[:, None, None]
+    options = {"attn_mask": attention_mask, "dropout_p": dropout, "is_causal": causal}
+    if queries.device.type == "cpu" and queries.dtype == torch.bfloat16:
+        # The backward pass is several times faster in float32.
         with torch.autocast("cpu", enabled=False):
-            precise = (part.float() for part in (queries, keys, values))
-            return functional.scaled_dot_product_attention(
-                *precise, attn_mask=seen, dropout_p=dropout, is_causal=causal
-            ).to(queries.dtype)
-    return functional.scaled_dot_product_attention(
-        queries, keys, values, attn_mask=seen, dropout_p=dropout, is_causal=causal
-    )
+            contexts = functional.scaled_dot_product_attention(
+                queries.float(), keys.float(), values.float(), **options
+            )
+            return contexts.to(queries.dtype)
+    return functional.scaled_dot_product_attention(queries, keys, values, **options)
 
 
 def masked_mean(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Mean over the positions that are real. states (B, S, D), mask (B, S) or None -> (B, D)."""
+    """Mean over the real positions. states (B, S, D), mask (B, S) or None -> (B, D)"""
     if mask is None:
         return states.mean(dim=1)
     real = mask.unsqueeze(-1).to(states.dtype)
@@ -61,16 +58,19 @@ def masked_mean(states: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def flip_sentences(states: Tensor, mask: Tensor) -> Tensor:
-    """Reverse each sentence within its own length; padding stays at the end. states (B, S, D), mask (B, S)."""
+    """Reverse each sentence within its own length; states (B, S, D), mask (B, S) -> (B, S, D)."""
     positions = torch.arange(mask.shape[1], device=mask.device)
     last = mask.sum(dim=1, keepdim=True) - 1
     places = torch.where(mask, last - positions, positions)
     rows = places + mask.shape[1] * torch.arange(len(mask), device=mask.device).unsqueeze(1)
-    return _Rearranged.apply(states, rows.flatten())
+    return _PermuteRows.apply(states, rows.flatten())
 
 
-class _Rearranged(torch.autograd.Function):
-    """Rows in another order, one that done twice is the first again: the way back of a selection would be a sum over rows."""
+class _PermuteRows(torch.autograd.Function):
+    """Permute rows by a permutation that is its own inverse.
+
+    The gradient is then the same permutation; autograd would compute a sum over rows.
+    """
 
     @staticmethod
     def forward(ctx, states: Tensor, rows: Tensor) -> Tensor:  # noqa: ANN001
@@ -79,4 +79,4 @@ class _Rearranged(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ANN001
-        return _Rearranged.apply(gradient, *ctx.saved_tensors), None
+        return _PermuteRows.apply(gradient, *ctx.saved_tensors), None

@@ -1,4 +1,4 @@
-"""What OpenNMT-py 3.0.4's encoders and decoders need around them here: embeddings that are embedded already, and lengths for masks."""
+"""Adapters around the encoders and decoders of OpenNMT-py 3.0.4."""
 
 from __future__ import annotations
 
@@ -14,56 +14,58 @@ from torch import Tensor, nn
 
 from polyglot.core.errors import ConfigError
 from polyglot.core.registry import ComponentConfig
-from polyglot.layers.transformer import heads_problem
+from polyglot.layers.transformer import heads_error
 
-ALONE = threading.Lock()
-"""Held during a step of their decoders: these keep their state inside, and batches may be translated side by side."""
+DECODER_LOCK = threading.Lock()
+"""Lock for a step of their decoders, which hold their state; batches may run in parallel threads."""
 
 
-def available() -> bool:
-    """Whether OpenNMT-py is installed."""
+def is_installed() -> bool:
+    """True if OpenNMT-py is installed."""
     return find_spec("onmt") is not None
 
 
-def opennmt(module: str) -> ModuleType:
-    """One of its modules, imported only now: it takes seconds. Raises ConfigError when it is not installed."""
-    if not available():
+def import_opennmt(module: str) -> ModuleType:
+    """Import a module of OpenNMT-py, which takes seconds. Raises ConfigError if it is not installed."""
+    if not is_installed():
         raise ConfigError(
-            "the types onmt_* need OpenNMT-py 3.0.4, which is not installed: pip install 'polyglot-nmt[opennmt]'"
+            "the types onmt_* need OpenNMT-py 3.0.4, which is not installed: "
+            "pip install 'polyglot-nmt[opennmt]'"
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what it imports
+        warnings.simplefilter("ignore")  # warnings of its own imports
         return import_module(f"onmt.{module}")
 
 
 class TransformerConfig(ComponentConfig):
-    """The settings of their Transformer encoder and decoder."""
+    """Settings of the Transformer encoder and decoder of OpenNMT-py."""
 
     size: int = Field(512, ge=1, le=65536)
     """State size D."""
     layers: int = Field(6, ge=1, le=256)
-    """How many layers are stacked."""
+    """Number of stacked layers."""
     heads: int = Field(8, ge=1, le=1024)
     """Attention heads; they divide the size."""
     feed_forward: int = Field(2048, ge=1, le=1048576)
     """Size of the hidden layer of the feed-forward networks: its `transformer_ff`."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on what each block adds, and inside the feed-forward networks."""
+    """Dropout on the output of each block, and inside the feed-forward networks."""
     attention_dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the attention weights."""
 
     @model_validator(mode="after")
     def _heads_fit(self) -> TransformerConfig:
-        if problem := heads_problem(self.size, self.heads):
-            raise ValueError(problem)
+        error = heads_error(self.size, self.heads)
+        if error:
+            raise ValueError(error)
         return self
 
 
-class Embedded(nn.Module):
-    """Stands where OpenNMT-py has embeddings; words come embedded, with their positions."""
+class PassThroughEmbedding(nn.Module):
+    """Replacement of OpenNMT-py's embeddings: words are embedded already, with positions."""
 
     word_padding_idx = torch.nan
-    """What padding of targets is recognised by: nothing is, since padding comes last and no word looks ahead."""
+    """Word that marks target padding: none, since padding is last and attention is causal."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -73,8 +75,8 @@ class Embedded(nn.Module):
         return embedded
 
 
-def lengths(states: Tensor, mask: Tensor | None) -> Tensor:
-    """How many rows of each sentence are real; of none, one, which is zero. states (B, S, D), mask (B, S) or None -> (B,)"""
+def real_lengths(states: Tensor, mask: Tensor | None) -> Tensor:
+    """Number of real rows of each sentence, at least 1: states (B, S, D), mask (B, S) or None -> (B,)"""
     if mask is None:
         return torch.full((len(states),), states.shape[1], device=states.device)
     return mask.sum(dim=1).clamp(min=1)

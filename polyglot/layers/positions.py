@@ -1,4 +1,4 @@
-"""Where a word stands: added to its states (sinusoidal, learned), or turned into the queries and keys of attention (rotary)."""
+"""Position encodings: added to states (sinusoidal, learned), or rotation of queries and keys."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ PositionKind = Literal["sinusoidal", "learned", "rotary"]
 
 
 class Positions(nn.Module):
-    """Adds the place of each word to its state; `rotary` leaves states alone, since attention itself turns by it.
+    """Add the position encoding to states; `rotary` changes no states, only queries and keys.
 
-    sinusoidal: Vaswani et al. 2017, section 3.5. learned: Gehring et al. 2017, section 3.1; what lies beyond the table counts as
-    its last place.
+    sinusoidal: Vaswani et al. 2017, section 3.5. learned: Gehring et al. 2017, section 3.1; places
+    beyond the table use its last row.
     """
 
     def __init__(self, kind: PositionKind, *, size: int, longest: int) -> None:
-        """longest: places of a learned table"""
+        """longest: rows of the learned table."""
         super().__init__()
-        self.kind, self.size = kind, size
+        self.kind = kind
+        self.size = size
         if kind == "learned":
             self.embedding = nn.Parameter(torch.empty(longest, size))
             nn.init.normal_(self.embedding, std=size**-0.5)
 
     def forward(self, states: Tensor, first: int = 0) -> Tensor:
-        """states (B, S, D), whose first word stands at place `first` -> (B, S, D)"""
+        """states (B, S, D), the first word at place `first` -> (B, S, D)"""
         if self.kind == "rotary":
             return states
         last = first + states.shape[1]
@@ -37,15 +38,18 @@ class Positions(nn.Module):
         return states + self.embedding[places]
 
 
-def rotated(states: Tensor, first: int = 0) -> Tensor:
-    """Turn each pair of numbers by an angle that grows with the place, so that products of queries and keys depend on distance alone.
+def rotate(states: Tensor, first: int = 0) -> Tensor:
+    """Rotate each pair of numbers by an angle proportional to the place (Su et al. 2021, 3.4.2).
 
-    states (B, H, S, d) with even d, whose first word stands at place `first` -> (B, H, S, d)  (Su et al. 2021, section 3.4.2)
+    Products of queries and keys then depend only on their distance. states (B, H, S, d) with even
+    d, the first word at place `first` -> (B, H, S, d)
     """
     last = first + states.shape[2]
     table = sinusoids(last, states.shape[3], states.device)[first:].to(states.dtype)
-    sine, cosine = table[:, 0::2], table[:, 1::2]
-    even, odd = states[..., 0::2], states[..., 1::2]
+    sine = table[:, 0::2]
+    cosine = table[:, 1::2]
+    even = states[..., 0::2]
+    odd = states[..., 1::2]
     return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)
 
 
@@ -56,11 +60,9 @@ def sinusoids(length: int, size: int, device: torch.device) -> Tensor:
 
 @lru_cache(maxsize=64)
 def _table(length: int, size: int, device: torch.device) -> Tensor:
-    """A power of two of places, made once for all that need fewer."""
-    with (
-        torch.inference_mode(False),
-        torch.no_grad(),
-    ):  # what translation made first, training may use
+    """Sinusoids of a power of two of places, kept for all shorter lengths."""
+    # Training may use a table that was made during translation.
+    with torch.inference_mode(False), torch.no_grad():
         rates = 10000.0 ** (-torch.arange(0, size, 2, device=device).float() / size)
         angles = torch.arange(length, device=device).unsqueeze(1) * rates
         return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size]

@@ -1,4 +1,4 @@
-"""Recurrence over whole sentences in fused calls, padded without packing, and one position at a time for decoding."""
+"""LSTM and GRU layers: whole sentences in fused calls, and single steps for decoding."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
-from polyglot.layers.accumulated_linear import DeferredLinear
+from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.dropout import StepDropout, dropout
-from polyglot.layers.linear import LaidOut, linear
+from polyglot.layers.linear import PackedLinear, linear
 from polyglot.layers.lstm_cell import lstm_cell_, tanh
 from polyglot.layers.masks import flip_sentences
 
 KINDS = {"lstm": nn.LSTM, "gru": nn.GRU}
 State = tuple[Tensor, ...]
-"""(h, c) of an LSTM or (h,) of a GRU, each (layers, N, D)"""
+"""(h, c) of an LSTM or (h,) of a GRU, each (layers, N, D)."""
 LayerStates = tuple[State, ...]
-"""The same for single steps: of each layer (h, c) or (h,), each (N, D)"""
+"""State for single steps: (h, c) or (h,) of each layer, each (N, D)."""
 
 
 class RecurrentEncoderConfig(ComponentConfig):
-    """What stacked recurrence over a source has, whoever computes it."""
+    """Settings of a recurrent encoder, shared with the OpenNMT-py types."""
 
     size: int = Field(512, ge=2, le=65536)
-    """State size D; two directions share it half and half."""
+    """State size D; each of two directions has half of it."""
     layers: int = Field(2, ge=1, le=256)
-    """How many layers are stacked."""
+    """Number of stacked layers."""
     bidirectional: bool = True
     """Read in both directions."""
     dropout: float = Field(0.3, ge=0, lt=1)
@@ -44,25 +44,25 @@ class RecurrentEncoderConfig(ComponentConfig):
 
 
 class RecurrentDecoderConfig(ComponentConfig):
-    """What attentive recurrence over a target has, whoever computes it."""
+    """Settings of a recurrent decoder with attention, shared with the OpenNMT-py types."""
 
     size: int = Field(512, ge=1, le=65536)
     """State size D."""
     layers: int = Field(2, ge=1, le=256)
-    """How many layers are stacked."""
+    """Number of stacked layers."""
     attention: Literal["dot", "general", "mlp"] = "general"
-    """Luong's dot product, Luong's bilinear form, or Bahdanau's feed-forward network."""
+    """Attention: `dot` and `general` of Luong et al. 2015, `mlp` of Bahdanau et al. 2015."""
     input_feeding: bool = False
-    """Feed each output back beside the next word, as the paper does; slower, since positions wait for each other."""
+    """Input feeding: each output is an input of the next step, as in the paper; slower."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout between layers and on the output."""
 
 
 class BidirectionalLayer(nn.Module):
-    """One layer read in both directions; the outputs stand side by side.
+    """Bidirectional layer: outputs of both directions side by side.
 
-    Instead of packing, the backward direction reads each sentence reversed within its own length: both directions are then
-    plain fused calls, and whatever happens on the padding comes after the last real token and is masked away.
+    Sentences are not packed. The backward direction reads each sentence reversed within its own
+    length, so both directions are plain fused calls, and padding comes after the last real token.
     """
 
     def __init__(self, kind: str, *, input_size: int, size: int) -> None:
@@ -79,7 +79,7 @@ class BidirectionalLayer(nn.Module):
 
 
 class UnidirectionalLayer(nn.Module):
-    """One layer read from left to right."""
+    """Layer from left to right."""
 
     def __init__(self, kind: str, *, input_size: int, size: int) -> None:
         super().__init__()
@@ -91,98 +91,119 @@ class UnidirectionalLayer(nn.Module):
         return outputs * mask.unsqueeze(-1)
 
 
-def start_state(kind: str, initial: Tensor, layers: int) -> State:
-    """The same s₀ for every layer, and for h and c alike. initial (N, D) -> each (layers, N, D)"""
+def repeat_initial_state(kind: str, initial: Tensor, layers: int) -> State:
+    """Repeat s₀ for every layer, and for h and c. initial (N, D) -> each (layers, N, D)"""
     stacked = initial.unsqueeze(0).expand(layers, -1, -1).contiguous()
     return (stacked, stacked) if kind == "lstm" else (stacked,)
 
 
-def run(recurrence: nn.LSTM | nn.GRU, inputs: Tensor, state: State) -> Tensor:
-    """A fused pass over all positions, layer by layer for the sake of our own `dropout` between them. inputs (N, T, E) -> outputs (N, T,
-    D)"""
-    fused, share = (
-        (torch.lstm, torch.gru)[isinstance(recurrence, nn.GRU)],
-        recurrence.dropout if recurrence.training else 0.0,
-    )
+def run_recurrence(recurrence: nn.LSTM | nn.GRU, inputs: Tensor, state: State) -> Tensor:
+    """Run fused calls over all positions: inputs (N, T, E) -> outputs (N, T, D).
+
+    Layers run one by one, with the project's own dropout between them.
+    """
+    fused = torch.gru if isinstance(recurrence, nn.GRU) else torch.lstm
+    dropout_rate = recurrence.dropout if recurrence.training else 0.0
     for layer, weights in enumerate(recurrence.all_weights):
         if layer:
-            inputs = dropout(inputs, share)
-        own = tuple(part[layer : layer + 1] for part in state)
-        inputs = fused(
+            inputs = dropout(inputs, dropout_rate)
+        layer_state = tuple(part[layer : layer + 1] for part in state)
+        outputs = fused(
             inputs,
-            own if len(own) == 2 else own[0],
+            layer_state if len(layer_state) == 2 else layer_state[0],
             weights,
-            True,
-            1,
-            0.0,
+            True,  # has biases
+            1,  # layers
+            0.0,  # dropout
             recurrence.training,
-            False,
-            True,
-        )[0]
+            False,  # bidirectional
+            True,  # batch first
+        )
+        inputs = outputs[0]
     return inputs
 
 
-class Stepper:
-    """The same recurrence, one position at a time, with its weights laid out once for many steps.
+class RecurrentSteps:
+    """The same recurrence, one position at a time, with weights packed once for many steps.
 
-    A fused call of a single position spends more time rearranging weights than multiplying; here a step of a layer is one
-    matrix product over [input; state]. What the first layer makes of a word does not depend on the state: `read` it in advance,
+    A fused call for a single position spends more time on rearranging weights than on products.
+    Here a step of a layer is one matrix product over [input; state]. The part of a word in the
+    gates of the first layer does not depend on the state: `project_words` computes it in advance,
     for many words at once.
     """
 
     def __init__(self, recurrence: nn.LSTM | nn.GRU, *, word_size: int) -> None:
-        """word_size: E, the first numbers of an input of the first layer; others may follow them."""
-        self.lstm = isinstance(recurrence, nn.LSTM)
+        """word_size: E, the first part of the input of the first layer; other inputs follow it."""
+        self.is_lstm = isinstance(recurrence, nn.LSTM)
         self.dropout = StepDropout(recurrence.dropout if recurrence.training else 0.0)
-        (input_weight, *others), *above = recurrence.all_weights
-        self.words, rest = input_weight.split([word_size, input_weight.shape[1] - word_size], dim=1)
-        self.laid_out = None if torch.is_grad_enabled() else LaidOut(self.words)
-        self.layers = [self._layer(rest, *others), *(self._layer(*weights) for weights in above)]
+        first_weights, *other_weights = recurrence.all_weights
+        input_weight, *other_parameters = first_weights
+        rest_size = input_weight.shape[1] - word_size
+        self.word_weight, rest_weight = input_weight.split([word_size, rest_size], dim=1)
+        self.packed_words = None if torch.is_grad_enabled() else PackedLinear(self.word_weight)
+        self.layers = [self._layer(rest_weight, *other_parameters)]
+        for weights in other_weights:
+            self.layers.append(self._layer(*weights))
 
     def _layer(
         self, input_weight: Tensor, state_weight: Tensor, input_bias: Tensor, state_bias: Tensor
-    ) -> tuple[DeferredLinear, ...]:
-        if self.lstm:
-            return (DeferredLinear(input_weight, state_weight, bias=input_bias + state_bias),)
-        return DeferredLinear(input_weight, bias=input_bias), DeferredLinear(
-            state_weight, bias=state_bias
-        )
+    ) -> tuple[AccumulatedLinear, ...]:
+        if self.is_lstm:
+            return (AccumulatedLinear(input_weight, state_weight, bias=input_bias + state_bias),)
+        input_gates = AccumulatedLinear(input_weight, bias=input_bias)
+        state_gates = AccumulatedLinear(state_weight, bias=state_bias)
+        return input_gates, state_gates
 
     def start(self, initial: Tensor) -> LayerStates:
-        """The same s₀ for every layer, as `start_state` has it. initial (N, D)"""
-        return ((initial,) * (2 if self.lstm else 1),) * len(self.layers)
+        """Repeat s₀ for every layer, as `repeat_initial_state` does. initial (N, D)"""
+        layer_state = (initial, initial) if self.is_lstm else (initial,)
+        return (layer_state,) * len(self.layers)
 
-    def read(self, words: Tensor) -> Tensor:
-        """What the gates of the first layer take from words. words (..., E) -> (..., 4·D), or 3·D of a GRU"""
-        return self.laid_out(words) if self.laid_out else linear(words, self.words)
+    def project_words(self, words: Tensor) -> Tensor:
+        """Part of the words in the first layer's gates: (..., E) -> (..., 4·D), or 3·D of a GRU."""
+        if self.packed_words:
+            return self.packed_words(words)
+        return linear(words, self.word_weight)
 
     def __call__(
-        self, read: Tensor, others: Tensor, state: LayerStates
+        self, projected: Tensor, others: Tensor, state: LayerStates
     ) -> tuple[Tensor, LayerStates]:
-        """read (N, ·) of one word each, others (N, I - E) -> outputs (N, D) and the next state"""
-        below, after = others, []
-        for number, (weights, before) in enumerate(zip(self.layers, state)):
+        """Run one step of all layers.
+
+        projected: (N, ·) of one word each. others: (N, I - E) other inputs of the first layer.
+        Returns outputs (N, D) and the next state.
+        """
+        step = _lstm_step if self.is_lstm else _gru_step
+        inputs = others
+        next_states = []
+        for number, (weights, layer_state) in enumerate(zip(self.layers, state)):
             if number:
-                below, read = self.dropout(below), None
-            after.append((_lstm if self.lstm else _gru)(below, read, *weights, *before))
-            below = after[-1][0]
-        return below, tuple(after)
+                inputs = self.dropout(inputs)
+                projected = None
+            next_state = step(inputs, projected, *weights, *layer_state)
+            next_states.append(next_state)
+            inputs = next_state[0]
+        return inputs, tuple(next_states)
 
 
-def _lstm(
-    inputs: Tensor, read: Tensor | None, gates: DeferredLinear, hidden: Tensor, cell: Tensor
-) -> tuple[Tensor, Tensor]:
-    return lstm_cell_(gates(torch.cat([inputs, hidden], dim=1), plus=read), cell)
-
-
-def _gru(
+def _lstm_step(
     inputs: Tensor,
-    read: Tensor | None,
-    input_gates: DeferredLinear,
-    state_gates: DeferredLinear,
+    projected: Tensor | None,
+    gates: AccumulatedLinear,
+    hidden: Tensor,
+    cell: Tensor,
+) -> tuple[Tensor, Tensor]:
+    return lstm_cell_(gates(torch.cat([inputs, hidden], dim=1), plus=projected), cell)
+
+
+def _gru_step(
+    inputs: Tensor,
+    projected: Tensor | None,
+    input_gates: AccumulatedLinear,
+    state_gates: AccumulatedLinear,
     hidden: Tensor,
 ) -> tuple[Tensor]:
-    reset, update, new = input_gates(inputs, plus=read).chunk(3, dim=1)
+    reset, update, new = input_gates(inputs, plus=projected).chunk(3, dim=1)
     reset_state, update_state, new_state = state_gates(hidden).chunk(3, dim=1)
     new = tanh(new + (reset + reset_state).sigmoid() * new_state)
     return (new + (update + update_state).sigmoid() * (hidden - new),)

@@ -14,7 +14,7 @@ BLOCK = 512
 """Words whose R products r_i·e stand in memory together on a CPU: so many stay in its cache."""
 
 
-def combine(roles: Tensor, words: Tensor, matrices: Tensor, *, sparse: bool = False) -> Tensor:
+def mix_roles(roles: Tensor, words: Tensor, matrices: Tensor, *, sparse: bool = False) -> Tensor:
     """Σ_i r_i U_i e of each word. roles (..., R), words (..., h), matrices (R·h, h), Uᵢᵀ below each other -> (..., h)
 
     sparse: many of the r_i are 0, by dropout or because r is one-hot. Then the words of a role are multiplied together and those

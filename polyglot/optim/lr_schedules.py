@@ -72,15 +72,15 @@ class StepDecay(LearningRate):
         )
 
 
-class ToTheEndConfig(LearningRate.Config):
+class DecayToMinimumConfig(LearningRate.Config):
     minimum: float = Field(0.0, ge=0, le=1)
     """The factor at the last step."""
 
 
-class ToTheEnd(LearningRate):
+class DecayToMinimum(LearningRate):
     """Falls from 1 after the warm-up to `minimum` at the last step."""
 
-    Config = ToTheEndConfig
+    Config = DecayToMinimumConfig
 
     def after_warmup(self, step: int) -> float:
         done = min(1.0, (step - self.config.warmup) / max(1, self.steps - 1 - self.config.warmup))
@@ -92,7 +92,7 @@ class ToTheEnd(LearningRate):
 
 
 @LEARNING_RATES.register("linear")
-class Linear(ToTheEnd):
+class Linear(DecayToMinimum):
     """In a straight line to the last step."""
 
     def shape(self, done: float) -> float:
@@ -100,7 +100,7 @@ class Linear(ToTheEnd):
 
 
 @LEARNING_RATES.register("cosine")
-class Cosine(ToTheEnd):
+class Cosine(DecayToMinimum):
     """Along half a cosine to the last step (Loshchilov and Hutter 2017)."""
 
     def shape(self, done: float) -> float:

@@ -22,7 +22,7 @@ class ParameterGroup(TypedDict):
     """Whether they are weights between states, see `TranslationModel.hidden_weights`."""
 
 
-def by_kind(
+def parameter_groups(
     parameters: Iterable[nn.Parameter], *, hidden: Iterable[nn.Parameter]
 ) -> list[ParameterGroup]:
     """Those that learn, in two groups: the weights between states, and the rest."""
@@ -43,7 +43,7 @@ class OptimizerConfig(ComponentConfig):
     """Weight decay."""
 
     @property
-    def kept(self) -> int:
+    def state_values(self) -> int:
         """Numbers that are kept for each parameter, at most."""
         return 2
 
@@ -57,7 +57,7 @@ class Sgd(torch.optim.SGD):
         """Momentum."""
 
         @property
-        def kept(self) -> int:
+        def state_values(self) -> int:
             return 1 if self.momentum else 0
 
     def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:

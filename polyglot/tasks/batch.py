@@ -34,7 +34,7 @@ class Batch:
     """Real tokens of target_out, known without asking the device."""
 
     @classmethod
-    def of(
+    def from_sentences(
         cls, task: Task, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> Batch:
         """Pad the sentences of one task; neither side holds special tokens yet."""

@@ -87,7 +87,7 @@ def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[Langu
     return list(found)
 
 
-def kind_of(pair: LanguagePair, trained: Iterable[LanguagePair]) -> str:
+def pair_kind(pair: LanguagePair, trained: Iterable[LanguagePair]) -> str:
     """`copy`, `supervised` or `zero-shot`: how a cell of the matrix is marked."""
     if pair.is_copy:
         return "copy"

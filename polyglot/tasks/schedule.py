@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy
 from pydantic import Field, model_validator
 
-from polyglot.core.errors import ConfigError, noted, unknown_name
+from polyglot.core.errors import ConfigError, collect_errors, unknown_name
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
 
@@ -59,7 +59,7 @@ class Schedule:
         phases: list[Phase] = []
         """Narrows the tasks for some steps; a step that no phase covers has all of them."""
 
-    by_size = False
+    needs_sizes = False
     """Whether it must know how many sentences each task has."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Schedule:
         self._sizes = sizes
         self._phases = [(phase, set(_pairs_of(phase, languages))) for phase in config.phases]
 
-    def at(self, step: int, *, process: int = 0, processes: int = 1) -> list[Task]:
+    def tasks_at(self, step: int, *, process: int = 0, processes: int = 1) -> list[Task]:
         """The tasks of one update on one process."""
         active = self.active(step)
         first = (step * processes + process) * self.config.tasks_per_update
@@ -84,7 +84,7 @@ class Schedule:
             self.choose(active, first + number) for number in range(self.config.tasks_per_update)
         ]
 
-    def at_own(self, step: int, own: Sequence[Task], *, process: int) -> list[Task]:
+    def local_tasks_at(self, step: int, own: Sequence[Task], *, process: int) -> list[Task]:
         """The tasks of one update on a process that only has some of all; none where no phase has any of its own."""
         active = self.active(step, own)
         first = step * self.config.tasks_per_update
@@ -103,7 +103,7 @@ class Schedule:
             if not phases or any(task.pair in pairs for pairs in phases)
         ]
 
-    def never(self, *, steps: int) -> list[Task]:
+    def untrained_tasks(self, *, steps: int) -> list[Task]:
         """The tasks that no step before `steps` may train."""
         ends = (end for phase, _ in self._phases for end in (phase.from_step, phase.until_step))
         turns = {0} | {end for end in ends if end is not None and end < steps}
@@ -150,7 +150,7 @@ class RoundRobin(Schedule):
 class Proportional(Schedule):
     """As often as its share of the sentences."""
 
-    by_size = True
+    needs_sizes = True
 
     def share(self, task: Task) -> float:
         return task.weight * self._sizes[task.pair]
@@ -160,7 +160,7 @@ class Proportional(Schedule):
 class Temperature(Schedule):
     """Sentences to the power 1/T: proportional at 1, uniform when T is large (Arivazhagan et al. 2019, section 3.1)."""
 
-    by_size = True
+    needs_sizes = True
 
     class Config(Schedule.Config):
         temperature: float = Field(5.0, ge=1)
@@ -182,18 +182,18 @@ class Weighted(Schedule):
         return task.weight * self.config.weights.get(task.name, 1.0)
 
 
-def tasks_of(config: Schedule.Config, languages: Sequence[str]) -> list[Task]:
+def schedule_tasks(config: Schedule.Config, languages: Sequence[str]) -> list[Task]:
     """Every task of a schedule, in the order of the languages. Raises ConfigError with each key and what matches nothing."""
     problems: list[str] = []
     named, left_out = [], []
-    with noted(problems, "schedule."):
+    with collect_errors(problems, "schedule."):
         named = _pairs_of(config, languages)
-    with noted(problems, "schedule.exclude: "):
+    with collect_errors(problems, "schedule.exclude: "):
         left_out = match_pairs(config.exclude, languages)
     pairs = [pair for pair in dict.fromkeys(named) if pair not in left_out]
     known = not problems
     for number, phase in enumerate(config.phases):
-        with noted(problems, f"schedule.phases.{number}."):
+        with collect_errors(problems, f"schedule.phases.{number}."):
             extra = [
                 str(pair) for pair in _pairs_of(phase, languages) if known and pair not in pairs
             ]
@@ -225,7 +225,7 @@ def _pairs_of(part: Schedule.Config | Phase, languages: Sequence[str]) -> list[L
         if one not in languages
     ]
     pairs = []
-    with noted(problems, "pairs: "):
+    with collect_errors(problems, "pairs: "):
         pairs = match_pairs(part.pairs, languages)
     if problems:
         raise ConfigError(problems)

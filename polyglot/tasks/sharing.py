@@ -12,7 +12,7 @@ from polyglot.core.errors import unknown_name
 from polyglot.core.registry import ComponentConfig
 from polyglot.tasks.pairs import LanguagePair
 
-EVERYBODY = "all"
+ALL_LANGUAGES = "all"
 GROUP_NAME = re.compile(r"\w+")
 
 Groups = dict[str, list[str]] | Literal["all"]
@@ -31,25 +31,25 @@ class SharingConfig(ComponentConfig):
     """One decoder, which is told the language by a vector of its own in the place of the first word (after Johnson et al. 2017).
     The output layer is shared where the vocabulary is, too."""
 
-    def shared(self, part: str, language: str) -> bool:
+    def is_shared(self, part: str, language: str) -> bool:
         """Whether the language has company there, or may get it."""
         groups = getattr(self, part)
-        return groups == EVERYBODY or any(language in members for members in groups.values())
+        return groups == ALL_LANGUAGES or any(language in members for members in groups.values())
 
-    def group(self, part: str, language: str) -> str:
+    def group_name(self, part: str, language: str) -> str:
         """The name of the language's group, or that of the language where it is alone."""
         groups = getattr(self, part)
-        if groups == EVERYBODY:
-            return EVERYBODY
+        if groups == ALL_LANGUAGES:
+            return ALL_LANGUAGES
         return next((name for name, members in groups.items() if language in members), language)
 
     def members(self, part: str, language: str, languages: Sequence[str]) -> list[str]:
         """All of these languages that are in its group."""
-        return [one for one in languages if self.group(part, one) == self.group(part, language)]
+        return [one for one in languages if self.group_name(part, one) == self.group_name(part, language)]
 
-    def same_words(self, language: str, *, tied: bool) -> bool:
+    def shares_output(self, language: str, *, tied: bool) -> bool:
         """Whether the decoder's group has one output layer. tied: it is the table of embeddings, which then must be one as well."""
-        return self.shared("decoder", language) and self.shared(
+        return self.is_shared("decoder", language) and self.is_shared(
             "embeddings" if tied else "vocabulary", language
         )
 
@@ -57,7 +57,7 @@ class SharingConfig(ComponentConfig):
         """What cannot be meant in a run of those languages."""
         for part in SharingConfig.model_fields:
             groups = getattr(self, part)
-            named = {} if groups == EVERYBODY else groups
+            named = {} if groups == ALL_LANGUAGES else groups
             for name, members in named.items():
                 place = f"sharing.{part}.{name}"
                 if not GROUP_NAME.fullmatch(name) or name in languages:
@@ -75,7 +75,7 @@ class SharingConfig(ComponentConfig):
             if strangers := [
                 one
                 for one in alike
-                if self.group("vocabulary", one) != self.group("vocabulary", language)
+                if self.group_name("vocabulary", one) != self.group_name("vocabulary", language)
             ]:
                 yield f"sharing.embeddings: {language} and {strangers[0]} cannot share embeddings without sharing their vocabulary"
                 return
@@ -83,28 +83,28 @@ class SharingConfig(ComponentConfig):
 
 def _everything(value: Any) -> Any:
     """`sharing: all` spelt out."""
-    return dict.fromkeys(SharingConfig.model_fields, EVERYBODY) if value == EVERYBODY else value
+    return dict.fromkeys(SharingConfig.model_fields, ALL_LANGUAGES) if value == ALL_LANGUAGES else value
 
 
 Sharing = Annotated[SharingConfig, BeforeValidator(_everything)]
 """The field of a configuration, in which `all` stands for everything."""
 
 
-def components_of(pair: LanguagePair, sharing: SharingConfig = SharingConfig()) -> tuple[str, ...]:
+def component_names(pair: LanguagePair, sharing: SharingConfig = SharingConfig()) -> tuple[str, ...]:
     """The names of the components that a direction may use; a model has those of them that have parameters."""
     source, target = (
-        sharing.group("embeddings", pair.source),
-        sharing.group("embeddings", pair.target),
+        sharing.group_name("embeddings", pair.source),
+        sharing.group_name("embeddings", pair.target),
     )
     names = (
         f"embedding.{source}",
         f"embedding.{target}",
         f"source_embedding.{source}",
         f"target_embedding.{target}",
-        f"encoder.{sharing.group('encoder', pair.source)}",
+        f"encoder.{sharing.group_name('encoder', pair.source)}",
         f"encoder.{pair.source}",
         "bridge",
-        f"decoder.{sharing.group('decoder', pair.target)}",
+        f"decoder.{sharing.group_name('decoder', pair.target)}",
         f"decoder.{pair.target}",
     )
     return tuple(dict.fromkeys(names))

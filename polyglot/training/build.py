@@ -1,17 +1,15 @@
-"""From a configuration to a trainer: vocabularies, datasets, model, optimizer."""
+"""Assembly of a training from its configuration: datasets, schedule, model, trainer."""
 
 from __future__ import annotations
 
 import logging
-import platform
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from accelerate import Accelerator
 
 from polyglot.config.schema import Config
-from polyglot.core.atomic_files import replace_file
-from polyglot.core.errors import CheckpointError, ConfigError, abbreviate
+from polyglot.core.errors import ConfigError, abbreviate
 from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
@@ -28,14 +26,78 @@ from polyglot.tasks.schedule import SCHEDULES, Schedule
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary
 from polyglot.training.memory_estimate import count_parameters, memory_warning, parameter_memory
-from polyglot.training.placement import check_processes, is_partitioned, build_placement
+from polyglot.training.placement import (
+    Partitioned,
+    Placement,
+    build_placement,
+    check_processes,
+    is_partitioned,
+)
 from polyglot.training.preflight import preflight
 from polyglot.training.trainer import Trainer
 from polyglot.training.validation import ValidationResult
-from polyglot.training.vocabularies import initial_vocabularies, learn_symbols
-from polyglot.training.warm_start import WarmStart, freeze
+from polyglot.training.vocabularies import (
+    check_vocabularies,
+    prepare_vocabularies,
+    save_vocabularies,
+)
+from polyglot.training.warm_start import freeze, open_warm_start
 
 logger = logging.getLogger("polyglot")
+
+Datasets = dict[str, TaskDataset | StreamedDataset]
+"""Datasets by task name."""
+
+
+def build_trainer(
+    run: Run,
+    validator: Callable[[TranslationModel], Callable[[], ValidationResult] | None],
+    processes: Processes = Processes(),
+) -> Trainer:
+    """Build everything that a run needs to train.
+
+    Vocabularies are read from the run directory; missing ones are learnt and saved there.
+    validator: makes the function for one validation pass from the model, or returns None.
+    Raises CheckpointError if a vocabulary is gone that checkpoints were trained with.
+    """
+    config = run.config
+    check_processes(config, processes.number)
+    torch.manual_seed(config.seed)
+    resuming = bool(checkpoints.steps(run.checkpoints))
+
+    corpora = preflight(config, resuming=resuming)
+    accelerator = build_accelerator(run)
+    check_vocabularies(run, processes, resuming=resuming)
+    warm_start = open_warm_start(config, resuming=resuming)
+
+    new_vocabularies = prepare_vocabularies(run, corpora, warm_start, resuming=resuming)
+    datasets, placement = build_datasets_and_placement(run, corpora, processes)
+    model = build_local_model(run, placement, processes)
+    if warm_start:
+        warm_start.check_vocabularies(run.vocabularies)
+        warm_start.load_into(model)
+    freeze(model, config.freeze, placement.tasks_of(processes.index))
+
+    trainer = Trainer(
+        run,
+        model=model,
+        optimizer=build_optimizer(config, model),
+        learning_rate=LEARNING_RATES.build(
+            config.learning_rate_schedule, steps=config.training.steps
+        ),
+        placement=placement,
+        streams=build_streams(config, datasets, placement, processes),
+        criterion=Criterion(config.losses),
+        accelerator=accelerator,
+        validate=validator(model),
+        processes=processes,
+    )
+    # Saved last, so that a start that fails leaves no vocabulary to one with other settings.
+    save_vocabularies(run, new_vocabularies, processes)
+    return trainer
+
+
+# Data --------------------------------------------------------------------------------------------
 
 
 def build_datasets(
@@ -44,48 +106,147 @@ def build_datasets(
     vocabularies: Mapping[str, Vocabulary],
     normalisers: Mapping[str, Normaliser],
     tasks: Sequence[Task],
-) -> dict[str, TaskDataset | StreamedDataset]:
-    """The sentences of each task, by its name."""
-
-    def dataset(task: Task) -> TaskDataset | StreamedDataset:
-        given = {"filters": config.data.filter}
+) -> Datasets:
+    """Datasets of these tasks, by task name."""
+    filters = config.data.filter
+    datasets: Datasets = {}
+    for task in tasks:
         if corpora.streams(task.pair):
-            return StreamedDataset(task, corpora, vocabularies, normalisers, **given)
-        return TaskDataset(task, corpora, vocabularies, normalisers, **given, seed=config.seed)
+            datasets[task.name] = StreamedDataset(
+                task, corpora, vocabularies, normalisers, filters=filters
+            )
+        else:
+            datasets[task.name] = TaskDataset(
+                task, corpora, vocabularies, normalisers, filters=filters, seed=config.seed
+            )
+    return datasets
 
-    return {task.name: dataset(task) for task in tasks}
+
+def dataset_sizes(datasets: Datasets) -> dict[str, int | None]:
+    """Number of sentences by task name; estimated for streamed text, None if unknown."""
+    sizes: dict[str, int | None] = {}
+    for name, dataset in datasets.items():
+        if isinstance(dataset, StreamedDataset):
+            sizes[name] = dataset.about
+        else:
+            sizes[name] = len(dataset)
+    return sizes
 
 
-def dataset_sizes(datasets: Mapping[str, TaskDataset | StreamedDataset]) -> dict[str, int | None]:
-    """The sentences of each task, of a streamed one about; None where nobody knows."""
-    return {
-        name: dataset.about if isinstance(dataset, StreamedDataset) else len(dataset)
-        for name, dataset in datasets.items()
-    }
+def build_datasets_and_placement(
+    run: Run, corpora: Corpora, processes: Processes
+) -> tuple[Datasets, Placement]:
+    """Datasets of the tasks of this rank, and the placement of all tasks.
+
+    The placement depends on the size of every task. With partitioned tasks the first rank reads
+    all texts and tells the others the sizes, so that only one rank holds all texts, and not for
+    long.
+    """
+    config = run.config
+    text = (corpora, run.vocabularies, run.normalisers)
+    if not is_partitioned(config, processes.number):
+        datasets = build_datasets(config, *text, config.tasks)
+        schedule = build_schedule(config, dataset_sizes(datasets))
+        placement = build_placement(schedule, config, processes.number)
+        _log_datasets(datasets, placement, processes)
+        return datasets, placement
+
+    all_datasets = build_datasets(config, *text, config.tasks if processes.main else ())
+    sizes = processes.tell(f"sizes/{run.path}", dataset_sizes(all_datasets))
+    placement = build_placement(build_schedule(config, sizes), config, processes.number)
+    _log_datasets(all_datasets, placement, processes)
+    _log_sampling_ratios(placement)
+
+    tasks = placement.tasks_of(processes.index)
+    if processes.main:
+        return {task.name: all_datasets[task.name] for task in tasks}, placement
+    return build_datasets(config, *text, tasks), placement
 
 
 def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
-    """The schedule of a run; tasks that its phases leave no step to are said. sizes: sentences of each task, by its name.
+    """Schedule of a run; warns about tasks that its phases leave no step to.
 
-    Raises ConfigError when it needs a size that nobody knows.
+    sizes: number of sentences by task name. Raises ConfigError if the schedule needs a size that
+    is unknown.
     """
     unknown = [task.name for task in config.tasks if sizes[task.name] is None]
     if unknown and SCHEDULES.get(config.schedule.type).needs_sizes:
         raise ConfigError(
-            f"schedule.type: {config.schedule.type!r} needs to know how many sentences each task has, which a stream does not tell of "
-            f"{abbreviate(unknown)}; use 'uniform', or 'weighted' with weights of your own"
+            f"schedule.type: {config.schedule.type!r} needs the number of sentences of each task, "
+            f"which is unknown for the streamed text of {abbreviate(unknown)}; use 'uniform', or "
+            "'weighted' with your own weights"
         )
-    given = {"sizes": {task.pair: sizes[task.name] for task in config.tasks}, "seed": config.seed}
+
     schedule = SCHEDULES.build(
-        config.schedule, tasks=config.tasks, languages=config.languages, **given
+        config.schedule,
+        tasks=config.tasks,
+        languages=config.languages,
+        sizes={task.pair: sizes[task.name] for task in config.tasks},
+        seed=config.seed,
     )
-    if never := schedule.untrained_tasks(steps=config.training.steps):
+    untrained = schedule.untrained_tasks(steps=config.training.steps)
+    if untrained:
         logger.warning(
-            f"schedule.phases: {', '.join(task.name for task in never)} will not train at all, "
+            f"schedule.phases: {', '.join(task.name for task in untrained)} will not train at all, "
             f"because no phase has them before training.steps, {config.training.steps}; "
             "train longer, or change the phases (schedule.phases=[] leaves them out)"
         )
     return schedule
+
+
+def build_streams(
+    config: Config, datasets: Datasets, placement: Placement, processes: Processes
+) -> dict[str, BatchStream | StreamedBatches]:
+    """Endless streams of batches, by task name."""
+    streams: dict[str, BatchStream | StreamedBatches] = {}
+    for name, dataset in datasets.items():
+        if isinstance(dataset, TaskDataset):
+            streams[name] = BatchStream(dataset, config.batching, seed=config.seed)
+        else:
+            readers = placement.readers(dataset.task)
+            streams[name] = StreamedBatches(
+                dataset,
+                config.batching,
+                seed=config.seed,
+                reader=readers.index(processes.index),
+                readers=len(readers),
+            )
+    return streams
+
+
+def _log_datasets(datasets: Datasets, placement: Placement, processes: Processes) -> None:
+    if processes.main:
+        for name, dataset in datasets.items():
+            logger.info(f"task {name}: {dataset.in_words()}")
+
+    lines: list[str] = []
+    for dataset in datasets.values():
+        if isinstance(dataset, StreamedDataset):
+            lines += dataset.read_by_all(len(placement.readers(dataset.task)))
+    for line in dict.fromkeys(lines):  # each line once
+        logger.info(line)
+
+
+def _log_sampling_ratios(placement: Partitioned) -> None:
+    smallest, largest = (f"{ratio:.2f}" for ratio in placement.sampling_ratios())
+    if smallest != largest:
+        logger.info(
+            f"tasks are drawn {smallest} to {largest} times as often as the schedule says, "
+            "because each process draws its own tasks equally often"
+        )
+
+
+# Model -------------------------------------------------------------------------------------------
+
+
+def build_accelerator(run: Run) -> Accelerator:
+    """Accelerator with the precision and the trackers of the configuration."""
+    training = run.config.training
+    return Accelerator(
+        mixed_precision=training.precision,
+        log_with=training.trackers or None,
+        project_dir=run.path,
+    )
 
 
 def build_model(
@@ -95,129 +256,37 @@ def build_model(
     seed: int | None,
     pairs: Sequence[LanguagePair] | None = None,
 ) -> TranslationModel:
-    """The model of a run, or the part of it that these pairs need; on the meta device it costs nothing and can still be counted."""
-    sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
-    pairs = config.pairs if pairs is None else pairs
-    return TranslationModel(
-        config.model, vocabulary_sizes=sizes, pairs=pairs, seed=seed, sharing=config.sharing
-    )
+    """Model of a run, or the part of it that these pairs need.
 
-
-def build_trainer(
-    run: Run,
-    validator: Callable[[TranslationModel], Callable[[], ValidationResult] | None],
-    processes: Processes = Processes(),
-) -> Trainer:
-    """Everything a run needs to train; vocabularies are read from the run directory, those it lacks are learnt and put there.
-
-    Raises CheckpointError when one is gone that checkpoints were trained with.
-    validator: makes of a model the function that looks at held-out text, or None.
+    On the meta device the model takes no memory, and its parameters can still be counted.
     """
-    config = run.config
-    check_processes(config, processes.number)
-    torch.manual_seed(config.seed)
-    begun = bool(checkpoints.steps(run.checkpoints))
-    corpora = preflight(config, begun=begun)
-    accelerator = Accelerator(
-        mixed_precision=config.training.precision,
-        log_with=config.training.trackers or None,
-        project_dir=run.path,
+    sizes = {language: len(vocabulary) for language, vocabulary in vocabularies.items()}
+    return TranslationModel(
+        config.model,
+        vocabulary_sizes=sizes,
+        pairs=config.pairs if pairs is None else pairs,
+        seed=seed,
+        sharing=config.sharing,
     )
-    missing = [language for language in config.languages if language not in run.vocabularies]
-    if missing and not processes.main:
-        raise CheckpointError(
-            f"{run.path}: process {processes.index} on {platform.node()} does not see what the first process has written there; "
-            "put the run where all machines see the same folder"
-        )
-    if missing and begun:
-        run.choose_checkpoints("last")  # was trained with it, and says so
-    initial = WarmStart(config) if config.initialize and not begun else None
-    if not begun and not run.symbols_file.is_file():
-        run.symbols = learn_symbols(config, corpora, initial)
-    learnt = initial_vocabularies(config, corpora, run.normalisers, initial, languages=missing)
-    vocabularies = {**run.vocabularies, **learnt}
-    run.vocabularies = {language: vocabularies[language] for language in config.languages}
-    partitioned = is_partitioned(config, processes.number)
-    text = corpora, run.vocabularies, run.normalisers
-    # All are looked at, where memory shall not hold them all by the first process alone: a process's share depends on the sizes.
-    datasets = build_datasets(
-        config, *text, config.tasks if processes.main or not partitioned else ()
-    )
-    sizes = dataset_sizes(datasets)
-    placement = build_placement(
-        build_schedule(
-            config, processes.tell(f"sizes/{run.path}", sizes) if partitioned else sizes
-        ),
-        config,
-        processes.number,
-    )
-    tasks = placement.tasks(processes.index)
-    for name, dataset in datasets.items() if processes.main else ():
-        logger.info(f"task {name}: {dataset.in_words()}")
-    streams = [dataset for dataset in datasets.values() if isinstance(dataset, StreamedDataset)]
-    for words in dict.fromkeys(
-        words
-        for dataset in streams
-        for words in dataset.read_by_all(len(placement.readers(dataset.task)))
-    ):
-        logger.info(words)
-    if not placement.everywhere:
-        least, most = (f"{one:.2f}" for one in placement.departure())
-        if least != most:
-            logger.info(
-                f"tasks are drawn from {least} to {most} times as often as the schedule says, as they are divided over processes"
-            )
-        datasets = (
-            {task.name: datasets[task.name] for task in tasks}
-            if processes.main
-            else build_datasets(config, *text, tasks)
-        )
-    pairs = placement.pairs(processes.index)
 
-    def stream(dataset: TaskDataset | StreamedDataset) -> BatchStream | StreamedBatches:
-        if isinstance(dataset, TaskDataset):
-            return BatchStream(dataset, config.batching, seed=config.seed)
-        readers = placement.readers(dataset.task)
-        return StreamedBatches(
-            dataset,
-            config.batching,
-            seed=config.seed,
-            reader=readers.index(processes.index),
-            readers=len(readers),
-        )
+
+def build_local_model(run: Run, placement: Placement, processes: Processes) -> TranslationModel:
+    """Model with the components of this rank; warns first if it will not fit into memory."""
+    config = run.config
+    pairs = placement.pairs_of(processes.index)
 
     with torch.device("meta"):
-        parameters = count_parameters(build_model(config, run.vocabularies, seed=None, pairs=pairs))
-    if more := memory_warning(
-        parameter_memory(config, parameters, trained_at_once=placement.trained_at_once)
-    ):
-        logger.warning(more)
-    model = build_model(config, run.vocabularies, seed=config.seed, pairs=pairs)
-    if initial:
-        initial.check(run.vocabularies)
-        initial.load_into(model)
-    freeze(model, config.freeze, tasks)
-    trainer = Trainer(
-        run,
-        model=model,
-        optimizer=OPTIMIZERS.build(
-            config.optimizer, parameters=parameter_groups(model.parameters(), hidden=model.hidden_weights())
-        ),
-        learning_rate=LEARNING_RATES.build(
-            config.learning_rate_schedule, steps=config.training.steps
-        ),
-        placement=placement,
-        streams={name: stream(dataset) for name, dataset in datasets.items()},
-        criterion=Criterion(config.losses),
-        accelerator=accelerator,
-        validate=validator(model),
-        processes=processes,
+        counts = count_parameters(build_model(config, run.vocabularies, seed=None, pairs=pairs))
+    memory = parameter_memory(
+        config, counts, tasks_with_gradients=placement.tasks_with_gradients
     )
-    for (
-        language,
-        vocabulary,
-    ) in learnt.items():  # last: a start that fails leaves none behind for other settings to find
-        vocabulary.save(run.vocabulary_file(language))
-    if run.symbols and processes.main:
-        replace_file(run.symbols_file, run.symbols.dictionary.to_json())
-    return trainer
+    warning = memory_warning(memory)
+    if warning:
+        logger.warning(warning)
+
+    return build_model(config, run.vocabularies, seed=config.seed, pairs=pairs)
+
+
+def build_optimizer(config: Config, model: TranslationModel) -> torch.optim.Optimizer:
+    groups = parameter_groups(model.parameters(), hidden=model.hidden_weights())
+    return OPTIMIZERS.build(config.optimizer, parameters=groups)

@@ -1,8 +1,10 @@
-"""Gradients between processes: those of the components that anybody trained, and of no other.
+"""Exchange of gradients between processes, for the components that at least one process trained.
 
-Each component's are sent in flat pieces, in a fixed order, while the backward pass still runs. What one process alone has
-trained is sent from there; what several have is added up. Weights are the target tokens (or sentences) of each batch over those of all,
-which the processes tell each other before the update, so that several processes do what one does that accumulates the same batches.
+The gradients of a component are sent in buckets, in a fixed order, while the backward pass still
+runs. A component that one rank trained is broadcast from it; what several ranks trained is summed.
+A batch is weighted by its target tokens (or sentences) divided by those of all batches of the
+update. The ranks gather these counts before each update, so that several processes compute the
+same update as one process that accumulates the same batches.
 """
 
 from __future__ import annotations
@@ -17,27 +19,38 @@ from torch import Tensor, nn
 
 from polyglot.core.errors import TrainingError
 from polyglot.distributed.processes import Processes
+from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.sharing import SharingConfig, component_names
-from polyglot.training.gradient_buckets import GradientBucket, _turn
-from polyglot.training.gradient_scaling import clip_gradients
-from polyglot.training.placement import ScheduledBatch, Placement
+from polyglot.training.gradient_buckets import (
+    BucketQueue,
+    GradientBucket,
+    backward_order,
+    split_into_buckets,
+)
+from polyglot.training.gradient_scaling import Parameters, clip_gradients
+from polyglot.training.placement import Placement, ScheduledBatch
 
-Parameters = Mapping[str, Mapping[str, nn.Parameter]]
+MEBIBYTE = 2**20
 
 
 class NoOpExchange:
-    """What is left of an exchange with nobody else there."""
+    """No-op exchange for single-process training."""
 
-    stop = 0
-    bytes = 0
+    stop_signal = 0
+    transferred_bytes = 0
 
-    def join_groups(self) -> None:
+    def create_process_groups(self) -> None:
         pass
 
     def begin(
-        self, step: int, plan: Sequence[ScheduledBatch], own: Mapping[int, int], *, stop: int
+        self,
+        step: int,
+        plan: Sequence[ScheduledBatch],
+        local_counts: Mapping[int, int],
+        *,
+        stop_signal: int,
     ) -> dict[int, int]:
-        return dict(own)
+        return dict(local_counts)
 
     @contextmanager
     def backward_of(self, number: int) -> Iterator[None]:
@@ -46,15 +59,15 @@ class NoOpExchange:
     def finish(self) -> None:
         pass
 
-    def clip(self, trained: Parameters, largest: float | None) -> Tensor:
-        return clip_gradients([one for own in trained.values() for one in own.values()], largest)
+    def clip(self, trained: Parameters, max_norm: float | None) -> Tensor:
+        return clip_gradients(_flatten(trained), max_norm)
 
-    def verify(self, trained: Sequence[str]) -> None:
+    def verify(self, components: Sequence[str]) -> None:
         pass
 
 
 class GradientExchange:
-    """Adds up the gradients of an update over all processes."""
+    """Sums the gradients of an update over all processes."""
 
     def __init__(
         self,
@@ -65,228 +78,267 @@ class GradientExchange:
         *,
         bucket: float,
     ) -> None:
-        """parameters: of this process, by component. bucket: MiB."""
-        self.processes, self.placement, self.sharing = processes, placement, sharing
-        self.parameters = {
-            name: {key: one for key, one in own.items() if one.requires_grad}
-            for name, own in parameters.items()
-        }
-        self._device = next(one.device for own in parameters.values() for one in own.values())
-        self.size = bucket * 2**20
-        self.stop = 0
-        """The signal that asked any of the processes for an end before this update, as all of them know by now."""
-        self.bytes = 0
-        """Handed to the others or taken from them so far."""
-        self.reached: dict[str, dict[str, set[str]]] = {}
-        """The parameters that a task gives gradients to, by component; the others have none, which is not the same as 0 to an optimizer."""
-        self._queue, self._next = list[GradientBucket](), 0
-        self._bucket_of: dict[nn.Parameter, GradientBucket] = {}
-        self._current = -1
-        self._unforeseen: set[nn.Parameter] = set()
-        self._given: dict[int, set[nn.Parameter]] = {}
-        self._sent: set[nn.Parameter] = set()
-        """All that are ever sent."""
-        for name, own in self.parameters.items():
-            for parameter in own.values():
-                parameter.register_post_accumulate_grad_hook(self._on_gradient)
-            if len(placement.holders(name)) > 1:
-                self._sent.update(own.values())
+        """parameters: those of this process, by component. bucket: largest bucket in MiB."""
+        self.processes = processes
+        self.placement = placement
+        self.sharing = sharing
+        self.parameters = _trainable(parameters)
+        self.max_bucket_bytes = bucket * MEBIBYTE
 
-    def join_groups(self) -> None:
-        """Connect those that have components in common, which waits for all of them; in the same order everywhere."""
-        for members in self.placement.groups:
+        self.stop_signal = 0
+        """signal that asked a process to stop before this update; the same value on all ranks"""
+        self.transferred_bytes = 0
+        """gradient bytes that were sent or received so far"""
+        self.reached: dict[str, dict[str, set[str]]] = {}
+        """names of the parameters that get a gradient from a task, by task and component
+
+        Other parameters of its components keep `grad = None`, which an optimizer does not treat
+        like 0.
+        """
+        self._device = _flatten(parameters)[0].device
+        self._step = 0
+        self._plan: Sequence[ScheduledBatch] = ()
+        self._queue = BucketQueue(processes)
+
+        # The first update of a task records which parameters its batches reach.
+        self._recording = False
+        self._recorded: dict[int, set[nn.Parameter]] = {}
+        self._current_batch = -1
+        self._unexpected: set[nn.Parameter] = set()
+        self._exchanged = self._exchanged_parameters()
+        for parameter in _flatten(self.parameters):
+            parameter.register_post_accumulate_grad_hook(self._on_gradient)
+
+    def create_process_groups(self) -> None:
+        """Create process groups for shared components; collective, same order on every rank."""
+        for ranks in self.placement.partial_groups:
             with self.processes.waiting("those that it has components in common with"):
-                self.processes.group(members)
+                self.processes.group(ranks)
 
     def begin(
-        self, step: int, plan: Sequence[ScheduledBatch], own: Mapping[int, int], *, stop: int
+        self,
+        step: int,
+        plan: Sequence[ScheduledBatch],
+        local_counts: Mapping[int, int],
+        *,
+        stop_signal: int,
     ) -> dict[int, int]:
-        """Say how much the own batches count, in target tokens or sentences, by their number in the plan, and hear it of all.
+        """Gather the counts of all batches of an update, by their number in the plan.
 
-        stop: the signal that asked this process for an end, or 0.
+        local_counts: target tokens (or sentences) of the batches of this rank.
+        stop_signal: signal that asked this process to stop, or 0.
         """
-        self._step, self._plan = step, plan
-        largest = max(
-            sum(one == process for one, _ in plan) for process in range(self.processes.number)
-        )
-        told = [stop, *own.values(), *[0] * (largest - len(own))]
-        heard = self.processes.gather_numbers(told, f"the others at the beginning of step {step}")
-        self.stop = max(row[0] for row in heard)
-        left = [iter(row[1:]) for row in heard]
-        parts = {number: next(left[process]) for number, (process, _) in enumerate(plan)}
-        self._given = {number: set() for number in own}
-        self._learning = any(task.name not in self.reached for _, task in plan)
-        if not self._learning:
-            self._line_up()
-        return parts
+        self._step = step
+        self._plan = plan
+        counts = self._gather_counts(local_counts, stop_signal)
+
+        self._recorded = {number: set() for number in local_counts}
+        self._recording = any(batch.task.name not in self.reached for batch in plan)
+        if not self._recording:
+            self._queue = self._build_queue()
+        return counts
 
     @contextmanager
     def backward_of(self, number: int) -> Iterator[None]:
-        """Around the backward pass of one of the own batches: what is complete is sent off meanwhile."""
-        self._current = number
-        self._send_off()
+        """Surround the backward pass of a local batch; buckets that are complete are sent."""
+        self._current_batch = number
+        self._queue.start_batch(number)
         yield
 
     def finish(self) -> None:
-        """Every gradient of the update as the sum over all processes."""
-        if self._learning:
-            self._learn()
-            self._line_up()
-        assert not self._unforeseen, (
+        """Wait until every gradient of the update is the sum over all processes."""
+        if self._recording:
+            self._share_reached_parameters()
+            self._queue = self._build_queue()
+        assert not self._unexpected, (
             "a task gives gradients to a parameter that its first batch did not reach"
         )
-        self._current = len(self._plan)
-        self._send_off()
-        for bucket in self._queue:
-            with self.processes.waiting(f"its part of {bucket.component} at step {self._step}"):
-                bucket.work.wait()
-            parts = bucket.flat.split([one.numel() for one in bucket.parameters])
-            for parameter, part in zip(bucket.parameters, parts, strict=True):
-                parameter.grad = part.view_as(parameter)
-            self.bytes += bucket.flat.numel() * bucket.flat.element_size()
 
-    def clip(self, trained: Parameters, largest: float | None) -> Tensor:
-        """Scale gradients down to a global norm of at most `largest`, counting what several have once; returns the norm before, on the
-        device."""
-        everything = [one for own in trained.values() for one in own.values()]
-        if self.placement.everywhere:
-            return clip_gradients(everything, largest)
-        own = [
-            one
-            for name, part in trained.items()
-            if self.placement.holders(name)[0] == self.processes.index
-            for one in part.values()
-        ]
-        square = clip_gradients(own, None).to(self._device).square()
-        with self.processes.waiting(f"the norm of the gradients at step {self._step}"):
-            torch.distributed.all_reduce(square)
-        norm = square.sqrt()
-        if largest is not None and everything:
-            torch._foreach_mul_(
-                [one.grad for one in everything], torch.clamp(largest / (norm + 1e-6), max=1.0)
-            )
+        self.transferred_bytes += self._queue.finish(len(self._plan))
+
+    def clip(self, trained: Parameters, max_norm: float | None) -> Tensor:
+        """Scale gradients down to a global norm of at most `max_norm`.
+
+        A component that several ranks have counts once. Returns the norm before clipping, (), on
+        the device.
+        """
+        parameters = _flatten(trained)
+        if self.placement.replicated:
+            return clip_gradients(parameters, max_norm)
+
+        norm = self._global_norm(trained)
+        if max_norm is not None and parameters:
+            gradients = [parameter.grad for parameter in parameters]
+            torch._foreach_mul_(gradients, torch.clamp(max_norm / (norm + 1e-6), max=1.0))
         return norm
 
-    def verify(self, trained: Sequence[str]) -> None:
-        """Raises TrainingError naming components that are not the same on all processes that have them."""
-        sums = {name: _checksum(own) for name in trained if (own := self.parameters.get(name))}
-        everybody = self.processes.gather(sums, f"checksums at step {self._step}")
-        for name in trained:
-            values = {process: own[name] for process, own in enumerate(everybody) if name in own}
-            if len(set(values.values())) > 1:
-                alike = [
-                    ", ".join(str(one) for one in values if values[one] == value)
-                    for value in dict.fromkeys(values.values())
-                ]
+    def verify(self, components: Sequence[str]) -> None:
+        """Compare the parameters of these components between the ranks that have them.
+
+        Raises TrainingError for the first component that differs.
+        """
+        local_checksums = {}
+        for name in components:
+            if self.parameters.get(name):
+                local_checksums[name] = _checksum(self.parameters[name])
+
+        checksums = self.processes.gather(local_checksums, f"checksums at step {self._step}")
+        for name in components:
+            ranks_by_checksum: dict[int, list[str]] = {}
+            for rank, rank_checksums in enumerate(checksums):
+                if name in rank_checksums:
+                    ranks_by_checksum.setdefault(rank_checksums[name], []).append(str(rank))
+            if len(ranks_by_checksum) > 1:
+                groups = [", ".join(ranks) for ranks in ranks_by_checksum.values()]
                 raise TrainingError(
-                    f"step {self._step}: {name} is no longer the same on all processes: that of {' is not that of '.join(alike)}; "
-                    "do all machines have the same version of the program and of its libraries?"
+                    f"step {self._step}: {name} is no longer the same on all processes: that of "
+                    f"{' is not that of '.join(groups)}; do all machines have the same version of "
+                    "the program and of its libraries?"
                 )
 
-    def _learn(self) -> None:
-        """Which parameters the tasks of this update have reached, once for each task."""
-        found: dict[str, dict[str, list[str]]] = {}
-        for number, given in self._given.items():
-            pair = self._plan[number][1].pair
-            components = {
-                name: self.parameters.get(name, {}) for name in component_names(pair, self.sharing)
-            }
-            found[str(pair)] = {
-                name: [key for key, one in own.items() if one in given]
-                for name, own in components.items()
-                if own
-            }
-        for known in self.processes.gather(found, f"what the tasks of step {self._step} train"):
-            for task, components in known.items():
-                before = self.reached.setdefault(task, {})
-                before.update(
-                    {name: before.get(name, set()).union(keys) for name, keys in components.items()}
-                )
+    def _exchanged_parameters(self) -> set[nn.Parameter]:
+        """Parameters of the components that more than one rank has."""
+        exchanged: set[nn.Parameter] = set()
+        for name, parameters in self.parameters.items():
+            if len(self.placement.ranks_of(name)) > 1:
+                exchanged.update(parameters.values())
+        return exchanged
 
-    def _line_up(self) -> None:
-        """What will be sent in this update, in the same order everywhere: as the backward pass gives it, decoders first."""
-        self._queue, self._next, self._current = [], 0, -1
-        trains = [component_names(task.pair, self.sharing) for _, task in self._plan]
-        trained = {name for own in trains for name in own if name in self.parameters}
-        for name in sorted(trained, key=_turn):
-            holders = self.placement.holders(name)
-            of = [number for number, own in enumerate(trains) if name in own]
-            reached = set().union(
-                *(self.reached[self._plan[number][1].name].get(name, ()) for number in of)
-            )
-            if len(holders) == 1 or not reached:
-                continue
-            trainers = tuple(dict.fromkeys(self._plan[number][0] for number in of))
-            last = max((number for number in of if number in self._given), default=-1)
-            late = self.reached[self._plan[last][1].name].get(name, ()) if last >= 0 else ()
-            group = self.processes.group(holders)
-            for keys in self._cut(name, reached):
-                parameters, missing = (
-                    [self.parameters[name][key] for key in keys],
-                    sum(key in late for key in keys),
-                )
-                self._queue.append(GradientBucket(name, parameters, trainers, group, last, missing))
-        self._bucket_of = {
-            parameter: bucket for bucket in self._queue for parameter in bucket.parameters
-        }
+    def _gather_counts(self, local_counts: Mapping[int, int], stop_signal: int) -> dict[int, int]:
+        """Gather one row of whole numbers per rank: the stop signal, then the counts of its batches.
 
-    def _cut(self, name: str, reached: set[str]) -> Iterator[list[str]]:
-        keys, size = [], 0
-        for key, parameter in reversed(self.parameters[name].items()):
-            if key in reached:
-                own = parameter.numel() * parameter.element_size()
-                if keys and size + own > self.size:
-                    yield keys
-                    keys, size = [], 0
-                keys.append(key)
-                size += own
-        yield keys
+        Rows have the same length on every rank; shorter ones are filled up with zeros.
+        """
+        batches_by_rank = [0] * self.processes.number
+        for batch in self._plan:
+            batches_by_rank[batch.rank] += 1
+        padding = [0] * (max(batches_by_rank) - len(local_counts))
+        row = [stop_signal, *local_counts.values(), *padding]
+
+        rows = self.processes.gather_numbers(
+            row, f"the others at the beginning of step {self._step}"
+        )
+        self.stop_signal = max(row[0] for row in rows)
+
+        remaining = [iter(row[1:]) for row in rows]
+        return {number: next(remaining[batch.rank]) for number, batch in enumerate(self._plan)}
 
     def _on_gradient(self, parameter: nn.Parameter) -> None:
-        if self._learning:
-            self._given[self._current].add(parameter)
-        elif bucket := self._bucket_of.get(parameter):
-            if bucket.last == self._current:
-                bucket.missing -= 1
-                if not bucket.missing:
-                    self._send_off()
-        elif parameter in self._sent:
-            self._unforeseen.add(parameter)
+        """Hook that runs when the backward pass has completed the gradient of a parameter."""
+        if self._recording:
+            self._recorded[self._current_batch].add(parameter)
+        elif not self._queue.add_gradient(parameter) and parameter in self._exchanged:
+            self._unexpected.add(parameter)
 
-    def _send_off(self) -> None:
-        """From the head of the queue, what is complete; whoever does not train it has nothing to wait for."""
-        while self._next < len(self._queue):
-            bucket = self._queue[self._next]
-            if bucket.last >= self._current and (bucket.last > self._current or bucket.missing):
-                return
-            self._send(bucket)
-            self._next += 1
+    def _share_reached_parameters(self) -> None:
+        """Gather which parameters the tasks of this update reached, and add them to `reached`."""
+        local: dict[str, dict[str, list[str]]] = {}
+        for number, recorded in self._recorded.items():
+            task = self._plan[number].task
+            local[task.name] = self._names_by_component(task.pair, recorded)
 
-    def _send(self, bucket: GradientBucket) -> None:
-        trains = self.processes.index in bucket.trainers
-        if len(bucket.trainers) == 1 and not trains:
-            bucket.flat = bucket.parameters[0].new_empty(
-                sum(one.numel() for one in bucket.parameters)
+        everything = self.processes.gather(local, f"what the tasks of step {self._step} train")
+        for by_task in everything:
+            for task_name, by_component in by_task.items():
+                reached = self.reached.setdefault(task_name, {})
+                for component, names in by_component.items():
+                    reached.setdefault(component, set()).update(names)
+
+    def _names_by_component(
+        self, pair: LanguagePair, recorded: set[nn.Parameter]
+    ) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = {}
+        for component in component_names(pair, self.sharing):
+            parameters = self.parameters.get(component)
+            if parameters:
+                names[component] = [
+                    name for name, parameter in parameters.items() if parameter in recorded
+                ]
+        return names
+
+    def _build_queue(self) -> BucketQueue:
+        """Buckets of this update, in the order of the backward pass; the same on every rank."""
+        batches_by_component: dict[str, list[int]] = {}
+        for number, batch in enumerate(self._plan):
+            for name in component_names(batch.task.pair, self.sharing):
+                if name in self.parameters:
+                    batches_by_component.setdefault(name, []).append(number)
+
+        buckets: list[GradientBucket] = []
+        for name in sorted(batches_by_component, key=backward_order):
+            if len(self.placement.ranks_of(name)) > 1:
+                buckets += self._component_buckets(name, batches_by_component[name])
+
+        return BucketQueue(self.processes, buckets, step=self._step)
+
+    def _component_buckets(self, component: str, batches: Sequence[int]) -> list[GradientBucket]:
+        """Buckets of one component that these batches of the plan train."""
+        reached: set[str] = set()
+        for number in batches:
+            reached |= self._reached(number, component)
+        if not reached:
+            return []
+
+        trainers = tuple(dict.fromkeys(self._plan[number].rank for number in batches))
+        group = self.processes.group(self.placement.ranks_of(component))
+        last_batch = max((number for number in batches if number in self._recorded), default=-1)
+        expected = self._reached(last_batch, component) if last_batch >= 0 else set()
+
+        parameters = self.parameters[component]
+        buckets = []
+        for names in split_into_buckets(parameters, reached, max_bytes=self.max_bucket_bytes):
+            buckets.append(
+                GradientBucket(
+                    component,
+                    [parameters[name] for name in names],
+                    trainers,
+                    group,
+                    last_batch,
+                    missing=len(expected.intersection(names)),
+                )
             )
-        else:
-            gradients = [
-                torch.zeros_like(one) if one.grad is None else one.grad for one in bucket.parameters
-            ]
-            bucket.flat = torch.cat([one.flatten() for one in gradients])
-        with self.processes.waiting(f"its part of {bucket.component} at step {self._step}"):
-            if len(bucket.trainers) == 1:
-                bucket.work = torch.distributed.broadcast(
-                    bucket.flat, bucket.trainers[0], group=bucket.group, async_op=True
-                )
-            else:
-                bucket.work = torch.distributed.all_reduce(
-                    bucket.flat, group=bucket.group, async_op=True
-                )
+        return buckets
+
+    def _reached(self, number: int, component: str) -> set[str]:
+        """Names of the parameters of a component that a batch of the plan reaches."""
+        return self.reached[self._plan[number].task.name].get(component, set())
+
+    def _global_norm(self, trained: Parameters) -> Tensor:
+        """Norm over all ranks; each component is counted by the first rank that has it."""
+        counted = {}
+        for name, parameters in trained.items():
+            if self.placement.ranks_of(name)[0] == self.processes.index:
+                counted[name] = parameters
+
+        square = clip_gradients(_flatten(counted), None).to(self._device).square()
+        with self.processes.waiting(f"the norm of the gradients at step {self._step}"):
+            torch.distributed.all_reduce(square)
+        return square.sqrt()
+
+
+def _trainable(parameters: Parameters) -> dict[str, dict[str, nn.Parameter]]:
+    """Parameters that are not frozen, by component."""
+    trainable: dict[str, dict[str, nn.Parameter]] = {}
+    for component, by_name in parameters.items():
+        trainable[component] = {}
+        for name, parameter in by_name.items():
+            if parameter.requires_grad:
+                trainable[component][name] = parameter
+    return trainable
+
+
+def _flatten(parameters: Parameters) -> list[nn.Parameter]:
+    """All parameters in one list, in the order of components and names."""
+    flat: list[nn.Parameter] = []
+    for by_name in parameters.values():
+        flat.extend(by_name.values())
+    return flat
 
 
 def _checksum(parameters: Mapping[str, nn.Parameter]) -> int:
-    """Of the bytes of all."""
-    result = 0
+    """CRC-32 of the bytes of all parameters."""
+    checksum = 0
     for parameter in parameters.values():
-        result = zlib.crc32(parameter.detach().cpu().contiguous().view(torch.uint8).numpy(), result)
-    return result
+        content = parameter.detach().cpu().contiguous().view(torch.uint8).numpy()
+        checksum = zlib.crc32(content, checksum)
+    return checksum

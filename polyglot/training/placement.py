@@ -1,10 +1,14 @@
-"""Who trains what: a pure function of the step, so that every process knows what every other one does."""
+"""Placement: maps tasks and components to ranks.
+
+A placement is a pure function of the step, so that every process knows the tasks of all others.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, abbreviate
@@ -12,162 +16,210 @@ from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.tasks.schedule import Schedule
 from polyglot.tasks.sharing import component_names
 
-ScheduledBatch = tuple[int, Task]
-"""A process and the task that it has a batch of."""
+
+class ScheduledBatch(NamedTuple):
+    """One batch of an update: the rank that trains it and its task."""
+
+    rank: int
+    task: Task
 
 
 class Placement:
-    """Which process trains which tasks, and has what they need."""
+    """Maps tasks and components to ranks; by default every rank has everything."""
 
-    everywhere = True
-    """Whether every process has every component."""
+    replicated = True
+    """whether every rank has every component"""
 
     def __init__(self, schedule: Schedule, config: Config, processes: int) -> None:
-        self.schedule, self.config, self.processes = schedule, config, processes
+        self.schedule = schedule
+        self.config = config
+        self.processes = processes
 
-    def at(self, step: int) -> list[ScheduledBatch]:
-        """The batches of an update, in the order in which the texts are gone through."""
+    def batches_at(self, step: int) -> list[ScheduledBatch]:
+        """Batches of one update on all ranks, in the order in which they take their sentences."""
         raise NotImplementedError
 
-    def tasks(self, process: int) -> list[Task]:
-        """The tasks that a process may draw."""
+    def tasks_of(self, rank: int) -> list[Task]:
+        """Tasks that a rank may draw."""
         return self.config.tasks
 
     def readers(self, task: Task) -> list[int]:
-        """The processes that may draw a task, and so divide its text when it is streamed."""
+        """Ranks that may draw a task; they divide its text if it is streamed."""
         return list(range(self.processes))
 
-    def pairs(self, process: int) -> list[LanguagePair]:
-        """The directions that a process has the components of."""
+    def pairs_of(self, rank: int) -> list[LanguagePair]:
+        """Language pairs whose components a rank has."""
         return self.config.pairs
 
-    def holders(self, component: str) -> tuple[int, ...]:
-        """The processes that have a component."""
+    def ranks_of(self, component: str) -> tuple[int, ...]:
+        """Ranks that have a component."""
         return tuple(range(self.processes))
 
     @property
-    def trained_at_once(self) -> int:
-        """Tasks whose components a process has gradients of in an update: where it has everything, also those that others train."""
-        others = self.processes if self.everywhere and self.config.parallel.tasks == "mixed" else 1
-        return self.config.schedule.tasks_per_update * others
+    def tasks_with_gradients(self) -> int:
+        """Number of tasks whose components have gradients on a rank at the end of an update.
+
+        A rank that has every component also receives the gradients of the tasks of other ranks.
+        """
+        tasks_per_update = self.config.schedule.tasks_per_update
+        if self.replicated and self.config.parallel.tasks == "mixed":
+            return tasks_per_update * self.processes
+        return tasks_per_update
 
     @property
-    def groups(self) -> list[tuple[int, ...]]:
-        """Some of the processes, not all, that have components in common."""
+    def partial_groups(self) -> list[tuple[int, ...]]:
+        """Sets of ranks that share a component, if they are more than one but not all."""
         return []
 
 
 class Replicated(Placement):
-    """Every process has every component and every text."""
+    """Placement in which every rank has every component and every text."""
 
-    def at(self, step: int) -> list[ScheduledBatch]:
-        """As one process alone would take them with so many more tasks an update; or for all the same, each with other sentences."""
-        several = {} if self.config.parallel.tasks == "same" else {"processes": self.processes}
-        drawn = [
-            self.schedule.tasks_at(step, **several, **({"process": one} if several else {}))
-            for one in range(self.processes)
-        ]
-        return [(process, task) for process, own in enumerate(drawn) for task in own]
+    def batches_at(self, step: int) -> list[ScheduledBatch]:
+        """Batches of one update on all ranks.
+
+        `parallel.tasks: mixed` draws like one process with as many more tasks per update;
+        `same` draws the same tasks on every rank, each rank with different sentences.
+        """
+        batches = []
+        for rank in range(self.processes):
+            if self.config.parallel.tasks == "same":
+                tasks = self.schedule.tasks_at(step)
+            else:
+                tasks = self.schedule.tasks_at(step, process=rank, processes=self.processes)
+            batches += [ScheduledBatch(rank, task) for task in tasks]
+        return batches
 
 
 class Partitioned(Placement):
-    """Each process has tasks of its own, and only the components that they use; those of several are in all of them."""
+    """Placement in which each rank has its own tasks and only the components that they use.
 
-    everywhere = False
+    A component that the tasks of several ranks use is on all of these ranks.
+    """
+
+    replicated = False
 
     def __init__(self, schedule: Schedule, config: Config, processes: int) -> None:
-        """Raises ConfigError for more processes than tasks can be divided over."""
+        """Raises ConfigError for more processes than groups of tasks."""
         super().__init__(schedule, config, processes)
         self.assigned = assign_tasks(schedule, config.tasks, processes)
 
-    def at(self, step: int) -> list[ScheduledBatch]:
-        drawn = [
-            self.schedule.local_tasks_at(step, own, process=process)
-            for process, own in enumerate(self.assigned)
-        ]
-        return [(process, task) for process, own in enumerate(drawn) for task in own]
+    def batches_at(self, step: int) -> list[ScheduledBatch]:
+        batches = []
+        for rank, rank_tasks in enumerate(self.assigned):
+            drawn = self.schedule.local_tasks_at(step, rank_tasks, process=rank)
+            batches += [ScheduledBatch(rank, task) for task in drawn]
+        return batches
 
-    def tasks(self, process: int) -> list[Task]:
-        return self.assigned[process]
+    def tasks_of(self, rank: int) -> list[Task]:
+        return self.assigned[rank]
 
     def readers(self, task: Task) -> list[int]:
-        return [process for process, own in enumerate(self.assigned) if task in own]
+        return [rank for rank, tasks in enumerate(self.assigned) if task in tasks]
 
-    def pairs(self, process: int) -> list[LanguagePair]:
-        """What was trained before, the first process keeps."""
-        before = map(LanguagePair.parse, self.config.trained_before if process == 0 else ())
-        return list(dict.fromkeys([*(task.pair for task in self.assigned[process]), *before]))
+    def pairs_of(self, rank: int) -> list[LanguagePair]:
+        """Language pairs whose components a rank has.
 
-    def holders(self, component: str) -> tuple[int, ...]:
-        return self._holders.get(component, ())
+        The first rank also keeps the pairs that an earlier run trained (`trained_before`).
+        """
+        pairs = [task.pair for task in self.assigned[rank]]
+        if rank == 0:
+            pairs += [LanguagePair.parse(name) for name in self.config.trained_before]
+        return list(dict.fromkeys(pairs))
+
+    def ranks_of(self, component: str) -> tuple[int, ...]:
+        return self._ranks_by_component.get(component, ())
 
     @property
-    def groups(self) -> list[tuple[int, ...]]:
-        return sorted(
-            members for members in set(self._holders.values()) if 1 < len(members) < self.processes
-        )
+    def partial_groups(self) -> list[tuple[int, ...]]:
+        groups = set(self._ranks_by_component.values())
+        return sorted(ranks for ranks in groups if 1 < len(ranks) < self.processes)
 
     @cached_property
-    def _holders(self) -> dict[str, tuple[int, ...]]:
-        found: defaultdict[str, list[int]] = defaultdict(list)
-        for process in range(self.processes):
-            for name in {
-                name
-                for pair in self.pairs(process)
-                for name in component_names(pair, self.config.sharing)
-            }:
-                found[name].append(process)
-        return {name: tuple(members) for name, members in found.items()}
+    def _ranks_by_component(self) -> dict[str, tuple[int, ...]]:
+        ranks: defaultdict[str, list[int]] = defaultdict(list)
+        for rank in range(self.processes):
+            components: set[str] = set()
+            for pair in self.pairs_of(rank):
+                components.update(component_names(pair, self.config.sharing))
+            for name in components:
+                ranks[name].append(rank)
+        return {name: tuple(members) for name, members in ranks.items()}
 
-    def departure(self) -> tuple[float, float]:
-        """How often the rarest and the most frequent task are drawn, against what the schedule says: each process draws equally often."""
-        loads = [sum(map(self.schedule.share, own)) for own in self.assigned]
-        return sum(loads) / len(loads) / max(loads), sum(loads) / len(loads) / min(loads)
+    def sampling_ratios(self) -> tuple[float, float]:
+        """Smallest and largest ratio of a task's real to its scheduled frequency.
+
+        Each rank draws equally often, so the tasks of a rank with a small load are drawn more
+        often than the schedule says.
+        """
+        loads = [_load(self.schedule, tasks) for tasks in self.assigned]
+        mean = sum(loads) / len(loads)
+        return mean / max(loads), mean / min(loads)
 
 
 def assign_tasks(schedule: Schedule, tasks: Sequence[Task], processes: int) -> list[list[Task]]:
-    """The tasks of each process: of the groups that stay together those of the largest load first.
-
-    Raises ConfigError for more processes than such groups.
-    """
-    loads, assigned = [0.0] * processes, [set[Task]() for _ in range(processes)]
-    for own in sorted(task_groups(tasks, processes), key=lambda own: -sum(map(schedule.share, own))):
-        least = loads.index(min(loads))
-        loads[least] += sum(map(schedule.share, own))
-        assigned[least].update(own)
-    return [[task for task in tasks if task in own] for own in assigned]
-
-
-def task_groups(tasks: Sequence[Task], processes: int) -> list[list[Task]]:
-    """The tasks that stay together: those of a language, of a task's two the one that fewer tasks have.
+    """Assign task groups to ranks: the largest group first, to the rank with the smallest load.
 
     Raises ConfigError for more processes than groups.
     """
-    often = Counter(language for task in tasks for language in {task.source, task.target})
+    groups = task_groups(tasks, processes)
+    groups.sort(key=lambda group: -_load(schedule, group))
+
+    loads = [0.0] * processes
+    assigned: list[set[Task]] = [set() for _ in range(processes)]
+    for group in groups:
+        rank = loads.index(min(loads))
+        loads[rank] += _load(schedule, group)
+        assigned[rank].update(group)
+
+    tasks_by_rank = []
+    for rank_tasks in assigned:
+        tasks_by_rank.append([task for task in tasks if task in rank_tasks])
+    return tasks_by_rank
+
+
+def task_groups(tasks: Sequence[Task], processes: int) -> list[list[Task]]:
+    """Group the tasks that stay on one rank: those of the same language.
+
+    A task belongs to the language of its two that occurs in fewer tasks. Raises ConfigError for
+    more processes than groups.
+    """
+    frequency: Counter[str] = Counter()
+    for task in tasks:
+        frequency.update({task.source, task.target})
+
     groups: defaultdict[str, list[Task]] = defaultdict(list)
     for task in tasks:
-        groups[min(task.source, task.target, key=often.__getitem__)].append(task)
+        language = min(task.source, task.target, key=frequency.__getitem__)
+        groups[language].append(task)
+
     if len(groups) < processes:
         raise ConfigError(
-            f"parallel.placement: 'partitioned' over {processes} processes, but those tasks that stay together, by the language that fewer "
-            f"tasks have, are {len(groups)} groups ({abbreviate(sorted(groups))}); start {len(groups)} processes at most, or use 'replicated'"
+            f"parallel.placement: 'partitioned' divides {len(groups)} groups of tasks "
+            f"({abbreviate(sorted(groups))}), but there are {processes} processes; "
+            f"start at most {len(groups)} processes, or use 'replicated'"
         )
     return list(groups.values())
 
 
+def _load(schedule: Schedule, tasks: Sequence[Task]) -> float:
+    """Sum of the sampling weights of these tasks."""
+    return sum(schedule.share(task) for task in tasks)
+
+
 def check_processes(config: Config, processes: int) -> None:
-    """Raises ConfigError where the tasks cannot be divided over so many: before any text is read."""
+    """Raises ConfigError, before any text is read, for more processes than groups of tasks."""
     if is_partitioned(config, processes):
         task_groups(config.tasks, processes)
 
 
 def build_placement(schedule: Schedule, config: Config, processes: int) -> Placement:
-    """As the configuration says."""
-    return (Partitioned if is_partitioned(config, processes) else Replicated)(
-        schedule, config, processes
-    )
+    """Placement that the configuration names."""
+    if is_partitioned(config, processes):
+        return Partitioned(schedule, config, processes)
+    return Replicated(schedule, config, processes)
 
 
 def is_partitioned(config: Config, processes: int) -> bool:
-    """Whether tasks are divided over processes: one alone has everything."""
+    """Return whether tasks are divided over ranks; a single process always has everything."""
     return config.parallel.placement == "partitioned" and processes > 1

@@ -1,4 +1,4 @@
-"""Whether a run can go on from its last checkpoint, found out before any text is read."""
+"""Resuming a run: checks of its last checkpoint, and warnings about settings that changed since."""
 
 from __future__ import annotations
 
@@ -14,48 +14,54 @@ from polyglot.runs.run import Run
 
 
 def last_checkpoint(run: Run) -> Checkpoint | None:
-    """What `--resume` goes on from, every file of it read and checked; None for a run that has none yet.
+    """Last checkpoint of a run, with every file read and checked; None if there is none.
 
-    Raises CheckpointError for one that is damaged, or that this configuration cannot go on from.
+    Raises CheckpointError for a damaged checkpoint, or one that this configuration cannot resume.
     """
     if not checkpoints.steps(run.checkpoints):
         return None
-    (last,) = checkpoints.choose(run.checkpoints, "last")
-    load_training_state(run, last)
-    for component in last.components:
-        last.component(component)
-    last.training_tensors()
-    return last
+
+    [checkpoint] = checkpoints.choose(run.checkpoints, "last")
+    load_training_state(run, checkpoint)
+    for component in checkpoint.components:
+        checkpoint.component(component)
+    checkpoint.training_tensors()
+    return checkpoint
 
 
 def load_training_state(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
-    """The training state of a checkpoint that the run can go on from. Raises CheckpointError for any other."""
+    """Training state of a checkpoint, from its `training.json`.
+
+    Raises CheckpointError for a checkpoint that the run cannot resume from.
+    """
     run.check_compatible(checkpoint)
-    state, optimizer, steps = (
-        checkpoint.training_state(),
-        run.config.optimizer.type,
-        run.config.training.steps,
-    )
+    state = checkpoint.training_state()
+    optimizer = run.config.optimizer.type
+    steps = run.config.training.steps
+
     if "progress" not in state:
         raise CheckpointError(
-            f"{checkpoint.path}: was taken out of another run and cannot be continued; begin a new run with `initialize`"
+            f"{checkpoint.path}: was taken out of another run and has no training state to resume; "
+            "start a new run with `initialize`"
         )
     if state.get("optimizer", optimizer) != optimizer:
         raise CheckpointError(
-            f"{checkpoint.path}: the optimizer was another one, {state['optimizer']!r}; the configuration says {optimizer!r}, "
-            f"to which what it remembers is of no use: go on with optimizer.type={state['optimizer']}, "
-            "or begin a new run from these components with `initialize`"
+            f"{checkpoint.path}: was trained with the optimizer {state['optimizer']!r}, and the "
+            f"configuration says {optimizer!r}, which cannot use its state: resume with "
+            f"optimizer.type={state['optimizer']}, or start a new run from these components with "
+            "`initialize`"
         )
     if state["progress"]["step"] > steps:
         raise CheckpointError(
-            f"{checkpoint.path}: the run is past training.steps {steps} already; name more steps than that"
+            f"{checkpoint.path}: the run is already past training.steps {steps}; "
+            "choose a larger number of steps"
         )
     return state
 
 
 @dataclass(frozen=True)
 class SamplingLayout:
-    """What decides who trains what; a checkpoint says what it was."""
+    """Settings that decide which process draws which tasks; stored in every checkpoint."""
 
     processes: int
     tasks_per_update: int
@@ -63,7 +69,7 @@ class SamplingLayout:
     placement: str
 
     @classmethod
-    def of(cls, config: Config, processes: int) -> SamplingLayout:
+    def from_config(cls, config: Config, processes: int) -> SamplingLayout:
         return cls(
             processes,
             config.schedule.tasks_per_update,
@@ -72,86 +78,110 @@ class SamplingLayout:
         )
 
     @property
-    def drawn(self) -> tuple[str, int, int]:
-        """Two with the same draw the same tasks."""
-        as_one = self.processes == 1 or (self.tasks, self.placement) == ("mixed", "replicated")
-        return (
-            ("", 1, self.batches)
-            if as_one
-            else (f"{self.tasks} {self.placement}", self.processes, self.tasks_per_update)
-        )
+    def sampling_key(self) -> tuple[str, int, int]:
+        """Two layouts with equal keys draw the same tasks in every update."""
+        mixed = (self.tasks, self.placement) == ("mixed", "replicated")
+        if self.processes == 1 or mixed:  # like one process with as many tasks per update
+            return "", 1, self.batches_per_update
+        return f"{self.tasks} {self.placement}", self.processes, self.tasks_per_update
 
     @property
-    def read(self) -> tuple[int, bool]:
-        """Two with the same divide streamed text alike."""
+    def reading_key(self) -> tuple[int, bool]:
+        """Two layouts with equal keys divide streamed text in the same way."""
         return self.processes, self.processes > 1 and self.placement == "partitioned"
 
     @property
-    def batches(self) -> int:
-        """Of an update."""
+    def batches_per_update(self) -> int:
         return self.processes * self.tasks_per_update
 
-    def words(self, other: SamplingLayout) -> str:
-        """In what it is another than that one, as far as that matters."""
-        words = {
-            "processes": "one process" if self.processes == 1 else f"{self.processes} processes"
-        }
-        words["tasks_per_update"] = f"schedule.tasks_per_update {self.tasks_per_update}"
+    def describe(self, other: SamplingLayout) -> str:
+        """Settings of this layout that differ from another and matter, in words."""
+        words = []
+        if self.processes != other.processes:
+            words.append("one process" if self.processes == 1 else f"{self.processes} processes")
+        if self.tasks_per_update != other.tasks_per_update:
+            words.append(f"schedule.tasks_per_update {self.tasks_per_update}")
         if self.processes == other.processes > 1:
-            words |= {key: f"parallel.{key} {getattr(self, key)}" for key in ("tasks", "placement")}
-        return ", ".join(
-            said for key, said in words.items() if getattr(self, key) != getattr(other, key)
-        )
+            if self.tasks != other.tasks:
+                words.append(f"parallel.tasks {self.tasks}")
+            if self.placement != other.placement:
+                words.append(f"parallel.placement {self.placement}")
+        return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class StreamChanges:
+    """Tasks, by name, whose text is not read exactly as before the checkpoint."""
+
+    streamed: Sequence[str] = ()
+    """tasks with streamed text, changed or not"""
+    restarted: Sequence[str] = ()
+    """tasks whose pool of streamed sentences is read again from its beginning"""
+    changed: Sequence[str] = ()
+    """tasks with another text than in the checkpoint"""
 
 
 def resume_warnings(
-    run: Run,
-    state: Mapping[str, Any],
-    processes: int,
-    *,
-    streamed: Sequence[str],
-    begun: Sequence[str],
-    changed: Sequence[str],
+    run: Run, state: Mapping[str, Any], processes: int, changes: StreamChanges
 ) -> Iterator[str]:
-    """Sentences about what is not as it was when a checkpoint of that training state was written, and what that does to the order of the
-    data.
+    """Sentences about settings and text that changed since the checkpoint, and the consequences.
 
-    streamed: the tasks whose text is. begun: those whose pool of sentences begins anew. changed: those whose text is another.
+    state: training state of the checkpoint. processes: the present number.
     """
-    now = SamplingLayout.of(run.config, processes)
-    was = SamplingLayout(**{**asdict(now), **state.get("division", {})})  # older checkpoints do not say
-    drawn, read = was.drawn != now.drawn, bool(streamed) and was.read != now.read
-    if drawn or read:
-        number = (
-            "an update has another number of batches from here on, and "
-            if was.batches != now.batches
-            else ""
-        )
-        other = (
-            f", but {number}other tasks are drawn{'' if number else ' from here on'}"
-            if drawn
-            else ""
-        )
-        divided = (
-            "; of streamed text, what is left of the epoch is divided anew, after the sentences that were in memory"
-            if read
-            else ""
-        )
-        words = f"was written with {was.words(now)} and goes on with {now.words(was)}"
-        yield f"{words}: every text goes on where it was{other}{divided}"
-    if begun:
+    yield from _layout_warnings(run, state, processes, changes)
+    if changes.restarted:
         yield (
-            f"the sentences of {abbreviate(begun)} that are in memory together are not those of then, for data, filter or batching have changed: "
-            "what is there now is read from where those began, so that none is left out by that, and those that were trained on come again"
+            f"the sentences of {abbreviate(changes.restarted)} that are in memory together are "
+            "other ones now, because data, filter or batching have changed; the text is read again "
+            "from the first of the old sentences, so that none is left out, and those that were "
+            "trained on are repeated"
         )
+    yield from _batching_warnings(run, state, changes)
+    if changes.changed:
+        yield (
+            f"the training text of {', '.join(changes.changed)} has changed since this checkpoint; "
+            "the run continues at the same place in the new text, so some sentences of this epoch "
+            "may be repeated or left out"
+        )
+
+
+def _layout_warnings(
+    run: Run, state: Mapping[str, Any], processes: int, changes: StreamChanges
+) -> Iterator[str]:
+    new = SamplingLayout.from_config(run.config, processes)
+    stored = state.get("division", {})  # incomplete or absent in older checkpoints
+    old = SamplingLayout(**{**asdict(new), **stored})
+
+    other_tasks = old.sampling_key != new.sampling_key
+    other_readers = bool(changes.streamed) and old.reading_key != new.reading_key
+    if not other_tasks and not other_readers:
+        return
+
+    sentence = (
+        f"was written with {old.describe(new)} and continues with {new.describe(old)}: "
+        "every text continues at its position"
+    )
+    if old.batches_per_update != new.batches_per_update:
+        sentence += ", but from here on an update has another number of batches and other tasks"
+    elif other_tasks:
+        sentence += ", but from here on other tasks are drawn"
+    if other_readers:
+        sentence += (
+            "; the rest of the epoch of streamed text is divided again, after the sentences that "
+            "were in memory"
+        )
+    yield sentence
+
+
+def _batching_warnings(
+    run: Run, state: Mapping[str, Any], changes: StreamChanges
+) -> Iterator[str]:
+    if len(changes.streamed) == len(run.config.tasks):
+        return
     batching = run.config.batching.model_dump(mode="json")
-    if len(streamed) < len(run.config.tasks) and state.get("batching", batching) != batching:
+    if state.get("batching", batching) != batching:
         yield (
-            "batching is not what it was when this was written; of text that is not streamed the run goes on after as many batches of the "
-            "epoch, which are others now, so some sentences of this epoch may come twice or not at all"
-        )
-    if changed:
-        yield (
-            f"the training text of {', '.join(changed)} is not what it was when this was written; "
-            "the run goes on at the same place in the text of now, so some sentences of this epoch may come twice or not at all"
+            "batching has changed since this checkpoint; text that is not streamed continues after "
+            "as many batches of the epoch, which now hold other sentences, so some sentences of "
+            "this epoch may be repeated or left out"
         )

@@ -1,4 +1,4 @@
-"""What a run says while it trains: lines for people, `log.jsonl` for plots, a progress bar, trackers."""
+"""Training log: lines for the terminal, `log.jsonl` for plots, a progress bar, and trackers."""
 
 from __future__ import annotations
 
@@ -21,77 +21,87 @@ from polyglot.core.errors import CheckpointError, ConfigError
 
 logger = logging.getLogger("polyglot")
 
+LISTED_TASKS = 8
+"""Number of tasks up to which the progress bar shows the loss of each task."""
+
 
 class LogWindow:
-    """Sums since the last line of the log, by task."""
+    """Sums of losses and tokens since the last line of the log, by task."""
 
     def __init__(self, seconds: float) -> None:
-        """seconds: of training until here."""
+        """seconds: training time until the window begins."""
         self.started = seconds
         self.steps = 0
         self.tokens: defaultdict[str, int] = defaultdict(int)
-        self.losses: defaultdict[str, defaultdict[str, float]] = defaultdict(
-            lambda: defaultdict(float)
-        )
+        self.losses: dict[str, defaultdict[str, float]] = {}
 
     def add(self, task: str, losses: Mapping[str, float], tokens: int) -> None:
-        """One batch; losses are means per target token."""
+        """Add one batch; losses are means per target token."""
         self.tokens[task] += tokens
+        sums = self.losses.setdefault(task, defaultdict(float))
         for name, value in losses.items():
-            self.losses[task][name] += value * tokens
+            sums[name] += value * tokens
 
     def summary(self, seconds: float) -> dict[str, Any]:
-        """Mean losses by task, tokens, and what was done in a second of training; what else took time does not count."""
-        tasks = {
-            task: {
-                "tokens": tokens,
-                **{name: value / tokens for name, value in self.losses[task].items()},
-            }
-            for task, tokens in sorted(self.tokens.items())
-        }
-        total, spent = sum(self.tokens.values()), seconds - self.started
-        mean = sum(self.losses[task]["translation"] for task in self.tokens) / max(total, 1)
+        """Mean losses, tokens and speed of the window. seconds: training time until now."""
+        total_tokens = sum(self.tokens.values())
+        elapsed = seconds - self.started
+        translation_sum = sum(self.losses[task]["translation"] for task in self.tokens)
+
+        tasks = {}
+        for task, tokens in sorted(self.tokens.items()):
+            tasks[task] = {"tokens": tokens}
+            for name, loss_sum in self.losses[task].items():
+                tasks[task][name] = loss_sum / tokens
+
         return {
-            "loss": mean,
-            "tokens_per_second": total / spent,
-            "steps_per_second": self.steps / spent,
+            "loss": translation_sum / max(total_tokens, 1),
+            "tokens_per_second": total_tokens / elapsed,
+            "steps_per_second": self.steps / elapsed,
             "tasks": tasks,
         }
 
 
 def start_trackers(accelerator: Accelerator) -> None:
-    """Those that it was made with; the log sends them its numbers. Raises ConfigError where one cannot be started, as without an
-    account."""
+    """Start the trackers of the accelerator, to which the log sends its numbers.
+
+    Raises ConfigError for a tracker that cannot be started, for example without an account.
+    """
     try:
         accelerator.init_trackers("polyglot", init_kwargs={})
-    except Exception as error:  # noqa: BLE001 - trackers fail in as many ways as they have authors
-        names, reason = (
-            ", ".join(map(str, accelerator.log_with)),
-            str(error).strip() or type(error).__name__,
-        )
-        what_to_do = "set it up as its own documentation says, or leave it out"
+    except Exception as error:  # noqa: BLE001 - each tracker has its own exceptions
+        names = ", ".join(str(tracker) for tracker in accelerator.log_with)
+        reason = str(error).strip() or type(error).__name__
         raise ConfigError(
-            f"training.trackers: {names} cannot be started: {reason.splitlines()[0]}; {what_to_do}"
+            f"training.trackers: {names} cannot be started: {reason.splitlines()[0]}; "
+            "set it up as its documentation says, or remove it from the list"
         ) from None
 
 
 class TrainingLog(AbstractContextManager):
-    """Everything a run says, also to trackers that were started. Only the main process speaks."""
+    """Log of a training; only the main process writes."""
 
     def __init__(
         self, path: Path, *, accelerator: Accelerator, steps: int, start: int, seconds: float
     ) -> None:
-        """start, seconds: steps done and time spent training before."""
-        self.path, self.accelerator, self.speaks = path, accelerator, accelerator.is_main_process
-        name, state = TextColumn("[bold]{task.description}"), TextColumn("{task.fields[state]}")
-        columns = name, BarColumn(), MofNCompleteColumn(), state, TimeRemainingColumn()
-        self.bar = Progress(
-            *columns, console=stderr_console, transient=True, disable=not (self.speaks and stderr_console.is_terminal)
-        )
-        self.row = self.bar.add_task("training", total=steps, completed=start, state="")
+        """start, seconds: steps and training time before this start of the run."""
+        self.path = path
+        self.accelerator = accelerator
+        self.is_main = accelerator.is_main_process
         self.window = LogWindow(seconds)
-        if self.speaks:
-            _drop_lines_after(path, start)
+        self.bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeRemainingColumn(),
+            console=stderr_console,
+            transient=True,
+            disable=not (self.is_main and stderr_console.is_terminal),
+        )
+        self.bar_row = self.bar.add_task("training", total=steps, completed=start, state="")
+        if self.is_main:
+            _remove_lines_after(path, start)
 
     def __enter__(self) -> TrainingLog:
         self.bar.start()
@@ -103,34 +113,46 @@ class TrainingLog(AbstractContextManager):
             tracker.finish()
 
     def advance(self, step: int) -> None:
+        """Move the progress bar to this step."""
         self.window.steps += 1
-        self.bar.update(self.row, completed=step)
+        self.bar.update(self.bar_row, completed=step)
 
-    def training(self, step: int, *, seconds: float, **values: Any) -> None:
-        """One line about the window since the last, which starts anew; seconds: of training, over all starts."""
+    def write_training(self, step: int, *, seconds: float, **values: Any) -> None:
+        """Write a line about the window, and begin a new window.
+
+        seconds: training time over all starts of the run. values: further numbers for `log.jsonl`.
+        """
         summary = {**self.window.summary(seconds), **values, "seconds": round(seconds, 2)}
         self.window = LogWindow(seconds)
-        tasks = " ".join(
-            f"{name} {each['translation']:.2f}" for name, each in summary["tasks"].items()
-        )
+
+        losses = []
+        for name, task in summary["tasks"].items():
+            losses.append(f"{name} {task['translation']:.2f}")
+        task_losses = " ".join(losses)
+        mean_loss = f"loss {summary['loss']:.3f}"
         speed = f"{summary['tokens_per_second']:,.0f} tokens/s"
-        self.bar.update(
-            self.row,
-            state=f"{speed} · {tasks if len(summary['tasks']) <= 8 else 'loss ' + format(summary['loss'], '.3f')}",
-        )
+
+        shown = task_losses if len(losses) <= LISTED_TASKS else mean_loss
+        self.bar.update(self.bar_row, state=f"{speed} · {shown}")
         self.write(
-            f"step {step} · loss {summary['loss']:.3f} · {speed} · {tasks}",
+            f"step {step} · {mean_loss} · {speed} · {task_losses}",
             step=step,
             kind="training",
             **summary,
         )
 
     def write(self, line: str, *, step: int, kind: str, **values: Any) -> None:
-        """A line for people, its values for `log.jsonl` and the trackers."""
-        if not self.speaks:
+        """Write a line for the terminal; write its values to `log.jsonl` and to the trackers."""
+        if not self.is_main:
             return
         logger.info(line)
-        record = {"kind": kind, "step": step, "time": round(time.time(), 3), **_or_null(values)}
+
+        record = {
+            "kind": kind,
+            "step": step,
+            "time": round(time.time(), 3),
+            **_replace_not_finite(values),
+        }
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record, allow_nan=False) + "\n")
@@ -138,42 +160,51 @@ class TrainingLog(AbstractContextManager):
             raise CheckpointError(
                 f"{self.path}: the log cannot be written: {error.strerror}"
             ) from None
-        self.accelerator.log({f"{kind}/{name}": value for name, value in _flat(values)}, step=step)
+
+        numbers = {f"{kind}/{name}": value for name, value in _flatten(values).items()}
+        self.accelerator.log(numbers, step=step)
 
 
-def _or_null(value: Any) -> Any:
-    """Nested values, with null for what is no finite number: JSON knows no other way to say so."""
+def _replace_not_finite(value: Any) -> Any:
+    """Replace NaN and infinity in nested values by None, since JSON has neither."""
     if isinstance(value, Mapping):
-        return {name: _or_null(each) for name, each in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return {name: _replace_not_finite(item) for name, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, float]]:
-    """Nested numbers with their paths, which is what trackers take."""
-    pairs: list[tuple[str, float]] = []
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """Numbers of nested values by their path, `tasks/de-en/tokens`, as trackers need them."""
+    numbers: dict[str, float] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            pairs += _flat(value, f"{prefix}{name}/")
+            numbers.update(_flatten(value, f"{prefix}{name}/"))
         elif isinstance(value, (int, float)):
-            pairs.append((f"{prefix}{name}", float(value)))
-    return pairs
+            numbers[f"{prefix}{name}"] = float(value)
+    return numbers
 
 
-def _drop_lines_after(path: Path, step: int) -> None:
-    """After a resume the steps beyond the checkpoint are trained again: their old lines would stand there twice."""
+def _remove_lines_after(path: Path, step: int) -> None:
+    """Remove the lines of later steps, which a resumed run trains and logs again."""
     if not path.is_file():
         return
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise CheckpointError(f"{path}: the log cannot be read: {error.strerror}") from None
-    kept = [line for line in lines if (own := _step_of(line)) is not None and own <= step]
+
+    kept = []
+    for line in lines:
+        line_step = _step_of(line)
+        if line_step is not None and line_step <= step:
+            kept.append(line)
     if len(kept) < len(lines):
         replace_file(path, "".join(f"{line}\n" for line in kept))
 
 
 def _step_of(line: str) -> int | None:
-    """None for a line that was cut off."""
+    """Step of a line of `log.jsonl`; None for an incomplete line."""
     try:
         return json.loads(line)["step"]
     except (ValueError, KeyError, TypeError):

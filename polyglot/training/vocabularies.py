@@ -1,12 +1,17 @@
-"""Vocabularies and symbols of a run, built from its training text."""
+"""Vocabularies and symbols of a run, learnt from its training text."""
 
 from __future__ import annotations
 
 import logging
+import platform
 from collections.abc import Iterator, Mapping, Sequence
 
 from polyglot.config.schema import Config
+from polyglot.core.atomic_files import replace_file
+from polyglot.core.errors import CheckpointError
 from polyglot.data.corpora import Corpora
+from polyglot.distributed.processes import Processes
+from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.symbols import Symbolizer
@@ -16,62 +21,70 @@ from polyglot.training.warm_start import WarmStart
 logger = logging.getLogger("polyglot")
 
 
-def learn_symbols(config: Config, corpora: Corpora, initial: WarmStart | None) -> Symbolizer | None:
-    """What the training text shows to match, besides what the runs know that components start from; None for a run without symbols."""
-    if config.text.symbols is None:
-        return None
-    normalisers = {
-        language: Normaliser(config.text.for_language(language), language) for language in config.languages
-    }
-    pairs = (
-        (
-            normalisers[pair.source].apply(line),
-            normalisers[pair.target].apply(other),
-            pair.source,
-            pair.target,
-        )
-        for pair in _unordered(config)
-        if not pair.is_copy
-        for line, other in corpora.lines(pair)
-    )
-    learnt = Symbolizer.learn(config.text.symbols, pairs)
-    older = [source.run.symbols for source in initial.sources] if initial else []
-    for one in dict.fromkeys(filter(None, older)):
-        learnt = Symbolizer(config.text.symbols, learnt.dictionary.with_older(one.dictionary))
-    known, acronyms = learnt.dictionary.names, learnt.dictionary.acronyms
-    found = [f"{len(own)} names in {language}" for language, own in sorted(known.items())]
-    found += [f"{len(own)} acronyms {pair}" for pair, own in sorted(acronyms.items())]
-    logger.info(
-        f"symbols: {', '.join(found) or 'no names and no acronyms are the same on both sides'}"
-    )
-    return learnt
+def check_vocabularies(run: Run, processes: Processes, *, resuming: bool) -> None:
+    """Check that no vocabulary is missing that must be there already.
 
-
-def _unordered(config: Config) -> list[LanguagePair]:
-    """The pairs of the tasks, of two directions one."""
-    return list(
-        {frozenset((task.source, task.target)): task.pair for task in config.tasks}.values()
-    )
-
-
-def _texts(
-    config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], language: str
-) -> Iterator[str]:
-    """The training text of a language as its vocabulary will get it; with symbols that is what each of its pairs makes of it."""
-    if config.text.symbols is None:
-        yield from (
-            normalisers[language].apply(sentence) for sentence in corpora.sentences(language)
-        )
+    Raises CheckpointError if a checkpoint was trained with it, or if the first process has written
+    it and this one does not see it.
+    """
+    if not _missing_vocabularies(run):
         return
-    for pair in _unordered(config):
-        if pair.is_copy and pair.source == language:
-            yield from (normalisers[language].apply(line) for line, _ in corpora.lines(pair))
-        elif language in (pair.source, pair.target):
-            source, target = normalisers[pair.source], normalisers[pair.target]
-            side = 0 if language == pair.source else 1
-            yield from (
-                source.pair(line, target, other)[side] for line, other in corpora.lines(pair)
-            )
+    if not processes.main:
+        raise CheckpointError(
+            f"{run.path}: process {processes.index} on {platform.node()} does not see what the "
+            "first process has written there; put the run where all machines see the same folder"
+        )
+    if resuming:
+        run.choose_checkpoints("last")  # raises, and names the vocabulary
+
+
+def prepare_vocabularies(
+    run: Run, corpora: Corpora, warm_start: WarmStart | None, *, resuming: bool
+) -> dict[str, Vocabulary]:
+    """Complete the symbols and vocabularies of a run in memory; returns the new vocabularies."""
+    config = run.config
+    missing = _missing_vocabularies(run)
+    if not resuming and not run.symbols_file.is_file():
+        run.symbols = learn_symbols(config, corpora, warm_start)
+
+    new = initial_vocabularies(config, corpora, run.normalisers, warm_start, languages=missing)
+    vocabularies = {**run.vocabularies, **new}
+    run.vocabularies = {language: vocabularies[language] for language in config.languages}
+    return new
+
+
+def save_vocabularies(
+    run: Run, new_vocabularies: Mapping[str, Vocabulary], processes: Processes
+) -> None:
+    """Write new vocabularies, and on the first process the symbols, to the run directory."""
+    for language, vocabulary in new_vocabularies.items():
+        vocabulary.save(run.vocabulary_file(language))
+    if run.symbols and processes.main:
+        replace_file(run.symbols_file, run.symbols.dictionary.to_json())
+
+
+def _missing_vocabularies(run: Run) -> list[str]:
+    return [language for language in run.config.languages if language not in run.vocabularies]
+
+
+def initial_vocabularies(
+    config: Config,
+    corpora: Corpora,
+    normalisers: Mapping[str, Normaliser],
+    warm_start: WarmStart | None,
+    *,
+    languages: Sequence[str],
+) -> dict[str, Vocabulary]:
+    """Vocabularies of these languages: those of the warm start's components, the rest learnt."""
+    inherited = warm_start.vocabularies() if warm_start else {}
+    learnt = build_vocabularies(
+        config,
+        corpora,
+        normalisers,
+        languages=[language for language in languages if language not in inherited],
+    )
+    vocabularies = {**learnt, **inherited}
+    return {language: vocabularies[language] for language in languages}
 
 
 def build_vocabularies(
@@ -81,47 +94,111 @@ def build_vocabularies(
     *,
     languages: Sequence[str],
 ) -> dict[str, Vocabulary]:
-    """Learn the vocabulary of each of these languages from its training text, or that of all who share it."""
+    """Learn the vocabulary of each language from its training text.
+
+    Languages that share a vocabulary learn it from the text of all languages of their group.
+    """
     learnt: dict[str, Vocabulary] = {}
     for language in languages:
         group = config.sharing.group_name("vocabulary", language)
-        if group not in learnt:
-            members = config.sharing.members("vocabulary", language, config.languages)
-            texts = (
-                sentence
-                for one in members
-                for sentence in _texts(config, corpora, normalisers, one)
-            )
-            symbols = normalisers[language].symbols
-            given = {
-                "language": group,
-                "seed": config.seed,
-                "whole": symbols.pieces if symbols else (),
-            }
-            learnt[group] = Vocabulary.train(texts, config.vocabulary.for_language(language), **given)
-            logger.info(f"vocabulary of {group}: {len(learnt[group])} pieces")
-    return {
-        language: learnt[config.sharing.group_name("vocabulary", language)] for language in languages
-    }
+        if group in learnt:
+            continue
+        symbols = normalisers[language].symbols
+        learnt[group] = Vocabulary.train(
+            _group_text(config, corpora, normalisers, language),
+            config.vocabulary.for_language(language),
+            language=group,
+            seed=config.seed,
+            whole=symbols.pieces if symbols else (),
+        )
+        logger.info(f"vocabulary of {group}: {len(learnt[group])} pieces")
+
+    vocabularies = {}
+    for language in languages:
+        vocabularies[language] = learnt[config.sharing.group_name("vocabulary", language)]
+    return vocabularies
 
 
-def initial_vocabularies(
-    config: Config,
-    corpora: Corpora,
-    normalisers: Mapping[str, Normaliser],
-    initial: WarmStart | None,
-    *,
-    languages: Sequence[str],
-) -> dict[str, Vocabulary]:
-    """The vocabularies of these languages: those that components of other runs come with, and the rest learnt."""
-    given = initial.vocabularies() if initial else {}
-    learnt = build_vocabularies(
-        config,
-        corpora,
-        normalisers,
-        languages=[language for language in languages if language not in given],
-    )
-    return {
-        language: given[language] if language in given else learnt[language]
-        for language in languages
-    }
+def learn_symbols(
+    config: Config, corpora: Corpora, warm_start: WarmStart | None
+) -> Symbolizer | None:
+    """Learn which names and acronyms match on both sides of the training text.
+
+    The dictionaries of the runs of the warm start are included. None for a run without symbols.
+    """
+    if config.text.symbols is None:
+        return None
+
+    symbolizer = Symbolizer.learn(config.text.symbols, _normalised_pairs(config, corpora))
+    components = warm_start.components if warm_start else []
+    for older in dict.fromkeys(component.run.symbols for component in components):
+        if older:
+            dictionary = symbolizer.dictionary.with_older(older.dictionary)
+            symbolizer = Symbolizer(config.text.symbols, dictionary)
+
+    _log_symbols(symbolizer)
+    return symbolizer
+
+
+def _log_symbols(symbolizer: Symbolizer) -> None:
+    counts = []
+    for language, names in sorted(symbolizer.dictionary.names.items()):
+        counts.append(f"{len(names)} names in {language}")
+    for pair, acronyms in sorted(symbolizer.dictionary.acronyms.items()):
+        counts.append(f"{len(acronyms)} acronyms {pair}")
+    summary = ", ".join(counts) or "no names and no acronyms are the same on both sides"
+    logger.info(f"symbols: {summary}")
+
+
+def _normalised_pairs(config: Config, corpora: Corpora) -> Iterator[tuple[str, str, str, str]]:
+    """Sentence pairs of the training text with their languages, without copies."""
+    normalisers = {}
+    for language in config.languages:
+        normalisers[language] = Normaliser(config.text.for_language(language), language)
+
+    for pair in _unordered_pairs(config):
+        if pair.is_copy:
+            continue
+        source = normalisers[pair.source]
+        target = normalisers[pair.target]
+        for source_line, target_line in corpora.lines(pair):
+            yield source.apply(source_line), target.apply(target_line), pair.source, pair.target
+
+
+def _group_text(
+    config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], language: str
+) -> Iterator[str]:
+    """Training text of all languages that share the vocabulary of this one."""
+    for member in config.sharing.members("vocabulary", language, config.languages):
+        if config.text.symbols is None:
+            for sentence in corpora.sentences(member):
+                yield normalisers[member].apply(sentence)
+        else:
+            yield from _symbolized_text(config, corpora, normalisers, member)
+
+
+def _symbolized_text(
+    config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], language: str
+) -> Iterator[str]:
+    """Training text of a language with symbols, which depend on the other side of each pair."""
+    for pair in _unordered_pairs(config):
+        if language not in (pair.source, pair.target):
+            continue
+        if pair.is_copy:
+            for sentence, _ in corpora.lines(pair):
+                yield normalisers[language].apply(sentence)
+            continue
+
+        source = normalisers[pair.source]
+        target = normalisers[pair.target]
+        side = 0 if language == pair.source else 1
+        for source_line, target_line in corpora.lines(pair):
+            yield source.pair(source_line, target, target_line)[side]
+
+
+def _unordered_pairs(config: Config) -> list[LanguagePair]:
+    """Language pairs of the tasks, with one of the two directions of each."""
+    pairs: dict[frozenset[str], LanguagePair] = {}
+    for task in config.tasks:
+        pairs[frozenset((task.source, task.target))] = task.pair
+    return list(pairs.values())

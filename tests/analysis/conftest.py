@@ -9,7 +9,7 @@ import torch
 from polyglot.config.loading import load_config
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
-from tests.builders.command_line import PHRASEBOOK, SMALL
+from tests.builders.command_line import SMALL_PHRASEBOOK, SMALL_RUN
 from tests.builders.runs import train
 
 OPTIONS = [
@@ -26,7 +26,7 @@ OPTIONS = [
 @pytest.fixture(scope="session")
 def run(tmp_path_factory) -> Run:
     place = tmp_path_factory.mktemp("options") / "run"
-    made = Run.create(load_config("phrasebook", [*SMALL, *PHRASEBOOK, *OPTIONS, f"run={place}"]))
+    made = Run.create(load_config("phrasebook", [*SMALL_RUN, *SMALL_PHRASEBOOK, *OPTIONS, f"run={place}"]))
     train(made)
     return made
 

@@ -58,9 +58,9 @@ search: {beam: 2}
 """
 """Everything small, nothing left out."""
 
-SMALL = ["model.embedding.size=8", "model.encoder.size=8", "model.decoder.size=8", "model.bridge.hidden_size=8", "batching.size=8",
+SMALL_RUN = ["model.embedding.size=8", "model.encoder.size=8", "model.decoder.size=8", "model.bridge.hidden_size=8", "batching.size=8",
          "training.steps=4", "training.checkpoint.every=2", "validation.every=4", "validation.sentences=4"]  # fmt: skip
-PHRASEBOOK = [
+SMALL_PHRASEBOOK = [
     f"data.{part}=[{{type: phrasebook, split: {part}, train: 60, valid: 6, test: 4}}]"
     for part in ("train", "valid", "test")
 ]

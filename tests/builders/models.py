@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from polyglot.core.registry import Registry
-from polyglot.layers.opennmt import available
+from polyglot.layers.opennmt import is_installed
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
@@ -72,10 +72,10 @@ def tiny_component(registry: Registry, name: str | dict) -> dict[str, object]:
     }
 
 
-def alternatives(registry: Registry, name: str) -> Iterator[dict[str, object]]:
+def setting_combinations(registry: Registry, name: str) -> Iterator[dict[str, object]]:
     """Every combination of the alternatives that the settings of a class name."""
     fields = {
-        key: choices(field.annotation)
+        key: field_choices(field.annotation)
         for key, field in registry.get(name).Config.model_fields.items()
         if key != "type"
     }
@@ -84,7 +84,7 @@ def alternatives(registry: Registry, name: str) -> Iterator[dict[str, object]]:
         yield dict(zip(fields, chosen))
 
 
-def choices(annotation: object) -> list[object]:
+def field_choices(annotation: object) -> list[object]:
     """What may stand in a field that names its alternatives; of others nothing is varied."""
     if annotation is bool:
         return [True, False]
@@ -113,16 +113,16 @@ def random_batch(
     random = numpy.random.default_rng(seed)
     sources = [random.integers(4, VOCABULARY, source) for source, _ in lengths]
     targets = [random.integers(4, VOCABULARY, target) for _, target in lengths]
-    return Batch.of(Task(LanguagePair.parse(pair)), sources, targets)
+    return Batch.from_sentences(Task(LanguagePair.parse(pair)), sources, targets)
 
 
-def close(one: torch.Tensor, other: torch.Tensor, tolerance: float = 1e-5) -> bool:
+def allclose(one: torch.Tensor, other: torch.Tensor, tolerance: float = 1e-5) -> bool:
     return torch.allclose(one, other, atol=tolerance, rtol=tolerance)
 
 
-def there(*names):
+def if_available(*names):
     """Names of components, skipped where one of them is another program's that is not installed."""
-    mark = pytest.mark.skipif(not available(), reason="OpenNMT-py is not installed")
+    mark = pytest.mark.skipif(not is_installed(), reason="OpenNMT-py is not installed")
     return pytest.param(
         *names, marks=mark if any(name.startswith("onmt_") for name in names) else ()
     )

@@ -25,7 +25,7 @@ WORDS = {
 LINES = 60
 
 
-def sentences(language: str, *, seed: int = 0, lines: int = LINES) -> list[str]:
+def sample_sentences(language: str, *, seed: int = 0, lines: int = LINES) -> list[str]:
     """Word for word the same in every language, but French is turned around and German says some words twice."""
     random = numpy.random.default_rng(seed)
     result = []
@@ -42,7 +42,7 @@ def write_corpus(folder: Path) -> None:
     """train and valid, line n of each language the same sentence."""
     for part, (seed, lines) in {"train": (0, LINES), "valid": (1, 10)}.items():
         for language in WORDS:
-            text = "".join(f"{line}\n" for line in sentences(language, seed=seed, lines=lines))
+            text = "".join(f"{line}\n" for line in sample_sentences(language, seed=seed, lines=lines))
             (folder / f"{part}.{language}").write_text(text, encoding="utf-8")
 
 
@@ -101,7 +101,7 @@ def write_config(folder: Path, **sections: Any) -> Path:
     return folder / "tiny.yaml"
 
 
-def trainer_of(run: Run, validator: Callable[..., Any] = lambda model: None) -> Trainer:
+def make_trainer(run: Run, validator: Callable[..., Any] = lambda model: None) -> Trainer:
     """A trainer for a new run, or one that goes on from the last checkpoint."""
     AcceleratorState._reset_state()  # one process trains many runs here
     PartialState._reset_state()
@@ -115,7 +115,7 @@ def train(
     run: Run, validator: Callable[..., Any] = lambda model: None, *, stop_after: int | None = None
 ) -> Trainer:
     """Train to the end, or interrupt the run in the middle of a step as Ctrl-C does."""
-    trainer = trainer_of(run, validator)
+    trainer = make_trainer(run, validator)
     if stop_after is not None:
         update = trainer.update
 

@@ -31,7 +31,7 @@ from polyglot.cli import app, translation
 from polyglot.config.loading import load_config
 from polyglot.core import presets
 from polyglot.core.errors import CheckpointError, TrainingError
-from polyglot.core.signals import handled, status_of
+from polyglot.core.signals import exit_code, signal_handler
 from polyglot.core.version import VERSION
 from polyglot.core.yaml import parse_value
 from polyglot.data import download, streaming
@@ -192,7 +192,7 @@ def test_show_prints_a_configuration_that_is_the_same_when_read(name, folder, po
     assert shown == meant
 
 
-@pytest.mark.parametrize("room", [room for room in presets.ROOMS if room != "configs"])
+@pytest.mark.parametrize("room", [room for room in presets.CATEGORIES if room != "configs"])
 def test_show_prints_what_is_shipped_as_it_is_written(room, folder, polyglot):
     for name in presets.names(room):
         written = presets.find(room, name).read_text(encoding="utf-8")
@@ -1266,8 +1266,8 @@ def test_a_terminal_sees_how_far_it_is_and_the_output_is_the_same(
     before = polyglot(*TRANSLATE, "some.txt")
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=terminal, width=80)
-    monkeypatch.setattr(app, "aside", console)
-    monkeypatch.setattr(translation, "aside", console)
+    monkeypatch.setattr(app, "stderr_console", console)
+    monkeypatch.setattr(translation, "stderr_console", console)
     assert polyglot(*TRANSLATE, "some.txt") == before
     assert ("3/3" in shown.getvalue()) == terminal
 
@@ -1427,7 +1427,7 @@ def test_a_device_can_be_named(arguments, folder, polyglot, monkeypatch):
     )
     said = polyglot.refuses(*arguments, "--device", "cuda:77", stdin="es regnet\n")
     assert (
-        "device: 'cuda:77' cannot be had on this machine; there " in said
+        "device: 'cuda:77' is not available on this machine; available: " in said
         and "'cpu'" in said
         and asked == ["cuda:77"]
     )
@@ -1701,7 +1701,7 @@ def test_an_end_that_is_sent_to_an_experiment_comes_to_every_run(tmp_path):
     with pytest.raises(KeyboardInterrupt) as end, trainings.interruptible():
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
-    assert status_of(end.value) == 143
+    assert exit_code(end.value) == 143
     assert [process.wait(timeout=10) for process in processes] == [-signal.SIGTERM] * 2
     assert signal.getsignal(signal.SIGTERM) is before
 
@@ -1721,7 +1721,7 @@ def test_what_sounds_like_control_c_but_came_to_the_experiment_alone_reaches_eve
         ]
     )
     trainings.processes.add(deaf)
-    with handled([signal.SIGINT], signal.default_int_handler):
+    with signal_handler([signal.SIGINT], signal.default_int_handler):
         with trainings.interruptible():
             for _ in range(times):
                 with pytest.raises(KeyboardInterrupt):
@@ -2025,7 +2025,7 @@ def test_a_file_that_is_no_model_is_not_taken_over(folder, polyglot):
 WHERE_IT_COMES = {
     "loading": "sys.modules['polyglot.cli.training'] = Signal('a module that imports will ask')",
     "reading the command line": "import typer.main; typer.main.get_command = lambda app: signal.raise_signal(signal.SIGINT)",
-    "a verb": "import polyglot.core.presets; polyglot.core.presets.rooms_of = lambda name: signal.raise_signal(signal.SIGINT)",
+    "a verb": "import polyglot.core.presets; polyglot.core.presets.categories_of = lambda name: signal.raise_signal(signal.SIGINT)",
     "an import in a verb": "import builtins, time; builtins.print = lambda *_, **__: time.sleep(9); sys.meta_path.insert(0, Finder())",
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from polyglot.core import presets
-from polyglot.core.yaml import write_yaml
+from polyglot.core.yaml import dump_yaml
 from tests.builders.command_line import Program
 from tests.conftest import ROOT
 
@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     for name, languages in (("one", ["en", "de"]), ("other", ["fr", "fi"])):
         (tmp_path / "runs" / name).mkdir(parents=True)
         (tmp_path / "runs" / name / "config.yaml").write_text(
-            write_yaml({"languages": languages, "training": {"checkpoint": {"keep": 2}}})
+            dump_yaml({"languages": languages, "training": {"checkpoint": {"keep": 2}}})
         )
     for name in (
         "step-00000050",
@@ -91,7 +91,7 @@ def test_what_is_there_is_offered(line, found, folder, offered):
 
 
 def test_everything_that_is_shipped_is_offered_for_show(folder, offered):
-    everything = {name for room in presets.ROOMS for name in presets.names(room)}
+    everything = {name for room in presets.CATEGORIES for name in presets.names(room)}
     assert everything <= set(offered("show "))
 
 

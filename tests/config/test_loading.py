@@ -618,20 +618,20 @@ def test_a_language_names_only_its_differences():
     config = model(
         "{encoder: {type: gru, size: 16, layers: 3}, embedding: {size: 7}, languages: {de: {encoder: {layers: 1}}}}"
     )
-    assert config.of("de").encoder == config.encoder.model_copy(update={"layers": 1})
+    assert config.for_language("de").encoder == config.encoder.model_copy(update={"layers": 1})
     assert (
-        config.of("de").embedding == config.embedding and config.of("de").decoder == config.decoder
+        config.for_language("de").embedding == config.embedding and config.for_language("de").decoder == config.decoder
     )
-    assert config.of("fr") is config
+    assert config.for_language("fr") is config
 
 
 def test_differences_from_what_nobody_named():
     config = model("{languages: {de: {encoder: {layers: 1}, embedding: {size: 5}}}}")
     default = model("{}")
-    assert config.of("de").encoder == default.encoder.model_copy(update={"layers": 1})
+    assert config.for_language("de").encoder == default.encoder.model_copy(update={"layers": 1})
     assert (
-        config.of("de").embedding == default.embedding.model_copy(update={"size": 5})
-        and config.of("de").decoder == default.decoder
+        config.for_language("de").embedding == default.embedding.model_copy(update={"size": 5})
+        and config.for_language("de").decoder == default.decoder
     )
 
 
@@ -640,15 +640,15 @@ def test_another_type_shares_nothing_with_the_common_one():
         "{encoder: {type: gru, size: 16, layers: 3}, languages: {de: {encoder: {type: lstm, size: 8}}, fr: {encoder: lstm}}}"
     )
     default = model("{encoder: lstm}").encoder
-    assert config.of("de").encoder == default.model_copy(update={"size": 8})
-    assert config.of("fr").encoder == default
+    assert config.for_language("de").encoder == default.model_copy(update={"size": 8})
+    assert config.for_language("fr").encoder == default
 
 
 @pytest.mark.parametrize("common", ["{size: 16}", "{type: lstm, size: 16}"])
 @pytest.mark.parametrize("own", ["lstm", "{type: lstm}", "{size: 16}"])
 def test_the_default_type_need_not_be_said_to_be_shared(common, own):
     config = model(f"{{encoder: {common}, languages: {{de: {{encoder: {own}}}}}}}")
-    assert config.of("de").encoder == config.encoder and config.encoder.size == 16
+    assert config.for_language("de").encoder == config.encoder and config.encoder.size == 16
 
 
 # Overrides ---------------------------------------------------------------------------------------------------------------
@@ -696,7 +696,7 @@ def test_a_name_alone_can_be_overridden_below(load):
         "learning_rate_schedule.warmup=3",
     )
     assert (config.model.encoder.type, config.model.encoder.size) == ("gru", 64)
-    assert (config.model.of("de").decoder.type, config.model.of("de").decoder.layers) == ("gru", 1)
+    assert (config.model.for_language("de").decoder.type, config.model.for_language("de").decoder.layers) == ("gru", 1)
     assert (
         config.optimizer.type,
         config.optimizer.momentum,

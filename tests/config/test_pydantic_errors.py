@@ -17,7 +17,7 @@ from polyglot.config.loading import check_config, check_settings
 from polyglot.config.pydantic_errors import _alternatives
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError
-from polyglot.core.yaml import as_written
+from polyglot.core.yaml import format_value
 from polyglot.evaluation.protocol import Protocol
 
 GOOD = {
@@ -174,4 +174,4 @@ def test_what_nobody_has_foreseen_is_said_in_pydantics_words():
     ],
 )  # fmt: skip
 def test_values_are_shown_as_people_write_them(value, text):
-    assert as_written(value) == text
+    assert format_value(value) == text

@@ -7,7 +7,7 @@ import pty
 
 import pytest
 
-from polyglot.core.console import Aside, Lasting
+from polyglot.core.console import DisconnectSafeStream, StderrConsole
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def terminal():
 
 def test_a_terminal_that_is_gone_stops_nobody(terminal):
     own, stream = terminal
-    lasting = Lasting(stream)
+    lasting = DisconnectSafeStream(stream)
     lasting.write("there\n")
     lasting.flush()
     assert os.read(own, 100) == b"there\r\n" and lasting.isatty() and lasting.encoding == "utf-8"
@@ -32,7 +32,7 @@ def test_a_terminal_that_is_gone_stops_nobody(terminal):
 
 def test_the_console_takes_standard_error_of_now(terminal, monkeypatch):
     own, stream = terminal
-    console = Aside(stderr=True)
+    console = StderrConsole(stderr=True)
     monkeypatch.setattr("sys.stderr", stream)
     console.print("there")
     assert os.read(own, 100) == b"there\r\n"
@@ -44,5 +44,5 @@ def test_a_reader_that_has_seen_enough_is_another_thing():
     reading, writing = os.pipe()
     os.close(reading)
     with pytest.raises(BrokenPipeError), open(writing, "w", encoding="utf-8") as stream:
-        Lasting(stream).write("there\n")
-        Lasting(stream).flush()
+        DisconnectSafeStream(stream).write("there\n")
+        DisconnectSafeStream(stream).flush()

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from polyglot.core.environment import SHAPE_CACHES, libraries_only_say_errors
+from polyglot.core.environment import SHAPE_CACHES, hide_library_warnings
 
 SAY = """
-from polyglot.core.environment import collect_rarely, keep_freed_memory
+from polyglot.core.environment import reduce_garbage_collection, keep_freed_memory
 keep_freed_memory()
-collect_rarely()
+reduce_garbage_collection()
 import gc, os
 import torch
 states = [torch.ones(1 << 20) for _ in range(4)]
@@ -35,8 +35,8 @@ def test_large_pages_unless_told_otherwise_and_rare_collections(given):
 
 MULTIPLY = """
 import psutil
-from polyglot.core.environment import remember_few_shapes
-remember_few_shapes()
+from polyglot.core.environment import limit_shape_caches
+limit_shape_caches()
 import torch
 from polyglot.layers.linear import Linear
 layer = Linear(16, 32)
@@ -70,5 +70,5 @@ def test_warnings_of_libraries_unless_told_otherwise(given, monkeypatch):
     monkeypatch.setenv("TORCH_CPP_LOG_LEVEL", "INFO")
     if not given:
         monkeypatch.delenv("TORCH_CPP_LOG_LEVEL")
-    libraries_only_say_errors()
+    hide_library_warnings()
     assert os.environ["TORCH_CPP_LOG_LEVEL"] == (given or "ERROR")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from polyglot.core.markdown import as_it_is, code, listed, table
-from tests.builders.rendered import ODD, marks, texts
+from polyglot.core.markdown import bullet_list, code_span, escape, table
+from tests.builders.rendered import MARKDOWN_TEXT, token_types, visible_texts
 
 TEXTS = [
-    ODD,
+    MARKDOWN_TEXT,
     "snake_case_name",
     "_begins and ends_",
     "text test_2016.{language}.gz",
@@ -22,11 +22,11 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_heading_an_item_and_a_cell_say_what_was_written(text: str) -> None:
-    shown = as_it_is(text)
-    assert texts(f"# {shown}") == [text]
-    assert texts(listed({"name": shown})) == [f"name: {text}"]
+    shown = escape(text)
+    assert visible_texts(f"# {shown}") == [text]
+    assert visible_texts(bullet_list({"name": shown})) == [f"name: {text}"]
     page = table(["head", shown], [[shown, 1.5]])
-    assert texts(page) == ["head", text, text, "1.5"]
+    assert visible_texts(page) == ["head", text, text, "1.5"]
     assert not {
         "html_inline",
         "em_open",
@@ -35,24 +35,24 @@ def test_a_heading_an_item_and_a_cell_say_what_was_written(text: str) -> None:
         "image",
         "code_inline",
         "s_open",
-    } & marks(page)
+    } & token_types(page)
 
 
 def test_several_lines_become_one() -> None:
-    assert as_it_is("one\n\n# two\tthree") == "one \\# two three"
+    assert escape("one\n\n# two\tthree") == "one \\# two three"
 
 
 def test_what_means_nothing_is_left_alone() -> None:
     assert (
-        as_it_is("test_2016_flickr.en.gz, p < 0.05, 31.4 ± 0.2 (de → fr)")
+        escape("test_2016_flickr.en.gz, p < 0.05, 31.4 ± 0.2 (de → fr)")
         == "test_2016_flickr.en.gz, p < 0.05, 31.4 ± 0.2 (de → fr)"
     )
 
 
 @pytest.mark.parametrize("text", ["key", '"a|b"', "a `tick`", "``two``"])
 def test_code_says_what_was_written_also_in_a_cell(text: str) -> None:
-    assert texts(code(text)) == [text]
-    assert texts(table(["key"], [[code(text)]])) == ["key", text]
+    assert visible_texts(code_span(text)) == [text]
+    assert visible_texts(table(["key"], [[code_span(text)]])) == ["key", text]
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left() -> None:

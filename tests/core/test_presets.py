@@ -9,7 +9,7 @@ from polyglot.core.errors import ConfigError
 from polyglot.core.yaml import read_yaml
 
 
-@pytest.mark.parametrize("room", presets.ROOMS)
+@pytest.mark.parametrize("room", presets.CATEGORIES)
 def test_every_shipped_name_is_found_and_readable(room):
     names = presets.names(room)
     assert names and len(names) == len(set(names))
@@ -17,7 +17,7 @@ def test_every_shipped_name_is_found_and_readable(room):
         assert read_yaml(presets.find(room, name))
 
 
-@pytest.mark.parametrize("room", presets.ROOMS)
+@pytest.mark.parametrize("room", presets.CATEGORIES)
 def test_no_shipped_file_is_missed(room):
     folder = presets.folder(room)
     others = {
@@ -43,7 +43,7 @@ def test_a_file_of_the_users_comes_first(tmp_path, monkeypatch):
     assert presets.find("configs", "phrasebook").name == "phrasebook.yaml"
 
 
-@pytest.mark.parametrize(("room", "kind"), presets.ROOMS.items())
+@pytest.mark.parametrize(("room", "kind"), presets.CATEGORIES.items())
 def test_an_unknown_name_lists_near_and_known_ones(room, kind):
     name = presets.names(room)[0]
     with pytest.raises(ConfigError) as error:
@@ -58,6 +58,6 @@ def test_an_installed_package_has_them_inside(tmp_path, monkeypatch):
     inside = tmp_path / "polyglot" / "shipped" / "configs"
     inside.mkdir(parents=True)
     (inside / "mine.yaml").write_text("languages: [de]\n")
-    monkeypatch.setattr(presets, "__file__", str(tmp_path / "polyglot" / "shipped.py"))
+    monkeypatch.setattr(presets, "__file__", str(tmp_path / "polyglot" / "core" / "presets.py"))
     assert presets.names("configs") == ["mine"]
     assert presets.find("configs", "mine").is_file()

@@ -16,7 +16,7 @@ from polyglot.decoding.vocabulary_selection import RestrictedVocabularyDecoder, 
 from polyglot.evaluation.protocol import Protocol
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
-from polyglot.layers.linear import RowsOfSentences
+from polyglot.layers.linear import SelectedRowsLinear
 from polyglot.model.decoders import DECODERS
 from polyglot.tasks.batch import EOS, SPECIAL_TOKENS
 from tests.builders.models import (
@@ -84,7 +84,7 @@ def test_only_the_chosen_words_are_written_and_the_output_layer_has_no_other(dec
             state = model.decoders["en"].start(memory, words=chosen)
             scores, _ = model.decoders["en"].step(torch.ones(3, dtype=torch.long), state, memory)
             assert scores.shape == (3, size)
-            if isinstance(state.output, RowsOfSentences):
+            if isinstance(state.output, SelectedRowsLinear):
                 assert state.output.weight.shape == (3, 6, model.decoders["en"].body.size)
             else:
                 assert len(state.output(torch.zeros(1, model.decoders["en"].body.size))[0]) == size
@@ -152,7 +152,7 @@ def test_rows_of_sentences_that_have_gone_are_forgotten_by_and_by():
         torch.randint(0, 20, (8, 6)),
         torch.randn(8, 3, 5),
     )
-    rows, left = RowsOfSentences(weight, bias, words), torch.arange(8)
+    rows, left = SelectedRowsLinear(weight, bias, words), torch.arange(8)
     for kept in ([0, 1, 2, 4, 5, 7], [1, 3, 4, 5], [0, 2, 3], [1]):
         rows, left = rows.select(torch.tensor(kept)), left[kept]
         expected = torch.stack(
@@ -296,5 +296,5 @@ def test_how_to_select_without_how_many_is_refused(run, setting, monkeypatch, ca
         "translate", run.path, "--from", "de", "--to", "en", option, value, stdin="Hund\n"
     )
     with pytest.raises(ConfigError, match=re.escape(said)):
-        Protocol().searched_with(setting).search_of(SearchConfig())
-    assert Protocol().searched_with(setting).search_of(SearchConfig(select=3)).select == 3
+        Protocol().with_search(setting).effective_search(SearchConfig())
+    assert Protocol().with_search(setting).effective_search(SearchConfig(select=3)).select == 3

@@ -11,7 +11,7 @@ from tests.builders.command_line import SMALL_RUN, Program
 from tests.docs.pages import TUTORIAL, blocks, commands
 
 SMALLER_TEXT = {"24000": "700", "20000": "200", "1000": "30", "300": "6"}
-OVERRIDES = [*SMALL_RUN, "vocabulary={type: word, size: 200}"]
+OVERRIDES = [*SMALL_RUN, "vocabulary={type: word, size: 200}", "schedule.phases=[]"]
 
 
 @pytest.fixture

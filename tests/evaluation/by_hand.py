@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from polyglot.evaluation.metrics import Score
-from polyglot.evaluation.output_errors import Outputs
+from polyglot.evaluation.output_errors import OutputErrors
 from polyglot.evaluation.protocol import Protocol, Reference
-from polyglot.evaluation.score_matrix import Cell, Matrix, by_pair
-from polyglot.tasks.pairs import LanguagePair, kind_of
+from polyglot.evaluation.score_matrix import Cell, ScoreMatrix, cells_by_pair
+from polyglot.tasks.pairs import LanguagePair, pair_kind
 
 LANGUAGES = ["en", "de", "fr", "fi"]
 TRAINED = [
@@ -23,7 +23,7 @@ BLEU = {
     "de-de": 80.0,
     "fr-fr": 70.0,
 }
-OUTPUTS = Outputs(
+OUTPUTS = OutputErrors(
     off_target=0.25,
     off_target_references=0.01,
     copies=0.5,
@@ -44,9 +44,9 @@ def matrix(
     run: str = "phrasebook",
     pivot: bool = False,
     **protocol: object,
-) -> Matrix:
+) -> ScoreMatrix:
     def cell(pair: LanguagePair) -> Cell:
-        kind = kind_of(pair, TRAINED)
+        kind = pair_kind(pair, TRAINED)
         if "fi" in (pair.source, pair.target):
             return Cell(pair, kind, reason="no text in fi")
         value = BLEU[str(pair)]
@@ -69,13 +69,13 @@ def matrix(
         )
 
     pairs = [LanguagePair(one, other) for one in LANGUAGES for other in LANGUAGES]
-    return Matrix(
+    return ScoreMatrix(
         languages=LANGUAGES,
-        cells=by_pair(map(cell, pairs)),
+        cells=cells_by_pair(map(cell, pairs)),
         trained=TRAINED,
         checkpoint={"run": run, "checkpoint": "best", "steps": [4000]},
         search={"beam": 5, "length_penalty": 1.0},
-        pivots=by_pair([hops("de-fr", 35.0), hops("fr-de", 20.0)] if pivot else []),
+        pivots=cells_by_pair([hops("de-fr", 35.0), hops("fr-de", 20.0)] if pivot else []),
         protocol=Protocol.model_validate(
             {
                 "search": {"beam": 5},

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from polyglot.core.yaml import write_yaml
-from tests.builders.command_line import CONFIG, PHRASEBOOK, SMALL, write_text
+from polyglot.core.yaml import dump_yaml
+from tests.builders.command_line import CONFIG, SMALL_PHRASEBOOK, SMALL_RUN, write_text
 
 MINE = {
     "title": "With and without <copies>",
@@ -18,12 +18,12 @@ MINE = {
     "systems": {
         "with copies": {
             "config": "phrasebook",
-            "set": [*SMALL, *PHRASEBOOK],
+            "set": [*SMALL_RUN, *SMALL_PHRASEBOOK],
             "reference": "attention_bridge_english_centric_with_copies",
         },
         "without copies": {
             "config": "phrasebook",
-            "set": [*SMALL, *PHRASEBOOK, "schedule.base=english_centric"],
+            "set": [*SMALL_RUN, *SMALL_PHRASEBOOK, "schedule.base=english_centric"],
             "seeds": [1],
         },
     },
@@ -36,5 +36,5 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write_text(tmp_path)
     (tmp_path / "mine.yaml").write_text(CONFIG)
-    (tmp_path / "experiment.yaml").write_text(write_yaml(MINE))
+    (tmp_path / "experiment.yaml").write_text(dump_yaml(MINE))
     return tmp_path

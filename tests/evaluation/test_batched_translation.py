@@ -13,7 +13,7 @@ from torch import Tensor
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.evaluation import batched_translation
-from polyglot.evaluation.batched_translation import Source, translate_together
+from polyglot.evaluation.batched_translation import SourceText, translate_directions
 from polyglot.inference import generation
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
@@ -23,9 +23,9 @@ from polyglot.training.build import build_model
 from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 
 TEXTS = {
-    "en": Source("en", ["", *TEXT["en"], "a dog"]),
-    "de": Source("de", [*TEXT["de"], "  ", *reversed(TEXT["de"])]),
-    "more": Source("de", ["ein Hund sieht einen Vogel", "es"]),
+    "en": SourceText("en", ["", *TEXT["en"], "a dog"]),
+    "de": SourceText("de", [*TEXT["de"], "  ", *reversed(TEXT["de"])]),
+    "more": SourceText("de", ["ein Hund sieht einen Vogel", "es"]),
 }
 WANTED = [("en", "de"), ("en", "fr"), ("de", "fr"), ("de", "en"), ("more", "fr")]
 
@@ -61,7 +61,7 @@ def test_each_direction_is_as_if_it_were_alone(
         told[target] = told.get(target, 0) + sentences
 
     found = list(
-        translate_together(
+        translate_directions(
             translator, TEXTS, WANTED, config=SearchConfig(beam=beam), advance=advance
         )
     )
@@ -88,19 +88,19 @@ def test_a_text_is_read_once_whatever_its_targets(tmp_path: Path) -> None:
 
     translator.encode_sources = counting_encode_sources
     translator.generate = counting_generate
-    list(translate_together(translator, TEXTS, WANTED, config=SearchConfig(beam=1)))
+    list(translate_directions(translator, TEXTS, WANTED, config=SearchConfig(beam=1)))
     assert calls == [("de", 12), ("en", 6)] and targets == [("de", 6), ("fr", 18), ("en", 10)]
 
 
 def many(
-    translator: Translator | EnsembleTranslator, texts: Mapping[str, Source], **settings: Any
+    translator: Translator | EnsembleTranslator, texts: Mapping[str, SourceText], **settings: Any
 ) -> dict[tuple[str, str], list[str]]:
-    found = translate_together(translator, texts, WANTED, config=SearchConfig(**settings))
+    found = translate_directions(translator, texts, WANTED, config=SearchConfig(**settings))
     return {direction: lines for direction, lines, _ in found}
 
 
 def one_by_one(
-    translator: Translator | EnsembleTranslator, texts: Mapping[str, Source], **settings: Any
+    translator: Translator | EnsembleTranslator, texts: Mapping[str, SourceText], **settings: Any
 ) -> dict[tuple[str, str], list[str]]:
     given = [(text, texts[text].language, texts[text].lines, target) for text, target in WANTED]
     return {
@@ -153,9 +153,9 @@ def test_symbols_stand_for_what_their_own_sentences_say(
 
     monkeypatch.setattr(generation, "search", written)
     texts = {
-        "en": Source("en", ["1,234.5 dogs", "a dog", "3 cats"]),
-        "de": Source("de", ["7.654,5 Hunde", "ein Hund"]),
-        "more": Source("de", ["9 Hunde"]),
+        "en": SourceText("en", ["1,234.5 dogs", "a dog", "3 cats"]),
+        "de": SourceText("de", ["7.654,5 Hunde", "ein Hund"]),
+        "more": SourceText("de", ["9 Hunde"]),
     }
     found = many(translator, texts)
     assert translator.symbols_without_rule == 4, (

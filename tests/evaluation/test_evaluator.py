@@ -12,12 +12,12 @@ import pytest
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
 from polyglot.evaluation import evaluator
-from polyglot.evaluation.batched_translation import translate_together
-from polyglot.evaluation.evaluator import evaluate, in_words
+from polyglot.evaluation.batched_translation import translate_directions
+from polyglot.evaluation.evaluator import evaluate, describe_corpus
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
 from polyglot.evaluation.protocol import Protocol
-from polyglot.evaluation.score_matrix import Matrix
+from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
@@ -39,7 +39,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def counted(translator, texts, wanted, **given):
         names.extend(f"{texts[text].language}-{target}" for text, target in wanted)
-        return translate_together(translator, texts, wanted, **given)
+        return translate_directions(translator, texts, wanted, **given)
 
     monkeypatch.setattr(evaluator, "translate_together", counted)
     return names
@@ -63,7 +63,7 @@ def test_every_direction_from_the_run_to_the_files(run: Run, tmp_path: Path) -> 
         for cell in matrix.cells.values()
     )
     matrix.save(run.evaluation / "default")
-    assert Matrix.load(run.evaluation / "default") == matrix
+    assert ScoreMatrix.load(run.evaluation / "default") == matrix
     values = json.loads((run.evaluation / "default" / "matrix.json").read_text(encoding="utf-8"))
     assert (
         values["checkpoint"]["steps"] == [7]
@@ -134,7 +134,7 @@ def test_an_interruption_keeps_what_was_translated_and_the_matrix_of_before(
     assert texts == {f"{pair}.txt": whole.hypotheses[str(pair)] for pair in done}
     matrix = evaluate(run, tiny_translator(run), protocol(), folder=folder)
     matrix.save(folder)
-    assert Matrix.load(folder) == matrix and not (folder / ".unfinished").exists()
+    assert ScoreMatrix.load(folder) == matrix and not (folder / ".unfinished").exists()
 
 
 def test_what_an_interrupted_evaluation_left_does_not_come_into_another_matrix(
@@ -259,9 +259,9 @@ def test_a_run_without_capitals_that_is_scored_with_them_alone_is_said(
 
 
 def test_corpora_are_named_without_folders() -> None:
-    assert in_words(PhrasebookCorpus.Config(split="test")) == "phrasebook test"
+    assert describe_corpus(PhrasebookCorpus.Config(split="test")) == "phrasebook test"
     assert (
-        in_words(TextCorpus.Config(path="/home/somebody/text.{language}.gz", weight=2.0))
+        describe_corpus(TextCorpus.Config(path="/home/somebody/text.{language}.gz", weight=2.0))
         == "text text.{language}.gz"
     )
 
@@ -319,7 +319,7 @@ def test_a_pivot_that_the_run_does_not_have_is_an_error(run: Run) -> None:
 
 def evaluated(
     run: Run, folder: Path, asked: list[str], *, sha256: str | None = "a", **settings: object
-) -> tuple[Matrix, list[str]]:
+) -> tuple[ScoreMatrix, list[str]]:
     """The matrix, and the directions that were translated for it."""
     asked.clear()
     matrix = evaluate(
@@ -339,7 +339,7 @@ def test_what_is_scored_is_not_scored_again(
     assert len(translated) == 9 + 2
     monkeypatch.setattr(Scorer, "score", lambda *given, **other: pytest.fail("scored again"))
     after, translated = evaluated(run, tmp_path / "out", asked)
-    assert (after, translated) == (before, []) and Matrix.load(tmp_path / "out") == before
+    assert (after, translated) == (before, []) and ScoreMatrix.load(tmp_path / "out") == before
 
 
 def test_another_metric_scores_but_does_not_translate(
@@ -356,7 +356,7 @@ def test_what_was_translated_elsewhere_keeps_the_machine_and_the_versions_it_was
     run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, _ = evaluated(run, tmp_path / "out", asked)
-    monkeypatch.setattr("polyglot.evaluation.evaluator.machine", lambda device: "another machine")
+    monkeypatch.setattr("polyglot.evaluation.evaluator.describe_machine", lambda device: "another machine")
     monkeypatch.setattr("torch.__version__", "99.0")
     after, translated = evaluated(run, tmp_path / "out", asked, metrics=["ter"])
     assert (translated, after.machine, after.versions) == ([], before.machine, before.versions)
@@ -371,7 +371,7 @@ def test_a_pivot_says_who_translated_each_of_its_hops(
     run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = evaluated(run, tmp_path / "out", asked, pivot="en")[0].machine
-    monkeypatch.setattr("polyglot.evaluation.evaluator.machine", lambda device: "another machine")
+    monkeypatch.setattr("polyglot.evaluation.evaluator.describe_machine", lambda device: "another machine")
     cell = tmp_path / "out" / "cells" / "de-en-fr.json"
     cell.unlink()
     evaluated(run, tmp_path / "out", asked, pivot="en")

@@ -12,7 +12,7 @@ import pytest
 
 from polyglot.core.errors import ConfigError
 from polyglot.evaluation.measures import CONDITIONS, Measure
-from polyglot.evaluation.metrics import METRICS, UNSPACED, Scorer, tokenizer_of
+from polyglot.evaluation.metrics import METRICS, TOKENIZER_LANGUAGES, Scorer, default_tokenizer
 
 REFERENCES = [
     "Der Hund schläft im Garten .",
@@ -151,8 +151,8 @@ def test_the_signature_says_how_it_was_scored() -> None:
     [("de", "13a"), ("zho_Hant", "zh"), ("jpn", "ja-mecab"), ("ko", "ko-mecab"), ("my", "char")],
 )
 def test_the_tokenizer_follows_the_target(language: str, tokenizer: str) -> None:
-    assert tokenizer_of(language) == tokenizer
-    assert tokenizer in {"13a", *UNSPACED}
+    assert default_tokenizer(language) == tokenizer
+    assert tokenizer in {"13a", *TOKENIZER_LANGUAGES}
 
 
 def test_a_tokenizer_that_is_not_installed_is_said_in_one_sentence(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from polyglot import phrasebook
-from polyglot.evaluation.output_errors import is_loop, known_languages, languages_of, look_at
+from polyglot.evaluation.output_errors import has_loop, identifier_codes, identify_languages, measure_output_errors
 
 SOURCES = [
     "Der alte Bauer schläft in der Küche.",
@@ -30,7 +30,7 @@ def test_each_fault_is_counted_where_it_is() -> None:
         "die kinder lesen ein Buch.",
         " ",
     ]
-    outputs = look_at(
+    outputs = measure_output_errors(
         hypotheses,
         sources=SOURCES,
         references=REFERENCES,
@@ -52,7 +52,7 @@ def test_each_fault_is_counted_where_it_is() -> None:
 
 
 def test_the_references_themselves_have_no_fault() -> None:
-    outputs = look_at(
+    outputs = measure_output_errors(
         REFERENCES,
         sources=SOURCES,
         references=REFERENCES,
@@ -71,7 +71,7 @@ def test_the_references_themselves_have_no_fault() -> None:
 
 def test_a_copy_task_may_copy() -> None:
     assert (
-        look_at(
+        measure_output_errors(
             SOURCES,
             sources=SOURCES,
             references=SOURCES,
@@ -84,7 +84,7 @@ def test_a_copy_task_may_copy() -> None:
 
 
 def test_a_language_that_the_identifier_does_not_know_has_no_rate() -> None:
-    outputs = look_at(
+    outputs = measure_output_errors(
         SOURCES,
         sources=SOURCES,
         references=SOURCES,
@@ -95,13 +95,13 @@ def test_a_language_that_the_identifier_does_not_know_has_no_rate() -> None:
     assert (
         outputs.off_target is None and outputs.off_target_references is None and outputs.found == {}
     )
-    assert known_languages(["zh_Hans", "qq", "de"]) == {"zh_Hans": "zh", "de": "de"}
+    assert identifier_codes(["zh_Hans", "qq", "de"]) == {"zh_Hans": "zh", "de": "de"}
 
 
 def test_two_variants_of_a_language_are_one_to_the_identifier() -> None:
     lines = ["那只狗在房子里睡觉。", "我们明天去城里。"]
     english = "The dog sleeps in the house and we go to town tomorrow."
-    outputs = look_at(
+    outputs = measure_output_errors(
         [lines[0], english],
         sources=SOURCES[:2],
         references=lines,
@@ -114,7 +114,7 @@ def test_two_variants_of_a_language_are_one_to_the_identifier() -> None:
         0,
         {"zh": 1, "en": 1},
     )
-    alone = look_at(
+    alone = measure_output_errors(
         lines,
         sources=SOURCES[:2],
         references=lines,
@@ -137,11 +137,11 @@ def test_two_variants_of_a_language_are_one_to_the_identifier() -> None:
     ],
 )
 def test_a_loop_is_a_short_phrase_three_times_in_a_row(line: str, loop: bool) -> None:
-    assert is_loop(line) == loop
+    assert has_loop(line) == loop
 
 
 def test_where_words_are_not_spaced_characters_are_looked_at() -> None:
-    assert is_loop("我们我们我们走", characters=True) and not is_loop("我们走", characters=True)
+    assert has_loop("我们我们我们走", characters=True) and not has_loop("我们走", characters=True)
 
 
 @given(
@@ -152,12 +152,12 @@ def test_where_words_are_not_spaced_characters_are_looked_at() -> None:
 def test_a_repeated_phrase_is_found_wherever_it_stands(
     before: list[str], phrase: list[str], times: int
 ) -> None:
-    assert is_loop(" ".join(before + phrase * times + ["z"]))
+    assert has_loop(" ".join(before + phrase * times + ["z"]))
 
 
 @given(some.lists(some.integers(), unique=True, max_size=40))
 def test_words_that_differ_are_no_loop(numbers: list[int]) -> None:
-    assert not is_loop(" ".join(map(str, numbers)))
+    assert not has_loop(" ".join(map(str, numbers)))
 
 
 def test_the_identifier_errs_rarely_on_the_phrasebook() -> None:
@@ -166,7 +166,7 @@ def test_the_identifier_errs_rarely_on_the_phrasebook() -> None:
     wrong = sum(
         found != language
         for language in phrasebook.LANGUAGES
-        for found in languages_of(
+        for found in identify_languages(
             [sentence.text(language) for sentence in text], phrasebook.LANGUAGES
         )
     )

@@ -29,7 +29,7 @@ def pairs(settings: dict, sources: str = "en de fr", targets: str = "en de fr") 
     return list(
         map(
             str,
-            Protocol.model_validate(settings).pairs_of(
+            Protocol.model_validate(settings).select_pairs(
                 translator(sources, targets), ["en", "de", "fr"], TRAINED
             ),
         )
@@ -112,7 +112,7 @@ def test_pairs_bring_the_copies_of_languages_that_they_read_and_write() -> None:
 
 
 def test_a_run_of_one_language_has_its_copy() -> None:
-    assert list(map(str, Protocol().pairs_of(translator("en", "en"), ["en"], TRAINED))) == ["en-en"]
+    assert list(map(str, Protocol().select_pairs(translator("en", "en"), ["en"], TRAINED))) == ["en-en"]
 
 
 def test_a_run_without_a_needed_component_is_an_error() -> None:
@@ -125,18 +125,18 @@ def test_a_run_without_a_needed_component_is_an_error() -> None:
 
 def test_search_is_the_run_s_but_for_what_differs() -> None:
     run = SearchConfig(beam=4, length_penalty=0.6, n_best=3)
-    assert Protocol().search_of(run) == SearchConfig(beam=4, length_penalty=0.6, n_best=1)
+    assert Protocol().effective_search(run) == SearchConfig(beam=4, length_penalty=0.6, n_best=1)
     greedy = Protocol.model_validate({"search": {"beam": 1}})
-    assert greedy.search_of(run) == SearchConfig(beam=1, length_penalty=0.6, n_best=1)
+    assert greedy.effective_search(run) == SearchConfig(beam=1, length_penalty=0.6, n_best=1)
 
 
 def test_more_hypotheses_than_the_beam_has_are_refused() -> None:
     many = Protocol.model_validate({"search": {"n_best": 9}})
-    assert many.search_of(SearchConfig(beam=9)).n_best == 1
+    assert many.effective_search(SearchConfig(beam=9)).n_best == 1
     with pytest.raises(
         ConfigError, match="^search.n_best: 9 hypotheses cannot come from a beam of 5$"
     ):
-        many.search_of(SearchConfig(beam=5))
+        many.effective_search(SearchConfig(beam=5))
 
 
 def test_a_word_names_a_kind_of_pair() -> None:

@@ -15,11 +15,11 @@ from rich.console import Console
 
 from polyglot.core import atomic_files
 from polyglot.core.errors import CheckpointError, DataError
-from polyglot.evaluation.score_matrix import Matrix
+from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.evaluation.views import markdown, terminal
 from polyglot.evaluation.views.heat_map import _readable_on, contrast, heat_map_png
 from polyglot.tasks.pairs import LanguagePair
-from tests.builders.rendered import ODD, marks, texts
+from tests.builders.rendered import MARKDOWN_TEXT, token_types, visible_texts
 from tests.evaluation.by_hand import BLEU_SIGNATURE, matrix
 
 REFERENCE = "attention_bridge_english_centric_with_copies"
@@ -41,7 +41,7 @@ def test_signatures_name_their_targets() -> None:
 @pytest.mark.parametrize("reference", [None, REFERENCE])
 def test_saved_and_loaded_it_is_the_same(reference: str | None, tmp_path: Path) -> None:
     matrix(reference=reference).save(tmp_path / "default")
-    assert Matrix.load(tmp_path / "default") == matrix(reference=reference)
+    assert ScoreMatrix.load(tmp_path / "default") == matrix(reference=reference)
 
 
 def test_the_folder_holds_every_view(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_picture_that_cannot_be_drawn_takes_nothing_else_with_it(
     monkeypatch.setattr("polyglot.evaluation.score_matrix.heat_map_png", fail)
     with pytest.raises(RuntimeError, match="no font"):
         matrix().save(tmp_path)
-    assert Matrix.load(tmp_path) == matrix()
+    assert ScoreMatrix.load(tmp_path) == matrix()
     assert (tmp_path / "matrix.csv").is_file() and (tmp_path / "matrix.md").is_file()
 
 
@@ -129,7 +129,7 @@ def test_what_is_no_matrix_is_said(content: str | None, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "matrix.json").write_text(content)
     with pytest.raises(DataError, match="matrix.json: .*evaluate"):
-        Matrix.load(tmp_path)
+        ScoreMatrix.load(tmp_path)
 
 
 def test_another_format_is_said(tmp_path: Path) -> None:
@@ -139,19 +139,19 @@ def test_another_format_is_said(tmp_path: Path) -> None:
         path.read_text(encoding="utf-8").replace('"format": 2', '"format": 99'), encoding="utf-8"
     )
     with pytest.raises(DataError, match="format 99, this version of Polyglot reads 2"):
-        Matrix.load(tmp_path)
+        ScoreMatrix.load(tmp_path)
 
 
 def test_names_of_runs_corpora_and_machines_stay_text_in_markdown() -> None:
-    page = markdown.markdown(dataclasses.replace(matrix(run=ODD), test=[ODD], machine=ODD))
-    shown = texts(page)
-    assert f"Translation matrix: {ODD}, best checkpoint (step 4000)" in shown
-    assert f"test text: {ODD}" in shown and f"machine: {ODD}" in shown
-    assert not {"html_inline", "html_block", "em_open", "link_open", "image"} & marks(page)
+    page = markdown.matrix_markdown(dataclasses.replace(matrix(run=MARKDOWN_TEXT), test=[MARKDOWN_TEXT], machine=MARKDOWN_TEXT))
+    shown = visible_texts(page)
+    assert f"Translation matrix: {MARKDOWN_TEXT}, best checkpoint (step 4000)" in shown
+    assert f"test text: {MARKDOWN_TEXT}" in shown and f"machine: {MARKDOWN_TEXT}" in shown
+    assert not {"html_inline", "html_block", "em_open", "link_open", "image"} & token_types(page)
 
 
 def test_markdown_marks_zero_shot_and_copies() -> None:
-    lines = markdown.markdown(matrix()).splitlines()
+    lines = markdown.matrix_markdown(matrix()).splitlines()
     assert "never trained" in lines[2]
     first = lines.index("## BLEU") + 2
     assert cells(lines[first]) == ["from ↓ into →", "en", "de", "fr", "fi"]
@@ -163,7 +163,7 @@ def test_markdown_marks_zero_shot_and_copies() -> None:
 
 
 def test_markdown_shows_the_paper_beside_ours() -> None:
-    text = markdown.markdown(matrix(reference=REFERENCE))
+    text = markdown.matrix_markdown(matrix(reference=REFERENCE))
     assert text.count("### Beside it: Vázquez et al.") == 1  # beside BLEU, not beside chrF
     assert "| **de** | 40.17 |  | 26.46† | 19.50† |" in text  # our languages first, in our order
     assert "| zero-shot | 15.50 | 26.21 | -10.71 | 2 |" in text
@@ -171,7 +171,7 @@ def test_markdown_shows_the_paper_beside_ours() -> None:
 
 
 def test_csv_has_one_row_a_cell() -> None:
-    rows = list(csv.DictReader(io.StringIO(markdown.csv(matrix()))))
+    rows = list(csv.DictReader(io.StringIO(markdown.matrix_csv(matrix()))))
     assert len(rows) == 16
     by_pair = {f"{row['source']}-{row['target']}": row for row in rows}
     assert by_pair["de-fr"]["kind"] == "zero-shot" and float(by_pair["de-fr"]["bleu"]) == 10.0
@@ -181,7 +181,7 @@ def test_csv_has_one_row_a_cell() -> None:
 
 def test_the_terminal_needs_no_colour_and_trusts_no_name() -> None:
     screen = Console(file=io.StringIO(), width=100, force_terminal=False)
-    screen.print(terminal.table(matrix(run="[bold]odd[/nothing]"), "bleu"))
+    screen.print(terminal.measure_table(matrix(run="[bold]odd[/nothing]"), "bleu"))
     text = screen.file.getvalue()
     assert "[bold]odd[/nothing], best checkpoint (step 4000)" in text
     assert "10.0†" in text and "(80.0)" in text and "40.0 " in text
@@ -236,13 +236,13 @@ def test_numbers_can_be_read_on_every_shade() -> None:
 def test_a_matrix_without_any_score_can_be_shown(tmp_path: Path) -> None:
     whole = matrix()
     empty = {pair: cell for pair, cell in whole.cells.items() if cell.reason}
-    bare = Matrix(**{**vars(whole), "cells": empty, "hypotheses": {}})
+    bare = ScoreMatrix(**{**vars(whole), "cells": empty, "hypotheses": {}})
     bare.save(tmp_path)
     assert (
         bare.means("bleu") == {}
-        and Matrix.load(tmp_path).cells[LanguagePair("fi", "de")].scores == {}
+        and ScoreMatrix.load(tmp_path).cells[LanguagePair("fi", "de")].scores == {}
     )
-    Console(file=io.StringIO()).print(terminal.table(bare, "bleu"))
+    Console(file=io.StringIO()).print(terminal.measure_table(bare, "bleu"))
 
 
 # Two hops, intervals, outputs ---------------------------------------------------------------------------------------------
@@ -250,18 +250,18 @@ def test_a_matrix_without_any_score_can_be_shown(tmp_path: Path) -> None:
 
 def test_saved_and_loaded_with_pivots_it_is_the_same(tmp_path: Path) -> None:
     matrix(pivot=True).save(tmp_path)
-    assert Matrix.load(tmp_path) == matrix(pivot=True)
+    assert ScoreMatrix.load(tmp_path) == matrix(pivot=True)
 
 
 def test_markdown_has_direct_beside_two_hops() -> None:
-    text = markdown.markdown(matrix(pivot=True))
+    text = markdown.matrix_markdown(matrix(pivot=True))
     assert "### Direct and through en" in text and "| de-fr | 10.00† | 35.00‡ | -25.00 |" in text
     assert "| fr-de | 21.00† | 20.00‡ | +1.00 |" in text and "| pivot | 27.50‡ | 2 |" in text
     assert "| de-en-fr | pivot | 34.75 ± 1.50 | – |" in text
 
 
 def test_markdown_has_the_means_out_of_a_language_and_into_it() -> None:
-    lines = markdown.markdown(matrix(pivot=True)).splitlines()
+    lines = markdown.matrix_markdown(matrix(pivot=True)).splitlines()
     head = cells(next(line for line in lines if line.startswith("| language |")))
     row = dict(
         zip(head, cells(next(line for line in lines if line.startswith("| **de** | 40.00"))))
@@ -272,12 +272,12 @@ def test_markdown_has_the_means_out_of_a_language_and_into_it() -> None:
 
 
 def test_what_is_wrong_with_the_outputs_stands_beside_the_references() -> None:
-    text = markdown.markdown(matrix())
+    text = markdown.matrix_markdown(matrix())
     assert (
         "| de-fr | zero-shot | 25.0 (1.0) % | 50.0 (0.0) % | 0.0 % | 12.5 (0.0) % | 1.25 | 3 fr, 1 en |"
         in text
     )
-    rows = list(csv.DictReader(io.StringIO(markdown.csv(matrix(pivot=True)))))
+    rows = list(csv.DictReader(io.StringIO(markdown.matrix_csv(matrix(pivot=True)))))
     assert [(row["via"], row["off_target"]) for row in rows if row["kind"] == "pivot"] == [
         ("en", "0.25")
     ] * 2
@@ -285,7 +285,7 @@ def test_what_is_wrong_with_the_outputs_stands_beside_the_references() -> None:
 
 def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() -> None:
     screen = Console(file=io.StringIO(), width=100)
-    screen.print(*terminal.tables(matrix(pivot=True, conditions=["cased", "paper"])))
+    screen.print(*terminal.matrix_tables(matrix(pivot=True, conditions=["cased", "paper"])))
     text = " ".join(screen.file.getvalue().split())
     order = [
         "BLEU · phrasebook",
@@ -307,7 +307,7 @@ def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() ->
     ],
 )
 def test_a_paper_stands_beside_the_nearest_condition(conditions: list[str], measure: str) -> None:
-    assert str(matrix(conditions=conditions).protocol.papers_measure) == measure
+    assert str(matrix(conditions=conditions).protocol.paper_measure) == measure
 
 
 def test_of_errors_the_fewest_are_the_darkest() -> None:

@@ -20,8 +20,8 @@ from sacrebleu.significance import PairedTest
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
-from polyglot.evaluation.score_matrix import Cell, Matrix
-from polyglot.evaluation.significance import Comparison, compare, compare_hops, distinct_names
+from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
+from polyglot.evaluation.significance import Comparison, compare_systems, compare_direct_and_pivot, distinct_names
 from polyglot.tasks.pairs import LanguagePair
 from tests.evaluation.by_hand import matrix
 
@@ -47,7 +47,7 @@ MIXED = [other if number % 2 else one for number, (one, other) in enumerate(zip(
 
 def with_outputs(
     hypotheses: list[str], value: float, *, references: list[str] = REFERENCES
-) -> Matrix:
+) -> ScoreMatrix:
     """A matrix whose only direction is de-en."""
     pair = LanguagePair("de", "en")
     cell = Cell(
@@ -66,7 +66,7 @@ def with_outputs(
     )
 
 
-def _measured(run: Matrix, metric: str) -> Matrix:
+def _measured(run: ScoreMatrix, metric: str) -> ScoreMatrix:
     """The same with its score under another name."""
     cells = {
         pair: dataclasses.replace(cell, scores={metric: cell.scores["bleu"]})
@@ -112,7 +112,7 @@ def test_equal_to_the_sacrebleu_command_line(
     _, theirs = json.loads(
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     )
-    found = compare(
+    found = compare_systems(
         {"bad": [with_outputs(BAD, 1.0)], "some": [with_outputs(SOME, 2.0)]}, test=test, samples=100
     )
     assert (
@@ -131,7 +131,7 @@ def test_the_mean_of_runs_that_are_alike_is_tested_as_one_of_them(test: str, met
         }
         scored = {name: [_measured(run, metric) for run in runs] for name, runs in systems.items()}
         return (
-            compare(scored, measure=Measure(metric), test=test, samples=100).rows["de-en"]["near"].p
+            compare_systems(scored, measure=Measure(metric), test=test, samples=100).rows["de-en"]["near"].p
         )
 
     assert p(1) == p(3) and 0.02 < p(1) < 1
@@ -156,7 +156,7 @@ def test_other_metrics_are_tested_as_sacrebleu_tests_them(
     }
     _, (_, result) = expected.values()
     assert (
-        compare(systems, measure=Measure(metric), test=test, samples=100).rows["de-en"]["near"].p
+        compare_systems(systems, measure=Measure(metric), test=test, samples=100).rows["de-en"]["near"].p
         == result.p_value
     )
 
@@ -164,7 +164,7 @@ def test_other_metrics_are_tested_as_sacrebleu_tests_them(
 @pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
 def test_means_that_are_equal_do_not_differ(test: str) -> None:
     bad, some = with_outputs(BAD, 1.0), with_outputs(SOME, 2.0)
-    found = compare({"one": [bad, some], "other": [some, bad]}, test=test, samples=100)
+    found = compare_systems({"one": [bad, some], "other": [some, bad]}, test=test, samples=100)
     assert found.rows["de-en"]["other"].p == 1.0
 
 
@@ -185,7 +185,7 @@ def test_the_bootstrap_of_several_runs_is_that_of_their_mean_scores() -> None:
         [with_outputs(run, float(number)) for number, run in enumerate(runs, 1)]
         for runs in (first, second)
     ]
-    compared = compare(dict(zip(("first", "second"), matrices)), samples=100).rows["de-en"]
+    compared = compare_systems(dict(zip(("first", "second"), matrices)), samples=100).rows["de-en"]
     assert (
         compared["second"].p == pytest.approx((beyond + 1) / 101)
         and 0.02 < compared["second"].p < 0.98
@@ -196,7 +196,7 @@ def test_the_bootstrap_of_several_runs_is_that_of_their_mean_scores() -> None:
 def test_what_is_of_several_runs_is_said_to_be_means_of_systems() -> None:
     one = with_outputs(BAD, 1.0)
     for runs, said in (([one], "of 2 runs"), ([one, one], "of 2 systems")):
-        found = compare({"bad": [one], "same": runs}, samples=10)
+        found = compare_systems({"bad": [one], "same": runs}, samples=10)
         assert ("of means over the seeds" in found.note) == (len(runs) > 1)
         screen = Console(file=io.StringIO(), width=200)
         screen.print(found.table())
@@ -208,7 +208,7 @@ def test_randomisation_is_of_as_many_runs() -> None:
     with pytest.raises(
         DataError, match="each must have as many: bad has 1, some has 2; the bootstrap"
     ):
-        compare({"bad": [one], "some": [other, other]}, test="randomisation", samples=10)
+        compare_systems({"bad": [one], "some": [other, other]}, test="randomisation", samples=10)
 
 
 def test_a_direction_that_one_run_lacks_or_has_of_other_text_is_not_compared() -> None:
@@ -217,11 +217,11 @@ def test_a_direction_that_one_run_lacks_or_has_of_other_text_is_not_compared() -
         with_outputs(SOME, 2.0, references=[f"{line}!" for line in REFERENCES]),
     )
     assert (
-        compare({"one": [full, other], "two": [full, full]}, samples=10).rows["de-en"]["two"].p
+        compare_systems({"one": [full, other], "two": [full, full]}, samples=10).rows["de-en"]["two"].p
         is None
     )
     with pytest.raises(DataError, match="one, two: no direction has BLEU in all of them"):
-        compare({"one": [full], "two": [full, dataclasses.replace(full, cells={})]})
+        compare_systems({"one": [full], "two": [full, dataclasses.replace(full, cells={})]})
 
 
 def test_one_hop_is_tested_against_two() -> None:
@@ -232,17 +232,17 @@ def test_one_hop_is_tested_against_two() -> None:
         one, pivots={pair: hops}, hypotheses={"de-en": BAD, "de-fr-en": SOME}
     )
 
-    def compared(*runs: Matrix, metric: str = "bleu") -> Comparison:
-        return compare_hops(runs, measure=Measure(metric))
+    def compared(*runs: ScoreMatrix, metric: str = "bleu") -> Comparison:
+        return compare_direct_and_pivot(runs, measure=Measure(metric))
 
-    found, expected = compared(both), compare({"bad": [one], "some": [two]})
+    found, expected = compared(both), compare_systems({"bad": [one], "some": [two]})
     ways = found.rows["de-en"]
-    assert (ways["one hop"].value, ways["two hops"].value, ways["one hop"].p) == (
+    assert (ways["direct"].value, ways["pivot"].value, ways["direct"].p) == (
         10.0,
         80.0,
         expected.rows["de-en"]["some"].p,
     )
-    assert found.tested == expected.tested and "bs:1000" in found.tested
+    assert found.test_description == expected.test_description and "bs:1000" in found.test_description
     assert compared(both, both).rows == found.rows
     assert not compared(both, one).rows, "one of the runs has no second hop"
     unscored = dataclasses.replace(
@@ -258,16 +258,16 @@ def test_one_hop_is_tested_against_two() -> None:
             both, pivots={pair: dataclasses.replace(hops, reference_text="en.other")}
         )
     )
-    assert elsewhere.rows["de-en"]["one hop"].p is None and not elsewhere.signatures
+    assert elsewhere.rows["de-en"]["direct"].p is None and not elsewhere.signatures
     scored = [_measured(run, "comet") for run in (both, two)]
     comet = dataclasses.replace(
         scored[0], pivots={pair: dataclasses.replace(scored[1].cells[pair], kind="pivot", via="fr")}
     )
-    assert compared(comet, metric="comet").rows["de-en"]["one hop"].p is None, "COMET has no test"
+    assert compared(comet, metric="comet").rows["de-en"]["direct"].p is None, "COMET has no test"
 
 
 def test_each_tokenizer_of_a_test_is_named_with_its_targets() -> None:
-    def into(target: str) -> Matrix:
+    def into(target: str) -> ScoreMatrix:
         pair = LanguagePair("de", target)
         one = with_outputs(BAD, 1.0)
         return dataclasses.replace(
@@ -276,8 +276,8 @@ def test_each_tokenizer_of_a_test_is_named_with_its_targets() -> None:
             hypotheses={str(pair): BAD},
         )
 
-    both = Matrix.joined([into("en"), into("zh")])
-    tested = compare({"one": [both], "same": [both]}, samples=10)
+    both = ScoreMatrix.merge([into("en"), into("zh")])
+    tested = compare_systems({"one": [both], "same": [both]}, samples=10)
     assert [
         (sorted(targets), "tok:zh" in signature) for signature, targets in tested.signatures.items()
     ] == [(["en"], False), (["zh"], True)]
@@ -289,7 +289,7 @@ def test_each_tokenizer_of_a_test_is_named_with_its_targets() -> None:
 
 
 def test_what_is_significant_is_marked() -> None:
-    found = compare(
+    found = compare_systems(
         {
             "bad": [with_outputs(BAD, 10.0)],
             "same": [with_outputs(BAD, 10.0)],
@@ -330,7 +330,7 @@ def test_a_long_name_is_wrapped_and_not_cut() -> None:
         "english-centric-with-monolingual-copies-and-a-seed-of-2",
     ]
     screen = Console(file=io.StringIO(), width=40)
-    screen.print(compare({name: [with_outputs(BAD, 10.0)] for name in names}).table())
+    screen.print(compare_systems({name: [with_outputs(BAD, 10.0)] for name in names}).table())
     text = screen.file.getvalue()
     heads = [
         line.split()
@@ -342,7 +342,7 @@ def test_a_long_name_is_wrapped_and_not_cut() -> None:
 
 
 def test_other_text_is_not_tested() -> None:
-    found = compare(
+    found = compare_systems(
         {
             "one": [with_outputs(BAD, 10.0)],
             "other": [
@@ -356,7 +356,7 @@ def test_other_text_is_not_tested() -> None:
 def test_means_are_of_the_kind_that_each_run_has() -> None:
     many = with_outputs(SOME, 40.0)
     cells = {pair: dataclasses.replace(cell, kind="zero-shot") for pair, cell in many.cells.items()}
-    found = compare(
+    found = compare_systems(
         {"one": [with_outputs(BAD, 10.0)], "other": [dataclasses.replace(many, cells=cells)]}
     )
     assert found.means() == {"supervised": {"one": 10.0}, "zero-shot": {"other": 40.0}}
@@ -365,4 +365,4 @@ def test_means_are_of_the_kind_that_each_run_has() -> None:
 def test_runs_without_a_direction_in_common_are_an_error() -> None:
     other = dataclasses.replace(with_outputs(SOME, 1.0), cells={})
     with pytest.raises(DataError, match="no direction has BLEU in all of them"):
-        compare({"one": [with_outputs(BAD, 10.0)], "other": [other]})
+        compare_systems({"one": [with_outputs(BAD, 10.0)], "other": [other]})

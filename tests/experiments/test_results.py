@@ -12,30 +12,30 @@ import pytest
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.protocol import Reference
-from polyglot.evaluation.score_matrix import Cell, Matrix
+from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
 from polyglot.experiments import Experiment
 from polyglot.experiments.config import Goal
 from polyglot.experiments.figure import bars_of, figure_png
 from polyglot.experiments.results import Results, Spread, SystemResult, TrainedRun
 from polyglot.experiments.results_page import save
 from polyglot.tasks.pairs import LanguagePair
-from tests.builders.rendered import ODD, marks, texts
+from tests.builders.rendered import MARKDOWN_TEXT, token_types, visible_texts
 from tests.evaluation.by_hand import matrix
 
 
 def system(name: str, *runs: dict[str, tuple[str, float]], **given: Any) -> SystemResult:
     """A system with a matrix for each run, of the directions' kinds and scores."""
 
-    def matrix_of(scores: dict[str, tuple[str, float]]) -> Matrix:
+    def matrix_of(scores: dict[str, tuple[str, float]]) -> ScoreMatrix:
         cells = {
             LanguagePair.parse(pair): Cell(
                 LanguagePair.parse(pair), kind, {"bleu": Score(value, "s")}, sentences=1
             )
             for pair, (kind, value) in scores.items()
         }
-        texts = {"": ["a"]}
+        visible_texts = {"": ["a"]}
         return dataclasses.replace(
-            matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=texts
+            matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=visible_texts
         )
 
     return SystemResult(
@@ -249,7 +249,7 @@ def test_every_machine_and_signature_is_named() -> None:
     ).to_dict()["systems"]["mine"]
     assert said["machine"] == "A, 2 cores; B, 8 cores" and said["versions"] == dict(first.versions)
     assert said["signatures"]["bleu"] == {"s": ["fr"], "other": ["fr"]}
-    assert Matrix.joined([first, other]).machine == said["machine"]
+    assert ScoreMatrix.merge([first, other]).machine == said["machine"]
 
 
 def test_one_system_says_how_its_two_hops_were_tested(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_one_system_says_how_its_two_hops_were_tested(tmp_path: Path) -> None:
     )
     assert any(
         text.startswith(results.hops_note)
-        for text in texts((tmp_path / "result.md").read_text(encoding="utf-8"))
+        for text in visible_texts((tmp_path / "result.md").read_text(encoding="utf-8"))
     )
     assert results.to_dict()["test_of_hops"] == results.hops_note
 
@@ -288,7 +288,7 @@ def test_the_spread_of_seeds_is_that_of_their_means() -> None:
 def test_every_seed_counts_in_what_is_tested() -> None:
     pair = LanguagePair("de", "fr")
 
-    def seeds(*lines: str) -> list[Matrix]:
+    def seeds(*lines: str) -> list[ScoreMatrix]:
         scores = {"bleu": Score(1.0, "s")}
         direct, hops = (
             Cell(pair, kind, scores, sentences=1, via=via)
@@ -308,7 +308,7 @@ def test_every_seed_counts_in_what_is_tested() -> None:
     )
     results = Results("Tested", "", "systems", [first, mine])
     assert results.p("de-fr", mine) < 1, "the first seeds are alike, the second ones differ"
-    one_hop = {name: found.rows["de-fr"]["one hop"].p for name, found in results.hops.items()}
+    one_hop = {name: found.rows["de-fr"]["direct"].p for name, found in results.hops.items()}
     assert one_hop["first"] == 1.0 and one_hop["mine"] < 1
 
 
@@ -375,26 +375,26 @@ def test_bars_are_of_zero_shot_pairs_where_there_are_some_one_series_for_each_sy
 
 
 def test_names_of_systems_and_runs_stay_text_on_the_page(tmp_path: Path) -> None:
-    odd = system(ODD, {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})
-    plain = system("plain", {"de-fr": ("zero-shot", 9.0)}, beside=ODD)
+    odd = system(MARKDOWN_TEXT, {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})
+    plain = system("plain", {"de-fr": ("zero-shot", 9.0)}, beside=MARKDOWN_TEXT)
     runs = [
-        dataclasses.replace(each, checkpoint={"run": ODD, "checkpoint": "best"})
+        dataclasses.replace(each, checkpoint={"run": MARKDOWN_TEXT, "checkpoint": "best"})
         for each in odd.runs
     ]
     reference = Reference.load("attention_bridge_english_centric_with_copies")
     odd = dataclasses.replace(odd, runs=runs, reference=reference, settings={"a|b": '"`c`"'})
-    save(Results(ODD, ODD, "systems", [odd, plain]), tmp_path)
+    save(Results(MARKDOWN_TEXT, MARKDOWN_TEXT, "systems", [odd, plain]), tmp_path)
     page = (tmp_path / "result.md").read_text(encoding="utf-8")
-    shown = texts(page)
-    assert shown[:2] == [ODD, ODD]
-    assert shown.count(ODD) == 6, "title, question, means, directions, differences, how it was made"
-    assert f"{ODD}, the paper" in shown and f"{ODD}, zero-shot" in shown and '"`c`"' in shown
+    shown = visible_texts(page)
+    assert shown[:2] == [MARKDOWN_TEXT, MARKDOWN_TEXT]
+    assert shown.count(MARKDOWN_TEXT) == 6, "title, question, means, directions, differences, how it was made"
+    assert f"{MARKDOWN_TEXT}, the paper" in shown and f"{MARKDOWN_TEXT}, zero-shot" in shown and '"`c`"' in shown
     assert any(
-        one.startswith(f"* differs from {ODD} with p < 0.05 (paired bootstrap, BLEU|")
+        one.startswith(f"* differs from {MARKDOWN_TEXT} with p < 0.05 (paired bootstrap, BLEU|")
         for one in shown
     )
-    assert any(one.startswith(f"{ODD} stands beside ") for one in shown) and any(
-        one.startswith(f"{ODD}: best checkpoint") for one in shown
+    assert any(one.startswith(f"{MARKDOWN_TEXT} stands beside ") for one in shown) and any(
+        one.startswith(f"{MARKDOWN_TEXT}: best checkpoint") for one in shown
     )
     assert "A number over several seeds is mean ± standard deviation." in shown
-    assert not {"html_inline", "html_block", "em_open", "link_open"} & marks(page)
+    assert not {"html_inline", "html_block", "em_open", "link_open"} & token_types(page)

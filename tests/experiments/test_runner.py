@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from polyglot.core.errors import ConfigError, TrainingError
-from polyglot.core.yaml import write_yaml
+from polyglot.core.yaml import dump_yaml
 from polyglot.experiments import Experiment, carry_out
 from polyglot.experiments.results_page import save
 from polyglot.experiments.runs import COMPLETE, Member, members_of
@@ -20,7 +20,7 @@ from polyglot.experiments.systems import check_writers, writers_of
 from polyglot.experiments.train_all import train_all
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
-from tests.builders.command_line import PHRASEBOOK, SMALL, Program
+from tests.builders.command_line import SMALL_PHRASEBOOK, SMALL_RUN, Program
 
 
 class Training:
@@ -109,7 +109,7 @@ def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> 
         "systems": {
             f"without {pair}": {
                 "config": "phrasebook",
-                "set": [*SMALL, *PHRASEBOOK, "languages=[en, de, fr]", "validation.bleu_pairs=[]", "validation.best_by=loss", "training.steps=2",
+                "set": [*SMALL_RUN, *SMALL_PHRASEBOOK, "languages=[en, de, fr]", "validation.bleu_pairs=[]", "validation.best_by=loss", "training.steps=2",
                         f"schedule={{base: many_to_many, exclude: [{pair}, {'-'.join(reversed(pair.split('-')))}]}}"],
             }
             for pair in pairs
@@ -144,8 +144,8 @@ def test_a_run_that_has_lost_its_last_checkpoint_is_trained_on(folder, monkeypat
     system = {
         "config": "phrasebook",
         "set": [
-            *SMALL,
-            *PHRASEBOOK,
+            *SMALL_RUN,
+            *SMALL_PHRASEBOOK,
             "training.steps=4",
             "training.checkpoint.every=2",
             "validation.every=2",
@@ -223,7 +223,7 @@ def test_an_ensemble_is_all_runs_of_its_systems_together(folder, monkeypatch, ca
                 "representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2},
             "systems": {"all": {"ensemble": ["one", "there"]}, "one": {"config": "mine.yaml"}, "both": {"ensemble": "one"},
                         "there": {"run": "runs/mine"}}}  # fmt: skip
-    (folder / "together.yaml").write_text(write_yaml(file))
+    (folder / "together.yaml").write_text(dump_yaml(file))
     plan = program("experiment", "together.yaml", "--dry-run").output
     assert "2 together" in plan and "3 together" in plan
     experiment, train = Experiment.load("together.yaml"), Training(program)
@@ -319,11 +319,11 @@ def test_a_model_for_each_pair_and_their_scores_are_one_system(folder, monkeypat
         "title": "Bilingual",
         "protocol": {"metrics": ["bleu"], "pivot": "en", "search": {"beam": 1}, "resamples": 0},
         "systems": {
-            "together": {"config": "phrasebook", "set": [*SMALL, *PHRASEBOOK, "training.steps=2"], "paper": {"en-de": 20.0, "fr-en": 9.0}},
+            "together": {"config": "phrasebook", "set": [*SMALL_RUN, *SMALL_PHRASEBOOK, "training.steps=2"], "paper": {"en-de": 20.0, "fr-en": 9.0}},
             "bilingual": {
                 "config": "phrasebook",
                 "separately": ["en-de", "fr-en"],
-                "set": [*SMALL, *PHRASEBOOK, "training.steps=2", "languages=[SOURCE, TARGET]", "schedule.pairs=[SOURCE-TARGET]",
+                "set": [*SMALL_RUN, *SMALL_PHRASEBOOK, "training.steps=2", "languages=[SOURCE, TARGET]", "schedule.pairs=[SOURCE-TARGET]",
                         "schedule.copies=false", "schedule.phases=[]", "validation.bleu_pairs=[SOURCE-TARGET]"],
                 "paper": {"en-de": 19.0, "fr-en": 9.0},
             },

@@ -197,7 +197,7 @@ def test_symbols_follow_one_source(runs):
     one = EnsembleTranslator([Translator.load(run)])
     assert len(one.translate({"de": text("de")}, target="en")) == 10
     with pytest.raises(
-        ConfigError, match="has text.symbols, whose numbers follow one source; name a single --from"
+        ConfigError, match="has text.symbols, which are numbered by one source; name a single --from"
     ):
         one.translate({"de": text("de"), "fr": text("fr")}, target="en")
 
@@ -299,7 +299,7 @@ def test_from_the_command_line(runs, tmp_path, monkeypatch, capsys):
 
 
 def test_an_ensemble_is_evaluated_beside_its_first_run(runs, tmp_path, monkeypatch, capsys):
-    from polyglot.evaluation.score_matrix import Matrix
+    from polyglot.evaluation.score_matrix import ScoreMatrix
     from polyglot.tasks.pairs import LanguagePair
     from tests.builders.command_line import Program
 
@@ -311,7 +311,7 @@ def test_an_ensemble_is_evaluated_beside_its_first_run(runs, tmp_path, monkeypat
     )
     one, other, _ = (run.path for run in runs)
     assert program("evaluate", one, other, "--ensemble", "--protocol", protocol).status == 0
-    matrix = Matrix.load(one / "evaluation" / "few+other")
+    matrix = ScoreMatrix.load(one / "evaluation" / "few+other")
     assert matrix.checkpoint["run"] == "one + other" and matrix.cells.keys() == {
         LanguagePair("de", "en")
     }
@@ -334,5 +334,5 @@ def test_an_ensemble_is_evaluated_beside_its_first_run(runs, tmp_path, monkeypat
         == 0
     )
     assert (
-        Matrix.load(one / "evaluation" / "few+select-3+select_by-shortlist").search["select"] == 3
+        ScoreMatrix.load(one / "evaluation" / "few+select-3+select_by-shortlist").search["select"] == 3
     )

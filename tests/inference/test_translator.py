@@ -14,6 +14,7 @@ from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.decoding.base import SearchConfig
 from polyglot.inference import generation
 from polyglot.inference import translator as translator_module
+from polyglot.inference.devices import select_device
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.tasks.batch import EOS, Batch
@@ -215,14 +216,14 @@ def test_the_size_of_the_batches_changes_nothing(rows, translator, monkeypatch):
     targets = translator.translate(lines, **pair)
     scores = translator.score(lines, targets, **pair)
     for module in (translator_module, generation):
-        monkeypatch.setattr(module, "ROWS", 16 * rows)
+        monkeypatch.setattr(module, "MAX_HYPOTHESES", 16 * rows)
     assert translator.translate(lines, **pair) == targets
     assert translator.score(lines, targets, **pair) == pytest.approx(scores, abs=1e-4)
 
 
 def test_the_number_of_threads_changes_nothing(translator, monkeypatch):
     lines, pair = text("en-de", 20), of("en-de")
-    monkeypatch.setattr(generation, "ROWS", 16)
+    monkeypatch.setattr(generation, "MAX_HYPOTHESES", 16)
     found, cores = {}, torch.get_num_threads()
     for threads in (1, 3):
         torch.set_num_threads(threads)
@@ -234,7 +235,7 @@ def test_the_number_of_threads_changes_nothing(translator, monkeypatch):
 def test_long_sentences_have_little_company():
     """Of every batch sentences times longest is bounded, so that one line does not take the memory of hundreds like it."""
     lengths = [30_000, 300, *[20] * 20]
-    found = list(generation.by_length([[5] * length for length in lengths], size=10))
+    found = list(generation.search_batches([[5] * length for length in lengths], size=10))
     assert found[:2] == [[0], [1, 2, 3, 4]] and all(len(rows) <= 10 for rows in found)
     assert sorted(row for rows in found for row in rows) == list(range(len(lengths)))
 
@@ -262,7 +263,7 @@ def test_a_translation_is_one_line(translator, monkeypatch):
     monkeypatch.setattr(
         translator.vocabularies["en"].__class__,
         "decode",
-        lambda self, sentences: ["one\ntwo\r\nthree\n"] * len(sample_sentences),
+        lambda self, sentences: ["one\ntwo\r\nthree\n"] * len(sentences),
     )
     assert translator.translate(["ein Hund"], **of("de-en")) == ["one two three"]
 
@@ -314,7 +315,7 @@ def test_scores_that_are_no_numbers_are_a_sentence(component, like, run):
     """In a checkpoint that something else wrote, say; ours hold only numbers."""
     translator = Translator.load(run, checkpoint="40")
     spoil(translator, component)
-    sentence = f"{run.path.name}, checkpoint 40 (step 40): scores of de-en are no numbers, so they are of no use; choose another"
+    sentence = f"{run.path.name}, checkpoint 40 (step 40): scores of de-en are NaN or infinite; choose another"
     for beam in (1, 3):
         with pytest.raises(CheckpointError, match=re.escape(sentence)):
             translator.translate(["ein Hund", "", "zwei"], **of("de-en"), beam=beam, like=like)
@@ -326,7 +327,7 @@ def test_a_score_that_is_no_number_is_a_sentence(component, run):
     spoil(translator, component)
     with pytest.raises(
         CheckpointError,
-        match=r"checkpoint 40 \(step 40\): scores of de-en are no numbers, so they are of no use; choose",
+        match=r"checkpoint 40 \(step 40\): scores of de-en are NaN or infinite; choose",
     ):
         translator.score(["ein Hund", "zwei"], ["one dog", "two"], **of("de-en"))
 
@@ -344,7 +345,7 @@ def test_an_embedding_that_is_no_number_is_a_sentence(component, layer, pooling,
     spoil(translator, component)
     with pytest.raises(
         CheckpointError,
-        match=r"checkpoint 40 \(step 40\): sentence embeddings are no numbers, so they are of no use",
+        match=r"checkpoint 40 \(step 40\): sentence embeddings are NaN or infinite",
     ):
         translator.encode(["ein Hund", ""], **settings)
 
@@ -389,7 +390,7 @@ def test_one_string_is_no_list(translator):
     ):
         with pytest.raises(
             DataError,
-            match="(de|en): a list of sentences is expected, found the one string '.*'; put it in a list",
+            match="(de|en): a list of sentences is expected, found the single string '.*'; put it in a list",
         ):
             call()
 
@@ -423,7 +424,7 @@ def test_what_is_no_list_is_a_sentence(found, translator):
 
 
 def test_what_is_no_text_is_named(translator):
-    with pytest.raises(DataError, match="de: sentence 2 holds half a character"):
+    with pytest.raises(DataError, match="de: sentence 2 contains half a character"):
         translator.translate(["ein Hund", "ein \ud800"], **of("de-en"))
     with pytest.raises(DataError, match="de: sentence 2 should be a string, found None"):
         translator.translate(["ein Hund", None], **of("de-en"))
@@ -436,7 +437,7 @@ def test_a_step_may_be_a_number(run):
 
 def test_as_many_sources_as_targets(translator):
     with pytest.raises(
-        DataError, match="score: 2 sources and 1 targets; the same number is needed"
+        DataError, match="score: 2 sources and 1 targets; the numbers must be equal"
     ):
         translator.score(["a", "b"], ["c"], **of("de-en"))
 
@@ -444,7 +445,7 @@ def test_as_many_sources_as_targets(translator):
 @pytest.mark.parametrize("device", ["gpu", "cuda:99", 3.5, "", "meta"])
 def test_a_device_that_is_not_there_is_a_sentence(device, run):
     with pytest.raises(
-        ConfigError, match=f"device: {device!r} cannot be had on this machine; there (is|are) 'cpu'"
+        ConfigError, match=f"device: {device!r} is not available on this machine; available: 'cpu'"
     ):
         Translator.load(run, device=device)
 
@@ -453,5 +454,5 @@ def test_the_number_of_a_gpu_is_a_device(run, monkeypatch):
     """0 is the first one, and not as if nothing had been said."""
     asked = []
     monkeypatch.setattr(torch, "device", lambda wanted: asked.append(wanted) or "cpu")
-    translator_module._device(0)
+    select_device(0)
     assert asked == [0]

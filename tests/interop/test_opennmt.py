@@ -14,7 +14,7 @@ import torch
 from polyglot.core.errors import CheckpointError
 from polyglot.inference.translator import Translator
 from polyglot.interop.opennmt import convert
-from polyglot.layers.opennmt import available
+from polyglot.layers.opennmt import is_installed
 from polyglot.runs.run import Run
 
 WORDS = [f"▁w{number}" for number in range(36)] + ["ein", "▁ö", "e", "."]
@@ -83,7 +83,7 @@ def checkpoint(path, settings):
     return path
 
 
-@pytest.mark.skipif(not available(), reason="OpenNMT-py is not installed")
+@pytest.mark.skipif(not is_installed(), reason="OpenNMT-py is not installed")
 @pytest.mark.parametrize("model", MODELS)
 def test_it_translates_as_onmt_translate_does(model, tmp_path):
     path = checkpoint(tmp_path / "model.pt", MODELS[model])
@@ -124,7 +124,7 @@ def test_it_translates_as_onmt_translate_does(model, tmp_path):
         assert len(set(found)) > 10 and len({line.count(" ") for line in found}) > 2
 
 
-@pytest.mark.skipif(not available(), reason="OpenNMT-py is not installed")
+@pytest.mark.skipif(not is_installed(), reason="OpenNMT-py is not installed")
 @pytest.mark.parametrize(
     ("model", "problem"),
     [

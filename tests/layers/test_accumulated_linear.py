@@ -8,7 +8,7 @@ import weakref
 import pytest
 import torch
 
-from polyglot.layers.accumulated_linear import DeferredLinear
+from polyglot.layers.accumulated_linear import AccumulatedLinear
 
 
 def leaves(dtype=torch.double):
@@ -20,7 +20,7 @@ def leaves(dtype=torch.double):
 
 
 def steps(weight, bias, one, other):
-    linear = DeferredLinear(weight, bias=bias)
+    linear = AccumulatedLinear(weight, bias=bias)
     return linear(one) + linear(linear(other)[:, :3].tanh()) * linear(one)
 
 
@@ -31,7 +31,7 @@ def test_values_and_gradients_are_those_of_the_plain_products(biased):
     whole = steps if biased else lambda weight, one, other: steps(weight, None, one, other)
     assert torch.autograd.gradcheck(whole, given)
     first = one @ weight.t() + (bias if biased else 0)
-    assert torch.allclose(DeferredLinear(weight, bias=bias if biased else None)(one), first)
+    assert torch.allclose(AccumulatedLinear(weight, bias=bias if biased else None)(one), first)
 
 
 def test_parts_side_by_side_are_one_matrix_and_get_a_gradient_each():
@@ -39,11 +39,11 @@ def test_parts_side_by_side_are_one_matrix_and_get_a_gradient_each():
     parts = tuple(part.detach().clone().requires_grad_() for part in weight.split([1, 2], dim=1))
 
     def stepped(left, right, bias, one, other):
-        linear = DeferredLinear(left, right, bias=bias)
+        linear = AccumulatedLinear(left, right, bias=bias)
         return linear(one, plus=linear(other)) * linear(other)
 
     assert torch.autograd.gradcheck(stepped, (*parts, bias, one, other))
-    whole = DeferredLinear(weight, bias=bias)
+    whole = AccumulatedLinear(weight, bias=bias)
     assert torch.allclose(
         stepped(*parts, bias, one, other), (whole(one) + whole(other)) * whole(other)
     )
@@ -57,7 +57,7 @@ def test_a_matrix_of_each_sentence_gets_a_gradient_of_its_own():
     )
 
     def stepped(matrices, one, other):
-        linear = DeferredLinear(matrices)
+        linear = AccumulatedLinear(matrices)
         return linear(one).tanh() * linear(other)
 
     assert torch.autograd.gradcheck(stepped, (matrices, one, other))
@@ -85,7 +85,7 @@ def test_nothing_lives_longer_than_its_step():
     gc.disable()
     try:
         weight, bias, one, _ = leaves()
-        linear = DeferredLinear(weight, bias=bias)
+        linear = AccumulatedLinear(weight, bias=bias)
         left = weakref.ref(linear.matrix)
         linear(one).sum().backward()
         del linear

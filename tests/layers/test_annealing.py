@@ -28,7 +28,7 @@ def test_the_values_are_those_of_the_formula():
 def test_a_quantity_is_a_tensor_of_its_module_and_no_parameter():
     module = nn.Module()
     module.annealed = Annealed(temperature=Decay(start=2.0, decay=0.5))
-    module.annealed.move_to(2)
+    module.annealed.set_step(2)
     assert module.annealed.temperature.item() == 0.5
     assert not list(module.parameters())
     (name,) = module.state_dict()

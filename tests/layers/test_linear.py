@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from polyglot.layers import linear as room
-from polyglot.layers.linear import FEW_ROWS, LaidOut, even_rows, linear, product
-from tests.builders.models import close
+from polyglot.layers import onednn
+from polyglot.layers.linear import FEW_ROWS, PackedLinear, pad_rows, linear, product
+from tests.builders.models import allclose
 
 SHAPES = [(4,), (1, 4), (7, 4), (2, 3, 4), (0, 4), (3, 0)]
 
@@ -20,8 +20,8 @@ def onednn(request, monkeypatch):
         pytest.skip("this PyTorch has no oneDNN")
     called = []
     multiply = room._multiply
-    monkeypatch.setattr(room, "ONEDNN", request.param and room.ONEDNN)
-    monkeypatch.setattr(room, "BFLOAT16", request.param and room.BFLOAT16)
+    monkeypatch.setattr(onednn, "AVAILABLE", request.param and onednn.AVAILABLE)
+    monkeypatch.setattr(onednn, "HAS_BFLOAT16", request.param and onednn.HAS_BFLOAT16)
     monkeypatch.setattr(
         room, "_multiply", lambda *given, **named: called.append(given) or multiply(*given, **named)
     )
@@ -46,10 +46,10 @@ def test_values_are_those_of_the_plain_product(shape, biased, dtype):
     for other in (
         linear(inputs, weight, bias),
         product(inputs, weight, bias),
-        LaidOut(weight, bias)(inputs),
+        PackedLinear(weight, bias)(inputs),
     ):
         assert other.dtype == dtype and other.shape == expected.shape
-        assert close(other, expected)
+        assert allclose(other, expected)
 
 
 @pytest.mark.parametrize("activation", ["none", "relu", "gelu"])
@@ -58,9 +58,9 @@ def test_values_are_those_of_the_plain_product(shape, biased, dtype):
 def test_activations_and_sums_on_the_way_are_those_after_the_product(shape, activation):
     inputs, weight, bias = operands(*shape)
     expected = functional.linear(inputs, weight, bias)
-    assert close(LaidOut(weight, bias)(inputs, plus=expected * 2), expected * 3)
-    assert close(
-        LaidOut(weight, bias, activation=activation)(inputs),
+    assert allclose(PackedLinear(weight, bias)(inputs, plus=expected * 2), expected * 3)
+    assert allclose(
+        PackedLinear(weight, bias, activation=activation)(inputs),
         getattr(functional, activation)(expected) if activation != "none" else expected,
     )
 
@@ -76,13 +76,13 @@ def test_gradients_are_those_of_the_plain_product(shape, biased):
         return [each.grad for each in given]
 
     for one, other in zip(gradients(linear), gradients(functional.linear)):
-        assert close(one, other)
+        assert allclose(one, other)
 
 
 def test_float32_on_a_cpu_goes_through_onednn_where_there_is_one(onednn):
     wanted, called = onednn
     inputs, weight, bias = (each.detach() for each in operands(3, 4))
-    for way in (linear, product, lambda *given: LaidOut(*given[1:])(inputs)):
+    for way in (linear, product, lambda *given: PackedLinear(*given[1:])(inputs)):
         called.clear()
         way(inputs, weight, bias)
         assert len(called) == wanted
@@ -155,7 +155,7 @@ def test_shapes_alone():
 def test_numbers_of_rows_are_few_and_not_much_larger(monkeypatch):
     monkeypatch.setattr(room, "BFLOAT16", True)
     numbers = range(1, 4097)
-    padded = [even_rows(torch.ones(number, 1), torch.bfloat16) for number in numbers]
+    padded = [pad_rows(torch.ones(number, 1), torch.bfloat16) for number in numbers]
     assert all(
         number <= len(rows) <= 1.25 * number and rows[:number].all() and not rows[number:].any()
         for number, rows in zip(numbers, padded)
@@ -163,7 +163,7 @@ def test_numbers_of_rows_are_few_and_not_much_larger(monkeypatch):
     assert len({len(rows) for rows in padded[FEW_ROWS:]}) == 4 * 4  # four octaves
     assert all(rows.dtype == torch.bfloat16 for rows in padded)
     for kind in (torch.float32, torch.float16):
-        assert len(even_rows(torch.ones(700, 1), kind)) == 700
+        assert len(pad_rows(torch.ones(700, 1), kind)) == 700
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -172,14 +172,14 @@ def test_numbers_of_rows_are_few_and_not_much_larger(monkeypatch):
 def test_what_is_no_number_stays_none(activation):
     inputs, weight, bias = operands(*SHAPES[0])
     weight[0, 0] = torch.nan
-    assert LaidOut(weight, bias, activation=activation)(inputs)[..., 0].isnan().all()
+    assert PackedLinear(weight, bias, activation=activation)(inputs)[..., 0].isnan().all()
 
 
 @pytest.mark.parametrize("shape", [(31, 16), (64, 1008), (5, 3), (128, 1024)])
 def test_a_matrix_is_laid_out_transposed_whatever_its_width(shape):
     matrix, inputs = torch.randn(*shape), torch.randn(2, shape[0])
     with torch.no_grad():
-        assert close(LaidOut(matrix.t())(inputs), inputs @ matrix)
+        assert allclose(PackedLinear(matrix.t())(inputs), inputs @ matrix)
 
 
 def test_a_second_derivative_is_refused_and_never_wrong(onednn):
@@ -202,8 +202,8 @@ def test_strides_change_nothing():
         (inputs, torch.randn(1).expand(5)),
     ):
         expected = functional.linear(strided, weight, other)
-        assert close(linear(strided, weight, other), expected)
-        assert close(LaidOut(weight, other)(strided), expected)
+        assert allclose(linear(strided, weight, other), expected)
+        assert allclose(PackedLinear(weight, other)(strided), expected)
 
 
 def test_gradients_of_strided_operands():
@@ -218,7 +218,7 @@ def test_gradients_of_strided_operands():
         return inputs.grad, weight.grad, bias.grad
 
     assert all(
-        close(one, other) for one, other in zip(gradients(linear), gradients(functional.linear))
+        allclose(one, other) for one, other in zip(gradients(linear), gradients(functional.linear))
     )
 
 
@@ -226,8 +226,8 @@ def test_a_slice_of_a_matrix_and_a_transposed_matrix_are_matrices():
     inputs, weight, _ = (each.detach() for each in operands(7, 2))
     weight = weight.new_tensor(torch.arange(40.0).view(5, 8).tolist())[:, 3:5]
     for matrix in (weight, weight.t().contiguous().t()):
-        assert close(linear(inputs, matrix), inputs @ matrix.t())
-        assert close(LaidOut(matrix)(inputs), inputs @ matrix.t())
+        assert allclose(linear(inputs, matrix), inputs @ matrix.t())
+        assert allclose(PackedLinear(matrix)(inputs), inputs @ matrix.t())
 
 
 def test_autocast_decides_the_type():

@@ -16,7 +16,7 @@ from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.config.loading import load_config
 from polyglot.evaluation.evaluator import evaluate
 from polyglot.evaluation.protocol import Protocol
-from polyglot.evaluation.score_matrix import Matrix
+from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 from polyglot.training.build import build_trainer
@@ -67,7 +67,7 @@ def corpus(tmp_path_factory) -> Path:
     return folder
 
 
-def matrix_of(corpus: Path, name: str, *overrides: str) -> Matrix:
+def matrix_of(corpus: Path, name: str, *overrides: str) -> ScoreMatrix:
     config = load_config(
         corpus / "relabelled.yaml", [f"data.folder={corpus}", f"run={corpus / name}", *overrides]
     )

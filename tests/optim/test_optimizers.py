@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 
 from polyglot.optim.lr_schedules import LEARNING_RATES
-from polyglot.optim.optimizers import OPTIMIZERS, by_kind
+from polyglot.optim.optimizers import OPTIMIZERS, parameter_groups
 
 STEPS = 1000
 VARIANTS = [
@@ -33,7 +33,7 @@ VARIANTS = [
 
 def build(name, parameters, *, hidden=False, **settings):
     """hidden: whether the parameters are between states."""
-    kinds = by_kind(parameters, hidden=parameters if hidden else [])
+    kinds = parameter_groups(parameters, hidden=parameters if hidden else [])
     return OPTIMIZERS.build(
         OPTIMIZERS.configure(name, **{"learning_rate": 0.1, **settings}), parameters=kinds
     )
@@ -147,7 +147,7 @@ class TestMuon:
         """As whoever wraps an optimizer does; the groups are others from then on."""
         matrix, table = parameters(2)
         optimizer = OPTIMIZERS.build(
-            OPTIMIZERS.configure("muon"), parameters=by_kind([matrix, table], hidden=[matrix])
+            OPTIMIZERS.configure("muon"), parameters=parameter_groups([matrix, table], hidden=[matrix])
         )
         update(optimizer, [matrix, table])
         optimizer.load_state_dict(optimizer.state_dict())
@@ -172,12 +172,12 @@ def test_there_may_be_nothing_of_a_kind_or_of_any(name):
     own = parameters(2)
     for hidden in (own, []):
         optimizer = OPTIMIZERS.build(
-            OPTIMIZERS.configure(name), parameters=by_kind(own, hidden=hidden)
+            OPTIMIZERS.configure(name), parameters=parameter_groups(own, hidden=hidden)
         )
         update(optimizer, own)
     for parameter in own:
         parameter.requires_grad_(False)
-    OPTIMIZERS.build(OPTIMIZERS.configure(name), parameters=by_kind(own, hidden=own)).step()
+    OPTIMIZERS.build(OPTIMIZERS.configure(name), parameters=parameter_groups(own, hidden=own)).step()
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS.names())

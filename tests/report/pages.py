@@ -12,7 +12,7 @@ from polyglot.evaluation.protocol import Protocol
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
-from tests.builders.runs import WORDS, tiny_run, trainer_of
+from tests.builders.runs import WORDS, make_trainer, tiny_run
 
 NASTY = "<script>document.title='broken'</script> </script> & \"quoted\" {{ 7*7 }} <!-- -->"
 LOG = [
@@ -32,7 +32,7 @@ def nasty_run(folder: Path) -> Run:
         (folder / f"test.{language}").write_text(
             "".join(f"{line}\n" for line in lines), encoding="utf-8"
         )
-    trainer_of(run).train()
+    make_trainer(run).train()
     translator = Translator.load(run)
     with torch.no_grad():  # so that outputs are long, wrong and the same
         translator.model.decoders["fr"].output.bias[

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from polyglot.tasks.pairs import LanguagePair, kind_of
+from polyglot.tasks.pairs import LanguagePair, pair_kind
 
 FOLDER = Path(__file__).parents[2] / "evaluation" / "references"
 ATTENTION_BRIDGE = (
@@ -44,7 +44,7 @@ def scores(name: str) -> dict[LanguagePair, float]:
 
 def zero_shot(name: str) -> list[float]:
     trained = [LanguagePair.parse(pair) for pair in read(name)["trained"]]
-    return [score for pair, score in scores(name).items() if kind_of(pair, trained) == "zero-shot"]
+    return [score for pair, score in scores(name).items() if pair_kind(pair, trained) == "zero-shot"]
 
 
 def gains(name: str, *, over: str) -> dict[str, float]:

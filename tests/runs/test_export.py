@@ -149,7 +149,7 @@ def test_a_part_has_its_vocabulary_and_can_be_started_from(run, tmp_path):
     )
     with pytest.raises(
         CheckpointError,
-        match="en.model: no such file, so nothing can be translated from or into en",
+        match="en.model: this vocabulary is missing, so en cannot be translated",
     ):
         Translator.load(part.path)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyglot.core.errors import ConfigError
-from polyglot.tasks.pairs import LanguagePair, Task, kind_of, match_pairs
+from polyglot.tasks.pairs import LanguagePair, Task, match_pairs, pair_kind
 
 LANGUAGES = ["en", "de", "fr", "cs"]
 codes = st.builds(
@@ -110,7 +110,7 @@ def test_every_pattern_that_names_nothing_is_said():
 )
 def test_every_pair_has_one_kind(trained):
     for pair in (LanguagePair(*both) for both in itertools.product(LANGUAGES, LANGUAGES)):
-        kind = kind_of(pair, trained)
+        kind = pair_kind(pair, trained)
         assert (kind == "copy") == pair.is_copy
         assert (kind == "supervised") == (pair in trained and not pair.is_copy)
         assert (kind == "zero-shot") == (pair not in trained and not pair.is_copy)

@@ -12,7 +12,7 @@ from polyglot.config.loading import load_config
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError
 from polyglot.tasks.pairs import LanguagePair, match_pairs
-from polyglot.tasks.schedule import SCHEDULES, tasks_of
+from polyglot.tasks.schedule import SCHEDULES, schedule_tasks
 
 LANGUAGES = ["en", "de", "fr", "cs"]
 SIZES = {"de": 100, "fr": 400, "cs": 2500, "en": 900}
@@ -23,7 +23,7 @@ UNEQUAL = {"proportional", "temperature", "weighted"}
 def build(name, *, seed=1, languages=LANGUAGES, **given):
     given = {"pairs": ["en-*", "*-en"], **given}
     config = SCHEDULES.configure(name, **given)
-    tasks = tasks_of(config, languages)
+    tasks = schedule_tasks(config, languages)
     sizes = {
         task.pair: SIZES[task.source if task.source != "en" else task.target] for task in tasks
     }
@@ -43,7 +43,7 @@ def names(tasks):
 
 
 def shares_drawn(schedule, draws=DRAWS):
-    counts = Counter(task.name for step in range(draws) for task in schedule.at(step))
+    counts = Counter(task.name for step in range(draws) for task in schedule.tasks_at(step))
     return {task.name: counts[task.name] / counts.total() for task in schedule.tasks}
 
 
@@ -60,15 +60,15 @@ class TestEverySchedule:
         one, other = (
             build(name, seed=seed, tasks_per_update=tasks_per_update, copies=True) for _ in range(2)
         )
-        asked = {step: one.at(step) for step in steps}
-        assert asked == {step: other.at(step) for step in sorted(steps, reverse=True)}
+        asked = {step: one.tasks_at(step) for step in steps}
+        assert asked == {step: other.tasks_at(step) for step in sorted(steps, reverse=True)}
         assert all(len(tasks) == tasks_per_update for tasks in asked.values())
 
     def test_only_its_tasks_train_and_all_of_them(self, name):
         schedule = build(name, copies=["de"], exclude=["fr-en"], tasks_per_update=2)
         wanted = {"en-de", "en-fr", "en-cs", "de-en", "cs-en", "de-de"}
         assert set(names(schedule.tasks)) == wanted
-        assert {task.name for step in range(500) for task in schedule.at(step)} == wanted
+        assert {task.name for step in range(500) for task in schedule.tasks_at(step)} == wanted
 
     def test_processes_share_the_draws_of_one(self, name):
         """N processes draw what one process draws that takes N times as many tasks an update."""
@@ -81,9 +81,9 @@ class TestEverySchedule:
                 together = [
                     task
                     for process in range(processes)
-                    for task in many.at(step, process=process, processes=processes)
+                    for task in many.tasks_at(step, process=process, processes=processes)
                 ]
-                assert together == one.at(step)
+                assert together == one.tasks_at(step)
 
     def test_frequencies_follow_the_shares(self, name):
         given = {"weights": {"de-en": 3.0, "en-cs": 0.5}} if name == "weighted" else {}
@@ -97,7 +97,7 @@ class TestEverySchedule:
 
     def test_another_seed_draws_otherwise(self, name):
         one, other = (build(name, seed=seed) for seed in (1, 2))
-        same = sum(one.at(step) == other.at(step) for step in range(200))
+        same = sum(one.tasks_at(step) == other.tasks_at(step) for step in range(200))
         assert same == 200 if name == "round_robin" else same < 150
 
     def test_tasks_that_no_phase_leaves_a_step_to(self, name):
@@ -107,13 +107,13 @@ class TestEverySchedule:
         ]
         schedule = build(name, copies=True, phases=phases)
         others = [task.name for task in schedule.tasks if not task.pair.is_copy]
-        assert names(schedule.never(steps=10)) == others
+        assert names(schedule.untrained_tasks(steps=10)) == others
         assert (
-            names(schedule.never(steps=11))
-            == names(schedule.never(steps=20))
+            names(schedule.untrained_tasks(steps=11))
+            == names(schedule.untrained_tasks(steps=20))
             == [one for one in others if one != "de-en"]
         )
-        assert schedule.never(steps=21) == [] and build(name).never(steps=1) == []
+        assert schedule.untrained_tasks(steps=21) == [] and build(name).untrained_tasks(steps=1) == []
 
     def test_phases(self, name):
         phases = [
@@ -133,13 +133,13 @@ class TestEverySchedule:
         ):
             for step in steps:
                 assert set(names(schedule.active(step))) == active
-                assert set(names(schedule.at(step))) <= active
+                assert set(names(schedule.tasks_at(step))) <= active
 
 
 def test_round_robin_is_exact():
     schedule = build("round_robin", copies=["de"], tasks_per_update=3)
     count = len(schedule.tasks)
-    drawn = [task for step in range(10 * count) for task in schedule.at(step)]
+    drawn = [task for step in range(10 * count) for task in schedule.tasks_at(step)]
     assert drawn == schedule.tasks * 30
 
 
@@ -151,7 +151,7 @@ def test_uniform_is_uniform_whatever_the_sizes():
 
 def test_draws_know_nothing_of_those_before():
     schedule = build("uniform")
-    drawn = [schedule.at(step) for step in range(DRAWS)]
+    drawn = [schedule.tasks_at(step) for step in range(DRAWS)]
     for apart in (1, 2, 6):
         assert sum(
             one == other for one, other in zip(drawn, drawn[apart:])
@@ -173,11 +173,11 @@ def test_proportional_is_by_sentences():
 def test_temperature_goes_from_proportional_to_uniform():
     proportional = build("proportional")
     at_one, hot = build("temperature", temperature=1.0), build("temperature", temperature=1e6)
-    assert [at_one.at(step) for step in range(300)] == [
-        proportional.at(step) for step in range(300)
+    assert [at_one.tasks_at(step) for step in range(300)] == [
+        proportional.tasks_at(step) for step in range(300)
     ]
     uniform = build("uniform")
-    assert sum(hot.at(step) == uniform.at(step) for step in range(1000)) >= 999
+    assert sum(hot.tasks_at(step) == uniform.tasks_at(step) for step in range(1000)) >= 999
     assert [
         build("temperature", temperature=2.0).share(task) for task in proportional.tasks
     ] == pytest.approx([10, 20, 50, 10, 20, 50])

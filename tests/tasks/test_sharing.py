@@ -12,7 +12,7 @@ from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.sharing import SharingConfig
 from tests.builders.models import VOCABULARY, random_batch, tiny_config
-from tests.builders.runs import tiny_run, tiny_settings, train, trainer_of
+from tests.builders.runs import make_trainer, tiny_run, tiny_settings, train
 
 PAIRS = [LanguagePair.parse(pair) for pair in ("de-en", "en-de", "en-fr", "fr-en")]
 
@@ -130,7 +130,7 @@ def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
         sharing={"encoder": "all"},
         schedule={"type": "round_robin", "pairs": ["en-de", "de-en"], "tasks_per_update": 2},
     )
-    trainer = trainer_of(run)
+    trainer = make_trainer(run)
     batches = []
     take = trainer._next_batches
 

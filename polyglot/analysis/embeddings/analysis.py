@@ -38,11 +38,11 @@ from polyglot.core.errors import ConfigError, DataError
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.version import VERSION
 from polyglot.data.corpora import Corpora
-from polyglot.evaluation.evaluator import in_words, machine
-from polyglot.evaluation.grid import heading
+from polyglot.evaluation.evaluator import describe_corpus, describe_machine
+from polyglot.evaluation.grid import matrix_title
 from polyglot.evaluation.held_out import HeldOut
 from polyglot.evaluation.protocol import Protocol
-from polyglot.evaluation.score_matrix import Cell, by_pair
+from polyglot.evaluation.score_matrix import Cell, cells_by_pair
 from polyglot.inference.embeddings.pooling import unsupported_pooling
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
@@ -135,7 +135,7 @@ def analyse(
             )
             for one in probes
         ]
-    where = heading(found.retrieval[names[0]])
+    where = matrix_title(found.retrieval[names[0]])
     shared, first = text.shared(settings.map_sentences), Vectors(translator, names[0])
     found.map = sentence_map(
         {language: first(lines, language) for language, lines in shared.items()}, shared
@@ -189,7 +189,7 @@ class TestText:
             raise ConfigError(
                 f"{run.path}: data.test names no corpus; name one there, or `test` in the settings"
             )
-        self.described = [in_words(corpus) for corpus in corpora]
+        self.described = [describe_corpus(corpus) for corpus in corpora]
         self._held = HeldOut(run, corpora, sentences=sentences, folder=folder)
         readable = [language for language in run.config.languages if language in languages]
         self.pairs = [
@@ -250,7 +250,7 @@ def _retrieval(
     }
     return RetrievalMatrix(
         languages=[language for language in run.config.languages if language in used],
-        cells=by_pair(cell for cell in cells if {cell.pair.source, cell.pair.target} <= used),
+        cells=cells_by_pair(cell for cell in cells if {cell.pair.source, cell.pair.target} <= used),
         trained=run.config.pairs,
         checkpoint=dict(translator.description),
         search={},
@@ -261,7 +261,7 @@ def _retrieval(
             "torch": torch.__version__,
             "python": platform.python_version(),
         },
-        machine=machine(translator.device),
+        machine=describe_machine(translator.device),
         representation=name,
     )
 

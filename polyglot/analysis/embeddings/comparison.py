@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from polyglot.analysis.embeddings.analysis import Analysis
 from polyglot.analysis.embeddings.retrieval import METRICS
-from polyglot.core.markdown import as_it_is, table
-from polyglot.evaluation.grid import KEY, SIGNS
-from polyglot.evaluation.measures import RETRIEVAL
+from polyglot.core.markdown import escape, table
+from polyglot.evaluation.grid import LEGEND, KIND_MARKS
+from polyglot.evaluation.measures import RETRIEVAL_TITLES
 
 Columns = Callable[[Analysis, str], dict[str, str]]
 """Of one run and representation: what stands in each column."""
@@ -21,7 +21,7 @@ def comparison(analyses: Mapping[str, Analysis]) -> str:
 
 def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
     yield _rows(analyses, _retrieval)
-    yield f"Retrieval in percent: P@1 and MRR by cosine; xSIM error by ratio margin, lower is better. {KEY}."
+    yield f"Retrieval in percent: P@1 and MRR by cosine; xSIM error by ratio margin, lower is better. {LEGEND}."
     if any(any(one.similarity.values()) for one in analyses.values()):
         yield "Similarity: Spearman's correlation with people's scores, times 100."
         yield _rows(analyses, _similarity)
@@ -32,7 +32,7 @@ def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
         yield "Heads: the mean cosine of the attention of two of them, 1 for all the same, 0 for apart."
         having = {name: one.heads for name, one in analyses.items() if one.heads}
         rows = (
-            [as_it_is(name), len(own.similarity), _shown(own.alike, 3)]
+            [escape(name), len(own.similarity), _shown(own.alike, 3)]
             for name, own in having.items()
         )
         yield table(["run", "heads", "alike"], rows)
@@ -40,7 +40,7 @@ def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
         name: "; ".join(next(iter(one.retrieval.values())).test) for name, one in analyses.items()
     }
     each = [f"{name}: {test}" for name, test in tests.items()]
-    yield "Test text: " + as_it_is(
+    yield "Test text: " + escape(
         next(iter(tests.values())) if len(set(tests.values())) == 1 else "; ".join(each)
     )
 
@@ -61,18 +61,18 @@ def _rows(analyses: Mapping[str, Analysis], columns: Columns) -> str:
         for representation, name in found
     }
     rows = (
-        [key[0], as_it_is(key[1]), sizes[key], *(values.get(title, "–") for title in head)]
+        [key[0], escape(key[1]), sizes[key], *(values.get(title, "–") for title in head)]
         for key, values in found.items()
     )
-    return table(["representation", "run", "numbers", *map(as_it_is, head)], rows)
+    return table(["representation", "run", "numbers", *map(escape, head)], rows)
 
 
 def _retrieval(analysis: Analysis, representation: str) -> dict[str, str]:
     matrix = analysis.retrieval[representation]
     means = {metric: matrix.means(metric) for metric in METRICS}
-    kinds = [kind for kind in SIGNS if kind in means["p@1"]]
+    kinds = [kind for kind in KIND_MARKS if kind in means["p@1"]]
     return {
-        f"{SIGNS[kind].format(kind)} {RETRIEVAL[metric]}": _shown(means[metric].get(kind))
+        f"{KIND_MARKS[kind].format(kind)} {RETRIEVAL_TITLES[metric]}": _shown(means[metric].get(kind))
         for kind in kinds
         for metric in METRICS
     }

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy
 import torch
 
-from polyglot.evaluation.views.heat_map import DOTS, INK, LINE, PAPER
-from polyglot.inference.embeddings.encoder import batches
+from polyglot.evaluation.views.heat_map import DPI, TEXT_COLOUR, LINE_COLOUR, BACKGROUND
+from polyglot.inference.embeddings.encoder import embedding_batches
 from polyglot.inference.translator import Translator
 from polyglot.tasks.batch import pad
 
@@ -79,9 +79,9 @@ def map_png(found: SentenceMap, *, title: str) -> bytes:
 
     count = len(found.sentences)
     figure = Figure(
-        figsize=(5.2 * len(found.planes), 5.8), dpi=DOTS, facecolor=PAPER, layout="constrained"
+        figsize=(5.2 * len(found.planes), 5.8), dpi=DPI, facecolor=BACKGROUND, layout="constrained"
     )
-    figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
+    figure.suptitle(title, size=12, weight="bold", color=TEXT_COLOUR, parse_math=False)
     colours = [
         colormaps["tab10" if count <= 10 else "turbo"](number if count <= 10 else number / count)
         for number in range(count)
@@ -93,15 +93,15 @@ def map_png(found: SentenceMap, *, title: str) -> bytes:
         for number in range(min(LINKED, own.shape[1])):
             axes.plot(
                 *numpy.concatenate([own[:, number], own[:1, number]]).T,
-                color=LINE,
+                color=LINE_COLOUR,
                 linewidth=0.8,
                 zorder=1,
             )
         for (language, points), colour in zip(places.items(), colours):
             axes.scatter(*points.T, s=14, color=colour, label=language, zorder=2)
-        axes.set_title(name, size=10, color=INK)
+        axes.set_title(name, size=10, color=TEXT_COLOUR)
         axes.set(xticks=[], yticks=[])
-        axes.spines[:].set_color(LINE)
+        axes.spines[:].set_color(LINE_COLOUR)
     figure.legend(
         *axes.get_legend_handles_labels(),
         loc="outside lower center",
@@ -141,7 +141,7 @@ def heads(translator: Translator, sentences: Mapping[str, Sequence[str]]) -> Hea
     for language, texts in sentences.items():
         pieces = translator.encode_text(texts, language)
         total, own = 0.0, 0
-        for rows in batches([len(one) for one in pieces], size=128):
+        for rows in embedding_batches([len(one) for one in pieces], size=128):
             tokens, mask = (
                 tensor.to(translator.device) for tensor in pad([pieces[row] for row in rows])
             )
@@ -181,32 +181,32 @@ def heads_png(found: Heads, *, title: str) -> bytes:
     panels = len(found.positions) + 1
     figure = Figure(
         figsize=(2.6 * panels + 1, max(3.2, 0.18 * count + 1.6)),
-        dpi=DOTS,
-        facecolor=PAPER,
+        dpi=DPI,
+        facecolor=BACKGROUND,
         layout="constrained",
     )
-    figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
+    figure.suptitle(title, size=12, weight="bold", color=TEXT_COLOUR, parse_math=False)
     axes = figure.subplots(1, panels)
     top = max(own.max() for own in found.positions.values())
     for place, (language, own) in zip(axes, found.positions.items()):
         picture = place.imshow(own[order], aspect="auto", cmap="Blues", vmin=0, vmax=top)
-        place.set_title(f"{language}: share of attention", size=9, color=INK)
-        place.set_xlabel("tenth of the sentence", size=8, color=INK)
+        place.set_title(f"{language}: share of attention", size=9, color=TEXT_COLOUR)
+        place.set_xlabel("tenth of the sentence", size=8, color=TEXT_COLOUR)
         place.set_xticks(range(BINS), range(1, BINS + 1), size=7)
         place.set_yticks(range(count), order + 1, size=6)
     figure.colorbar(picture, ax=axes[-2], fraction=0.08)
     picture = axes[-1].imshow(
         found.similarity[numpy.ix_(order, order)], cmap="Blues", vmin=0, vmax=1
     )
-    axes[-1].set_title("how alike two heads are", size=9, color=INK)
+    axes[-1].set_title("how alike two heads are", size=9, color=TEXT_COLOUR)
     axes[-1].set_xticks(range(count), order + 1, size=6, rotation=90)
     axes[-1].set_yticks(range(count), order + 1, size=6)
     figure.colorbar(picture, ax=axes[-1], fraction=0.08)
-    axes[0].set_ylabel("head", size=8, color=INK)
+    axes[0].set_ylabel("head", size=8, color=TEXT_COLOUR)
     return _png(figure)
 
 
 def _png(figure) -> bytes:
     file = io.BytesIO()
-    figure.savefig(file, format="png", facecolor=PAPER)
+    figure.savefig(file, format="png", facecolor=BACKGROUND)
     return file.getvalue()

@@ -13,12 +13,12 @@ import numpy
 from polyglot.analysis.embeddings.analysis import Analysis
 from polyglot.analysis.embeddings.retrieval import METRICS
 from polyglot.core.atomic_files import replace_file
-from polyglot.core.errors import CheckpointError, counted
-from polyglot.core.markdown import as_it_is, code, listed, table
-from polyglot.evaluation.grid import KEY, SIGNS, grid_of, heading, signature_lines
-from polyglot.evaluation.measures import RETRIEVAL
+from polyglot.core.errors import CheckpointError, pluralize
+from polyglot.core.markdown import bullet_list, code_span, escape, table
+from polyglot.evaluation.grid import LEGEND, KIND_MARKS, direct_grid, matrix_title, signature_lines
+from polyglot.evaluation.measures import RETRIEVAL_TITLES
 from polyglot.evaluation.views.heat_map import heat_map_png
-from polyglot.evaluation.views.markdown import csv, grid_table, means_table
+from polyglot.evaluation.views.markdown import matrix_csv, grid_table, means_table
 
 FORMAT = 2  # of analysis.json: to be raised when an older program could not read it
 
@@ -41,7 +41,7 @@ def save(analysis: Analysis, folder: Path) -> None:
             f"{folder}: the analysis cannot be written: {error.strerror or error}"
         ) from None
     for name, matrix in analysis.retrieval.items():
-        replace_file(folder / f"retrieval.{name}.csv", csv(matrix))
+        replace_file(folder / f"retrieval.{name}.csv", matrix_csv(matrix))
         for metric in ("p@1", "mrr"):  # of the error, darker would not be better
             replace_file(
                 folder / f"retrieval.{name}.{metric.replace('@', '')}.png",
@@ -104,19 +104,19 @@ def markdown(analysis: Analysis) -> str:
     first = next(iter(analysis.retrieval.values()))
     kinds = [
         kind
-        for kind in SIGNS
+        for kind in KIND_MARKS
         if any(kind in matrix.means("p@1") for matrix in analysis.retrieval.values())
     ]
-    blocks = [f"# Sentence embeddings: {as_it_is(heading(first))}"]
+    blocks = [f"# Sentence embeddings: {escape(matrix_title(first))}"]
     blocks += ["## Retrieval: does a sentence find its translation?", table(
-        ["representation", "numbers", *(f"{SIGNS[kind].format(kind)} {RETRIEVAL[metric]}" for kind in kinds for metric in METRICS)],
+        ["representation", "numbers", *(f"{KIND_MARKS[kind].format(kind)} {RETRIEVAL_TITLES[metric]}" for kind in kinds for metric in METRICS)],
         [[name, str(analysis.sizes[name]), *(_number(matrix.means(metric).get(kind)) for kind in kinds for metric in METRICS)]
          for name, matrix in analysis.retrieval.items()],
     )]  # fmt: skip
     if any(analysis.similarity.values()):
         tests = next(iter(analysis.similarity.values()))
         blocks += ["## Semantic similarity: Pearson / Spearman, times 100", table(
-            ["representation", *(f"{as_it_is(one.name)} ({one.pairs})" for one in tests)],
+            ["representation", *(f"{escape(one.name)} ({one.pairs})" for one in tests)],
             [
                 [name, *(f"{_hundredfold(one.pearson)} / {_hundredfold(one.spearman)}" for one in own)]
                 for name, own in analysis.similarity.items()
@@ -125,7 +125,7 @@ def markdown(analysis: Analysis) -> str:
     if any(analysis.probes.values()):
         tests = next(iter(analysis.probes.values()))
         blocks += ["## Linear probes: accuracy in percent", table(
-            ["representation", *(f"{as_it_is(one.name)}, {one.language} ({one.sentences})" for one in tests)],
+            ["representation", *(f"{escape(one.name)}, {one.language} ({one.sentences})" for one in tests)],
             [["the most frequent label", *(_number(one.majority) for one in tests)],
              *([name, *(_number(one.accuracy) for one in own)] for name, own in analysis.probes.items())],
         )]  # fmt: skip
@@ -133,11 +133,11 @@ def markdown(analysis: Analysis) -> str:
         analysis.retrieval, key=lambda name: mean(analysis.retrieval[name].means("p@1").values())
     )
     matrix = analysis.retrieval[best]
-    blocks += [f"## Every pair, {best}", f"Rows ask, columns are searched. {KEY}."]
+    blocks += [f"## Every pair, {best}", f"Rows ask, columns are searched. {LEGEND}."]
     for metric in METRICS:
-        grid = grid_of(matrix, metric)
+        grid = direct_grid(matrix, metric)
         signatures = "\n".join(
-            f"- signature: {code(line)}" for line in signature_lines(matrix, metric)
+            f"- signature: {code_span(line)}" for line in signature_lines(matrix, metric)
         )
         blocks += [f"### {grid.title}", grid_table(grid), means_table(grid), signatures]
     if analysis.heads is not None:
@@ -147,14 +147,14 @@ def markdown(analysis: Analysis) -> str:
             if alike is None
             else f"; the mean cosine of the attention of two of them is {alike:.3f} (1: all the same, 0: apart)"
         )
-        blocks += ["## Heads of the bridge", f"{counted(count, 'head')}{said}."]
+        blocks += ["## Heads of the bridge", f"{pluralize(count, 'head')}{said}."]
     sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
-    blocks += ["## Settings", listed({
-        "test text": as_it_is("; ".join(matrix.test)),
+    blocks += ["## Settings", bullet_list({
+        "test text": escape("; ".join(matrix.test)),
         "sentences of each pair": " to ".join(map(str, dict.fromkeys([*sentences[:1], *sentences[-1:]]))),
         "trained pairs": ", ".join(map(str, matrix.trained)),
         "versions": ", ".join(f"{name} {version}" for name, version in matrix.versions.items()),
-        "machine": as_it_is(matrix.machine),
+        "machine": escape(matrix.machine),
     })]  # fmt: skip
     return "\n\n".join(blocks) + "\n"
 

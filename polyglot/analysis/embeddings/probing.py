@@ -12,7 +12,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from polyglot.core.errors import DataError, counted
+from polyglot.core.errors import DataError, pluralize
 from polyglot.data.text_files import line_blocks
 
 LENGTHS = 6  # classes of sentence length, each with as many sentences, as far as ties allow
@@ -133,7 +133,7 @@ def labelled_probe(path: Path, *, name: str, language: str) -> Probe:
             or (len(row) == 3 and row[0] not in PARTS)
         ):
             raise DataError(
-                f"{path}, line {number}: {counted(len(row), 'column')}; every line should be label and sentence, or tr, va or te, label "
+                f"{path}, line {number}: {pluralize(len(row), 'column')}; every line should be label and sentence, or tr, va or te, label "
                 "and sentence, between tabs"
             )
     sentences, labels = [row[-1] for row in rows], [row[-2] for row in rows]

@@ -10,14 +10,14 @@ import torch
 
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
-from polyglot.evaluation.score_matrix import Matrix
+from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.inference.embeddings.similarity import BLOCK_SIZE, scored_neighbours, similarity
 
 METRICS = ("p@1", "mrr", "xsim")
 
 
 @dataclass(frozen=True)
-class RetrievalMatrix(Matrix):
+class RetrievalMatrix(ScoreMatrix):
     """What the views draw: as of translations, with other metrics."""
 
     representation: str = "bridge.flat"

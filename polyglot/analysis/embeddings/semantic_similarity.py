@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy
 
 from polyglot.analysis.embeddings.config import SimilarityTest
-from polyglot.core.errors import DataError, counted
+from polyglot.core.errors import DataError, pluralize
 from polyglot.data.text_files import line_blocks
 
 
@@ -34,7 +34,7 @@ def read_scored_pairs(test: SimilarityTest, folder: Path) -> ScoredPairs:
         others = _rows(folder / test.second_path, test, columns=other)
         if len(others) != len(rows):
             raise DataError(
-                f"{test.name}: {path} has {counted(len(rows), 'pair')}, {folder / test.second_path} has {len(others)}; "
+                f"{test.name}: {path} has {pluralize(len(rows), 'pair')}, {folder / test.second_path} has {len(others)}; "
                 "line n should be the same pair"
             )
     try:
@@ -48,7 +48,7 @@ def read_scored_pairs(test: SimilarityTest, folder: Path) -> ScoredPairs:
         ) from None
     if len(set(scores)) == 1:
         raise DataError(
-            f"{path}: all scores are the same, {scores[0]:g} in column {score} of {counted(len(scores), 'pair')}; "
+            f"{path}: all scores are the same, {scores[0]:g} in column {score} of {pluralize(len(scores), 'pair')}; "
             "nothing correlates with them"
         )
     return ScoredPairs([row[one - 1] for row in rows], [row[other - 1] for row in others], scores)

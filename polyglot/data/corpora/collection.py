@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyglot.core.errors import DataError, few
+from polyglot.core.errors import DataError, abbreviate
 from polyglot.core.registry import ComponentConfig
 from polyglot.tasks.pairs import LanguagePair
 
@@ -71,7 +71,7 @@ class Corpora:
         """A sentence for each corpus with text in languages that the run does not have."""
         asides = [(corpus.name, corpus.left_aside()) for corpus in self._corpora]
         return [
-            f"{name}: {few(own)} left aside; `languages` does not name {'it' if len(own) == 1 else 'them'}"
+            f"{name}: {abbreviate(own)} left aside; `languages` does not name {'it' if len(own) == 1 else 'them'}"
             for name, own in asides
             if own
         ]
@@ -122,7 +122,7 @@ class Corpora:
         if not serving:
             there = sorted(str(other) for other in self.pairs() if not other.is_copy)
             raise DataError(
-                f"no corpus has text for {pair}; there is text for {few(there) or 'no pair'}"
+                f"no corpus has text for {pair}; there is text for {abbreviate(there) or 'no pair'}"
             )
         return serving
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from polyglot.core.errors import few
+from polyglot.core.errors import abbreviate
 from polyglot.data.cache import cached, fingerprint
 
 from .base import CORPORA, VERSION, Corpus
@@ -59,7 +59,7 @@ class PhrasebookCorpus(TableCorpus):
             []
             if self.columns()
             else [
-                f"{self.name}: has none of {few(self.languages)}; it knows {few(self.available())}"
+                f"{self.name}: has none of {abbreviate(self.languages)}; it knows {abbreviate(self.available())}"
             ]
         )
 

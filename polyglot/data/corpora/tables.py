@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import model_validator
 
-from polyglot.core.errors import DataError, few
+from polyglot.core.errors import DataError, abbreviate
 from polyglot.core.registry import HomePath
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.text_files import (
@@ -103,7 +103,7 @@ class TableCorpus(Corpus):
                 if language not in self.columns()
             ]
             if absent and (not isinstance(self.config.columns, str) or not self.columns()):
-                return [f"{self.heading}: no column {few(absent)}; it has {few(self.available())}"]
+                return [f"{self.heading}: no column {abbreviate(absent)}; it has {abbreviate(self.available())}"]
         except DataError as error:
             return [str(error)]
         return []
@@ -112,7 +112,7 @@ class TableCorpus(Corpus):
         if self.problems():
             return {}
         return {
-            language: f"{self.heading}: no column for {language}; there are columns for {few(self.columns())}"
+            language: f"{self.heading}: no column for {language}; there are columns for {abbreviate(self.columns())}"
             for language in self.languages
             if language not in self.columns()
         }
@@ -217,7 +217,7 @@ class TableFile(TableCorpus):
         def rows(path: Path, start: int) -> Iterator[Pair]:
             if absent := set(columns.values()) - set(self._names(path)):
                 raise DataError(
-                    f"{path}: no column {few(sorted(absent))}; it has {few(self._names(path))}"
+                    f"{path}: no column {abbreviate(sorted(absent))}; it has {abbreviate(self._names(path))}"
                 )
             yield from self._of_pair(
                 self._rows(path, columns, start=start, block=SMALL_BLOCK), pair

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from polyglot.core.errors import DataError, counted, few, noted
+from polyglot.core.errors import DataError, abbreviate, collect_errors, pluralize
 from polyglot.core.registry import HomePath
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.download import how_to_fetch
@@ -66,7 +66,7 @@ class TextCorpus(Corpus):
         def _are_pairs(cls, pairs: dict[str, list[str]] | None) -> dict[str, list[str]] | None:
             problems: list[str] = []
             for pair in pairs or ():
-                with noted(problems):
+                with collect_errors(problems):
                     LanguagePair.parse(pair)
             if problems:
                 raise ValueError("\n".join(problems))
@@ -151,12 +151,12 @@ class TextCorpus(Corpus):
         return (
             str(self.folder / self.config.path)
             if self.config.path
-            else f"the text files of {few(self.config.pairs)}"
+            else f"the text files of {abbreviate(self.config.pairs)}"
         )
 
     def problems(self) -> list[str]:
         if not self._own:
-            looked = f"{self.name}: nothing for any of {few(self.languages)}; looked in {self.folder.resolve()}"
+            looked = f"{self.name}: nothing for any of {abbreviate(self.languages)}; looked in {self.folder.resolve()}"
             return self._alone or [f"{looked}{how_to_fetch(self.folder)}"]
         files = dict.fromkeys(path for paths in self._own.values() for path in paths)
         return [
@@ -167,7 +167,7 @@ class TextCorpus(Corpus):
     def lacking(self) -> dict[str, str]:
         if not self._own:
             return {}  # a problem that is said once, not for every language
-        found = f"; there are files for {few(self._own)}"
+        found = f"; there are files for {abbreviate(self._own)}"
         missing = {
             language: f"{path}: no such file{found}" for language, path in self._missing.items()
         }
@@ -196,7 +196,7 @@ class TextCorpus(Corpus):
         texts = _file_text(source), _file_text(target)
         if len(texts[0]) != len(texts[1]):
             raise DataError(
-                f"{source} has {counted(len(texts[0]), 'line')}, but {target} has {len(texts[1])}; line n of both must be one sentence pair"
+                f"{source} has {pluralize(len(texts[0]), 'line')}, but {target} has {len(texts[1])}; line n of both must be one sentence pair"
             )
         return texts
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from polyglot.evaluation.grid import Grid, grid_of, heading, reference_grid, signature_lines
+from polyglot.evaluation.grid import Grid, direct_grid, matrix_title, reference_grid, signature_lines
 from polyglot.evaluation.measures import Measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from polyglot.evaluation.score_matrix import Matrix
+    from polyglot.evaluation.score_matrix import ScoreMatrix
 
-PAPER, INK, GREY, LINE, ZERO_SHOT = "#ffffff", "#22262b", "#e4e6e9", "#c9cdd3", "#d1495b"
+BACKGROUND, TEXT_COLOUR, GREY, LINE_COLOUR, ZERO_SHOT = "#ffffff", "#22262b", "#e4e6e9", "#c9cdd3", "#d1495b"
 HEAD, FOOT, LEFT, RIGHT = 1.3, 0.9, 0.85, 0.35  # inches around a panel
-DOTS = 160  # per inch
+DPI = 160  # per inch
 
 
-def heat_map_png(matrix: Matrix, measure: Measure | str) -> bytes:
+def heat_map_png(matrix: ScoreMatrix, measure: Measure | str) -> bytes:
     """The picture of one measure, the bytes of a PNG file; the paper's table is a second panel in the same shades."""
     from matplotlib.figure import Figure
 
     grids = [
         grid
-        for grid in (grid_of(matrix, measure), reference_grid(matrix, measure))
+        for grid in (direct_grid(matrix, measure), reference_grid(matrix, measure))
         if grid is not None
     ]
     top = (
@@ -46,7 +46,7 @@ def heat_map_png(matrix: Matrix, measure: Measure | str) -> bytes:
     head = HEAD + (0.3 if len(grids) > 1 else 0.0)  # panels have titles where there are two
     width, height = len(grids) * (LEFT + side + RIGHT), head + side + FOOT
     figure = Figure(
-        figsize=(width, height), dpi=DOTS, facecolor=PAPER
+        figsize=(width, height), dpi=DPI, facecolor=BACKGROUND
     )  # without pyplot: no window, no global state
 
     def write(text: str, *, down: float, size: float, **style: str) -> None:
@@ -56,14 +56,14 @@ def heat_map_png(matrix: Matrix, measure: Measure | str) -> bytes:
             1 - down / height,
             text,
             size=size,
-            color=INK,
+            color=TEXT_COLOUR,
             va="center",
             parse_math=False,
             **style,
         )
 
     write(
-        f"{Measure.parse(str(measure)).title} · {heading(matrix)}",
+        f"{Measure.parse(str(measure)).title} · {matrix_title(matrix)}",
         down=0.33,
         size=14,
         weight="bold",
@@ -82,12 +82,12 @@ def heat_map_png(matrix: Matrix, measure: Measure | str) -> bytes:
             title,
             size=size,
             weight="bold",
-            color=INK,
+            color=TEXT_COLOUR,
             parse_math=False,
         )
     _legend(figure, width=width, height=height)
     file = io.BytesIO()
-    figure.savefig(file, format="png", facecolor=PAPER)
+    figure.savefig(file, format="png", facecolor=BACKGROUND)
     return file.getvalue()
 
 
@@ -112,11 +112,11 @@ def _panel(axes: Axes, grid: Grid, *, top: float, points: float) -> None:
             if grid.lower_is_better
             else value / top
         )
-        face = GREY if kind == "copy" else PAPER if good is None else to_hex(_shade(good))
+        face = GREY if kind == "copy" else BACKGROUND if good is None else to_hex(_shade(good))
         given = (
-            {"hatch": "////", "edgecolor": LINE}
+            {"hatch": "////", "edgecolor": LINE_COLOUR}
             if kind == "copy"
-            else {"edgecolor": LINE if value is None else face}
+            else {"edgecolor": LINE_COLOUR if value is None else face}
         )
         axes.add_patch(
             Rectangle(
@@ -149,8 +149,8 @@ def _panel(axes: Axes, grid: Grid, *, top: float, points: float) -> None:
         )
     axes.set(xlim=(0, count), ylim=(count, 0), aspect="equal")
     places, size = [place + 0.5 for place in range(count)], min(12.0, points)
-    axes.set_xticks(places, grid.languages, size=size, color=INK)
-    axes.set_yticks(places, grid.languages, size=size, color=INK)
+    axes.set_xticks(places, grid.languages, size=size, color=TEXT_COLOUR)
+    axes.set_yticks(places, grid.languages, size=size, color=TEXT_COLOUR)
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=3)
     axes.spines[:].set_visible(False)
@@ -169,7 +169,7 @@ def _panel(axes: Axes, grid: Grid, *, top: float, points: float) -> None:
         "xycoords": "axes fraction",
         "textcoords": "offset points",
         "size": 9.5,
-        "color": INK,
+        "color": TEXT_COLOUR,
         "va": "top",
     }
     axes.annotate(f"means: {means}" if means else "no scores", (0, 0), (0, -9), **below)
@@ -184,7 +184,7 @@ def _shade(share: float) -> tuple[float, ...]:
 
 def _readable_on(face: str) -> str:
     """Black or white, whichever has the higher contrast (WCAG 2.2, relative luminance)."""
-    return max(("#000000", PAPER), key=lambda ink: contrast(ink, face))
+    return max(("#000000", BACKGROUND), key=lambda ink: contrast(ink, face))
 
 
 def contrast(one: str, other: str) -> float:
@@ -208,7 +208,7 @@ def _legend(figure: Figure, *, width: float, height: float) -> None:
     marks = [
         Patch(facecolor=_shade(0.6), label="trained: darker is better"),
         Patch(facecolor=_shade(0.2), edgecolor=ZERO_SHOT, linewidth=1.8, label="zero-shot"),
-        Patch(facecolor=GREY, edgecolor=LINE, hatch="////", label="copy into itself"),
+        Patch(facecolor=GREY, edgecolor=LINE_COLOUR, hatch="////", label="copy into itself"),
     ]
     figure.legend(
         handles=marks,
@@ -217,7 +217,7 @@ def _legend(figure: Figure, *, width: float, height: float) -> None:
         ncols=3,
         frameon=False,
         fontsize=8.5,
-        labelcolor=INK,
+        labelcolor=TEXT_COLOUR,
         handlelength=1.4,
         handleheight=1.2,
         columnspacing=1.4,

@@ -9,29 +9,29 @@ from dataclasses import asdict
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from polyglot.core.markdown import as_it_is, code, listed, table
+from polyglot.core.markdown import bullet_list, code_span, escape, table
 from polyglot.evaluation.grid import (
-    KEY,
-    PIVOT_KEY,
-    SHARES,
-    SIGNS,
+    LEGEND,
+    PIVOT_LEGEND,
+    ERROR_TITLES,
+    KIND_MARKS,
     Grid,
-    grid_of,
-    heading,
+    direct_grid,
+    matrix_title,
     pivot_grid,
     pivot_name,
     reference_grid,
-    shown_shares,
+    format_errors,
     signature_lines,
 )
 from polyglot.evaluation.metrics import Score
 from polyglot.tasks.pairs import LanguagePair
 
 if TYPE_CHECKING:
-    from polyglot.evaluation.score_matrix import Matrix
+    from polyglot.evaluation.score_matrix import ScoreMatrix
 
 
-def csv(matrix: Matrix) -> str:
+def matrix_csv(matrix: ScoreMatrix) -> str:
     """One row a cell."""
     file = io.StringIO()
     writer = csv_file.writer(file, lineterminator="\n")
@@ -41,7 +41,7 @@ def csv(matrix: Matrix) -> str:
         for column in (measure, f"{measure}_interval", f"{measure}_signature")
     ]
     writer.writerow(
-        ["source", "target", "kind", "via", "sentences", "seconds", *columns, *SHARES, "reason"]
+        ["source", "target", "kind", "via", "sentences", "seconds", *columns, *ERROR_TITLES, "reason"]
     )
     for cell in matrix.all_cells:
         scores = [cell.scores.get(str(measure)) for measure in matrix.measures]
@@ -50,7 +50,7 @@ def csv(matrix: Matrix) -> str:
             for score in scores
             for value in ((score.value, score.interval, score.signature) if score else ("", "", ""))
         ]
-        shares = [getattr(cell.outputs, name) if cell.outputs else "" for name in SHARES]
+        shares = [getattr(cell.outputs, name) if cell.outputs else "" for name in ERROR_TITLES]
         row = [
             cell.pair.source,
             cell.pair.target,
@@ -65,15 +65,15 @@ def csv(matrix: Matrix) -> str:
     return file.getvalue()
 
 
-def markdown(matrix: Matrix) -> str:
+def matrix_markdown(matrix: ScoreMatrix) -> str:
     """A page: a table for each measure, the paper's beside it, what is wrong with the outputs, and all that must be known to repeat it."""
-    keys = [KEY, PIVOT_KEY] if matrix.pivots else [KEY]
+    keys = [LEGEND, PIVOT_LEGEND] if matrix.pivots else [LEGEND]
     blocks = [
-        f"# Translation matrix: {as_it_is(heading(matrix))}",
+        f"# Translation matrix: {escape(matrix_title(matrix))}",
         f"Rows are sources, columns are targets. {' · '.join(keys)}.",
     ]
     for measure in matrix.measures:
-        grid, hops = grid_of(matrix, measure), pivot_grid(matrix, measure)
+        grid, hops = direct_grid(matrix, measure), pivot_grid(matrix, measure)
         blocks += [
             f"## {grid.title}",
             grid_table(grid),
@@ -81,7 +81,7 @@ def markdown(matrix: Matrix) -> str:
             language_means(grid, hops),
         ]
         blocks += [
-            "\n".join(f"- signature: {code(line)}" for line in signature_lines(matrix, measure))
+            "\n".join(f"- signature: {code_span(line)}" for line in signature_lines(matrix, measure))
         ]
         if hops.values:
             blocks += [
@@ -93,8 +93,8 @@ def markdown(matrix: Matrix) -> str:
             blocks += [
                 f"### Beside it: {paper.title}",
                 grid_table(paper, digits=2),
-                beside(grid, paper),
-                origin(matrix),
+                compare_with_paper(grid, paper),
+                reference_details(matrix),
             ]
     if intervals := list(_intervals(matrix)):
         blocks += [
@@ -110,30 +110,30 @@ def markdown(matrix: Matrix) -> str:
         ]
     empty = {cell.name: cell.reason for cell in matrix.all_cells if cell.reason}
     if empty:
-        blocks += ["## Without a score", listed(empty)]
-    blocks += ["## Settings", settings(matrix)]
+        blocks += ["## Without a score", bullet_list(empty)]
+    blocks += ["## Settings", settings_list(matrix)]
     return "\n\n".join(blocks) + "\n"
 
 
-def settings(matrix: Matrix) -> str:
+def settings_list(matrix: ScoreMatrix) -> str:
     """How it was made."""
     sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
-    return listed(
+    return bullet_list(
         {
-            "test text": as_it_is("; ".join(matrix.test)),
+            "test text": escape("; ".join(matrix.test)),
             "sentences of each direction": " to ".join(
                 map(str, dict.fromkeys([*sentences[:1], *sentences[-1:]]))
             ),
             "trained pairs": ", ".join(map(str, matrix.trained)),
             "search": ", ".join(f"{name} {value}" for name, value in matrix.search.items()),
             "versions": ", ".join(f"{name} {version}" for name, version in matrix.versions.items()),
-            "machine": as_it_is(matrix.machine),
+            "machine": escape(matrix.machine),
             "time": f"{sum(cell.seconds for cell in matrix.all_cells):.1f} s of translating",
         }
     )
 
 
-def origin(matrix: Matrix) -> str:
+def reference_details(matrix: ScoreMatrix) -> str:
     """Where the paper's table is from, and under what condition it was made."""
     reference = matrix.reference
     given = {
@@ -141,7 +141,7 @@ def origin(matrix: Matrix) -> str:
         "test set": reference.test_set,
         "signature": f"`{reference.signature}`",
     }
-    return listed({**given, "condition": reference.condition})
+    return bullet_list({**given, "condition": reference.condition})
 
 
 def grid_table(grid: Grid, *, digits: int = 1) -> str:
@@ -159,7 +159,7 @@ def grid_table(grid: Grid, *, digits: int = 1) -> str:
 def means_table(*grids: Grid) -> str:
     """The mean of each kind."""
     rows = (
-        [kind, SIGNS[kind].format(f"{value:.2f}"), count]
+        [kind, KIND_MARKS[kind].format(f"{value:.2f}"), count]
         for grid in grids
         for kind, value, count in grid.means()
     )
@@ -176,7 +176,7 @@ def language_means(*grids: Grid) -> str:
             found = {
                 one: value for grid in grids for one, value, _ in grid.means(**{side: language})
             }
-            yield SIGNS[kind].format(f"{found[kind]:.2f}") if kind in found else "–"
+            yield KIND_MARKS[kind].format(f"{found[kind]:.2f}") if kind in found else "–"
 
     heads = [f"{kind} {'out of it' if side == 'source' else 'into it'}" for kind, side in columns]
     return table(
@@ -185,7 +185,7 @@ def language_means(*grids: Grid) -> str:
     )
 
 
-def _direct_and_pivot(matrix: Matrix, direct: Grid, hops: Grid) -> str:
+def _direct_and_pivot(matrix: ScoreMatrix, direct: Grid, hops: Grid) -> str:
     rows = (
         [
             str(pair),
@@ -205,7 +205,7 @@ def with_interval(score: Score | None) -> str:
     )
 
 
-def _intervals(matrix: Matrix) -> Iterator[str]:
+def _intervals(matrix: ScoreMatrix) -> Iterator[str]:
     if any(
         score.interval is not None for cell in matrix.all_cells for score in cell.scores.values()
     ):
@@ -225,25 +225,25 @@ def _intervals(matrix: Matrix) -> Iterator[str]:
         )
 
 
-def outputs_table(matrix: Matrix) -> str:
+def outputs_table(matrix: ScoreMatrix) -> str:
     """One row a cell."""
     rows = (
         [
             cell.name,
             cell.kind,
-            *shown_shares(asdict(cell.outputs)).values(),
+            *format_errors(asdict(cell.outputs)).values(),
             ", ".join(f"{count} {one}" for one, count in cell.outputs.found.items()),
         ]
         for cell in matrix.all_cells
         if cell.outputs
     )
-    return table(["direction", "kind", *SHARES.values(), "found"], rows, words=["kind", "found"])
+    return table(["direction", "kind", *ERROR_TITLES.values(), "found"], rows, words=["kind", "found"])
 
 
-def beside(grid: Grid, paper: Grid) -> str:
+def compare_with_paper(grid: Grid, paper: Grid) -> str:
     """Means of ours and theirs over the pairs that both have; kinds as in our run."""
     rows = []
-    for kind in SIGNS:
+    for kind in KIND_MARKS:
         both = [pair for pair in grid.values if pair in paper.values and grid.kinds[pair] == kind]
         if both:
             ours, theirs = (

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyglot.core.errors import counted
+from polyglot.core.errors import pluralize
 from polyglot.evaluation.grid import (
-    KEY,
-    PIVOT_KEY,
-    SHARES,
-    SIGNS,
+    LEGEND,
+    PIVOT_LEGEND,
+    ERROR_TITLES,
+    KIND_MARKS,
     Grid,
-    grid_of,
-    heading,
+    direct_grid,
+    matrix_title,
     pivot_grid,
     pivot_name,
-    shares_of_kinds,
+    mean_errors_by_kind,
     signature_lines,
 )
 from polyglot.evaluation.measures import Measure
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.measure import Measurement
     from rich.table import Table
 
-    from polyglot.evaluation.score_matrix import Matrix
+    from polyglot.evaluation.score_matrix import ScoreMatrix
 
 
 STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy": "dim"}
@@ -38,12 +38,12 @@ GAP = 3  # between two columns of a table in the terminal
 # In the terminal ---------------------------------------------------------------------------------------------------------
 
 
-def tables(matrix: Matrix) -> Iterator[Table]:
+def matrix_tables(matrix: ScoreMatrix) -> Iterator[Table]:
     """What `evaluate` prints: every metric under the first condition in full, and the rest as means."""
     first = matrix.measures[0].condition
     for measure in matrix.measures:
         if measure.condition == first:
-            yield table(matrix, measure)
+            yield measure_table(matrix, measure)
     if len({measure.condition for measure in matrix.measures}) > 1:
         yield conditions_table(matrix)
     if any(grid.values for grid in (pivot_grid(matrix, measure) for measure in matrix.measures)):
@@ -52,20 +52,20 @@ def tables(matrix: Matrix) -> Iterator[Table]:
         yield outputs_table(matrix)
 
 
-def table(matrix: Matrix, measure: Measure | str) -> Table:
+def measure_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
     """One measure as a table for rich, with the mean of each kind below and the signature it was scored with."""
     from rich.text import Text
 
-    grid = grid_of(matrix, measure)
+    grid = direct_grid(matrix, measure)
     means = [
         Text(
-            f"{SIGNS[kind].format(kind)} {value:.1f} ({counted(count, 'cell')})", style=STYLES[kind]
+            f"{KIND_MARKS[kind].format(kind)} {value:.1f} ({pluralize(count, 'cell')})", style=STYLES[kind]
         )
         for kind, value, count in (*grid.means(), *pivot_grid(matrix, measure).means())
     ]
-    key = KEY + (f" · {PIVOT_KEY}" if matrix.pivots else "")
-    return page(
-        f"{grid.title} · {heading(matrix)}",
+    key = LEGEND + (f" · {PIVOT_LEGEND}" if matrix.pivots else "")
+    return titled_table(
+        f"{grid.title} · {matrix_title(matrix)}",
         Square(grid),
         Text.assemble("means: ", Text(" · ").join(means)),
         key,
@@ -120,14 +120,14 @@ class Square:
         return result
 
 
-def conditions_table(matrix: Matrix) -> Table:
+def conditions_table(matrix: ScoreMatrix) -> Table:
     """The mean of each kind under every condition."""
     kinds = [
         kind
-        for kind in SIGNS
+        for kind in KIND_MARKS
         if any(cell.kind == kind and cell.scores for cell in matrix.all_cells)
     ]
-    rows = plain_table("means", *(SIGNS[kind].format(kind) for kind in kinds))
+    rows = plain_table("means", *(KIND_MARKS[kind].format(kind) for kind in kinds))
     for measure in matrix.measures:
         means = matrix.means(measure) | {
             kind: value for kind, value, _ in pivot_grid(matrix, measure).means()
@@ -135,12 +135,12 @@ def conditions_table(matrix: Matrix) -> Table:
         rows.add_row(
             measure.title, *(f"{means[kind]:.1f}" if kind in means else "–" for kind in kinds)
         )
-    return page("Under every condition", rows)
+    return titled_table("Under every condition", rows)
 
 
-def pivot_table(matrix: Matrix, measure: Measure | str) -> Table:
+def pivot_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
     """Direct and in two hops, pair by pair; two digits, since differences are small."""
-    direct, hops = grid_of(matrix, measure), pivot_grid(matrix, measure)
+    direct, hops = direct_grid(matrix, measure), pivot_grid(matrix, measure)
     rows = plain_table("pair", "direct", pivot_name(matrix), "difference")
     for pair, value in hops.values.items():
         rows.add_row(
@@ -149,15 +149,15 @@ def pivot_table(matrix: Matrix, measure: Measure | str) -> Table:
             hops.shown(pair, digits=2),
             f"{direct.values[pair] - value:+.2f}",
         )
-    return page(f"{direct.title}, direct and {pivot_name(matrix)}", rows)
+    return titled_table(f"{direct.title}, direct and {pivot_name(matrix)}", rows)
 
 
-def outputs_table(matrix: Matrix) -> Table:
+def outputs_table(matrix: ScoreMatrix) -> Table:
     """What is wrong with the outputs, kind by kind."""
-    rows = plain_table("outputs", *SHARES.values())
-    for kind, shares in shares_of_kinds(matrix).items():
-        rows.add_row(SIGNS[kind].format(kind), *shares.values())
-    return page("What is wrong with the outputs; in brackets the same of the references", rows)
+    rows = plain_table("outputs", *ERROR_TITLES.values())
+    for kind, shares in mean_errors_by_kind(matrix).items():
+        rows.add_row(KIND_MARKS[kind].format(kind), *shares.values())
+    return titled_table("What is wrong with the outputs; in brackets the same of the references", rows)
 
 
 def plain_table(head: str, *columns: str) -> Table:
@@ -174,7 +174,7 @@ def plain_table(head: str, *columns: str) -> Table:
     return result
 
 
-def page(title: str, body: Table | Square, *lines: object) -> Table:
+def titled_table(title: str, body: Table | Square, *lines: object) -> Table:
     """One column, so that lines below are not wrapped to the width of the table."""
     from rich.table import Table
     from rich.text import Text

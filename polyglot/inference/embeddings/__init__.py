@@ -1,7 +1,8 @@
-"""Sentences as vectors, from the same memory that every decoder reads.
+"""Sentence embeddings, computed from the memory that all decoders read.
 
-- `pooling`: the rows of a sentence to one vector, and what it is stored as
-- `encoder`: text to vectors in batches, in any number; what a translator inherits
-- `similarity`: cosine, nearest neighbours, margin, bitext mining
-- `files`: vectors on disk; `lines`: text with its languages; `ahead`: work that overlaps
+- `encoder`: text to vectors in batches, for any number of sentences; base class of a translator
+- `pooling`: rows of a sentence to one vector, and the type of its numbers
+- `similarity`: cosine, nearest neighbours, margin, bitext mining; `bitext`: the same between files
+- `vector_files`: vectors on disk; `tagged_lines`: text with its languages
+- `prefetch`: tokenising and writing in other threads
 """

@@ -1,8 +1,9 @@
-"""Sentences to vectors, in order and in batches of similar length; names and shapes as in sentence-transformers."""
+"""Sentences to vectors, with the names and shapes of sentence-transformers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy
@@ -21,52 +22,61 @@ from polyglot.inference.embeddings.pooling import (
 )
 from polyglot.inference.embeddings.prefetch import prefetch
 from polyglot.inference.embeddings.similarity import similarity, similarity_pairwise
+from polyglot.inference.length_batches import length_batches
 from polyglot.inference.parallel import parallel_map
 from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.batch import pad
 
-CHUNK_SIZE = (
-    1 << 11
-)  # sentences sorted by length together: enough for batches without much padding, little memory
-FIRST_CHUNK_SIZE = 1 << 8  # of the first portion: soon tokenised, so that computing begins
-MAX_POSITIONS = (
-    1 << 14
-)  # positions of a batch, padding included, so that a sentence without end does not multiply by its batch
+CHUNK_SIZE = 1 << 11
+"""Sentences sorted by length together: enough for batches with little padding, in little memory."""
+FIRST_CHUNK_SIZE = 1 << 8
+"""Sentences of the first chunk: tokenised quickly, so that the computation starts early."""
+MAX_POSITIONS = 1 << 14
+"""Positions of a batch with padding, so that a very long sentence does not fill the memory."""
 BATCH_SIZE = 128
-BATCH_SIZE_ON_CPU = 64  # where batches are computed side by side: less padding, and what is computed stays near its core
+BATCH_SIZE_ON_CPU = 64
+"""Batch size for parallel batches on a CPU: less padding, and results stay in the core's cache."""
 
 Item = TypeVar("Item")
 
 
 class SentenceChunk(NamedTuple):
-    """Some sentences in their order, each with its language."""
+    """Consecutive sentences, each with its language."""
 
     sentences: Sequence[str]
     languages: Sequence[str]
 
 
-class Group(NamedTuple):
-    """Sentences of one language that are computed together, and where their vectors go."""
+class TokenizedChunk(NamedTuple):
+    """Chunk with the vocabulary pieces of each sentence."""
+
+    chunk: SentenceChunk
+    pieces: Sequence[list[int]]
+
+
+class EmbeddingBatch(NamedTuple):
+    """Sentences of one language that are computed together."""
 
     language: str
     pieces: Sequence[list[int]]
     rows: Sequence[int]
+    """rows of these sentences in `vectors`"""
     vectors: Tensor
-    """(N, ·) of the whole portion"""
-    whole: SentenceChunk | None
-    """the portion, in its last group"""
+    """(N, ·) vectors of the whole chunk"""
+    complete_chunk: SentenceChunk | None
+    """the chunk, in its last batch; None in the other batches"""
 
 
 class SentenceEncoder:
-    """What a translator inherits: one vector for each sentence, the same whatever else is embedded with it.
+    """Base class of models that embed sentences.
 
-    A blank sentence has no pieces; its vector is all zeros.
+    A vector does not depend on the other sentences. The vector of a blank sentence is all zeros.
     """
 
     model: TranslationModel
 
     def encode_text(self, sentences: Sequence[str], language: str) -> list[list[int]]:
-        """Text to pieces."""
+        """Convert text to vocabulary pieces."""
         raise NotImplementedError
 
     def encode(
@@ -83,36 +93,20 @@ class SentenceEncoder:
         convert_to_tensor: bool = False,
         show_progress_bar: bool = False,
     ) -> numpy.ndarray | Tensor | list[Tensor]:
-        """Sentence embeddings (N, K·D) of `flat`, (N, D) of `mean` and `max`; of one string (K·D,) or (D,).
+        """Return sentence embeddings (N, K·D) for `flat`, (N, D) for `mean` and `max`.
 
-        language: of all sentences, or one for each. layer: `bridge`, `states` or `words`. precision: `float32`, `float16`,
-        `int8`. The result is an array, with convert_to_tensor a tensor on the model's device, and without either a list of
-        tensors. batch_size: at most; None is 64 on a CPU, where each thread has a batch of its own, and 128 elsewhere. Raises ConfigError
-        and DataError as sentences.
+        For a single string the result is (K·D,) or (D,).
+
+        language: of all sentences, or one for each sentence. layer: `bridge`, `states` or `words`.
+        batch_size: upper limit; by default 64 on a CPU, where each thread has its own batch, else
+        128. precision: `float32`, `float16` or `int8`. The result is an array; a tensor on the
+        model's device if `convert_to_tensor`; a list of tensors if neither is set. Raises
+        ConfigError and DataError with a message for the user.
         """
-        if isinstance(sentences, str):
-            many = self.encode([sentences], language=language, pooling=pooling, layer=layer, batch_size=batch_size, precision=precision,
-                               normalize_embeddings=normalize_embeddings, convert_to_numpy=convert_to_numpy,
-                               convert_to_tensor=convert_to_tensor, show_progress_bar=show_progress_bar)  # fmt: skip
-            return many[0]
-        if not isinstance(sentences, Iterable):
-            raise DataError(
-                f"encode: a string or a list of strings is expected, found {sentences!r}"
-            )
-        sentences = list(sentences)
-        languages = [language] * len(sentences) if isinstance(language, str) else list(language)
-        if len(languages) != len(sentences):
-            raise DataError(
-                f"encode: {len(sentences)} sentences and {len(languages)} languages; one for all or one for each is needed"
-            )
-        self.check_languages([language] if isinstance(language, str) else languages)
-        places = list(split_chunks([range(len(sentences))]))
-        portions = (
-            SentenceChunk(sentences[place.start : place.stop], languages[place.start : place.stop])
-            for place in places
-        )
-        found = self.encode_chunks(
-            portions,
+        is_single = isinstance(sentences, str)
+        chunks = self._check_input([sentences] if is_single else sentences, language)
+        encoded = self.encode_chunks(
+            iter(chunks),
             pooling=pooling,
             layer=layer,
             batch_size=batch_size,
@@ -120,28 +114,55 @@ class SentenceEncoder:
             normalize_embeddings=normalize_embeddings,
         )
         if show_progress_bar:
-            from rich.progress import track
-
-            found = track(
-                found, "portions of sentences", total=len(places), console=stderr_console, transient=True
-            )
-        parts = [vectors for _, vectors in found]
+            encoded = _with_progress_bar(encoded, chunks=len(chunks))
+        parts = [vectors for _, vectors in encoded]
         if not parts:
-            size = vector_size(
-                self.model,
-                language if isinstance(language, str) else next(iter(self.model.encoders)),
-                layer=layer,
-                pooling=pooling,
-            )
-            parts = [cast(torch.zeros(0, size), precision)]
+            size = self._size_without_sentences(language, layer=layer, pooling=pooling)
+            parts.append(cast(torch.zeros(0, size), precision))
+
         vectors = torch.cat(parts)
         if convert_to_tensor:
-            return vectors.to(next(self.model.parameters()).device)
-        return vectors.numpy() if convert_to_numpy else list(vectors)
+            result = vectors.to(next(self.model.parameters()).device)
+        else:
+            result = vectors.numpy() if convert_to_numpy else list(vectors)
+        return result[0] if is_single else result
+
+    def _check_input(
+        self, sentences: Iterable[str], language: str | Iterable[str]
+    ) -> list[SentenceChunk]:
+        """Split the sentences into chunks. Raises ConfigError and DataError for invalid input."""
+        if not isinstance(sentences, Iterable):
+            raise DataError(
+                f"encode: a string or a list of strings is expected, found {sentences!r}"
+            )
+        sentences = list(sentences)
+        if isinstance(language, str):
+            languages = [language] * len(sentences)
+            self.check_languages([language])
+        else:
+            languages = list(language)
+            if len(languages) != len(sentences):
+                raise DataError(
+                    f"encode: {len(sentences)} sentences and {len(languages)} languages; "
+                    "give one language for all sentences or one for each"
+                )
+            self.check_languages(languages)
+        chunks = []
+        for rows in split_chunks([range(len(sentences))]):
+            place = slice(rows.start, rows.stop)
+            chunks.append(SentenceChunk(sentences[place], languages[place]))
+        return chunks
+
+    def _size_without_sentences(
+        self, language: str | Iterable[str], *, layer: str, pooling: str
+    ) -> int:
+        if not isinstance(language, str):
+            language = next(iter(self.model.encoders))
+        return vector_size(self.model, language, layer=layer, pooling=pooling)
 
     def encode_chunks(
         self,
-        portions: Iterable[SentenceChunk],
+        chunks: Iterable[SentenceChunk],
         *,
         pooling: str = "flat",
         layer: str = "bridge",
@@ -149,28 +170,34 @@ class SentenceEncoder:
         precision: str = "float32",
         normalize_embeddings: bool = False,
     ) -> Iterator[tuple[SentenceChunk, Tensor]]:
-        """Each portion with its vectors (N, K·D) or (N, D) in main memory, as they are ready: any number in constant memory."""
+        """Yield each chunk with its vectors (N, K·D) or (N, D) in main memory.
+
+        The memory needed does not depend on the number of chunks. Raises ConfigError for invalid
+        settings.
+        """
         check_pooling(self.model, layer=layer, pooling=pooling, precision=precision)
         if batch_size is not None and batch_size < 1:
-            raise ConfigError(f"batch_size: {batch_size}; at least 1")
-        return self._encoded(
-            prefetch(map(self._tokenised, portions)),
-            layer,
-            pooling,
-            batch_size,
-            precision,
-            normalize_embeddings,
+            raise ConfigError(f"batch_size: found {batch_size}; expected at least 1")
+        batches = self._make_batches(
+            prefetch(map(self._tokenize, chunks)),
+            batch_size=batch_size or self._default_batch_size,
+            vector_size=self.vector_size(layer=layer, pooling=pooling),
+        )
+        embed = partial(self._embed_batch, layer=layer, pooling=pooling)
+        return _complete_chunks(
+            parallel_map(embed, batches, self._device),
+            precision=precision,
+            normalize=normalize_embeddings,
         )
 
     def vector_size(self, *, layer: str = "bridge", pooling: str = "flat") -> int:
-        """Numbers in a vector. Raises ConfigError where there is no one size."""
+        """Return the size of a vector. Raises ConfigError if the sizes would differ."""
         check_pooling(self.model, layer=layer, pooling=pooling, precision="float32")
-        return vector_size(
-            self.model, next(iter(self.model.encoders)), layer=layer, pooling=pooling
-        )
+        language = next(iter(self.model.encoders))
+        return vector_size(self.model, language, layer=layer, pooling=pooling)
 
     def check_languages(self, languages: Iterable[str]) -> None:
-        """Raises ConfigError for a language without an encoder."""
+        """Raise ConfigError for a language without an encoder."""
         for language in dict.fromkeys(languages):
             if language not in self.model.encoders:
                 raise ConfigError(
@@ -180,98 +207,102 @@ class SentenceEncoder:
     similarity = staticmethod(similarity)
     similarity_pairwise = staticmethod(similarity_pairwise)
 
-    def _tokenised(self, portion: SentenceChunk) -> tuple[SentenceChunk, list[list[int]]]:
-        """The pieces of each sentence."""
-        pieces: list[list[int]] = [[]] * len(portion.sentences)
-        for language in dict.fromkeys(portion.languages):
-            rows = [row for row, one in enumerate(portion.languages) if one == language]
-            for row, own in zip(
-                rows, self.encode_text([portion.sentences[row] for row in rows], language)
-            ):
-                pieces[row] = own
-        return portion, pieces
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
 
-    def _encoded(
-        self,
-        tokenised,
-        layer: str,
-        pooling: str,
-        batch_size: int | None,
-        precision: str,
-        normalize: bool,
-    ) -> Iterator[tuple[SentenceChunk, Tensor]]:
-        device, size = (
-            next(self.model.parameters()).device,
-            self.vector_size(layer=layer, pooling=pooling),
-        )
-        together = batch_size or (BATCH_SIZE_ON_CPU if device.type == "cpu" else BATCH_SIZE)
+    @property
+    def _default_batch_size(self) -> int:
+        return BATCH_SIZE_ON_CPU if self._device.type == "cpu" else BATCH_SIZE
 
-        def groups() -> Iterator[Group]:
-            for portion, pieces in tokenised:
-                vectors = torch.empty(len(pieces), size, device=device)
-                vectors[[row for row, own in enumerate(pieces) if not own]] = 0
-                parts = list(by_language(portion.languages, pieces, size=together)) or [("", [])]
-                for number, (language, rows) in enumerate(parts, start=1):
-                    yield Group(
-                        language,
-                        [pieces[row] for row in rows],
-                        rows,
-                        vectors,
-                        portion if number == len(parts) else None,
-                    )
+    def _tokenize(self, chunk: SentenceChunk) -> TokenizedChunk:
+        pieces: list[list[int]] = [[]] * len(chunk.sentences)
+        for language in dict.fromkeys(chunk.languages):
+            rows = _rows_of_language(chunk.languages, language)
+            sentences = [chunk.sentences[row] for row in rows]
+            for row, sentence_pieces in zip(rows, self.encode_text(sentences, language)):
+                pieces[row] = sentence_pieces
+        return TokenizedChunk(chunk, pieces)
 
-        def embed(group: Group) -> Group:
-            if group.rows:
-                with (
-                    torch.inference_mode()
-                ):  # whose tensors cannot be used everywhere, but those that they are copied to
-                    tokens, mask = (
-                        tensor.to(device, non_blocking=True) for tensor in pad(group.pieces)
-                    )
-                    group.vectors[group.rows] = pool(
-                        layer_rows(self.model, group.language, tokens, mask, layer=layer), pooling
-                    )
-            return group
+    def _make_batches(
+        self, tokenized: Iterable[TokenizedChunk], *, batch_size: int, vector_size: int
+    ) -> Iterator[EmbeddingBatch]:
+        for chunk, pieces in tokenized:
+            vectors = torch.empty(len(pieces), vector_size, device=self._device)
+            blank_rows = [row for row, sentence_pieces in enumerate(pieces) if not sentence_pieces]
+            vectors[blank_rows] = 0
 
-        for group in parallel_map(embed, groups(), device):
-            if group.whole is not None:
-                yield (
-                    group.whole,
-                    cast(
-                        normalized(group.vectors) if normalize else group.vectors, precision
-                    ).cpu(),
+            batches = list(language_batches(chunk.languages, pieces, size=batch_size))
+            if not batches:
+                batches = [("", [])]  # the chunk has only blank sentences
+            for number, (language, rows) in enumerate(batches, start=1):
+                yield EmbeddingBatch(
+                    language,
+                    [pieces[row] for row in rows],
+                    rows,
+                    vectors,
+                    chunk if number == len(batches) else None,
                 )
+
+    def _embed_batch(self, batch: EmbeddingBatch, *, layer: str, pooling: str) -> EmbeddingBatch:
+        """Write the vectors of a batch into the vectors of its chunk."""
+        if batch.rows:
+            # Tensors made in inference mode have restrictions; `batch.vectors` is a normal tensor.
+            with torch.inference_mode():
+                tokens, mask = pad(batch.pieces)
+                tokens = tokens.to(self._device, non_blocking=True)
+                mask = mask.to(self._device, non_blocking=True)
+                rows = layer_rows(self.model, batch.language, tokens, mask, layer=layer)
+                batch.vectors[batch.rows] = pool(rows, pooling)
+        return batch
+
+
+def _complete_chunks(
+    batches: Iterable[EmbeddingBatch], *, precision: str, normalize: bool
+) -> Iterator[tuple[SentenceChunk, Tensor]]:
+    """Yield the chunks whose last batch is finished, with their vectors in main memory."""
+    for batch in batches:
+        if batch.complete_chunk is not None:
+            # Normalise first: float16 has too few digits and too small a range for long vectors.
+            vectors = normalized(batch.vectors) if normalize else batch.vectors
+            yield batch.complete_chunk, cast(vectors, precision).cpu()
+
+
+def _with_progress_bar(items: Iterable[Item], *, chunks: int) -> Iterable[Item]:
+    from rich.progress import track
+
+    return track(items, "chunks of sentences", total=chunks, console=stderr_console, transient=True)
 
 
 def split_chunks(blocks: Iterable[Sequence[Item]]) -> Iterator[Sequence[Item]]:
-    """Blocks of any lengths, each cut into portions: of FIRST, then twice as long as the one before until they are PORTION."""
+    """Cut blocks of any length into chunks.
+
+    The first chunk has `FIRST_CHUNK_SIZE` items; the size doubles up to `CHUNK_SIZE`.
+    """
     size = FIRST_CHUNK_SIZE
     for block in blocks:
         start = 0
         while start < len(block):
             yield block[start : start + size]
-            start, size = start + size, min(2 * size, CHUNK_SIZE)
+            start += size
+            size = min(2 * size, CHUNK_SIZE)
 
 
-def by_language(
+def _rows_of_language(languages: Sequence[str], language: str) -> list[int]:
+    return [row for row, row_language in enumerate(languages) if row_language == language]
+
+
+def language_batches(
     languages: Sequence[str], pieces: Sequence[list[int]], *, size: int
 ) -> Iterator[tuple[str, list[int]]]:
-    """Each language with the rows of its batches."""
+    """Yield the language and the rows of each batch; blank sentences are in no batch."""
     for language in dict.fromkeys(languages):
-        own = [row for row, one in enumerate(languages) if one == language]
-        for places in batches([len(pieces[row]) for row in own], size=size):
-            yield language, [own[place] for place in places]
+        language_rows = _rows_of_language(languages, language)
+        lengths = [len(pieces[row]) for row in language_rows]
+        for batch in embedding_batches(lengths, size=size):
+            yield language, [language_rows[index] for index in batch]
 
 
-def batches(lengths: Sequence[int], *, size: int) -> Iterator[list[int]]:
-    """Places of similar length together, the longest first, at most `size` sentences and TOKENS positions; blank ones are left out."""
-    order = [
-        int(place)
-        for place in numpy.argsort(-numpy.asarray(lengths, dtype=numpy.int64), kind="stable")
-        if lengths[place]
-    ]
-    start = 0
-    while start < len(order):
-        count = min(size, max(1, MAX_POSITIONS // lengths[order[start]]))
-        yield order[start : start + count]
-        start += count
+def embedding_batches(lengths: Sequence[int], *, size: int) -> Iterator[list[int]]:
+    """Yield batches of at most `size` sentences and `MAX_POSITIONS` positions, longest first."""
+    return length_batches(lengths, max_sentences=size, max_positions=MAX_POSITIONS)

@@ -16,8 +16,8 @@ from polyglot.analysis.embeddings.comparison import comparison
 from polyglot.analysis.embeddings.config import REPRESENTATIONS, AnalysisSettings
 from polyglot.analysis.embeddings.page import markdown, save, to_dict
 from polyglot.core.errors import ConfigError, DataError
-from polyglot.core.yaml import write_yaml
-from polyglot.evaluation.views.terminal import table
+from polyglot.core.yaml import dump_yaml
+from polyglot.evaluation.views.terminal import measure_table
 from tests.builders.command_line import Program
 from tests.builders.runs import train
 from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
@@ -143,7 +143,7 @@ def test_the_same_views_as_of_translations(found, tmp_path):
     ):
         assert part in page
     assert json.loads((tmp_path / "analysis.json").read_text())["sizes"] == found.sizes
-    assert table(found.retrieval["bridge.mean"], "mrr").row_count
+    assert measure_table(found.retrieval["bridge.mean"], "mrr").row_count
     (tmp_path / "retrieval.old.csv").touch()
     save(found, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == names, "what an earlier one left is gone"
@@ -285,7 +285,7 @@ def test_the_verb(tmp_path, monkeypatch, capsys):
 )
 def test_two_tests_of_one_name_are_refused(key, one, tmp_path):
     given = {key: [{"name": name, "path": "sts.tsv", **one} for name in ("STS", "SICK", "STS")]}
-    (tmp_path / "mine.yaml").write_text(write_yaml(given))
+    (tmp_path / "mine.yaml").write_text(dump_yaml(given))
     with pytest.raises(
         ConfigError, match=f"{key}: 'STS' named twice; tables tell them apart by their names"
     ):

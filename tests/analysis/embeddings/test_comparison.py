@@ -12,7 +12,7 @@ from polyglot.analysis.embeddings.comparison import comparison
 from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.analysis.embeddings.page import markdown
 from tests.builders.command_line import Program
-from tests.builders.rendered import ODD, marks, texts
+from tests.builders.rendered import MARKDOWN_TEXT, token_types, visible_texts
 from tests.builders.runs import train
 from tests.evaluation.tiny import tiny_run, tiny_translator
 
@@ -75,19 +75,19 @@ def test_names_of_runs_and_tests_stay_text(found: dict[str, Analysis]) -> None:
     one = found["two heads"]
     asked = {
         "similarity": {
-            name: [Correlations(ODD, ("en", "de"), 0.5, 0.25, 3)] for name in one.retrieval
+            name: [Correlations(MARKDOWN_TEXT, ("en", "de"), 0.5, 0.25, 3)] for name in one.retrieval
         }
     }
-    asked |= {"probes": {name: [ProbeResult(ODD, "en", 50.0, 25.0, 8)] for name in one.retrieval}}
+    asked |= {"probes": {name: [ProbeResult(MARKDOWN_TEXT, "en", 50.0, 25.0, 8)] for name in one.retrieval}}
     one = dataclasses.replace(one, **asked)
-    beside = comparison({ODD: one})
-    assert {ODD, f"{ODD}, en (25.0)"} <= set(texts(beside)) and texts(beside).count(
-        ODD
+    beside = comparison({MARKDOWN_TEXT: one})
+    assert {MARKDOWN_TEXT, f"{MARKDOWN_TEXT}, en (25.0)"} <= set(visible_texts(beside)) and visible_texts(beside).count(
+        MARKDOWN_TEXT
     ) == 3 * 2 + 1 + 1, "rows, heads of the bridge, one column"
     alone = markdown(one)
-    assert {f"{ODD} (3)", f"{ODD}, en (8)"} <= set(texts(alone))
+    assert {f"{MARKDOWN_TEXT} (3)", f"{MARKDOWN_TEXT}, en (8)"} <= set(visible_texts(alone))
     assert not {"html_inline", "html_block", "em_open", "link_open"} & (
-        marks(beside) | marks(alone)
+        token_types(beside) | token_types(alone)
     )
 
 

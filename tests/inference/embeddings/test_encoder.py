@@ -16,7 +16,7 @@ from polyglot.inference.embeddings.encoder import (
     CHUNK_SIZE,
     FIRST_CHUNK_SIZE,
     SentenceChunk,
-    batches,
+    embedding_batches,
     split_chunks,
 )
 from polyglot.inference.embeddings.pooling import LAYERS, POOLINGS, cast, pool
@@ -67,7 +67,7 @@ def test_a_vector_is_the_same_alone_with_others_padded_and_in_any_order(
     model = number_encoder(encoder=kind, bridge=bridge)
     way = {"language": "de", "layer": layer, "pooling": pooling}
     if pooling == "flat" and not model.model.bridge.fixed_size:
-        with pytest.raises(ConfigError, match="mean and max work"):
+        with pytest.raises(ConfigError, match="use mean or max"):
             model.encode(SENTENCES, **way)
         return
     together = model.encode(SENTENCES, **way)
@@ -263,10 +263,10 @@ def test_nothing_is_kept_of_portions_that_are_through(model, cores):
 
 
 def test_batches_hold_similar_lengths_and_no_sentence_without_end(monkeypatch):
-    monkeypatch.setattr(encoder_module, "TOKENS", 20)
-    assert list(batches([3, 0, 9, 50, 8, 3, 1], size=2)) == [[3], [2, 4], [0, 5], [6]]
+    monkeypatch.setattr(encoder_module, "MAX_POSITIONS", 20)
+    assert list(embedding_batches([3, 0, 9, 50, 8, 3, 1], size=2)) == [[3], [2, 4], [0, 5], [6]]
     assert sorted(
-        place for batch in batches([3, 0, 9, 50, 8, 3, 1], size=100) for place in batch
+        place for batch in embedding_batches([3, 0, 9, 50, 8, 3, 1], size=100) for place in batch
     ) == [0, 2, 3, 4, 5, 6]
 
 
@@ -294,9 +294,9 @@ def test_what_tokenising_raises_is_raised(model):
         ),
         (
             {"language": "de", "layer": "states"},
-            "pooling: 'flat' needs the same number of rows for every sentence, and states have",
+            "pooling: 'flat' needs the same number of rows for every sentence, but states have",
         ),
-        ({"language": "de", "batch_size": 0}, "batch_size: 0; at least 1"),
+        ({"language": "de", "batch_size": 0}, "batch_size: found 0; expected at least 1"),
     ],
 )
 def test_settings_that_are_none(model, given, sentence):
@@ -309,7 +309,7 @@ def test_words_of_different_sizes_cannot_be_compared():
     model = number_encoder(languages={"de": {"embedding": {"size": 10}}})
     assert model.encode(SENTENCES, language="de").shape == (50, K * D)
     with pytest.raises(
-        ConfigError, match="'words' needs word embeddings of one size in all languages"
+        ConfigError, match="'words' needs word embeddings of the same size in all languages"
     ):
         model.encode(SENTENCES, language="de", layer="words", pooling="mean")
 

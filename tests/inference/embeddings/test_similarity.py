@@ -81,7 +81,7 @@ def test_one_vector_stands_beside_each_of_many():
 
 @pytest.mark.parametrize("block", [3, 7, 1000])
 def test_neighbours_are_those_of_brute_force_whatever_the_block(monkeypatch, block):
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(module, "BLOCK_SIZE", block)
     cosines = (ONE / numpy.linalg.norm(ONE, axis=1, keepdims=True)) @ (
         OTHER / numpy.linalg.norm(OTHER, axis=1, keepdims=True)
     ).T

@@ -1,0 +1,77 @@
+"""Kinds of scores, names of metrics and number formats, common to all tables, pages and the report."""
+
+from __future__ import annotations
+
+KINDS = ("supervised", "zero-shot", "pivot", "copy")
+"""Kinds of directions, in the order of all tables."""
+
+METRIC_TITLES = {
+    "bleu": "BLEU",
+    "chrf": "chrF2",
+    "chrf++": "chrF2++",
+    "ter": "TER",
+    "comet": "COMET",
+}
+"""Names of the translation metrics as sacreBLEU writes them."""
+
+RETRIEVAL_TITLES = {"p@1": "P@1", "mrr": "MRR", "xsim": "xSIM error"}
+"""Names of the metrics of translation retrieval."""
+
+LOWER_IS_BETTER = frozenset({"ter", "xsim"})
+"""Metrics that count errors. All other metrics are better if they are higher."""
+
+PAPER_MEASURES = ("bleu-paper", "bleu-tokenised", "bleu-lowercased", "bleu")
+"""Measures to compare with papers; the first is nearest to the scores of the papers."""
+
+ERROR_TITLES = {
+    "off_target": "off-target",
+    "copies": "copied source",
+    "empty": "empty",
+    "loops": "loops",
+    "length_ratio": "length ratio",
+}
+"""Titles of the output errors by their keys in `matrix.json`."""
+
+NO_VALUE = "–"
+"""Entry of a table without a value."""
+
+
+def metric_title(metric: str) -> str:
+    """Name of a metric in tables: `BLEU` for `bleu`."""
+    return METRIC_TITLES[metric] if metric in METRIC_TITLES else RETRIEVAL_TITLES[metric]
+
+
+def lower_is_better(measure: str) -> bool:
+    """True if the metric of a measure such as `ter-lowercased` counts errors."""
+    return measure.partition("-")[0] in LOWER_IS_BETTER
+
+
+def format_number(value: float | None, digits: int = 1) -> str:
+    """`12,345.6`; – for None."""
+    return NO_VALUE if value is None else f"{value:,.{digits}f}"
+
+
+def format_difference(value: float | None, digits: int = 2) -> str:
+    """Difference with its sign, `+0.25`; – for None."""
+    return NO_VALUE if value is None else f"{value:+.{digits}f}"
+
+
+def format_percent(share: float | None, *, digits: int = 1, expected: float | None = None) -> str:
+    """Share from 0 to 1 as `12.5 %`, or as `12.5 (0.4) %` with an expected share; – for None."""
+    if share is None:
+        return NO_VALUE
+    if expected is None:
+        return f"{format_number(100 * share, digits)} %"
+    return f"{format_number(100 * share, digits)} ({format_number(100 * expected, digits)}) %"
+
+
+def format_mean(mean: float, deviation: float | None, digits: int = 2) -> str:
+    """`31.40 ± 0.20`; without ± if there is no deviation or interval."""
+    if deviation is None:
+        return format_number(mean, digits)
+    return f"{format_number(mean, digits)} ± {format_number(deviation, digits)}"
+
+
+def direction_name(source: str, target: str, via: str | None) -> str:
+    """Name of a direction in file names: `de-fr`, or `de-en-fr` with English as pivot language."""
+    return f"{source}-{via}-{target}" if via else f"{source}-{target}"
