@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from polyglot.analysis.embeddings.config import AnalysisSettings, LabelledText, SimilarityTest
 from polyglot.config.schema import Config
 from polyglot.core.registry import Registry
-from polyglot.core.yaml import write_yaml
+from polyglot.core.yaml import dump_yaml
 from polyglot.data.corpora import CORPORA
 from polyglot.evaluation.protocol import Protocol
 from polyglot.experiments.config import Experiment, SizeConfig, SystemConfig
@@ -267,7 +267,7 @@ def _default(field: FieldInfo, place: str) -> str:
 
 def _written(value: Any) -> str:
     """As it stands in a file: with quotes where YAML wants them."""
-    return write_yaml({"value": value}).removeprefix("value: ").strip()
+    return dump_yaml({"value": value}).removeprefix("value: ").strip()
 
 
 def _items(annotation: Any) -> Iterator[type[BaseModel]]:
