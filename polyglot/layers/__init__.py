@@ -1,1 +1,1 @@
-"""Tensor operations that several components share: masks, attention, recurrence, the projected cross-entropy."""
+"""Tensor operations that several components share: masks, attention, recurrence, cross-entropy."""

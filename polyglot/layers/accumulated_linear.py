@@ -103,7 +103,7 @@ class _BatchedLinear:
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(  # noqa: ANN001
+    def forward(
         ctx, inputs: Tensor, plus: Tensor | None, ticket: Tensor, matrix: _SharedMatrix
     ) -> Tensor:
         ctx.matrix = matrix
@@ -113,7 +113,7 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         (inputs,) = ctx.saved_tensors
         ctx.matrix.add_step(inputs, gradient)
         input_gradient = ctx.matrix.backward_product(gradient)
@@ -124,9 +124,7 @@ class _Step(torch.autograd.Function):
 
 class _CollectGradient(torch.autograd.Function):
     @staticmethod
-    def forward(  # noqa: ANN001
-        ctx, matrix: _SharedMatrix, bias: Tensor | None, *parts: Tensor
-    ) -> Tensor:
+    def forward(ctx, matrix: _SharedMatrix, bias: Tensor | None, *parts: Tensor) -> Tensor:
         ctx.matrix = matrix
         ctx.bias_dtype = None if bias is None else bias.dtype
         ctx.widths = [part.shape[-1] for part in parts]
@@ -134,7 +132,7 @@ class _CollectGradient(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         inputs, gradients = ctx.matrix.collect()
         bias_gradient = None
         if ctx.bias_dtype is not None:

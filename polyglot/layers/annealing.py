@@ -43,7 +43,7 @@ class Decay(ComponentConfig):
 
 
 class Annealed(nn.Module):
-    """Annealed quantities of a module, each a scalar tensor; the attribute `annealed` of the module."""
+    """Annealed quantities of a module, each a scalar tensor; its attribute `annealed`."""
 
     def __init__(self, **schedules: Decay) -> None:
         super().__init__()

@@ -35,7 +35,7 @@ class Attention(nn.Module):
             self.energy = Linear(memory_size, 1, bias=False)
 
     def keys(self, memory: Tensor) -> Tensor:
-        """Project the memory once for a sentence: (B, K, D) -> (B, K, Q), or (B, K, D) for `mlp`."""
+        """Project the memory once: (B, K, D) -> (B, K, Q), or (B, K, D) for `mlp`."""
         if self.kind == "mlp":
             return self.key(memory)
         if self.kind == "general":
@@ -74,7 +74,7 @@ class AttentionSteps:
         self.contexts = AccumulatedLinear(values.mT)
 
     def __call__(self, queries: Tensor, mask: Tensor | None) -> Tensor:
-        """queries (B·M, Q), side by side for a sentence, mask (B, K) or None -> contexts (B·M, ·)"""
+        """queries (B·M, Q), M for each sentence, mask (B, K) or None -> contexts (B·M, ·)"""
         queries = queries.unflatten(0, (len(self.keys), -1))
         weights = masked_softmax(self.scores(queries), None if mask is None else mask.unsqueeze(1))
         return self.contexts(weights).flatten(0, 1)

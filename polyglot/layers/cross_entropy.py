@@ -1,30 +1,52 @@
-"""Output layer and cross-entropy as one operation that never holds more than a slice of the (tokens, V) scores."""
+"""Output layer and cross-entropy in one operation, which never holds all (tokens, V) scores."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from polyglot.layers.linear import pad_rows, product, product_type
 
-SLICE_BYTES = {
-    "cpu": 32 * 2**20,
-    "cuda": 512 * 2**20,
-}  # cpu: a usual batch in one slice, so that products are large; both bound the memory
-CACHED_BYTES = {
-    "cpu": 2**20
-}  # float32 scores that a core's own cache holds while they are read again and again; elsewhere a whole slice
+SLICE_BYTES = {"cpu": 32 * 2**20, "cuda": 512 * 2**20}
+"""float32 scores of a slice. On a CPU a usual batch is one slice, so that products are large."""
+CACHED_BYTES = {"cpu": 2**20}
+"""float32 scores that stay in the cache of a core while they are used; elsewhere a whole slice."""
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Rows that are computed together."""
+
+    slice_rows: int
+    """Rows of one matrix product."""
+    cached_rows: int
+    """Rows of one pass of the softmax."""
+
+    @classmethod
+    def of(cls, states: Tensor, words: int) -> _Sizes:
+        """Sizes for states (N, D) and `words` scores a row; slices have nearly equal sizes."""
+        device = states.device.type
+        bytes_of_row = 4 * words
+        most_rows = max(1, SLICE_BYTES.get(device, SLICE_BYTES["cuda"]) // bytes_of_row)
+        slices = max(1, -(-len(states) // most_rows))
+        slice_rows = -(-len(states) // slices) or most_rows
+        if device not in CACHED_BYTES:
+            return cls(slice_rows, slice_rows)
+        return cls(slice_rows, max(1, CACHED_BYTES[device] // bytes_of_row))
 
 
 class ProjectedCrossEntropy(torch.autograd.Function):
-    """Σ over tokens of the label-smoothed −log softmax(W h + b)[y], with its gradients computed slice by slice on the way.
+    """Σ over tokens of the label-smoothed −log softmax(W h + b)[y], with gradients slice by slice.
 
-    Scores (N, V) are the largest tensor of a step by far: written once and read many times, they would cost more than the
-    matrix products. Each slice of rows is projected, turned into its own gradient in place, some rows at a time, and used at once.
+    Scores (N, V) are by far the largest tensor of an update. Written once and read many times,
+    they would cost more than the matrix products. So each slice of rows is projected, turned into
+    its own gradient in place, a few rows at a time, and used at once.
     """
 
     @staticmethod
-    def forward(  # noqa: ANN001
+    def forward(
         ctx,
         states: Tensor,
         weight: Tensor,
@@ -32,81 +54,56 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         targets: Tensor,
         shares: Tensor | None,
         smoothing: float,
-        needed: bool,
+        needs_gradient: bool,
     ) -> Tensor:
-        """states (N, D), weight (V, D), bias (V), targets and shares (N, L), or one target for each row and no shares.
+        """Return the summed loss, a float32 scalar.
 
-        needed: whether there will be a way back. The products are of the states' type, and sums over slices of the weight's.
-        -> () the summed loss in float32
+        states (N, D), weight (V, D), bias (V). targets and shares (N, L), or targets (N, 1) and no
+        shares. Products have the type of the states, sums over slices that of the weight.
         """
+        gradients = _Gradients(states, weight, bias) if needs_gradient else None
+        projection = weight.to(states.dtype)
+        shift = bias.to(states.dtype)
+        sizes = _Sizes.of(states, len(weight))
+        float_scores = None
+        if states.dtype != torch.float32:
+            rows = min(sizes.cached_rows, sizes.slice_rows)
+            float_scores = states.new_empty(rows, len(weight), dtype=torch.float32)
+
         total = states.new_zeros((), dtype=torch.float32)
-        grad_states = torch.empty_like(states) if needed else None
-        mixed = states.dtype != weight.dtype
-        grad_weight = (
-            (torch.zeros_like if mixed or not len(states) else torch.empty_like)(weight)
-            if needed
-            else None
-        )
-        grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed else None
-        projection, shift = weight.to(states.dtype), bias.to(states.dtype)
-        most = max(1, SLICE_BYTES.get(states.device.type, SLICE_BYTES["cuda"]) // (4 * len(weight)))
-        rows = (
-            -(-len(states) // max(1, -(-len(states) // most))) or most
-        )  # slices of nearly one size
-        few = (
-            max(1, CACHED_BYTES[states.device.type] // (4 * len(weight)))
-            if states.device.type in CACHED_BYTES
-            else rows
-        )
-        precise = (
-            None
-            if states.dtype == torch.float32
-            else states.new_empty(min(few, rows), len(weight), dtype=torch.float32)
-        )
-        for start in range(0, len(states), rows):
-            end = min(start + rows, len(states))
-            part = pad_rows(states[start:end], states.dtype)
-            made = product(
-                part, projection, shift
-            )  # of float32 these are the scores, else they are copied there and back
-            for first in range(start, end, few):
-                last = min(first + few, end)
-                some = made[first - start : last - start]
-                scores = some if precise is None else precise[: len(some)].copy_(some)
-                total += _turned(
-                    scores,
-                    targets[first:last],
-                    None if shares is None else shares[first:last],
-                    smoothing,
-                    needed,
+        for start in range(0, len(states), sizes.slice_rows):
+            end = min(start + sizes.slice_rows, len(states))
+            slice_states = pad_rows(states[start:end], states.dtype)
+            # In float32 these are the scores, otherwise they are copied to float32 and back.
+            projected = product(slice_states, projection, shift)
+            for first in range(start, end, sizes.cached_rows):
+                last = min(first + sizes.cached_rows, end)
+                part = projected[first - start : last - start]
+                scores = part if float_scores is None else float_scores[: len(part)].copy_(part)
+                part_shares = None if shares is None else shares[first:last]
+                total += _loss_and_gradient(
+                    scores, targets[first:last], part_shares, smoothing, needs_gradient
                 )
-                if needed:
-                    grad_bias += scores.sum(dim=0)
-                    if precise is not None:
-                        some.copy_(scores)
-            if needed:
-                made[end - start :] = (
-                    0  # the rows that fill up have scores too, the bias: an infinite one would spoil the products
-                )
-                grad_states[start:end] = product(made, projection.t())[: end - start]
-                if mixed:
-                    grad_weight += made.t() @ part
-                else:
-                    grad_weight.addmm_(
-                        made.t(), part, beta=float(start > 0)
-                    )  # 0 for the first slice: what was there does not count
-        if needed:
-            ctx.save_for_backward(grad_states, grad_weight, grad_bias.to(bias.dtype))
+                if gradients:
+                    gradients.bias += scores.sum(dim=0)
+                    if float_scores is not None:
+                        part.copy_(scores)
+            if gradients:
+                gradients.add_slice(slice_states, projected, projection, start, end)
+
+        if gradients:
+            ctx.save_for_backward(gradients.states, gradients.weight, gradients.bias.to(bias.dtype))
         return total
 
     @staticmethod
-    def backward(ctx, grad_total: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
-        grad_states, grad_weight, grad_bias = ctx.saved_tensors
-        # In place: each is used once (there is no second way back), and a copy of (V, D) would be another pass through memory.
+    def backward(ctx, total_gradient: Tensor) -> tuple[Tensor | None, ...]:
+        for_states, for_weight, for_bias = ctx.saved_tensors
+        # In place: each is used once, since there is no second backward pass, and a copy of (V, D)
+        # would be another pass through memory.
         return (
-            grad_states.mul_(grad_total),
-            grad_weight.mul_(grad_total),
-            grad_bias.mul_(grad_total),
+            for_states.mul_(total_gradient),
+            for_weight.mul_(total_gradient),
+            for_bias.mul_(total_gradient),
             None,
             None,
             None,
@@ -114,59 +111,100 @@ class ProjectedCrossEntropy(torch.autograd.Function):
         )
 
 
-def _turned(
-    scores: Tensor, targets: Tensor, shares: Tensor | None, smoothing: float, needed: bool
+class _Gradients:
+    """Gradients of states (N, D), weight (V, D) and bias (V), summed slice by slice."""
+
+    def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
+        self.is_mixed = states.dtype != weight.dtype
+        self.states = torch.empty_like(states)
+        if self.is_mixed or not len(states):
+            self.weight = torch.zeros_like(weight)
+        else:
+            self.weight = torch.empty_like(weight)  # the first slice overwrites it
+        self.bias = torch.zeros_like(bias, dtype=torch.float32)
+
+    def add_slice(
+        self, states: Tensor, score_gradients: Tensor, projection: Tensor, start: int, end: int
+    ) -> None:
+        """Add a slice, whose scores (n, V) have become their gradients; n can be padded."""
+        # Padded rows have scores as well, the bias: an infinite one would damage the products.
+        score_gradients[end - start :] = 0
+        self.states[start:end] = product(score_gradients, projection.t())[: end - start]
+        if self.is_mixed:
+            self.weight += score_gradients.t() @ states
+        else:
+            # beta is 0 for the first slice, so that the uninitialised memory does not count.
+            self.weight.addmm_(score_gradients.t(), states, beta=float(start > 0))
+
+
+def _loss_and_gradient(
+    scores: Tensor,
+    targets: Tensor,
+    shares: Tensor | None,
+    smoothing: float,
+    needs_gradient: bool,
 ) -> Tensor:
-    """The loss of N rows; their scores (N, V) in float32 become its gradient in place."""
-    largest, chosen = scores.amax(dim=1), scores.gather(1, targets)
+    """Return the loss of N rows; their float32 scores (N, V) become the gradient in place."""
+    largest = scores.amax(dim=1)
+    chosen = scores.gather(1, targets)
     mean = scores.mean(dim=1) if smoothing else 0.0
     gradient = torch.softmax(scores, dim=1, out=scores)
-    # log Σ exp, from the softmax already made: its largest entry is at least 1/V, so this logarithm is safe.
+    # log Σ exp, from the softmax: its largest entry is at least 1/V, so its logarithm is safe.
     normaliser = largest - gradient.amax(dim=1).log()
     if shares is None:
         loss = (normaliser - (1 - smoothing) * chosen.squeeze(1) - smoothing * mean).sum()
     else:
         mass = shares.sum(dim=1)
         loss = (mass * normaliser - (shares * chosen).sum(dim=1)).sum()
-    if needed:
-        if smoothing:
-            gradient.sub_(smoothing / scores.shape[1])
-        if shares is not None:
-            gradient.mul_(mass.unsqueeze(1))
-        gradient.scatter_add_(
-            1,
-            targets,
-            gradient.new_full(targets.shape, smoothing - 1) if shares is None else -shares,
-        )
+    if not needs_gradient:
+        return loss
+    if smoothing:
+        gradient.sub_(smoothing / scores.shape[1])
+    if shares is None:
+        target_gradient = gradient.new_full(targets.shape, smoothing - 1)
+    else:
+        gradient.mul_(mass.unsqueeze(1))
+        target_gradient = -shares
+    gradient.scatter_add_(1, targets, target_gradient)
     return loss
 
 
-def _typed(states: Tensor) -> Tensor:
-    """In the type that products are made in, but float32 for float16: gradients of unlikely words would be 0 before the loss is scaled."""
-    wanted = product_type(states)
-    return states.to(torch.float32 if wanted == torch.float16 else wanted)
+def _product_states(states: Tensor) -> Tensor:
+    """Convert states to the type of products, but to float32 for float16.
+
+    In float16 the gradients of improbable words would be 0 before the loss is scaled.
+    """
+    dtype = product_type(states)
+    return states.to(torch.float32 if dtype == torch.float16 else dtype)
 
 
 def projected_cross_entropy(
     states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, *, smoothing: float = 0.0
 ) -> Tensor:
-    """The summed loss of N tokens; equals `F.cross_entropy(W h + b, y, reduction="sum", label_smoothing=smoothing)`."""
-    states = _typed(states)
+    """Summed cross-entropy of N tokens with label smoothing.
+
+    Equals `F.cross_entropy(W h + b, y, reduction="sum", label_smoothing=smoothing)`.
+    states (N, D), weight (V, D), bias (V), targets (N,) -> () in float32
+    """
+    states = _product_states(states)
+    needs_gradient = torch.is_grad_enabled()
     with torch.autocast(states.device.type, enabled=False):
         return ProjectedCrossEntropy.apply(
-            states, weight, bias, targets.unsqueeze(1), None, smoothing, torch.is_grad_enabled()
+            states, weight, bias, targets.unsqueeze(1), None, smoothing, needs_gradient
         )
 
 
 def projected_bag_cross_entropy(
     states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, shares: Tensor
 ) -> Tensor:
-    """−Σ_n Σ_l shares[n, l] · log softmax(W h_n + b)[targets[n, l]]: one softmax for each row, whatever the number of its targets.
+    """−Σ_n Σ_l shares[n, l] · log softmax(W h_n + b)[targets[n, l]], with one softmax for each n.
 
-    states (N, D), weight (V, D), bias (V), targets and shares (N, L), where 0 is for none -> () in float32
+    states (N, D), weight (V, D), bias (V), targets and shares (N, L); share 0 for padding
+    -> () in float32
     """
-    states = _typed(states)
+    states = _product_states(states)
+    needs_gradient = torch.is_grad_enabled()
     with torch.autocast(states.device.type, enabled=False):
         return ProjectedCrossEntropy.apply(
-            states, weight, bias, targets, shares.float(), 0.0, torch.is_grad_enabled()
+            states, weight, bias, targets, shares.float(), 0.0, needs_gradient
         )

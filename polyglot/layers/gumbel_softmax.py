@@ -11,7 +11,7 @@ from polyglot.layers.masks import masked_softmax
 def concrete(
     potentials: Tensor, temperature: Tensor | float, mask: Tensor | None = None, *, noisy: bool
 ) -> Tensor:
-    """softmax((λ + g) / τ) over the last dimension, with Gumbel noise g if `noisy`, otherwise g = 0.
+    """softmax((λ + g) / τ) over the last dimension; g is Gumbel noise if `noisy`, otherwise 0.
 
     potentials λ (..., C), mask broadcastable to it or None -> (..., C) in float32; exactly 0 where
     the mask is False. τ > 0; near 0 one choice has all of the weight.

@@ -1,4 +1,4 @@
-"""Key-value cache: keys and values of written words, so that a decoding step does not recompute them.
+"""Key-value cache: a decoding step does not recompute keys and values of the prefix.
 
 All hypotheses of a sentence write to one cache, and a mask says which places belong to the prefix
 of a hypothesis. So nothing is copied when hypotheses change their order or share a prefix, and all
@@ -30,7 +30,7 @@ class KeyValueCache(NamedTuple):
 
     @classmethod
     def empty(cls, states: Tensor, *, heads: int, size: int) -> KeyValueCache:
-        """Empty cache for H heads of total size D; sentences and type are those of states (B, …)."""
+        """Empty cache for H heads of total size D, with the sentences and type of states (B, …)."""
         shape = (len(states), heads, ROOM, size // heads)
         return cls(states.new_empty(shape), states.new_empty(shape))
 
@@ -95,7 +95,7 @@ class CacheMask(NamedTuple):
         return self._replace(penalty=penalty)
 
     def is_full(self, hypotheses: int) -> bool:
-        """True if there is no room for another place of each hypothesis."""
+        """True if the caches cannot hold another place of each hypothesis."""
         return self.places + hypotheses > self.room
 
     def compact(self, sentences: int) -> tuple[Tensor, CacheMask]:

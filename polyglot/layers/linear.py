@@ -162,13 +162,13 @@ def _needs_padding(inputs: Tensor, dtype: torch.dtype) -> bool:
 
 class _LinearFunction(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:  # noqa: ANN001
+    def forward(ctx, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(inputs, weight)
         return onednn.multiply(inputs, weight, bias)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN001
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         inputs, weight = ctx.saved_tensors
         needs_inputs, needs_weight, needs_bias = ctx.needs_input_grad
         rows = gradient.reshape(-1, gradient.shape[-1])

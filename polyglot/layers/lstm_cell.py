@@ -26,20 +26,20 @@ def lstm_cell_(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
 
 class _Tanh(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, states: Tensor) -> Tensor:  # noqa: ANN001
+    def forward(ctx, states: Tensor) -> Tensor:
         result = _tanh(states)
         ctx.save_for_backward(result)
         return result
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor) -> Tensor:  # noqa: ANN001
+    def backward(ctx, gradient: Tensor) -> Tensor:
         return tanh_backward(gradient, *ctx.saved_tensors)
 
 
 class _LstmCell(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ANN001
+    def forward(ctx, gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         input_gate, forget_gate, new, output_gate = gates.chunk(4, dim=1)
         gates[:, : 2 * cell.shape[1]].sigmoid_()
         new.copy_(_tanh(new))
@@ -51,9 +51,7 @@ class _LstmCell(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(  # noqa: ANN001
-        ctx, hidden_gradient: Tensor, next_cell_gradient: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def backward(ctx, hidden_gradient: Tensor, next_cell_gradient: Tensor) -> tuple[Tensor, Tensor]:
         gates, cell, squashed = ctx.saved_tensors
         input_gate, forget_gate, new, output_gate = gates.chunk(4, dim=1)
         cell_gradient = next_cell_gradient + tanh_backward(hidden_gradient * output_gate, squashed)

@@ -73,10 +73,10 @@ class _PermuteRows(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, states: Tensor, rows: Tensor) -> Tensor:  # noqa: ANN001
+    def forward(ctx, states: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(rows)
         return states.flatten(0, 1).index_select(0, rows).view(states.shape)
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ANN001
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
         return _PermuteRows.apply(gradient, *ctx.saved_tensors), None

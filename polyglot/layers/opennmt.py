@@ -17,7 +17,7 @@ from polyglot.core.registry import ComponentConfig
 from polyglot.layers.transformer import heads_error
 
 DECODER_LOCK = threading.Lock()
-"""Lock for a step of their decoders, which hold their state; batches may run in parallel threads."""
+"""Lock for a decoding step: their decoders hold state, and batches may run in parallel threads."""
 
 
 def is_installed() -> bool:
@@ -26,7 +26,7 @@ def is_installed() -> bool:
 
 
 def import_opennmt(module: str) -> ModuleType:
-    """Import a module of OpenNMT-py, which takes seconds. Raises ConfigError if it is not installed."""
+    """Import a module of OpenNMT-py (takes seconds). Raises ConfigError if it is not installed."""
     if not is_installed():
         raise ConfigError(
             "the types onmt_* need OpenNMT-py 3.0.4, which is not installed: "
@@ -76,7 +76,7 @@ class PassThroughEmbedding(nn.Module):
 
 
 def real_lengths(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Number of real rows of each sentence, at least 1: states (B, S, D), mask (B, S) or None -> (B,)"""
+    """Real rows of each sentence, at least 1. states (B, S, D), mask (B, S) or None -> (B,)"""
     if mask is None:
         return torch.full((len(states),), states.shape[1], device=states.device)
     return mask.sum(dim=1).clamp(min=1)

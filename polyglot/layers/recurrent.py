@@ -124,7 +124,7 @@ def run_recurrence(recurrence: nn.LSTM | nn.GRU, inputs: Tensor, state: State) -
 
 
 class RecurrentSteps:
-    """The same recurrence, one position at a time, with weights packed once for many steps.
+    """Recurrence one position at a time, with weights packed once for many steps.
 
     A fused call for a single position spends more time on rearranging weights than on products.
     Here a step of a layer is one matrix product over [input; state]. The part of a word in the

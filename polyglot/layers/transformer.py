@@ -35,7 +35,7 @@ class BlockConfig(ComponentConfig):
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     """Activation of the feed-forward networks; `swiglu` (Shazeer 2020) has a third matrix."""
     norm: Literal["pre", "post"] = "pre"
-    """Layer norm `pre`: before each block and at the end (Xiong et al. 2020); `post`: after each sum."""
+    """Layer norm before each block and at the end (`pre`, Xiong et al. 2020) or after each sum."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the output of each block, before the residual sum."""
     attention_dropout: float = Field(0.0, ge=0, lt=1)
@@ -160,7 +160,7 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """Residual connection of a block, with dropout and layer norm before the block or after the sum."""
+    """Residual connection with dropout; layer norm before the block or after the sum."""
 
     def __init__(self, size: int, config: BlockConfig) -> None:
         super().__init__()

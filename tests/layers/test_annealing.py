@@ -38,6 +38,6 @@ def test_a_quantity_is_a_tensor_of_its_module_and_no_parameter():
 
 def test_what_could_not_fall_is_refused():
     with pytest.raises(
-        ValueError, match=r"minimum 0.5 is above start 0.1, so that nothing could fall"
+        ValueError, match=r"minimum 0.5 is above start 0.1; lower the minimum or raise the start"
     ):
         Decay(start=0.1, decay=0.9, minimum=0.5)

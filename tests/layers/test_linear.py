@@ -14,17 +14,20 @@ SHAPES = [(4,), (1, 4), (7, 4), (2, 3, 4), (0, 4), (3, 0)]
 
 
 @pytest.fixture(params=[True, False], ids=["oneDNN", "BLAS"], autouse=True)
-def onednn(request, monkeypatch):
-    """Both ways, wherever there are both."""
+def kernel_calls(request, monkeypatch):
+    """(with oneDNN?, arguments of each call of oneDNN): every test runs with and without oneDNN."""
     if request.param and not torch.backends.mkldnn.is_available():
         pytest.skip("this PyTorch has no oneDNN")
     called = []
-    multiply = room._multiply
+    multiply = onednn.multiply
+
+    def counted_multiply(*arguments, **options):
+        called.append(arguments)
+        return multiply(*arguments, **options)
+
     monkeypatch.setattr(onednn, "AVAILABLE", request.param and onednn.AVAILABLE)
     monkeypatch.setattr(onednn, "HAS_BFLOAT16", request.param and onednn.HAS_BFLOAT16)
-    monkeypatch.setattr(
-        room, "_multiply", lambda *given, **named: called.append(given) or multiply(*given, **named)
-    )
+    monkeypatch.setattr(onednn, "multiply", counted_multiply)
     return request.param, called
 
 
@@ -79,8 +82,8 @@ def test_gradients_are_those_of_the_plain_product(shape, biased):
         assert allclose(one, other)
 
 
-def test_float32_on_a_cpu_goes_through_onednn_where_there_is_one(onednn):
-    wanted, called = onednn
+def test_float32_on_a_cpu_goes_through_onednn_where_there_is_one(kernel_calls):
+    wanted, called = kernel_calls
     inputs, weight, bias = (each.detach() for each in operands(3, 4))
     for way in (linear, product, lambda *given: PackedLinear(*given[1:])(inputs)):
         called.clear()
@@ -91,7 +94,7 @@ def test_float32_on_a_cpu_goes_through_onednn_where_there_is_one(onednn):
 @pytest.mark.parametrize("shape", [(700, 8), (31, 17, 8), (FEW_ROWS, 8), (3, 8)])
 @pytest.mark.parametrize("biased", [True, False])
 def test_bfloat16_on_a_cpu_is_multiplied_as_autocast_does_it_in_rows_that_come_again(
-    shape, biased, onednn
+    shape, biased, kernel_calls
 ):
     def made(function):
         inputs, weight, bias = operands(*shape)
@@ -108,8 +111,8 @@ def test_bfloat16_on_a_cpu_is_multiplied_as_autocast_does_it_in_rows_that_come_a
         )
     many = torch.Size(shape[:-1]).numel() > FEW_ROWS
     even = {700: 768, 31 * 17: 640}.get(torch.Size(shape[:-1]).numel())
-    assert [len(given[0]) for given in onednn[1]] == [even] * (
-        2 if room.BFLOAT16 and many else 0
+    assert [len(given[0]) for given in kernel_calls[1]] == [even] * (
+        2 if onednn.HAS_BFLOAT16 and many else 0
     )  # there and back
 
 
@@ -153,7 +156,7 @@ def test_shapes_alone():
 
 
 def test_numbers_of_rows_are_few_and_not_much_larger(monkeypatch):
-    monkeypatch.setattr(room, "BFLOAT16", True)
+    monkeypatch.setattr(onednn, "HAS_BFLOAT16", True)
     numbers = range(1, 4097)
     padded = [pad_rows(torch.ones(number, 1), torch.bfloat16) for number in numbers]
     assert all(
@@ -182,8 +185,8 @@ def test_a_matrix_is_laid_out_transposed_whatever_its_width(shape):
         assert allclose(PackedLinear(matrix.t())(inputs), inputs @ matrix)
 
 
-def test_a_second_derivative_is_refused_and_never_wrong(onednn):
-    if not onednn[0]:
+def test_a_second_derivative_is_refused_and_never_wrong(kernel_calls):
+    if not kernel_calls[0]:
         pytest.skip("the plain product has second derivatives")
     inputs, weight, bias = operands(3, 4)
     (first,) = torch.autograd.grad(

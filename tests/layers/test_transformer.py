@@ -166,7 +166,9 @@ def test_sinusoids_are_the_formula():
     places = Positions("sinusoidal", size=6, longest=1)(torch.zeros(1, 9, 6))
     for place, column in ((0, 0), (3, 2), (8, 4)):
         angle = torch.tensor(place / 10000 ** (column / 6))
-        assert allclose(places[0, place, column : column + 2], torch.stack([angle.sin(), angle.cos()]))
+        assert allclose(
+            places[0, place, column : column + 2], torch.stack([angle.sin(), angle.cos()])
+        )
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
