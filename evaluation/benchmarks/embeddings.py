@@ -133,7 +133,7 @@ def forward_alone(
         BATCH_SIZE,
         BATCH_SIZE_ON_CPU,
         CHUNK_SIZE,
-        batches,
+        embedding_batches,
     )
     from polyglot.inference.embeddings.pooling import pool, layer_rows
     from polyglot.inference.parallel import parallel_map
@@ -142,7 +142,7 @@ def forward_alone(
     padded = []
     for start in range(0, len(lines), CHUNK_SIZE):
         pieces = model.encode_text(lines[start : start + CHUNK_SIZE], options.language)
-        rows_of_batches = batches(
+        rows_of_batches = embedding_batches(
             [len(one) for one in pieces], size=BATCH_SIZE_ON_CPU if aside else BATCH_SIZE
         )
         padded += [pad([pieces[row] for row in rows]) for rows in rows_of_batches]

@@ -144,7 +144,7 @@ def test_a_column_may_name_the_language(polyglot, model):
         (
             ("a.de", "--language", "de", "--output", "v.csv"),
             "",
-            "v.csv: vectors cannot be written as '.csv'; end the name in .npy, .parquet, .jsonl",
+            "v.csv: no format of vectors has the suffix '.csv'. Known: .npy, .parquet, .jsonl",
         ),
         (
             ("a.de", "--language", "de", "--output", "away/v.npy"),
@@ -175,7 +175,7 @@ def test_a_column_may_name_the_language(polyglot, model):
         (
             ("--language-column", "1", "--output", "v.npy"),
             "de\tes regnet\nes regnet\n",
-            "standard input, line 2: 1 of the 2 columns that are needed",
+            "standard input, line 2: found 1 columns between tabs; expected 2",
         ),
         (
             ("--language-column", "1", "--output", "v.npy"),
@@ -200,7 +200,7 @@ def test_a_bridge_without_fixed_size_says_which_poolings_work(tmp_path, monkeypa
     train(tiny_run(tmp_path, model={"bridge": {"type": "none"}}))
     monkeypatch.chdir(tmp_path)
     program = Program(monkeypatch, capsys)
-    assert "mean and max work" in program.refuses(
+    assert "use mean or max" in program.refuses(
         "embed", "run", "test.de", "--language", "de", "--output", "v.npy"
     )
     assert (

@@ -1,11 +1,12 @@
-"""Two files of sentences side by side: nearest neighbours across languages, and which lines are translations of each other."""
+"""Nearest neighbours and translations between two files of sentences."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy
 
@@ -25,38 +26,60 @@ from polyglot.inference.embeddings.tagged_lines import chunks_in_language
 from polyglot.inference.embeddings.vector_files import open_vector_file
 
 Progress = Callable[[int, int], None]
-"""Told of the lines that are embedded, and of all."""
+"""Called with the number of embedded lines and the number of all lines."""
 
 
 @dataclass(frozen=True)
 class BitextNeighbours:
-    """The candidates of every sentence on the other side; blank lines are no candidates and have none."""
+    """Neighbours of every line in the other file; blank lines have none and are none."""
 
     sources: list[str]
     targets: list[str]
     forwards: Neighbours
     backwards: Neighbours
     source_lines: numpy.ndarray
-    """the lines, from 0, that the rows of `forwards` are"""
+    """line number, from 0, of each row of `forwards`"""
     target_lines: numpy.ndarray
+    """line number, from 0, of each row of `backwards`"""
 
     def nearest(self, *, top: int = 1, threshold: float = -float("inf")) -> Iterator[Pair]:
-        """For each line its best ones, best first."""
-        for row, (scores, others) in enumerate(
-            zip(self.forwards.similarities[:, :top].tolist(), self.forwards.rows[:, :top].tolist())
-        ):
-            for score, other in zip(scores, others):
+        """Yield the best pairs of each source line, best first."""
+        rows_of_scores = self.forwards.similarities[:, :top].tolist()
+        rows_of_neighbours = self.forwards.rows[:, :top].tolist()
+        for row, (scores, neighbours) in enumerate(zip(rows_of_scores, rows_of_neighbours)):
+            for score, neighbour in zip(scores, neighbours):
                 if score >= threshold:
-                    yield self._by_line(Pair(score, row, other))
+                    yield self._to_lines(Pair(score, row, neighbour))
 
     def mined(self, *, threshold: float = -float("inf")) -> Iterator[Pair]:
-        """Bitext, best pairs first, every line at most once."""
-        return map(self._by_line, mine_bitext(self.forwards, self.backwards, threshold=threshold))
+        """Yield pairs of translations, best first, each line at most once."""
+        for pair in mine_bitext(self.forwards, self.backwards, threshold=threshold):
+            yield self._to_lines(pair)
 
-    def _by_line(self, pair: Pair) -> Pair:
-        return Pair(
-            pair.score, int(self.source_lines[pair.source]), int(self.target_lines[pair.target])
-        )
+    def _to_lines(self, pair: Pair) -> Pair:
+        source_line = int(self.source_lines[pair.source])
+        target_line = int(self.target_lines[pair.target])
+        return Pair(pair.score, source_line, target_line)
+
+
+class _Side(NamedTuple):
+    """Text of one file."""
+
+    language: str
+    lines: list[str]
+    numbers: numpy.ndarray
+    """lines that are not blank, from 0"""
+
+    @classmethod
+    def read(cls, path: Path, language: str) -> _Side:
+        """Read a file. Raises DataError if it has only blank lines."""
+        lines: list[str] = []
+        for block in line_blocks(path):
+            lines += block
+        numbers = [number for number, line in enumerate(lines) if line.strip()]
+        if not numbers:
+            raise DataError(f"{path}: every line is empty")
+        return cls(language, lines, numpy.array(numbers, dtype=numpy.int64))
 
 
 def find_neighbours(
@@ -71,44 +94,59 @@ def find_neighbours(
     search: str = "exact",
     progress: Progress = lambda done, total: None,
 ) -> BitextNeighbours:
-    """Embed two files, each with its language, and look for the neighbours of every line.
+    """Embed two files, each with its language, and find the neighbours of every line.
 
-    Vectors wait on disk, so that memory holds the text and a block of each side. Raises ConfigError and DataError as sentences.
+    Vectors are stored on disk; memory holds the text and one block of vectors of each side. Raises
+    ConfigError and DataError with a message for the user.
     """
-    for kind, name, known in (("margin", margin, MARGINS), ("search", search, SEARCHES)):
-        if name not in known:
-            raise ConfigError(f"{kind}: {unknown_name(kind, name, known)}")
-    sides = (source, target)
-    encoder.check_languages(language for _, language in sides)
-    texts = [[line for lines in line_blocks(path) for line in lines] for path, _ in sides]
-    numbers = [
-        numpy.array(
-            [number for number, line in enumerate(lines) if line.strip()], dtype=numpy.int64
-        )
-        for lines in texts
-    ]
-    for (path, _), rows in zip(sides, numbers):
-        if not len(rows):
-            raise DataError(f"{path}: every line is empty")
-    total, done = sum(map(len, numbers)), 0
-    size = encoder.vector_size(layer=layer, pooling=pooling)
+    for kind, name, known_names in (("margin", margin, MARGINS), ("search", search, SEARCHES)):
+        if name not in known_names:
+            raise ConfigError(f"{kind}: {unknown_name(kind, name, known_names)}")
+    encoder.check_languages(language for _, language in (source, target))
+    sides = [_Side.read(*source), _Side.read(*target)]
     with tempfile.TemporaryDirectory(prefix="polyglot-similar-") as folder:
-        files = []
-        for side, (lines, rows, (_, language)) in enumerate(zip(texts, numbers, sides)):
-            files.append(Path(folder) / f"{side}.npy")
-            with (
-                open_vector_file(files[-1], size=size, precision="float32") as written,
-                async_writer(written.write) as write,
-            ):
-                portions = chunks_in_language([[lines[row] for row in rows]], language)
-                for portion, vectors in encoder.encode_chunks(
-                    portions, pooling=pooling, layer=layer
-                ):
-                    write(vectors.numpy(), sentences=portion.sentences, languages=portion.languages)
-                    done += len(portion.sentences)
-                    progress(done, total)
-        one, other = (numpy.load(file, mmap_mode="r") for file in files)
-        forwards, backwards = scored_neighbours(
-            one, other, k=neighbours, margin=margin, search=SEARCHES[search]
+        source_vectors, target_vectors = _embed_sides(
+            encoder, sides, Path(folder), pooling=pooling, layer=layer, progress=progress
         )
-    return BitextNeighbours(*texts, forwards, backwards, *numbers)
+        forwards, backwards = scored_neighbours(
+            source_vectors, target_vectors, k=neighbours, margin=margin, search=SEARCHES[search]
+        )
+    source_side, target_side = sides
+    return BitextNeighbours(
+        source_side.lines,
+        target_side.lines,
+        forwards,
+        backwards,
+        source_side.numbers,
+        target_side.numbers,
+    )
+
+
+def _embed_sides(
+    encoder: SentenceEncoder,
+    sides: Sequence[_Side],
+    folder: Path,
+    *,
+    pooling: str,
+    layer: str,
+    progress: Progress,
+) -> list[numpy.ndarray]:
+    """Embed the lines of each side to a file; return the memory maps of the files."""
+    size = encoder.vector_size(layer=layer, pooling=pooling)
+    total = sum(len(side.numbers) for side in sides)
+    done = 0
+    arrays = []
+    for number, side in enumerate(sides):
+        path = folder / f"{number}.npy"
+        lines = [side.lines[line] for line in side.numbers]
+        chunks = chunks_in_language([lines], side.language)
+        with (
+            open_vector_file(path, size=size, precision="float32") as file,
+            async_writer(file.write) as write,
+        ):
+            for chunk, vectors in encoder.encode_chunks(chunks, pooling=pooling, layer=layer):
+                write(vectors.numpy(), sentences=chunk.sentences, languages=chunk.languages)
+                done += len(chunk.sentences)
+                progress(done, total)
+        arrays.append(numpy.load(path, mmap_mode="r"))
+    return arrays

@@ -1,12 +1,13 @@
-"""How alike vectors are, and which are nearest: cosine similarity and its margin, in bounded memory.
+"""Cosine similarity, nearest neighbours and bitext mining, in bounded memory.
 
-The ratio margin divides the cosine of a pair by the mean cosine of both with their k nearest neighbours on the other side, so
-that a sentence near everything is no better a match for anything (Artetxe and Schwenk 2019, section 3.2).
+The ratio margin of a pair is its cosine, divided by the mean cosine of both sentences with their k
+nearest neighbours in the other language. So a sentence that is near to everything is not a good
+match for anything (Artetxe and Schwenk 2019, section 3.2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy
@@ -18,100 +19,119 @@ from polyglot.inference.embeddings.pooling import normalized
 
 Vectors = Tensor | numpy.ndarray | Sequence[Tensor] | Sequence[numpy.ndarray]
 
-BLOCK_SIZE = 1 << 12  # vectors of each side compared at once: 64 MB of similarities
+BLOCK_SIZE = 1 << 12
+"""Vectors of each side that are compared at once: 64 MB of similarities."""
 
 
 class Neighbours(NamedTuple):
-    """The nearest of one side for each of the other."""
+    """Nearest vectors of one side for each vector of the other side."""
 
     similarities: Tensor
-    """(N, k) cosines, the nearest first"""
+    """(N, k) cosines, the largest first"""
     rows: Tensor
-    """(N, k) which ones"""
+    """(N, k) row numbers of the neighbours"""
 
 
 Search = Callable[[Vectors, Vectors, int], Neighbours]
 
 
 def similarity(embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
-    """Cosine of every one with every other. (N, D) and (M, D), or one vector (D,) -> (N, M)
+    """Cosine of all pairs: (N, D) and (M, D), or a single vector (D,), -> (N, M).
 
-    Raises DataError where their sizes differ.
+    Raises DataError if the sizes of the vectors differ.
     """
-    one, other = _unit(embeddings1), _unit(embeddings2)
-    if one.dim() != 2 or other.dim() != 2 or one.shape[1] != other.shape[1]:
+    first = _unit_vectors(embeddings1)
+    second = _unit_vectors(embeddings2)
+    if first.dim() != 2 or second.dim() != 2 or first.shape[1] != second.shape[1]:
         raise DataError(
-            f"similarity: shapes {tuple(one.shape)} and {tuple(other.shape)}; vectors of one size, (N, D) and (M, D), can be compared"
+            f"similarity: the shapes are {tuple(first.shape)} and {tuple(second.shape)}; "
+            "expected (N, D) and (M, D)"
         )
-    return one @ other.T
+    return first @ second.T
 
 
 def similarity_pairwise(embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
-    """Cosine of those of the same number. (N, D) and (N, D), or one vector for all of the other side -> (N,)
+    """Cosine of the vectors in the same row: (N, D) and (N, D) -> (N,).
 
-    Raises DataError where their numbers or sizes differ.
+    One side may be a single vector. Raises DataError if the numbers or sizes of the vectors differ.
     """
-    one, other = _unit(embeddings1), _unit(embeddings2)
-    if one.shape[1:] != other.shape[1:] or (
-        len(one) != len(other) and 1 not in (len(one), len(other))
-    ):
+    first = _unit_vectors(embeddings1)
+    second = _unit_vectors(embeddings2)
+    is_single = 1 in (len(first), len(second))
+    if first.shape[1:] != second.shape[1:] or (len(first) != len(second) and not is_single):
         raise DataError(
-            f"similarity_pairwise: shapes {tuple(one.shape)} and {tuple(other.shape)}; "
-            "as many vectors of one size, (N, D) twice, are needed"
+            f"similarity_pairwise: the shapes are {tuple(first.shape)} and {tuple(second.shape)}; "
+            "expected (N, D) for both"
         )
-    return (one * other).sum(dim=-1)
+    return (first * second).sum(dim=-1)
 
 
 def exact_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
-    """By comparing all with all, a block at a time; of fewer than k vectors all. queries (N, D), vectors (M, D)"""
-    k = min(k, len(vectors))
-    found = []
+    """Find the k nearest vectors (or all, if there are fewer) by comparing all pairs.
+
+    queries (N, D), vectors (M, D). Works block by block.
+    """
+    blocks = []
     for start in range(0, len(queries), BLOCK_SIZE):
-        wanted, best = _unit(queries[start : start + BLOCK_SIZE]), None
-        for first in range(0, len(vectors), BLOCK_SIZE):
-            cosines = wanted @ _unit(vectors[first : first + BLOCK_SIZE]).T
-            near = cosines.topk(min(k, cosines.shape[1]))
-            near = Neighbours(near.values, near.indices + first)
-            if best is not None:
-                values, rows = (
-                    torch.cat([best.similarities, near.similarities], dim=1),
-                    torch.cat([best.rows, near.rows], dim=1),
-                )
-                top = values.topk(min(k, values.shape[1]))
-                near = Neighbours(top.values, rows.gather(1, top.indices))
-            best = near
-        found.append(best)
-    return Neighbours(
-        torch.cat([one.similarities for one in found]), torch.cat([one.rows for one in found])
-    )
+        block = _unit_vectors(queries[start : start + BLOCK_SIZE])
+        blocks.append(_nearest(block, vectors, min(k, len(vectors))))
+    similarities = torch.cat([neighbours.similarities for neighbours in blocks])
+    rows = torch.cat([neighbours.rows for neighbours in blocks])
+    return Neighbours(similarities, rows)
+
+
+def _nearest(queries: Tensor, vectors: Vectors, k: int) -> Neighbours:
+    """Find the k nearest vectors of a block of queries with length 1."""
+    best: Neighbours | None = None
+    for start in range(0, len(vectors), BLOCK_SIZE):
+        cosines = queries @ _unit_vectors(vectors[start : start + BLOCK_SIZE]).T
+        top = cosines.topk(min(k, cosines.shape[1]))
+        similarities = top.values
+        rows = top.indices + start
+        if best is not None:
+            similarities = torch.cat([best.similarities, similarities], dim=1)
+            rows = torch.cat([best.rows, rows], dim=1)
+            top = similarities.topk(min(k, similarities.shape[1]))
+            similarities = top.values
+            rows = rows.gather(1, top.indices)
+        best = Neighbours(similarities, rows)
+    return best
 
 
 def faiss_neighbours(queries: Vectors, vectors: Vectors, k: int) -> Neighbours:
-    """From an inverted index that looks into the nearest cells only: fast for millions, and not always exact.
+    """Find k near vectors with an inverted index: fast for millions, but not always exact.
 
-    √M cells, the nearest 32 are searched (Johnson et al. 2019). Raises ConfigError where faiss is not installed.
+    The index has √M cells and searches the nearest 32 (Johnson et al. 2019). Raises ConfigError
+    if faiss is not installed.
     """
     try:
         import faiss
     except ImportError:
         raise ConfigError(
-            "search: 'faiss' is not installed; pip install 'polyglot-nmt[faiss]', or use exact search"
+            "search: 'faiss' is not installed; pip install 'polyglot-nmt[faiss]', "
+            "or use exact search"
         ) from None
-    k, size = min(k, len(vectors)), vectors.shape[1]
-    cells = max(
-        1, min(round(len(vectors) ** 0.5), len(vectors) // 39)
-    )  # fewer than 39 vectors a cell are too few to learn it from
+    k = min(k, len(vectors))
+    size = vectors.shape[1]
+    # faiss asks for at least 39 vectors to learn a cell.
+    cells = max(1, min(round(len(vectors) ** 0.5), len(vectors) // 39))
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(size), size, cells, faiss.METRIC_INNER_PRODUCT)
     index.nprobe = min(cells, 32)
     sample = numpy.random.default_rng(0).permutation(len(vectors))[: 256 * cells]
-    index.train(_unit(vectors[numpy.sort(sample)]).numpy())
+    index.train(_unit_vectors(vectors[numpy.sort(sample)]).numpy())
     for start in range(0, len(vectors), BLOCK_SIZE):
-        index.add(_unit(vectors[start : start + BLOCK_SIZE]).numpy())
-    blocks = [
-        index.search(_unit(queries[start : start + BLOCK_SIZE]).numpy(), k)
-        for start in range(0, len(queries), BLOCK_SIZE)
-    ]
-    return Neighbours(*(torch.from_numpy(numpy.concatenate(part)) for part in zip(*blocks)))
+        index.add(_unit_vectors(vectors[start : start + BLOCK_SIZE]).numpy())
+
+    similarities = []
+    rows = []
+    for start in range(0, len(queries), BLOCK_SIZE):
+        block = _unit_vectors(queries[start : start + BLOCK_SIZE]).numpy()
+        block_similarities, block_rows = index.search(block, k)
+        similarities.append(block_similarities)
+        rows.append(block_rows)
+    return Neighbours(
+        torch.from_numpy(numpy.concatenate(similarities)), torch.from_numpy(numpy.concatenate(rows))
+    )
 
 
 SEARCHES: dict[str, Search] = {"exact": exact_neighbours, "faiss": faiss_neighbours}
@@ -126,23 +146,29 @@ def scored_neighbours(
     margin: str = "ratio",
     search: Search = exact_neighbours,
 ) -> tuple[Neighbours, Neighbours]:
-    """The k nearest on the other side of each source and of each target, by score instead of cosine where margin is `ratio`, best first."""
-    forwards, backwards = search(sources, targets, k), search(targets, sources, k)
+    """Find the k nearest targets of each source and the k nearest sources of each target.
+
+    With margin `ratio`, the similarities are ratio margins instead of cosines. Best first.
+    """
+    forwards = search(sources, targets, k)
+    backwards = search(targets, sources, k)
     if margin == "cosine":
         return forwards, backwards
-    return _by_margin(forwards, backwards), _by_margin(backwards, forwards)
+    return _ratio_margins(forwards, backwards), _ratio_margins(backwards, forwards)
 
 
-def _by_margin(near: Neighbours, other: Neighbours) -> Neighbours:
-    own, theirs = near.similarities.mean(dim=1, keepdim=True), other.similarities.mean(dim=1)
-    between = (own + theirs[near.rows]) / 2
-    scores = torch.where(between == 0, 0.0, near.similarities / between)
-    order = scores.argsort(dim=1, descending=True, stable=True)
-    return Neighbours(scores.gather(1, order), near.rows.gather(1, order))
+def _ratio_margins(neighbours: Neighbours, reverse: Neighbours) -> Neighbours:
+    """Divide cosines by the mean of both sides' mean cosines; sort again."""
+    query_means = neighbours.similarities.mean(dim=1, keepdim=True)
+    vector_means = reverse.similarities.mean(dim=1)
+    means = (query_means + vector_means[neighbours.rows]) / 2
+    margins = torch.where(means == 0, 0.0, neighbours.similarities / means)
+    order = margins.argsort(dim=1, descending=True, stable=True)
+    return Neighbours(margins.gather(1, order), neighbours.rows.gather(1, order))
 
 
 class Pair(NamedTuple):
-    """Two sentences that belong together, as far as can be seen."""
+    """Two sentences that are probably translations of each other."""
 
     score: float
     source: int
@@ -152,33 +178,55 @@ class Pair(NamedTuple):
 def mine_bitext(
     forwards: Neighbours, backwards: Neighbours, *, threshold: float = -float("inf")
 ) -> list[Pair]:
-    """Bitext: the best of each side, best pairs first, every sentence used once (Artetxe and Schwenk 2019, section 3.3, "max")."""
-    pairs = {Pair(score, row, other) for row, (score, other) in enumerate(_best(forwards))}
-    pairs |= {Pair(score, other, row) for row, (score, other) in enumerate(_best(backwards))}
-    kept, sources, targets = [], set(), set()
-    for pair in sorted(pairs, key=lambda pair: (-pair.score, pair.source, pair.target)):
-        if pair.score >= threshold and pair.source not in sources and pair.target not in targets:
-            sources.add(pair.source)
-            targets.add(pair.target)
-            kept.append(pair)
-    return kept
+    """Select pairs greedily, best first, each sentence at most once.
+
+    The candidates are the best neighbours of both sides (Artetxe and Schwenk 2019, section 3.3,
+    "max").
+    """
+    candidates = set()
+    for row, (score, neighbour) in enumerate(_best_neighbours(forwards)):
+        candidates.add(Pair(score, source=row, target=neighbour))
+    for row, (score, neighbour) in enumerate(_best_neighbours(backwards)):
+        candidates.add(Pair(score, source=neighbour, target=row))
+
+    selected = []
+    sources = set()
+    targets = set()
+    for pair in sorted(candidates, key=lambda pair: (-pair.score, pair.source, pair.target)):
+        if pair.score < threshold or pair.source in sources or pair.target in targets:
+            continue
+        sources.add(pair.source)
+        targets.add(pair.target)
+        selected.append(pair)
+    return selected
 
 
-def _best(near: Neighbours) -> list[tuple[float, int]]:
-    return list(zip(near.similarities[:, 0].tolist(), near.rows[:, 0].tolist()))
+def _best_neighbours(neighbours: Neighbours) -> Iterable[tuple[float, int]]:
+    return zip(neighbours.similarities[:, 0].tolist(), neighbours.rows[:, 0].tolist())
 
 
-def _unit(vectors: Vectors) -> Tensor:
-    """Any kind of vectors as float32 (N, D) of length 1. Raises DataError for a list of none, and of different shapes."""
+def _unit_vectors(vectors: Vectors) -> Tensor:
+    """Convert vectors of any kind to float32 (N, D) of length 1.
+
+    Raises DataError for an empty list or a list of different shapes.
+    """
     if isinstance(vectors, numpy.ndarray):
-        vectors = torch.from_numpy(
-            numpy.array(vectors, dtype=numpy.float32)
-        )  # a copy: a memory map cannot be written to
+        # A copy, because PyTorch needs writable memory and a memory map may be read-only.
+        vectors = torch.from_numpy(numpy.array(vectors, dtype=numpy.float32))
     elif not isinstance(vectors, Tensor):
-        every = [torch.as_tensor(one) for one in vectors]
-        if len(shapes := dict.fromkeys(tuple(one.shape) for one in every)) != 1:
-            found = " and ".join(map(str, list(shapes)[:2])) or "an empty list"
-            raise DataError(f"similarity: the vectors of a list have one shape (D,), found {found}")
-        vectors = torch.stack(every)
+        vectors = _stack(vectors)
     vectors = vectors.float()
-    return normalized(vectors if vectors.dim() > 1 else vectors.unsqueeze(0))
+    if vectors.dim() < 2:
+        vectors = vectors.unsqueeze(0)
+    return normalized(vectors)
+
+
+def _stack(vectors: Sequence[Tensor] | Sequence[numpy.ndarray]) -> Tensor:
+    tensors = [torch.as_tensor(vector) for vector in vectors]
+    shapes = list(dict.fromkeys(tuple(tensor.shape) for tensor in tensors))
+    if len(shapes) != 1:
+        found = " and ".join(map(str, shapes[:2])) or "an empty list"
+        raise DataError(
+            f"similarity: all vectors of a list must have the same shape (D,), found {found}"
+        )
+    return torch.stack(tensors)

@@ -1,4 +1,4 @@
-"""Vectors into a file, a portion at a time, in the format that its name ends with. A file is there when it is whole, or not at all."""
+"""Files of vectors, written chunk by chunk in the format of the file's suffix."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from polyglot.core.errors import ConfigError, DataError
 
 
 class VectorFile(Protocol):
-    """What every format is: made with a path, the size of the vectors and their type."""
+    """Interface of all formats."""
 
-    def __init__(self, path: Path, *, size: int, precision: str) -> None: ...
+    def __init__(self, path: Path, *, size: int, precision: str) -> None:
+        """size: numbers in a vector. precision: `float32`, `float16` or `int8`."""
 
     def write(
         self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
@@ -28,12 +29,14 @@ class VectorFile(Protocol):
 
 
 class NpyFile:
-    """`numpy.load` reads it, also with `mmap_mode="r"`: (N, D) and nothing else."""
+    """NumPy array (N, D); `numpy.load` reads it, also with `mmap_mode="r"`."""
 
     def __init__(self, path: Path, *, size: int, precision: str) -> None:
-        self._size, self._type, self._count = size, numpy.dtype(precision), 0
+        self._size = size
+        self._type = numpy.dtype(precision)
+        self._count = 0
         self._file = path.open("wb")
-        self._header()
+        self._write_header()
 
     def write(
         self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
@@ -44,10 +47,10 @@ class NpyFile:
     def close(self) -> None:
         with self._file:
             self._file.seek(0)
-            self._header()
+            self._write_header()
 
-    def _header(self) -> None:
-        """Of the rows so far; numpy leaves room in it for the number to grow."""
+    def _write_header(self) -> None:
+        """Write the number of rows so far; NumPy's header has space for a larger number."""
         fields = {
             "descr": numpy.lib.format.dtype_to_descr(self._type),
             "fortran_order": False,
@@ -65,26 +68,23 @@ class ParquetFile:
 
         self._arrow = pyarrow
         self._list = pyarrow.list_(pyarrow.from_numpy_dtype(numpy.dtype(precision)), size)
-        self._schema = pyarrow.schema(
-            [
-                ("language", pyarrow.string()),
-                ("sentence", pyarrow.string()),
-                ("embedding", self._list),
-            ]
-        )
+        columns = [
+            ("language", pyarrow.string()),
+            ("sentence", pyarrow.string()),
+            ("embedding", self._list),
+        ]
+        self._schema = pyarrow.schema(columns)
         self._writer = pyarrow.parquet.ParquetWriter(path, self._schema)
 
     def write(
         self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
     ) -> None:
         arrow = self._arrow
-        embedding = arrow.FixedSizeListArray.from_arrays(
-            arrow.array(vectors.reshape(-1)), type=self._list
-        )
+        numbers = arrow.array(vectors.reshape(-1))
         columns = [
             arrow.array(languages, arrow.string()),
             arrow.array(sentences, arrow.string()),
-            embedding,
+            arrow.FixedSizeListArray.from_arrays(numbers, type=self._list),
         ]
         self._writer.write_table(arrow.Table.from_arrays(columns, schema=self._schema))
 
@@ -93,7 +93,7 @@ class ParquetFile:
 
 
 class JsonLinesFile:
-    """One object a line with `language`, `sentence` and `embedding`."""
+    """One object per line with `language`, `sentence` and `embedding`."""
 
     def __init__(self, path: Path, *, size: int, precision: str) -> None:
         self._file = path.open("w", encoding="utf-8")
@@ -102,13 +102,8 @@ class JsonLinesFile:
         self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
     ) -> None:
         for language, sentence, vector in zip(languages, sentences, vectors.tolist(), strict=True):
-            self._file.write(
-                json.dumps(
-                    {"language": language, "sentence": sentence, "embedding": vector},
-                    ensure_ascii=False,
-                )
-                + "\n"
-            )
+            record = {"language": language, "sentence": sentence, "embedding": vector}
+            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
     def close(self) -> None:
         self._file.close()
@@ -122,20 +117,24 @@ FORMATS: dict[str, type[VectorFile]] = {
 
 
 def vector_format(path: Path) -> type[VectorFile]:
-    """Raises ConfigError for a name that ends in none of them."""
+    """Return the format of a file name. Raises ConfigError for an unknown suffix."""
     if path.suffix not in FORMATS:
-        raise ConfigError(
-            f"{path}: vectors cannot be written as {path.suffix or 'a file without an ending'!r}; end the name in {', '.join(FORMATS)}"
-        )
+        known = ", ".join(FORMATS)
+        found = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
+        raise ConfigError(f"{path}: no format of vectors has {found}. Known: {known}")
     return FORMATS[path.suffix]
 
 
 @contextmanager
 def open_vector_file(path: Path, *, size: int, precision: str) -> Iterator[VectorFile]:
-    """A new file that takes its name when everything is in it. Raises DataError when it cannot be written; nothing is left then."""
-    kind, temporary = vector_format(path), path.with_name(f".{path.name}.{os.getpid()}")
+    """Open a new file that gets its name when it is complete.
+
+    Raises DataError if it cannot be written; then nothing is left of it.
+    """
+    open_file = vector_format(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        file = kind(temporary, size=size, precision=precision)
+        file = open_file(temporary, size=size, precision=precision)
         try:
             yield file
         finally:
