@@ -218,16 +218,16 @@ def estimate(options: argparse.Namespace) -> dict[str, float]:
         for name, own in model.component_parameters().items()
     }
     of_each = [
-        sum(count for name, count in counts.items() if process in placed.holders(name))
+        sum(count for name, count in counts.items() if process in placed.ranks_of(name))
         for process in range(64)
     ]
     task = config.tasks[0].pair
     trained = sum(counts.get(name, 0) for name in component_names(task))
     exchanged = {
         name
-        for _, task in placed.at(0)
+        for _, task in placed.batches_at(0)
         for name in component_names(task.pair)
-        if len(placed.holders(name)) > 1
+        if len(placed.ranks_of(name)) > 1
     }
     return {
         "parameters_of_all": sum(counts.values()),

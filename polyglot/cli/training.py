@@ -93,7 +93,7 @@ def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
 
     begun = run if resume and last_checkpoint(run) else None
     exists = None if resume else run.occupied_message()
-    screen.print(*plan_training(run.config, processes, begun=begun).tables(), sep="\n")
+    screen.print(*plan_training(run.config, processes, resumed_run=begun).tables(), sep="\n")
     if exists:
         logger.warning(exists)
 

@@ -277,9 +277,7 @@ def build_local_model(run: Run, placement: Placement, processes: Processes) -> T
 
     with torch.device("meta"):
         counts = count_parameters(build_model(config, run.vocabularies, seed=None, pairs=pairs))
-    memory = parameter_memory(
-        config, counts, tasks_with_gradients=placement.tasks_with_gradients
-    )
+    memory = parameter_memory(config, counts, tasks_with_gradients=placement.tasks_with_gradients)
     warning = memory_warning(memory)
     if warning:
         logger.warning(warning)

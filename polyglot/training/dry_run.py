@@ -1,4 +1,4 @@
-"""What a configuration would do, found out without training: tasks, vocabularies, parameters, memory."""
+"""Dry run: tasks, vocabularies, parameters and memory of a configuration, without training."""
 
 from __future__ import annotations
 
@@ -21,175 +21,228 @@ from polyglot.training.build import build_datasets, build_model, build_schedule,
 from polyglot.training.memory_estimate import (
     MEBIBYTE,
     PROGRAM_MEBIBYTES,
+    activation_memory,
     count_parameters,
     describe_memory,
     memory_warning,
-    activation_memory,
     parameter_memory,
 )
-from polyglot.training.placement import Placement, check_processes, build_placement
-from polyglot.training.preflight import preflight, directions
+from polyglot.training.placement import Placement, build_placement, check_processes
+from polyglot.training.preflight import directions, preflight
 from polyglot.training.vocabularies import initial_vocabularies, learn_symbols
-from polyglot.training.warm_start import WarmStart, freeze
+from polyglot.training.warm_start import freeze, open_warm_start
 
 logger = logging.getLogger("polyglot")
 
 MAX_LISTED_PROCESSES = 8
-"""So many processes are shown one by one."""
+"""number of processes up to which each has a row"""
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """All that can be said of a run before its first step."""
+    """What is known of a training before its first step."""
 
     config: Config
     vocabulary_sizes: dict[str, int]
     datasets: dict[str, TaskDataset | StreamedDataset]
     parameters: dict[str, int]
-    """by component"""
+    """number of parameters by component"""
     placement: Placement
 
     def memory(self) -> dict[str, int]:
-        """Bytes by purpose, estimated; of several processes those of the largest."""
-        largest = max(
-            map(self.parameters_of, range(self.placement.processes)),
-            key=lambda own: sum(own.values()),
+        """Estimated bytes by purpose; with several processes, those of the largest one."""
+        ranks = range(self.placement.processes)
+        counts_by_rank = [self.parameters_of(rank) for rank in ranks]
+        largest = max(counts_by_rank, key=lambda counts: sum(counts.values()))
+        memory = parameter_memory(
+            self.config, largest, tasks_with_gradients=self.placement.tasks_with_gradients
         )
-        parameters = parameter_memory(
-            self.config, largest, trained_at_once=self.placement.trained_at_once
-        )
-        return parameters | {"activations": activation_memory(self.config, self.datasets)}
+        memory["activations"] = activation_memory(self.config, self.datasets)
+        return memory
 
-    def parameters_of(self, process: int) -> dict[str, int]:
-        """How many parameters a process has, by component."""
-        return {
-            name: count_parameters
-            for name, count_parameters in self.parameters.items()
-            if process in self.placement.holders(name)
-        }
+    def parameters_of(self, rank: int) -> dict[str, int]:
+        """Number of parameters that a rank has, by component."""
+        counts = {}
+        for name, count in self.parameters.items():
+            if rank in self.placement.ranks_of(name):
+                counts[name] = count
+        return counts
 
     def tables(self) -> Iterator[Table]:
-        """For the terminal."""
-        tasks = Table(
+        """Tables for the terminal."""
+        yield self._task_table()
+        yield self._vocabulary_table()
+        yield self._component_table()
+        if self.placement.processes > 1:
+            yield self._process_table()
+        yield self._memory_table()
+
+    def _task_table(self) -> Table:
+        table = Table(
             "task", "sentences", "left out", "source tokens", "target tokens", title="Tasks"
         )
         for name, dataset in self.datasets.items():
-            about, of = "", ""
-            sentences, factor = len(dataset.source_lengths), 1.0
-            if isinstance(
-                dataset, StreamedDataset
-            ):  # what it has is known of its first sentences only
-                about, of = "about ", f" of the first {dataset.sample.seen:,}"
-                sentences, factor = (
-                    dataset.about,
-                    dataset.about and dataset.about / dataset.sample.seen,
-                )
-            dropped = ", ".join(
-                f"{lines} {reason}" for reason, lines in dataset.dropped.items() if lines
-            )
-            tokens = (
-                int(lengths.sum()) for lengths in (dataset.source_lengths, dataset.target_lengths)
-            )
-            figures = (sentences, *(factor and round(factor * one) for one in tokens))
-            told = ["not known" if one is None else f"{about}{one:,}" for one in figures]
-            tasks.add_row(name, told[0], f"{dropped or 'none'}{of}", *told[1:])
-        yield tasks
-        vocabularies = Table("language", "pieces", title="Vocabularies")
-        for language, size in self.vocabulary_sizes.items():
-            vocabularies.add_row(language, f"{size:,}")
-        yield vocabularies
-        components = Table("component", "parameters", title="Components")
-        for name, parameters in self.parameters.items():
-            components.add_row(name, f"{parameters:,}")
-        components.add_section()
-        components.add_row("all", f"{sum(self.parameters.values()):,}")
-        yield components
-        several = self.placement.processes > 1
-        if several:
-            yield self._processes()
-        title = "Memory of training, estimated" + (", of one process" if several else "")
-        memory = Table("memory for", "MiB", "which is", title=title)
-        sizes, made_of = (
-            self.memory(),
-            describe_memory(self.config, trained_at_once=self.placement.trained_at_once),
-        )
-        for purpose, size in sizes.items():
-            memory.add_row(purpose, f"{size / MEBIBYTE:,.0f}", made_of[purpose])
-        memory.add_section()
-        memory.add_row(
-            "all",
-            f"{sum(sizes.values()) / MEBIBYTE:,.0f}",
-            f"besides the program itself, about {PROGRAM_MEBIBYTES} MiB",
-        )
-        yield memory
+            table.add_row(name, *_task_cells(dataset))
+        return table
 
-    def _processes(self) -> Table:
-        """Each of a few processes; of many those with the fewest and the most parameters."""
+    def _vocabulary_table(self) -> Table:
+        table = Table("language", "pieces", title="Vocabularies")
+        for language, size in self.vocabulary_sizes.items():
+            table.add_row(language, f"{size:,}")
+        return table
+
+    def _component_table(self) -> Table:
+        table = Table("component", "parameters", title="Components")
+        for name, count in self.parameters.items():
+            table.add_row(name, f"{count:,}")
+        table.add_section()
+        table.add_row("all", f"{sum(self.parameters.values()):,}")
+        return table
+
+    def _process_table(self) -> Table:
+        """Tasks and parameters of each process; of many, those of the smallest and largest."""
         number = self.placement.processes
-        rows = [
-            (sum(self.parameters_of(one).values()), len(self.placement.tasks(one)), str(one))
-            for one in range(number)
-        ]
+        rows = []
+        for rank in range(number):
+            parameters = sum(self.parameters_of(rank).values())
+            tasks = len(self.placement.tasks_of(rank))
+            rows.append((parameters, tasks, str(rank)))
+
         if number > MAX_LISTED_PROCESSES:
-            (*least, first), (*most, last) = min(rows), max(rows)
-            rows = [(*least, f"{first}, the smallest of {number}"), (*most, f"{last}, the largest")]
-            rows = rows if least != most else [(*least, f"each of {number}")]
+            rows = _smallest_and_largest(rows)
+
         table = Table("process", "tasks", "parameters", title="Processes")
         for parameters, tasks, name in rows:
             table.add_row(name, f"{tasks:,}", f"{parameters:,}")
         return table
 
+    def _memory_table(self) -> Table:
+        title = "Memory of training, estimated"
+        if self.placement.processes > 1:
+            title += ", of one process"
+        table = Table("memory for", "MiB", "which is", title=title)
 
-def plan_training(config: Config, processes: int = 1, *, begun: Run | None = None) -> TrainingPlan:
-    """Check a configuration with its data and this machine; nothing is written but the cache of the text.
+        memory = self.memory()
+        descriptions = describe_memory(
+            self.config, tasks_with_gradients=self.placement.tasks_with_gradients
+        )
+        for purpose, size in memory.items():
+            table.add_row(purpose, f"{size / MEBIBYTE:,.0f}", descriptions[purpose])
 
-    processes: that shall train. begun: the run that shall go on with it, whose vocabularies and components are there.
+        table.add_section()
+        total = sum(memory.values())
+        table.add_row(
+            "all",
+            f"{total / MEBIBYTE:,.0f}",
+            f"besides the program itself, about {PROGRAM_MEBIBYTES} MiB",
+        )
+        return table
+
+
+def plan_training(
+    config: Config, processes: int = 1, *, resumed_run: Run | None = None
+) -> TrainingPlan:
+    """Check a configuration with its data and this machine; writes nothing but the text cache.
+
+    processes: the number that shall train. resumed_run: run that shall continue with this
+    configuration, and that has vocabularies and components already.
     """
     check_processes(config, processes)
-    corpora = preflight(config, begun=begun is not None)
-    _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
-    if config.validation.best_by == "bleu":
-        _check_held_out(
-            config, config.data.valid, match_pairs(config.validation.bleu_pairs, config.languages)
-        )
-    _check_held_out(config, config.data.test, directions(config))
-    run, initial = (
-        begun or Run.for_config(config),
-        WarmStart(config) if config.initialize and not begun else None,
-    )
-    if begun:
-        vocabularies = {language: begun.vocabularies[language] for language in config.languages}
+    corpora = preflight(config, resuming=resumed_run is not None)
+    _check_all_held_out(config)
+    warm_start = open_warm_start(config, resuming=resumed_run is not None)
+
+    if resumed_run:
+        run = resumed_run
+        vocabularies = {language: run.vocabularies[language] for language in config.languages}
     else:
-        run.symbols = learn_symbols(config, corpora, initial)
+        run = Run.for_config(config)
+        run.symbols = learn_symbols(config, corpora, warm_start)
         vocabularies = initial_vocabularies(
-            config, corpora, run.normalisers, initial, languages=config.languages
+            config, corpora, run.normalisers, warm_start, languages=config.languages
         )
     datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
-    placement = build_placement(build_schedule(config, dataset_sizes(datasets)), config, processes)
+    schedule = build_schedule(config, dataset_sizes(datasets))
+    placement = build_placement(schedule, config, processes)
+
     with torch.device("meta"):
         model = build_model(config, vocabularies, seed=None)
-    if initial:
-        initial.check_shapes(model)
+    if warm_start:
+        warm_start.check_shapes(model)
     freeze(model, config.freeze, config.tasks)
-    found = TrainingPlan(
+
+    plan = TrainingPlan(
         config,
-        {language: len(each) for language, each in vocabularies.items()},
+        {language: len(vocabulary) for language, vocabulary in vocabularies.items()},
         datasets,
         count_parameters(model),
         placement,
     )
-    if more := memory_warning(found.memory()):
-        logger.warning(more)
-    return found
+    warning = memory_warning(plan.memory())
+    if warning:
+        logger.warning(warning)
+    return plan
+
+
+def _check_all_held_out(config: Config) -> None:
+    """Check validation text of the tasks and of BLEU, and test text of all directions."""
+    _check_held_out(config, config.data.valid, [task.pair for task in config.tasks])
+    if config.validation.best_by == "bleu":
+        bleu_pairs = match_pairs(config.validation.bleu_pairs, config.languages)
+        _check_held_out(config, config.data.valid, bleu_pairs)
+    _check_held_out(config, config.data.test, directions(config))
 
 
 def _check_held_out(
-    config: Config, corpora: Sequence[ComponentConfig], wanted: Sequence[LanguagePair]
+    config: Config, corpora: Sequence[ComponentConfig], pairs: Sequence[LanguagePair]
 ) -> None:
-    """Raises DataError where validation or evaluation would: for text of none of the pairs, or for text that cannot be used."""
-    if corpora:
-        text = Corpora(corpora, folder=Path(config.data.folder), languages=config.languages)
-        text.check_any(wanted)
-        for pair in wanted:
-            if pair in text.pairs():
-                text.parallel(pair)
+    """Raises DataError where validation or evaluation would.
+
+    That is if no pair has text, or if a text cannot be used.
+    """
+    if not corpora:
+        return
+    text = Corpora(corpora, folder=Path(config.data.folder), languages=config.languages)
+    text.check_any(pairs)
+    for pair in pairs:
+        if pair in text.pairs():
+            text.parallel(pair)
+
+
+def _task_cells(dataset: TaskDataset | StreamedDataset) -> list[str]:
+    """Sentences, left out, source and target tokens of a task.
+
+    The numbers of streamed text are estimated from its first sentences.
+    """
+    source_tokens = int(dataset.source_lengths.sum())
+    target_tokens = int(dataset.target_lengths.sum())
+    dropped = [f"{lines} {reason}" for reason, lines in dataset.dropped.items() if lines]
+    left_out = ", ".join(dropped) or "none"
+    if not isinstance(dataset, StreamedDataset):
+        numbers = [len(dataset.source_lengths), source_tokens, target_tokens]
+        sentences, sources, targets = (f"{number:,}" for number in numbers)
+        return [sentences, left_out, sources, targets]
+
+    left_out += f" of the first {dataset.sample.seen:,}"
+    if dataset.about is None:
+        return ["not known", left_out, "not known", "not known"]
+    factor = dataset.about / dataset.sample.seen
+    return [
+        f"about {dataset.about:,}",
+        left_out,
+        f"about {round(factor * source_tokens):,}",
+        f"about {round(factor * target_tokens):,}",
+    ]
+
+
+def _smallest_and_largest(rows: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Rows (parameters, tasks, rank) of the smallest and the largest process; one row if equal."""
+    number = len(rows)
+    smallest = min(rows)
+    largest = max(rows)
+    if smallest[:2] == largest[:2]:
+        return [(*smallest[:2], f"each of {number}")]
+    return [
+        (*smallest[:2], f"{smallest[2]}, the smallest of {number}"),
+        (*largest[:2], f"{largest[2]}, the largest"),
+    ]

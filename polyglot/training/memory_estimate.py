@@ -1,4 +1,4 @@
-"""How much memory training needs, estimated before it begins, and how much there is."""
+"""Estimate of the memory that training needs, and the memory of the device."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from accelerate import PartialState
 
 from polyglot.config.schema import Config
+from polyglot.core.registry import ComponentConfig
 from polyglot.data.batching import epoch_batches
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.streaming import StreamedDataset
@@ -18,88 +19,132 @@ from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.sharing import component_names
 
 MEBIBYTE = 2**20
-# MiB that a training occupies on a CPU besides what it is about: the largest resident size (`ru_maxrss` of the ended process) of
-# `polyglot train phrasebook` with 60 sentences and states of 8, whose own tensors are less than 2 MiB, was 515 after 4 steps and
-# 550 after 40.
+BYTES_PER_NUMBER = 4
+"""bytes of a float32"""
+STATES_PER_LAYER = 16
+"""states that the backward pass keeps for each layer and position, about"""
+
+# The largest resident size (`ru_maxrss` of the ended process) of `polyglot train phrasebook` with
+# 60 sentences and states of 8, whose tensors are less than 2 MiB, was 515 MiB after 4 steps and
+# 550 MiB after 40.
 PROGRAM_MEBIBYTES = 500
-CONTAINER_LIMIT = Path(
-    "/sys/fs/cgroup/memory.max"
-)  # what this process may use where that is less than the machine has
+"""memory of a training on a CPU besides its tensors, in MiB"""
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+"""file with the memory limit of a container, in bytes"""
 
 
 def count_parameters(model: TranslationModel) -> dict[str, int]:
-    """Parameters by component; on the meta device they take no memory themselves."""
-    return {
-        name: sum(each.numel() for each in own.values())
-        for name, own in model.component_parameters().items()
-    }
+    """Number of parameters by component; the model may be on the meta device."""
+    counts = {}
+    for component, parameters in model.component_parameters().items():
+        counts[component] = sum(parameter.numel() for parameter in parameters.values())
+    return counts
 
 
 def parameter_memory(
-    config: Config, parameters: Mapping[str, int], *, trained_at_once: int
+    config: Config, counts: Mapping[str, int], *, tasks_with_gradients: int
 ) -> dict[str, int]:
-    """Bytes by purpose of what grows with the parameters, which are counted by component. trained_at_once: tasks of an update."""
-    total = sum(parameters.values())
-    own = lambda pair: sum(parameters.get(name, 0) for name in component_names(pair, config.sharing))  # noqa: E731
-    gradients = max(own(task.pair) for task in config.tasks) * trained_at_once
+    """Bytes of parameters, optimizer state and gradients.
+
+    counts: number of parameters by component. tasks_with_gradients: number of tasks whose
+    components have gradients at the same time.
+    """
+    total = sum(counts.values())
+    largest_task = 0
+    for task in config.tasks:
+        names = component_names(task.pair, config.sharing)
+        task_size = sum(counts.get(name, 0) for name in names)
+        largest_task = max(largest_task, task_size)
+
     return {
-        "parameters": 4 * total,
-        "optimizer": 4 * config.optimizer.state_values * total,
-        "gradients": 4 * min(gradients, total),
+        "parameters": BYTES_PER_NUMBER * total,
+        "optimizer": BYTES_PER_NUMBER * config.optimizer.state_values * total,
+        "gradients": BYTES_PER_NUMBER * min(largest_task * tasks_with_gradients, total),
     }
 
 
 def activation_memory(config: Config, datasets: Mapping[str, TaskDataset | StreamedDataset]) -> int:
-    """Bytes kept for the way back: about 16 states for each layer and position of the widest batch of a task's first epoch.
+    """Bytes that the backward pass keeps, of the task that needs most.
 
-    Of the task that needs most; languages may have components of their own. Of streamed text the first sentences stand for all.
+    About 16 states for each layer and position of the widest batch in the first epoch. Streamed
+    text is estimated from its first sentences.
     """
-    most = 0
+    largest = 0
     for name, dataset in datasets.items():
-        sources, targets = dataset.source_lengths, dataset.target_lengths
-        batches = epoch_batches(
-            sources, targets, config.batching, seed=config.seed, task_name=name, epoch=0
-        )
-        cells = max(
-            len(rows) * int(numpy.maximum(sources, targets + 1)[rows].max()) for rows in batches
-        )
-        reads, writes = config.model.for_language(dataset.task.source), config.model.for_language(dataset.task.target)
-        layers = sum(
-            getattr(one, "layers", 1) * one.size for one in (reads.encoder, writes.decoder)
-        )
-        most = max(most, cells * (layers + max(reads.embedding.size, writes.embedding.size)))
-    return 4 * 16 * most
+        source_model = config.model.for_language(dataset.task.source)
+        target_model = config.model.for_language(dataset.task.target)
+        states_size = _total_size(source_model.encoder) + _total_size(target_model.decoder)
+        embedding_size = max(source_model.embedding.size, target_model.embedding.size)
+        positions = _widest_batch(config, name, dataset)
+        largest = max(largest, positions * (states_size + embedding_size))
+
+    return BYTES_PER_NUMBER * STATES_PER_LAYER * largest
 
 
-def describe_memory(config: Config, *, trained_at_once: int) -> dict[str, str]:
-    """What the bytes are of, by purpose."""
-    kept, batches, optimizer = config.optimizer.state_values, trained_at_once, config.optimizer.type
-    numbers = f"{'up to ' if kept > 1 else ''}{kept} number{'s' if kept > 1 else ''} of {optimizer} for each parameter"
+def _total_size(component: ComponentConfig) -> int:
+    """Sum of the state sizes of all layers."""
+    return getattr(component, "layers", 1) * component.size
+
+
+def _widest_batch(config: Config, name: str, dataset: TaskDataset | StreamedDataset) -> int:
+    """Positions, with padding, of the widest batch in the first epoch of a task."""
+    batches = epoch_batches(
+        dataset.source_lengths,
+        dataset.target_lengths,
+        config.batching,
+        seed=config.seed,
+        task_name=name,
+        epoch=0,
+    )
+    widths = numpy.maximum(dataset.source_lengths, dataset.target_lengths + 1)  # with eos
+    return max(len(rows) * int(widths[rows].max()) for rows in batches)
+
+
+def describe_memory(config: Config, *, tasks_with_gradients: int) -> dict[str, str]:
+    """Explanation of each part of the memory, in words."""
+    optimizer = config.optimizer.type
+    state_values = config.optimizer.state_values
+    if state_values == 0:
+        optimizer_words = f"nothing: {optimizer} keeps none"
+    elif state_values == 1:
+        optimizer_words = f"1 number of {optimizer} for each parameter"
+    else:
+        optimizer_words = f"up to {state_values} numbers of {optimizer} for each parameter"
+
+    if tasks_with_gradients == 1:
+        tasks = "one task trains"
+    else:
+        tasks = f"{tasks_with_gradients} tasks train"
     return {
         "parameters": "4 bytes each",
-        "optimizer": numbers if kept else f"nothing: {optimizer} keeps none",
-        "gradients": f"of the components that {'one task trains' if batches == 1 else f'{batches} tasks train'} in an update",
+        "optimizer": optimizer_words,
+        "gradients": f"of the components that {tasks} in an update",
         "activations": "of the widest batch of the task that needs most",
     }
 
 
 def memory_warning(needed: Mapping[str, int]) -> str | None:
-    """The sentence for more bytes than the device has; None when it has them."""
+    """Message if training needs more bytes than the device has, None if not."""
     device = PartialState().device
-    there, together = device_memory(device), sum(needed.values())
-    if together <= there:
+    available = device_memory(device)
+    total = sum(needed.values())
+    if total <= available:
         return None
+
     parts = ", ".join(f"{purpose} {size / MEBIBYTE:,.0f}" for purpose, size in needed.items())
     return (
-        f"training will need about {together / MEBIBYTE:,.0f} MiB ({parts}), and this machine's {device.type} has "
-        f"{there / MEBIBYTE:,.0f} MiB; lower the sizes and layers of `model`, vocabulary.size or batching.size"
+        f"training will need about {total / MEBIBYTE:,.0f} MiB ({parts}), and this machine's "
+        f"{device.type} has {available / MEBIBYTE:,.0f} MiB; lower the sizes and layers of "
+        "`model`, vocabulary.size or batching.size"
     )
 
 
 def device_memory(device: torch.device) -> int:
-    """Bytes of a device's memory; the CPU's, and what shares it, is what this process may use of the machine's."""
+    """Bytes of a device's memory; on the CPU, those that this process may use."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limit = CONTAINER_LIMIT.read_text().strip() if CONTAINER_LIMIT.is_file() else "max"
+    if not CONTAINER_LIMIT.is_file():
+        return machine
+    limit = CONTAINER_LIMIT.read_text().strip()
     return machine if limit == "max" else min(machine, int(limit))

@@ -1,4 +1,5 @@
-"""The width at which one model has as many parameters as another: what a fair comparison needs."""
+"""Parameter matching: scales the widths of a model to a given number of parameters, so that two
+models can be compared fairly."""
 
 from __future__ import annotations
 
@@ -16,47 +17,68 @@ from polyglot.model.translation_model import ModelConfig, TranslationModel
 from polyglot.training.memory_estimate import count_parameters
 
 TOLERANCE = 0.01
-"""Share of the wanted count that a match may be off."""
-FINE = ("feed_forward", "hidden_size")
-"""Widths inside a component, which need not suit anybody else."""
-WIDEST = 64.0
-"""A match is looked for between the given widths divided and multiplied by this."""
+"""largest relative difference between the number of parameters and its goal"""
+WIDTH_KEYS = ("size", "states_size", "feed_forward", "hidden_size")
+"""settings that are widths"""
+INNER_WIDTH_KEYS = ("feed_forward", "hidden_size")
+"""widths inside a component, which need not fit other components"""
+LARGEST_FACTOR = 64.0
+"""widths are multiplied by at most this factor and by at least its inverse"""
+SEARCH_STEPS = 14
+"""steps of the bisection; the last interval is 1/2000 of a factor wide"""
+
+Settings = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterMatch:
-    """Settings that bring a model to a number of parameters."""
+    """Settings that give a model a certain number of parameters."""
 
     settings: dict[str, int]
-    """by key: `model.encoder.size` and the like, those that changed"""
-    count_model_parameters: int
+    """changed settings by key, such as `model.encoder.size`"""
+    parameters: int
 
 
-def match_parameters(config: Config, vocabulary_sizes: Mapping[str, int], wanted: int) -> ParameterMatch:
-    """Scale every width by one factor, rounded so that heads still divide sizes, then those inside components to what is left.
+def match_parameters(
+    config: Config, vocabulary_sizes: Mapping[str, int], goal: int
+) -> ParameterMatch:
+    """Find widths with which the model has about `goal` parameters.
 
-    Raises ConfigError when no width comes within one percent.
+    All widths are multiplied by one factor and rounded, so that the number of heads still divides
+    them. If that is not exact enough, the widths inside components are scaled once more. Raises
+    ConfigError if the result differs from the goal by more than one percent.
     """
-    before = config.model.model_dump()
-    blocks = [place for place in _places(before) if "feed_forward" in place]
-    unit = math.lcm(
-        2, *(block["heads"] * (2 if block.get("positions") == "rotary" else 1) for block in blocks)
-    )
-    counted = lambda model: count_model_parameters(config, ModelConfig.model_validate(model), vocabulary_sizes)  # noqa: E731
-    found, best = _nearest(lambda factor: _scaled(before, factor, unit), counted, wanted)
-    if abs(found - wanted) > TOLERANCE * wanted:
-        found, best = _nearest(
-            lambda factor: _scaled(best, factor, unit, fine=True), counted, wanted
-        )
-    if abs(found - wanted) > TOLERANCE * wanted:
+    original = config.model.model_dump()
+    unit = _width_unit(original)
+
+    def count(settings: Settings) -> int:
+        model = ModelConfig.model_validate(settings)
+        return count_model_parameters(config, model, vocabulary_sizes)
+
+    def scale_all(factor: float) -> Settings:
+        return _scaled(original, factor, keys=WIDTH_KEYS, unit=unit)
+
+    parameters, matched = _nearest(scale_all, count, goal)
+    if _differs(parameters, goal):
+        coarse = matched
+
+        def scale_inner(factor: float) -> Settings:
+            return _scaled(coarse, factor, keys=INNER_WIDTH_KEYS, unit=unit)
+
+        parameters, matched = _nearest(scale_inner, count, goal)
+
+    if _differs(parameters, goal):
         raise ConfigError(
-            f"no width has {wanted:,} parameters within {TOLERANCE:.0%}; the nearest has {found:,}; change layers or vocabularies, too"
+            f"no width has {goal:,} parameters within {TOLERANCE:.0%}; the nearest has "
+            f"{parameters:,}; change layers or vocabularies, too"
         )
-    return ParameterMatch(dict(_changes(before, best, "model")), found)
+    return ParameterMatch(dict(_changes(original, matched, "model")), parameters)
 
 
-def count_model_parameters(config: Config, model: ModelConfig, vocabulary_sizes: Mapping[str, int]) -> int:
-    """How many a model has; no memory is taken for them."""
+def count_model_parameters(
+    config: Config, model: ModelConfig, vocabulary_sizes: Mapping[str, int]
+) -> int:
+    """Number of parameters of a model, counted on the meta device, which takes no memory."""
     with torch.device("meta"):
         built = TranslationModel(
             model,
@@ -68,50 +90,85 @@ def count_model_parameters(config: Config, model: ModelConfig, vocabulary_sizes:
     return sum(count_parameters(built).values())
 
 
+def _differs(parameters: int, goal: int) -> bool:
+    return abs(parameters - goal) > TOLERANCE * goal
+
+
+def _width_unit(model: Settings) -> int:
+    """Number that must divide every width: even, divisible by all heads, twice with rotary."""
+    unit = 2
+    for settings in _mappings(model):
+        if "feed_forward" not in settings:  # no Transformer layers
+            continue
+        is_rotary = settings.get("positions") == "rotary"
+        heads = settings["heads"] * (2 if is_rotary else 1)
+        unit = math.lcm(unit, heads)
+    return unit
+
+
 def _nearest(
-    scaled: Callable[[float], dict[str, Any]], count: Callable[[dict[str, Any]], int], wanted: int
-) -> tuple[int, dict[str, Any]]:
-    """The count nearest to the wanted one, which grows with the factor, and its model."""
-    low, high, factor, tried = 1 / WIDEST, WIDEST, 1.0, []
-    for _ in range(14):  # to a two-thousandth of a factor
-        model = scaled(factor)
-        tried.append((count_parameters(model), model))
-        if tried[-1][0] == wanted:
+    scale: Callable[[float], Settings], count: Callable[[Settings], int], goal: int
+) -> tuple[int, Settings]:
+    """Number of parameters nearest to the goal, and its settings, found by bisection.
+
+    The number must grow with the factor.
+    """
+    low = 1 / LARGEST_FACTOR
+    high = LARGEST_FACTOR
+    factor = 1.0
+    candidates: list[tuple[int, Settings]] = []
+    for _ in range(SEARCH_STEPS):
+        settings = scale(factor)
+        parameters = count(settings)
+        candidates.append((parameters, settings))
+        if parameters == goal:
             break
-        low, high = (factor, high) if tried[-1][0] < wanted else (low, factor)
+        if parameters < goal:
+            low = factor
+        else:
+            high = factor
         factor = math.sqrt(low * high)
-    return min(tried, key=lambda one: abs(one[0] - wanted))
+
+    return min(candidates, key=lambda candidate: abs(candidate[0] - goal))
 
 
-def _scaled(
-    model: dict[str, Any], factor: float, unit: int, *, fine: bool = False
-) -> dict[str, Any]:
-    """A copy with every width multiplied, or with only the fine ones."""
-    result = copy.deepcopy(model)
-    for place in _places(result):
-        for key in FINE if fine else ("size", "states_size", *FINE):
-            if place.get(key) is not None:
-                step = 1 if key in FINE else unit
-                place[key] = max(1, round(place[key] * factor / step)) * step
-    return result
+def _scaled(model: Settings, factor: float, *, keys: tuple[str, ...], unit: int) -> Settings:
+    """Copy of a model's settings with these widths multiplied by the factor.
+
+    unit: number that divides the result, except for widths inside components.
+    """
+    scaled = copy.deepcopy(model)
+    for settings in _mappings(scaled):
+        for key in keys:
+            width = settings.get(key)
+            if width is not None:
+                step = 1 if key in INNER_WIDTH_KEYS else unit
+                settings[key] = max(1, round(width * factor / step)) * step
+    return scaled
 
 
-def _places(model: Any) -> Iterator[dict[str, Any]]:
-    """Every mapping of settings in it."""
-    if isinstance(model, dict):
-        yield model
-    for value in (
-        model.values() if isinstance(model, dict) else model if isinstance(model, list) else ()
-    ):
-        yield from _places(value)
+def _mappings(settings: Any) -> Iterator[Settings]:
+    """Iterate over all mappings in nested settings."""
+    if isinstance(settings, dict):
+        yield settings
+        nested = list(settings.values())
+    elif isinstance(settings, list):
+        nested = settings
+    else:
+        nested = []
+    for value in nested:
+        yield from _mappings(value)
 
 
 def _changes(before: Any, after: Any, path: str) -> Iterator[tuple[str, int]]:
-    """The keys that differ."""
+    """Paths and new values of nested settings that differ."""
     if before == after:
         return
-    if isinstance(before, (dict, list)):
-        for key in before if isinstance(before, dict) else range(len(before)):
+    if isinstance(before, dict):
+        for key in before:
             yield from _changes(before[key], after[key], f"{path}.{key}")
+    elif isinstance(before, list):
+        for index in range(len(before)):
+            yield from _changes(before[index], after[index], f"{path}.{index}")
     else:
         yield path, after

@@ -1,4 +1,4 @@
-"""A model of which several processes have a part each: every direction is looked at by one of them, and all learn what it found."""
+"""Partitioned model: computes values for language pairs whose components are on several ranks."""
 
 from __future__ import annotations
 
@@ -14,99 +14,129 @@ from polyglot.tasks.sharing import component_names
 
 
 class PartitionedModel:
-    """The parts of a model on several processes; one process alone has it whole."""
+    """Model whose components are divided over ranks; a single process has all of them."""
 
     def __init__(self, model: TranslationModel, run: Run, processes: Processes) -> None:
-        """model: what this process has of it."""
-        self.model, self.run, self.processes = model, run, processes
+        """model: the components of this rank."""
+        self.model = model
+        self.run = run
+        self.processes = processes
 
-    def each(
-        self, pairs: Sequence[LanguagePair], work: Callable[[TranslationModel, LanguagePair], float]
+    def map_pairs(
+        self,
+        pairs: Sequence[LanguagePair],
+        compute: Callable[[TranslationModel, LanguagePair], float],
     ) -> dict[LanguagePair, float]:
-        """What the work finds for each direction, on every process. work: is given a model that has the direction.
+        """Compute a value for each pair, divided over the ranks; every rank gets all values.
 
-        A direction that no process has the components of is done where its decoder is, with what it lacks sent there: in rounds, so that
-        nobody waits for what another one does meanwhile.
+        compute: called with a model that has the components of the pair.
+
+        A pair whose components are not together on any rank is computed on the rank of its
+        decoder, which first receives the missing components. This happens in rounds: all transfers
+        of a round precede its computations, so that no rank waits for the work of another.
         """
-        doing, foreign = self._divided(pairs)
-        own = {
-            pair: work(self.model, pair)
-            for pair, process in doing.items()
-            if process == self.processes.index
-        }
-        for turn in foreign:
-            # All of the turn are sent before any is looked at.
-            models = {pair: self._collected(pair, receiver) for pair, receiver in turn.items()}
-            own |= {pair: work(model, pair) for pair, model in models.items() if model is not None}
-        found = {
-            pair: value
-            for part in self.processes.gather(own, "its part of the validation")
-            for pair, value in part.items()
-        }
-        return {pair: found[pair] for pair in pairs}
+        local_pairs, rounds = self._assign(pairs)
+        values = {}
+        for pair, rank in local_pairs.items():
+            if rank == self.processes.index:
+                values[pair] = compute(self.model, pair)
 
-    def _divided(
+        for receivers in rounds:
+            models = {pair: self._collect(pair, rank) for pair, rank in receivers.items()}
+            for pair, model in models.items():
+                if model is not None:
+                    values[pair] = compute(model, pair)
+
+        all_values: dict[LanguagePair, float] = {}
+        for rank_values in self.processes.gather(values, "its part of the validation"):
+            all_values.update(rank_values)
+        return {pair: all_values[pair] for pair in pairs}
+
+    def _assign(
         self, pairs: Sequence[LanguagePair]
     ) -> tuple[dict[LanguagePair, int], list[dict[LanguagePair, int]]]:
-        """The process of each direction, the least busy of those that have it; and turns of others, at most one for each process."""
-        doing: dict[LanguagePair, int] = {}
-        busy, guests, turns = Counter[int](), Counter[int](), list[dict[LanguagePair, int]]()
-        for pair in pairs:
-            needed = set(component_names(pair, self.run.config.sharing)) & self._known
-            able = [process for process, own in enumerate(self._components) if needed <= set(own)]
-            if able:
-                doing[pair] = min(able, key=busy.__getitem__)
-                busy[doing[pair]] += 1
-            else:
-                receiver = min(self._holders(f"decoder.{pair.target}"), key=guests.__getitem__)
-                if guests[receiver] == len(turns):
-                    turns.append({})
-                turns[guests[receiver]][pair] = receiver
-                guests[receiver] += 1
-        return doing, turns
+        """Rank of each pair that a rank has completely, and the rounds of the other pairs.
 
-    def _collected(self, pair: LanguagePair, receiver: int) -> TranslationModel | None:
-        """A model of one direction on the process that shall have it, None on the others."""
-        own, receives = self.model.component_parameters(), self.processes.index == receiver
-        device = next(self.model.parameters()).device
-        sizes = {
-            language: len(vocabulary) for language, vocabulary in self.run.vocabularies.items()
-        }
-        given = {
-            "vocabulary_sizes": sizes,
-            "pairs": [pair],
-            "seed": None,
-            "sharing": self.run.config.sharing,
-        }
-        model = (
-            TranslationModel(self.run.config.model, **given).to(device).eval() if receives else None
-        )
-        parts = model.component_parameters() if model else own
-        for name in sorted(set(component_names(pair, self.run.config.sharing)) & self._known):
-            holders = self._holders(name)
-            if receiver not in holders:
-                tensors = [one.detach() for one in parts.get(name, {}).values()]
+        Both choose the rank with the smallest load. A round has at most one pair per rank.
+        """
+        local_pairs: dict[LanguagePair, int] = {}
+        rounds: list[dict[LanguagePair, int]] = []
+        load: Counter[int] = Counter()
+        received: Counter[int] = Counter()
+        for pair in pairs:
+            components = self._existing_components(pair)
+            able = []
+            for rank, rank_components in enumerate(self._components_by_rank):
+                if components <= set(rank_components):
+                    able.append(rank)
+
+            if able:
+                rank = min(able, key=load.__getitem__)
+                local_pairs[pair] = rank
+                load[rank] += 1
+            else:
+                rank = min(self._ranks_of(f"decoder.{pair.target}"), key=received.__getitem__)
+                if received[rank] == len(rounds):
+                    rounds.append({})
+                rounds[received[rank]][pair] = rank
+                received[rank] += 1
+        return local_pairs, rounds
+
+    def _collect(self, pair: LanguagePair, receiver: int) -> TranslationModel | None:
+        """Collect the components of a pair on one rank; None on the others."""
+        local = self.model.component_parameters()
+        is_receiver = self.processes.index == receiver
+        model = self._empty_model(pair) if is_receiver else None
+        parameters = model.component_parameters() if model else local
+
+        for name in sorted(self._existing_components(pair)):
+            ranks = self._ranks_of(name)
+            if receiver not in ranks:
+                tensors = [tensor.detach() for tensor in parameters.get(name, {}).values()]
                 self.processes.copy(
                     tensors,
-                    sender=holders[0],
+                    sender=ranks[0],
                     receiver=receiver,
                     what=f"{name} for the validation of {pair}",
                 )
-            elif receives:
-                for key, parameter in parts[name].items():
-                    parameter.detach().copy_(own[name][key])
+            elif is_receiver:
+                for key, parameter in parameters[name].items():
+                    parameter.detach().copy_(local[name][key])
         return model
 
-    def _holders(self, component: str) -> list[int]:
-        return [process for process, own in enumerate(self._components) if component in own]
+    def _empty_model(self, pair: LanguagePair) -> TranslationModel:
+        """Model of one pair, in evaluation mode, whose parameters are not set yet."""
+        sizes = {}
+        for language, vocabulary in self.run.vocabularies.items():
+            sizes[language] = len(vocabulary)
+        model = TranslationModel(
+            self.run.config.model,
+            vocabulary_sizes=sizes,
+            pairs=[pair],
+            seed=None,
+            sharing=self.run.config.sharing,
+        )
+        device = next(self.model.parameters()).device
+        return model.to(device).eval()
+
+    def _existing_components(self, pair: LanguagePair) -> set[str]:
+        """Components of a pair that have parameters."""
+        return set(component_names(pair, self.run.config.sharing)) & self._all_components
+
+    def _ranks_of(self, component: str) -> list[int]:
+        ranks = []
+        for rank, components in enumerate(self._components_by_rank):
+            if component in components:
+                ranks.append(rank)
+        return ranks
 
     @cached_property
-    def _components(self) -> list[list[str]]:
-        """What each process has, asked for when all are there."""
+    def _components_by_rank(self) -> list[list[str]]:
+        """Names of the components of each rank; gathered at the first use."""
         return self.processes.gather(
             list(self.model.component_parameters()), "what the others have"
         )
 
     @cached_property
-    def _known(self) -> set[str]:
-        return {name for own in self._components for name in own}
+    def _all_components(self) -> set[str]:
+        return set().union(*self._components_by_rank)

@@ -1,9 +1,9 @@
-"""What a configuration needs of the machine it is on: text, packages, a precision, other runs; all that is missing is said at once."""
+"""Preflight checks of text, packages, precision and other runs, all reported at once."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from accelerate import PartialState
@@ -20,97 +20,114 @@ from polyglot.training.warm_start import open_initial_runs
 logger = logging.getLogger("polyglot")
 
 
-def preflight_problems(config: Config) -> list[str]:
-    """Everything that a new run misses or cannot use here, as far as it shows without reading much."""
-    return [
-        *_of_machine(config, begun=False),
-        *_of_text(_corpora(config, config.data.train), _held_out(config)),
-    ]
+def preflight(config: Config, *, resuming: bool = False) -> Corpora:
+    """Check everything that a run needs on this machine; returns its training text.
 
-
-def preflight(config: Config, *, begun: bool = False) -> Corpora:
-    """The text that a configuration trains on, once all that it needs is there; of test text, languages that have none are said.
-
-    begun: a run that goes on needs those no more that its components started from.
-    Raises ConfigError with everything that is missing here, DataError where that is text alone.
+    Warns about languages without test text. resuming: the runs that components started from are
+    no longer needed. Raises ConfigError with all problems, DataError if only text is missing.
     """
-    train, held_out = _corpora(config, config.data.train), _held_out(config)
-    machine, text = _of_machine(config, begun=begun), list(_of_text(train, held_out))
-    if machine:
+    train = _corpora(config, config.data.train)
+    held_out = _held_out_corpora(config)
+    machine_problems = _machine_problems(config, resuming=resuming)
+    text_problems = _text_problems(train, held_out)
+    if machine_problems:
         raise ConfigError(
-            machine + text, where=f"the configuration of {config.run}, on this machine"
+            machine_problems + text_problems,
+            where=f"the configuration of {config.run}, on this machine",
         )
-    if text:
-        raise DataError("\n".join(text))
+    if text_problems:
+        raise DataError("\n".join(text_problems))
+
     if config.data.test:
         held_out["test"].check_any(directions(config))
         for sentence in held_out["test"].lacking():
             logger.warning(
                 f"data.test: {sentence}; directions with that language will have no score"
             )
-    _say_what_is_left_aside(train)
+    _log_ignored(train)
     return train
 
 
-def load_training_corpora(config: Config) -> Corpora:
-    """The same, whatever else a run would need. Raises DataError with every problem that shows without reading much."""
+def preflight_problems(config: Config) -> list[str]:
+    """Problems of a new run on this machine, as far as they show without reading much text."""
     train = _corpora(config, config.data.train)
-    if problems := train.check():
+    machine_problems = _machine_problems(config, resuming=False)
+    return machine_problems + _text_problems(train, _held_out_corpora(config))
+
+
+def load_training_corpora(config: Config) -> Corpora:
+    """Training text alone. Raises DataError with all problems that show without reading much."""
+    train = _corpora(config, config.data.train)
+    problems = train.check()
+    if problems:
         raise DataError("\n".join(problems))
-    _say_what_is_left_aside(train)
+    _log_ignored(train)
     return train
 
 
 def directions(config: Config) -> list[LanguagePair]:
-    """From every language with an encoder into every one with a decoder."""
-    pairs = config.pairs
-    sources, targets = (
-        dict.fromkeys(pair.source for pair in pairs),
-        dict.fromkeys(pair.target for pair in pairs),
-    )
+    """All pairs of a language with an encoder and a language with a decoder."""
+    sources = dict.fromkeys(pair.source for pair in config.pairs)
+    targets = dict.fromkeys(pair.target for pair in config.pairs)
     return [LanguagePair(source, target) for source in sources for target in targets]
 
 
-def _of_machine(config: Config, *, begun: bool) -> list[str]:
-    """Packages, a precision and runs that are not there."""
+def _machine_problems(config: Config, *, resuming: bool) -> list[str]:
+    """Packages, a precision and runs that the configuration needs and this machine lacks."""
     problems: list[str] = []
-    if missing := [
-        name for name in config.training.trackers if name not in map(str, get_available_trackers())
-    ]:
-        install = "for tensorboard, pip install 'polyglot-nmt[trackers]'"
-        problems.append(f"training.trackers: {', '.join(missing)} not installed; {install}")
-    precision, device = config.training.precision, PartialState().device.type
-    if (precision == "fp16" and device == "cpu") or (
-        precision == "bf16" and not is_bf16_available()
-    ):
+    available = [str(tracker) for tracker in get_available_trackers()]
+    missing = [name for name in config.training.trackers if name not in available]
+    if missing:
         problems.append(
-            f"training.precision: {precision!r} cannot be had on this machine's {device}; use 'no' or another"
+            f"training.trackers: {', '.join(missing)} not installed; "
+            "for tensorboard, pip install 'polyglot-nmt[trackers]'"
         )
-    if not begun:
+
+    precision = config.training.precision
+    device = PartialState().device.type
+    if not _supports_precision(precision, device):
+        problems.append(
+            f"training.precision: {precision!r} is not available on this machine's {device}; "
+            "use 'no' or another"
+        )
+    if not resuming:
         with collect_errors(problems):
             open_initial_runs(config)
     return problems
 
 
-def _of_text(train: Corpora, held_out: dict[str, Corpora]) -> Iterator[str]:
-    """All that trains must be there; of held-out text only what is there must be usable."""
-    said = dict.fromkeys(train.check())
-    yield from said
+def _supports_precision(precision: str, device: str) -> bool:
+    if precision == "fp16":
+        return device != "cpu"
+    if precision == "bf16":
+        return is_bf16_available()
+    return True
+
+
+def _text_problems(train: Corpora, held_out: Mapping[str, Corpora]) -> list[str]:
+    """Problems of all texts, each once; held-out text may lack languages but must be readable."""
+    train_problems = train.check()
+    problems = dict.fromkeys(train_problems)
+    mentioned = set(train_problems)
     for part, corpora in held_out.items():
         for problem in corpora.problems():
-            if problem not in said:  # a file may be named twice
-                said[problem] = None
-                yield f"data.{part}: {problem}"
+            if problem not in mentioned:  # the same file may be both valid and test text
+                mentioned.add(problem)
+                problems[f"data.{part}: {problem}"] = None
+    return list(problems)
 
 
 def _corpora(config: Config, corpora: Sequence[ComponentConfig]) -> Corpora:
     return Corpora(corpora, folder=Path(config.data.folder), languages=config.languages)
 
 
-def _held_out(config: Config) -> dict[str, Corpora]:
-    return {part: _corpora(config, getattr(config.data, part)) for part in ("valid", "test")}
+def _held_out_corpora(config: Config) -> dict[str, Corpora]:
+    return {
+        "valid": _corpora(config, config.data.valid),
+        "test": _corpora(config, config.data.test),
+    }
 
 
-def _say_what_is_left_aside(train: Corpora) -> None:
+def _log_ignored(train: Corpora) -> None:
     for sentence in train.left_aside():
         logger.info(sentence)

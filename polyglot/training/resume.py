@@ -173,9 +173,7 @@ def _layout_warnings(
     yield sentence
 
 
-def _batching_warnings(
-    run: Run, state: Mapping[str, Any], changes: StreamChanges
-) -> Iterator[str]:
+def _batching_warnings(run: Run, state: Mapping[str, Any], changes: StreamChanges) -> Iterator[str]:
     if len(changes.streamed) == len(run.config.tasks):
         return
     batching = run.config.batching.model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""The shortlist of a direction, counted from the training text of a run."""
+"""Shortlist of a language pair, counted from the training text of a run."""
 
 from __future__ import annotations
 
@@ -14,21 +14,25 @@ from polyglot.training.preflight import load_training_corpora
 
 
 def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) -> tuple[Path, int]:
-    """Count the first sentences of a direction's training text into the run directory, with so many target words for each source word.
+    """Count the shortlist of a language pair and write it to the run directory.
 
-    Returns the file and how many sentences were counted. Raises ConfigError for a language that the run does not have, DataError
-    where there is no text.
+    sentences: number of sentences to count, from the beginning of the training text.
+    best: number of target words for each source word.
+    Returns the file and the number of counted sentences. Raises ConfigError for a language that
+    the run does not have, DataError if there is no text.
     """
     for language in (pair.source, pair.target):
         if language not in run.vocabularies:
             raise ConfigError(unknown_name("vocabulary", language, run.vocabularies))
+
     corpora = load_training_corpora(run.config)
-    [dataset] = build_datasets(
-        run.config, corpora, run.vocabularies, run.normalisers, [Task(pair)]
-    ).values()
-    sources, targets = dataset.first(sentences)
-    sizes = len(run.vocabularies[pair.source]), len(run.vocabularies[pair.target])
+    task = Task(pair)
+    datasets = build_datasets(run.config, corpora, run.vocabularies, run.normalisers, [task])
+    sources, targets = datasets[task.name].first(sentences)
+    sizes = (len(run.vocabularies[pair.source]), len(run.vocabularies[pair.target]))
+    shortlist = Shortlist.learn(sources, targets, sizes, best=best)
+
     path = run.shortlist_file(pair)
     path.parent.mkdir(exist_ok=True)
-    replace_file(path, Shortlist.learn(sources, targets, sizes, best=best).to_bytes())
+    replace_file(path, shortlist.to_bytes())
     return path, len(sources)

@@ -167,7 +167,7 @@ class Trainer:
 
     def _set_annealed_quantities(self, step: int) -> None:
         for annealed in self.state.annealed.values():
-            annealed.move_to(step)
+            annealed.set_step(step)
 
     def _next_batches(self, plan: Sequence[ScheduledBatch]) -> dict[int, LocalBatch]:
         """Batches of this rank, by their number in the plan.

@@ -1,4 +1,4 @@
-"""Looking at held-out text while a model is trained: the loss of every task, and greedy BLEU of chosen pairs."""
+"""Validation during training: the loss of every task, and greedy BLEU of chosen pairs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger("polyglot")
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """Losses and scores on held-out text."""
+    """Result of one validation pass."""
 
     losses: Mapping[str, float]
     """per token, by task"""
@@ -36,67 +36,76 @@ class ValidationResult:
     """by pair"""
 
     def value(self, by: str) -> float:
-        """The number that makes a checkpoint the best: mean BLEU, or the mean loss of the tasks that are no copies (if any)."""
+        """Value that decides which checkpoint is the best.
+
+        bleu: mean BLEU. loss: mean loss of the translation tasks, or of the monolingual copies if
+        there are no others.
+        """
         if by == "bleu":
             return mean(self.bleu.values())
-        translations = [
-            loss for task, loss in self.losses.items() if not LanguagePair.parse(task).is_copy
-        ]
-        return mean(translations or self.losses.values())
+
+        translation_losses = []
+        for task, loss in self.losses.items():
+            if not LanguagePair.parse(task).is_copy:
+                translation_losses.append(loss)
+        return mean(translation_losses or self.losses.values())
 
 
 class Validator:
-    """Makes of a model the function that the trainer is given."""
+    """Prepares the validation of a run; called with a model, returns a function for one pass."""
 
     def __init__(self, run: Run, processes: Processes = Processes()) -> None:
-        """processes: share the work, and all learn of the whole."""
-        self.run, self.processes = run, processes
+        """processes: divide the work; every rank gets the whole result."""
+        self.run = run
+        self.processes = processes
 
     def __call__(self, model: TranslationModel) -> Callable[[], ValidationResult] | None:
-        """What looks at the validation text of the run, or None where the run has none.
+        """Read the validation text; None if the run has none.
 
-        Tasks and pairs without validation text are left out. Raises DataError when that leaves no task, or a text is unusable.
+        Tasks and pairs without validation text are left out. Raises DataError if that leaves no
+        task, or if a text cannot be used.
         """
-        run, config = self.run, self.run.config
+        config = self.run.config
         if not config.data.valid:
             return None
-        text = HeldOut(run, config.data.valid, sentences=config.validation.sentences)
+
+        text = HeldOut(self.run, config.data.valid, sentences=config.validation.sentences)
         text.check(config.pairs)
-        given = {"filters": None, "seed": config.seed}
-        named = {task.name: task for task in self._drawn() if self._has_text(text, task.pair)}
-        datasets = {
-            name: TaskDataset(task, text, run.vocabularies, run.normalisers, **given)
-            for name, task in named.items()
-            if task.source in model.encoders and task.target in model.decoders
-        }
-        wanted = match_pairs(config.validation.bleu_pairs, config.languages)
+        tasks = [task for task in self._sampled_tasks() if self._has_text(text, task.pair)]
+        datasets = self._datasets(text, tasks, model)
+
+        bleu_pairs = match_pairs(config.validation.bleu_pairs, config.languages)
         if config.validation.best_by == "bleu":
-            text.check(wanted)
-        scored = [pair for pair in wanted if self._has_text(text, pair)]
-        lines = {pair: text.lines(pair) for pair in scored}
-        shared = PartitionedModel(model, run, self.processes)
+            text.check(bleu_pairs)
+        bleu_pairs = [pair for pair in bleu_pairs if self._has_text(text, pair)]
+        lines = {pair: text.lines(pair) for pair in bleu_pairs}
+        partitioned = PartitionedModel(model, self.run, self.processes)
+
+        def loss(pair_model: TranslationModel, pair: LanguagePair) -> float:
+            return self._loss(pair_model, datasets[str(pair)])
+
+        def bleu(pair_model: TranslationModel, pair: LanguagePair) -> float:
+            sources, references = lines[pair]
+            return self._bleu(pair_model, pair, sources, references)
 
         def validate() -> ValidationResult:
-            losses = shared.each(
-                [task.pair for task in named.values()],
-                lambda whole, pair: self._loss(whole, datasets[str(pair)]),
-            )
-            bleu = shared.each(scored, lambda whole, pair: self._bleu(whole, pair, *lines[pair]))
+            losses = partitioned.map_pairs([task.pair for task in tasks], loss)
+            scores = partitioned.map_pairs(bleu_pairs, bleu)
             return ValidationResult(
-                {str(pair): loss for pair, loss in losses.items()},
-                {str(pair): score for pair, score in bleu.items()},
+                losses={str(pair): value for pair, value in losses.items()},
+                bleu={str(pair): value for pair, value in scores.items()},
             )
 
         return validate
 
-    def _drawn(self) -> list[Task]:
-        """The tasks whose losses are looked at, the same every time."""
-        tasks, most = self.run.config.tasks, self.run.config.validation.tasks
+    def _sampled_tasks(self) -> list[Task]:
+        """At most `validation.tasks` tasks, drawn from the seed; the same in every pass."""
+        tasks = self.run.config.tasks
+        most = self.run.config.validation.tasks
         if most is None or most >= len(tasks):
             return tasks
-        chosen = numpy.random.default_rng(self.run.config.seed).choice(
-            len(tasks), most, replace=False
-        )
+        random = numpy.random.default_rng(self.run.config.seed)
+        chosen = random.choice(len(tasks), most, replace=False)
         return [tasks[number] for number in sorted(chosen)]
 
     def _has_text(self, text: HeldOut, pair: LanguagePair) -> bool:
@@ -105,11 +114,30 @@ class Validator:
             logger.warning(f"validation of {pair} is left out: {reason}")
         return reason is None
 
+    def _datasets(
+        self, text: HeldOut, tasks: list[Task], model: TranslationModel
+    ) -> dict[str, TaskDataset]:
+        """Datasets of the tasks whose encoder and decoder are on this rank, by task name."""
+        datasets = {}
+        for task in tasks:
+            if task.source in model.encoders and task.target in model.decoders:
+                datasets[task.name] = TaskDataset(
+                    task,
+                    text,
+                    self.run.vocabularies,
+                    self.run.normalisers,
+                    filters=None,
+                    seed=self.run.config.seed,
+                )
+        return datasets
+
     @torch.inference_mode()
     def _loss(self, model: TranslationModel, dataset: TaskDataset) -> float:
         """−log p(y given x) per target token of the whole text, without label smoothing."""
-        loss, device = TranslationLoss(TranslationLoss.Config()), next(model.parameters()).device
-        total, tokens = torch.zeros((), dtype=torch.float64, device=device), 0
+        loss = TranslationLoss(TranslationLoss.Config())
+        device = next(model.parameters()).device
+        total = torch.zeros((), dtype=torch.float64, device=device)
+        tokens = 0
         for batch in ordered_batches(dataset, self.run.config.batching):
             batch = batch.to(device)
             total += loss(model(batch), batch).double() * batch.target_tokens
@@ -119,18 +147,18 @@ class Validator:
     def _bleu(
         self, model: TranslationModel, pair: LanguagePair, sources: list[str], references: list[str]
     ) -> float:
-        """Of greedy translations; small letters only where the run writes nothing else."""
-        run = self.run
+        """BLEU of greedy translations, lowercased if the run writes lowercase only."""
         translator = Translator(
             model,
-            vocabularies=run.vocabularies,
-            normalisers=run.normalisers,
-            search_config=run.config.search,
+            vocabularies=self.run.vocabularies,
+            normalisers=self.run.normalisers,
+            search_config=self.run.config.search,
         )
-        # among all words: a shortlist is counted for a run that is trained
+        # Vocabulary selection is switched off: a shortlist is only counted for a trained run.
         hypotheses = translator.translate(
             sources, source=pair.source, target=pair.target, beam=1, n_best=1, select=None
         )
-        lowercase = any(step.type == "lowercase" for step in run.config.text.for_language(pair.target))
-        measure = Measure("bleu", "lowercased" if lowercase else "cased")
+        steps = self.run.config.text.for_language(pair.target)
+        is_lowercase = any(step.type == "lowercase" for step in steps)
+        measure = Measure("bleu", "lowercased" if is_lowercase else "cased")
         return Scorer(measure, target=pair.target).score(hypotheses, references).value

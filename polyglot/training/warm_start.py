@@ -1,4 +1,4 @@
-"""Components that start from other runs, with the vocabularies they were trained with, and components that stay as they are."""
+"""Warm start: components that start from other runs, with their vocabularies; frozen components."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from polyglot.config.schema import Config, InitialConfig
 from polyglot.core.errors import CheckpointError, ConfigError, collect_errors
@@ -20,133 +20,198 @@ from polyglot.tasks.pairs import Task
 from polyglot.tasks.sharing import component_names
 from polyglot.text.vocabulary import Vocabulary
 
+Tensors = Mapping[str, Tensor]
+
 
 @dataclass(frozen=True)
 class InitialComponent:
-    """Where one component starts from."""
+    """A component of a new run, and the component of another run that it starts from."""
 
     name: str
-    """here"""
+    """name in the new run"""
     settings: InitialConfig
     run: Run
+    """run that the parameters come from"""
 
     @property
-    def component(self) -> str:
-        """Its name there."""
+    def source_name(self) -> str:
+        """Name in the other run."""
         return self.settings.component or self.name
+
+    @property
+    def key(self) -> str:
+        """Place in the configuration, for messages."""
+        return f"initialize.{self.name}"
 
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
-        """Its parameters there. Raises CheckpointError when there are none."""
-        return checkpoints.average(self.run.choose_checkpoints(self.settings.checkpoint), self.component)
+        """Parameters in the other run. Raises CheckpointError if it has no such component."""
+        chosen = self.run.choose_checkpoints(self.settings.checkpoint)
+        return checkpoints.average(chosen, self.source_name)
+
+    def exists(self) -> bool:
+        """Return whether the chosen checkpoints of the other run have the component."""
+        chosen = self.run.choose_checkpoints(self.settings.checkpoint)
+        return all(checkpoint.has_component(self.source_name) for checkpoint in chosen)
+
+    def has_vocabulary(self) -> bool:
+        """Return whether rows of its parameters belong to the pieces of a vocabulary."""
+        if self.source_name == "bridge":
+            return False
+        if "embedding" in self.source_name:
+            return True
+        return any(name.startswith(("embedding.table", "output.")) for name in self.tensors)
+
+    def source_language(self) -> str:
+        """Language, in the other run, whose vocabulary the component was trained with."""
+        kind, _, owner = self.source_name.partition(".")
+        config = self.run.config
+        for language in config.languages:
+            if owner in (language, _group_name(config, kind, language)):
+                return language
+        return owner
+
+    def languages(self, config: Config) -> list[str]:
+        """Languages of the new run that use the component."""
+        kind = self.source_name.partition(".")[0]
+        owner = self.name.partition(".")[2]
+        languages = []
+        for language in config.languages:
+            if owner in (language, _group_name(config, kind, language)):
+                languages.append(language)
+        return languages
 
 
 class WarmStart:
-    """What a run starts from: `initialize` of its configuration, component by component."""
+    """Components of a run that start from other runs, as `initialize` of its configuration says."""
 
     def __init__(self, config: Config) -> None:
-        """Raises ConfigError for everything that is no run directory, CheckpointError for what one lacks."""
+        """Raises ConfigError for paths without a run, CheckpointError for missing components."""
         self.config = config
+        self.components: list[InitialComponent] = []
         runs = open_initial_runs(config)
-        self.sources: list[InitialComponent] = []
         for name in config.components:
-            for pattern, settings in config.initialize.items():
-                source = InitialComponent(name, settings, runs[settings.run])
-                if name == pattern or (fnmatchcase(name, pattern) and _has(source)):
-                    self.sources.append(source)
-                    break
+            component = self._find(name, runs)
+            if component:
+                self.components.append(component)
+
+    def _find(self, name: str, runs: Mapping[str, Run]) -> InitialComponent | None:
+        """First entry of `initialize` that matches a component.
+
+        A pattern matches only components that the other run has.
+        """
+        for pattern, settings in self.config.initialize.items():
+            component = InitialComponent(name, settings, runs[settings.run])
+            if name == pattern:
+                return component
+            if fnmatchcase(name, pattern) and component.exists():
+                return component
+        return None
 
     def vocabularies(self) -> dict[str, Vocabulary]:
-        """The vocabulary of every language whose words start from another run.
+        """Vocabulary of every language whose embeddings or output layer start from another run.
 
-        Raises ConfigError where two runs disagree about it, or where text becomes pieces in another manner here.
+        Raises ConfigError if two runs have different vocabularies for a language, or if this run
+        preprocesses text differently.
         """
-        found: dict[str, tuple[InitialComponent, Vocabulary]] = {}
-        for source in self.sources:
-            if not _holds_words(source):
+        origins: dict[str, tuple[InitialComponent, Vocabulary]] = {}
+        for component in self.components:
+            if not component.has_vocabulary():
                 continue
-            part, _, owner = source.component.partition(".")
-            there = next(
-                (
-                    one
-                    for one in source.run.config.languages
-                    if owner in (one, _group(source.run.config, part, one))
-                ),
-                owner,
-            )
-            here = [
-                one
-                for one in self.config.languages
-                if source.name.partition(".")[2] in (one, _group(self.config, part, one))
-            ]
-            for language in here:
-                vocabulary, place = source.run.vocabularies.get(there), f"initialize.{source.name}"
-                if vocabulary is None:
-                    raise CheckpointError(
-                        f"{source.run.vocabulary_file(there)}: no such file, but {source.component} was trained with it"
-                    )
-                if self.config.text.for_language(language) != source.run.config.text.for_language(there):
-                    raise ConfigError(
-                        f"{place}: the text steps of {language} differ from those of {there} in {source.run.path}; make text.steps the same"
-                    )
-                if self.config.text.symbols != source.run.config.text.symbols:
-                    raise ConfigError(
-                        f"{place}: text.symbols differ from those of {source.run.path}, whose vocabulary comes along; make them the same"
-                    )
-                for one in self.config.sharing.members(
+            for language in component.languages(self.config):
+                vocabulary = self._source_vocabulary(component, language)
+                for member in self.config.sharing.members(
                     "vocabulary", language, self.config.languages
                 ):
-                    other, known = found.setdefault(one, (source, vocabulary))
-                    if known.sha256 != vocabulary.sha256:
+                    origin, expected = origins.setdefault(member, (component, vocabulary))
+                    if expected.sha256 != vocabulary.sha256:
                         raise ConfigError(
-                            f"{place}: the vocabulary of {there} in {source.run.path} is not that in {other.run.path}, "
-                            f"which {other.name} starts from"
+                            f"{component.key}: the vocabulary of {component.source_language()} in "
+                            f"{component.run.path} is not that in {origin.run.path}, which "
+                            f"{origin.name} starts from"
                         )
-        return {language: vocabulary for language, (_, vocabulary) in found.items()}
+        return {language: vocabulary for language, (_, vocabulary) in origins.items()}
 
-    def check(self, vocabularies: Mapping[str, Vocabulary]) -> None:
-        """Raises ConfigError unless the run has the vocabularies that its components were trained with."""
+    def _source_vocabulary(self, component: InitialComponent, language: str) -> Vocabulary:
+        """Vocabulary that a component was trained with.
+
+        Raises CheckpointError if it is missing, ConfigError if text becomes pieces differently.
+        """
+        run = component.run
+        source_language = component.source_language()
+        vocabulary = run.vocabularies.get(source_language)
+        if vocabulary is None:
+            raise CheckpointError(
+                f"{run.vocabulary_file(source_language)}: no such file, but "
+                f"{component.source_name} was trained with it"
+            )
+
+        steps = self.config.text.for_language(language)
+        if steps != run.config.text.for_language(source_language):
+            raise ConfigError(
+                f"{component.key}: the text steps of {language} differ from those of "
+                f"{source_language} in {run.path}; make text.steps the same"
+            )
+        if self.config.text.symbols != run.config.text.symbols:
+            raise ConfigError(
+                f"{component.key}: text.symbols differ from those of {run.path}, whose vocabulary "
+                "is used here; make them the same"
+            )
+        return vocabulary
+
+    def check_vocabularies(self, vocabularies: Mapping[str, Vocabulary]) -> None:
+        """Raises ConfigError if the run has other vocabularies than its components need."""
         for language, vocabulary in self.vocabularies().items():
             if vocabularies[language].sha256 != vocabulary.sha256:
                 raise ConfigError(
-                    f"initialize: the vocabulary of {language} in the run directory is another than that it is to start from"
+                    f"initialize: the vocabulary of {language} in the run directory is not the one "
+                    "that its components were trained with"
                 )
 
     def load_into(self, model: TranslationModel) -> None:
-        """Copy the components' parameters. Raises CheckpointError when names or shapes differ."""
-        for tensors, parameters, where in self._matched(model):
-            checkpoints.copy_parameters(tensors, parameters, where=where)
+        """Copy the components' parameters. Raises CheckpointError if names or shapes differ."""
+        for source, target, where in self._matched_tensors(model):
+            checkpoints.copy_parameters(source, target, where=where)
 
     def check_shapes(self, model: TranslationModel) -> None:
-        """Raises CheckpointError as `load_into` does, of a model that only has shapes."""
-        for tensors, parameters, where in self._matched(model):
-            checkpoints.check_compatible(tensors, parameters, where=where)
+        """Check names and shapes like `load_into`; the model may be on the meta device."""
+        for source, target, where in self._matched_tensors(model):
+            checkpoints.check_compatible(source, target, where=where)
 
-    def _matched(
-        self, model: TranslationModel
-    ) -> Iterator[tuple[Mapping[str, Tensor], Mapping[str, Tensor], str]]:
-        """What each component is to be, what it is, and the place for a message.
+    def _matched_tensors(self, model: TranslationModel) -> Iterator[tuple[Tensors, Tensors, str]]:
+        """Source tensors, target tensors, and the beginning of a message, for each component.
 
-        An annealed quantity that only one of the two has stays out: a one-hot role layer may start from a softmax one. So does what
-        stands beside the states, such as word prediction: it is as new, or is left behind.
+        Annealed quantities and word predictors that only one of the two has are left out: a
+        one-hot role layer may start from a softmax one, and a predictor is new or is dropped.
         """
-        components = model.component_tensors()
-        for source in self.sources:
-            if source.name in components:  # a bridge may have none
-                own, there = components[source.name], source.tensors
-                one_sided = {
-                    key for key in own.keys() ^ there.keys() if is_annealed(key) or is_decoder_option_tensor(key)
-                }
-                matched = [
-                    {key: tensor for key, tensor in each.items() if key not in one_sided}
-                    for each in (there, own)
-                ]
-                yield *matched, f"initialize.{source.name}: {source.component} of {source.run.path}"
+        targets = model.component_tensors()
+        for component in self.components:
+            if component.name not in targets:  # a bridge may have no parameters
+                continue
+            target = targets[component.name]
+            source = component.tensors
+            optional = set()
+            for name in target.keys() ^ source.keys():
+                if is_annealed(name) or is_decoder_option_tensor(name):
+                    optional.add(name)
+            where = f"{component.key}: {component.source_name} of {component.run.path}"
+            yield _without(source, optional), _without(target, optional), where
+
+
+def open_warm_start(config: Config, *, resuming: bool) -> WarmStart | None:
+    """Warm start of a new run; None if the run resumes or starts from no other run."""
+    if resuming or not config.initialize:
+        return None
+    return WarmStart(config)
 
 
 def open_initial_runs(config: Config) -> dict[str, Run]:
-    """The runs that components start from, by how the configuration names them. Raises ConfigError with everything that is none."""
-    runs, problems = {}, []
+    """Open the runs that components start from, by the path in the configuration.
+
+    Raises ConfigError, which lists every path that is not a run.
+    """
+    runs: dict[str, Run] = {}
+    problems: list[str] = []
     for component, settings in config.initialize.items():
         with collect_errors(problems, f"initialize.{component}: "):
             runs[settings.run] = Run.open(settings.run)
@@ -156,37 +221,40 @@ def open_initial_runs(config: Config) -> dict[str, Run]:
 
 
 def freeze(model: TranslationModel, patterns: Iterable[str], tasks: Iterable[Task]) -> None:
-    """Components that fit a pattern get no gradients any more. Raises ConfigError for a task that has nothing left to train."""
+    """Switch off the gradients of components whose name matches a pattern.
+
+    Raises ConfigError for a task whose components are all frozen.
+    """
     patterns = list(patterns)
-    parameters = model.component_parameters()
-    for name, own in parameters.items():
-        if any(fnmatchcase(name, pattern) for pattern in patterns):
-            for parameter in own.values():
+    components = model.component_parameters()
+    for component, parameters in components.items():
+        if any(fnmatchcase(component, pattern) for pattern in patterns):
+            for parameter in parameters.values():
                 parameter.requires_grad_(False)
+
     for task in tasks:
-        used = [
-            one
-            for name in component_names(task.pair, model.sharing)
-            for one in parameters.get(name, {}).values()
-        ]
-        if not any(one.requires_grad for one in used):
+        if not _is_trainable(model, components, task):
             raise ConfigError(
-                f"freeze: nothing is left to train in the task {task.name}; leave one of its components free"
+                f"freeze: nothing is left to train in the task {task.name}; "
+                "leave one of its components free"
             )
 
 
-def _has(source: InitialComponent) -> bool:
-    return all(one.has_component(source.component) for one in source.run.choose_checkpoints(source.settings.checkpoint))
+def _is_trainable(
+    model: TranslationModel, components: Mapping[str, Mapping[str, nn.Parameter]], task: Task
+) -> bool:
+    for name in component_names(task.pair, model.sharing):
+        for parameter in components.get(name, {}).values():
+            if parameter.requires_grad:
+                return True
+    return False
 
 
-def _holds_words(source: InitialComponent) -> bool:
-    """Whether rows of its tables are pieces of a vocabulary."""
-    if source.component == "bridge":
-        return False
-    return "embedding" in source.component or any(
-        key.startswith(("embedding.table", "output.")) for key in source.tensors
-    )
+def _without(tensors: Tensors, names: set[str]) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in tensors.items() if name not in names}
 
 
-def _group(config: Config, part: str, language: str) -> str:
-    return config.sharing.group_name("embeddings" if "embedding" in part else part, language)
+def _group_name(config: Config, kind: str, language: str) -> str:
+    """Name of the component of this kind that a language uses, without the kind."""
+    part = "embeddings" if "embedding" in kind else kind
+    return config.sharing.group_name(part, language)

@@ -181,9 +181,9 @@ def train(folder: Path, name: str, processes: Processes) -> None:
     update = trainer.update
 
     def counted() -> torch.Tensor:
-        before, plan = trainer.exchange.bytes, trainer.placement.at(trainer.progress.step)
+        before, plan = trainer.exchange.transferred_bytes, trainer.placement.batches_at(trainer.progress.step)
         norm = update()
-        sent.append([trainer.exchange.bytes - before, sorted({task.name for _, task in plan})])
+        sent.append([trainer.exchange.transferred_bytes - before, sorted({task.name for _, task in plan})])
         return norm
 
     trainer.update = counted
@@ -191,7 +191,7 @@ def train(folder: Path, name: str, processes: Processes) -> None:
     exchanged = {
         name: len(own)
         for name, own in trainer.parameters.items()
-        if len(trainer.placement.holders(name)) > 1
+        if len(trainer.placement.ranks_of(name)) > 1
     }
     (folder / f"{name}.{processes.index}.json").write_text(
         json.dumps({"sent": sent, "step": trainer.progress.step, "exchanged": exchanged})

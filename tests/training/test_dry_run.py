@@ -79,7 +79,7 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
     assert (
         all(size > 0 for size in memory.values())
         and memory.keys()
-        == describe_memory(planned.config, trained_at_once=planned.placement.trained_at_once).keys()
+        == describe_memory(planned.config, tasks_with_gradients=planned.placement.tasks_with_gradients).keys()
     )
     assert (
         f"{sum(memory.values()) / 2**20:,.0f}"
@@ -88,7 +88,7 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
     assert all(
         words in shown
         for words in describe_memory(
-            planned.config, trained_at_once=planned.placement.trained_at_once
+            planned.config, tasks_with_gradients=planned.placement.tasks_with_gradients
         ).values()
     )
 
@@ -105,7 +105,7 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
 def test_memory_of_optimizers(optimizer, kept, words, tmp_path):
     planned = plan_training(load_config(write_config(tmp_path, optimizer=optimizer)))
     assert planned.memory()["optimizer"] == 4 * kept * sum(planned.parameters.values())
-    assert describe_memory(planned.config, trained_at_once=planned.placement.trained_at_once)[
+    assert describe_memory(planned.config, tasks_with_gradients=planned.placement.tasks_with_gradients)[
         "optimizer"
     ].startswith(words)
 

@@ -65,8 +65,8 @@ class Collected(Placement):
         self.turns = deque()
         """Who would take the next batches."""
 
-    def at(self, step):
-        plan = self.several.at(step)
+    def batches_at(self, step):
+        plan = self.several.batches_at(step)
         self.turns.extend(process for process, _ in plan)
         return [(0, task) for _, task in plan]
 
@@ -262,8 +262,8 @@ def test_several_processes_draw_what_one_draws_with_as_many_tasks_an_update(kind
         )
     few, many = schedules
     for step in range(30):
-        assert [task for _, task in Replicated(few, run[1], 3).at(step)] == many.tasks_at(step)
-        everybody = Replicated(few, run[0], 3).at(step)
+        assert [task for _, task in Replicated(few, run[1], 3).batches_at(step)] == many.tasks_at(step)
+        everybody = Replicated(few, run[0], 3).batches_at(step)
         assert [process for process, _ in everybody] == [0, 0, 1, 1, 2, 2]
         assert [task for _, task in everybody] == 3 * few.tasks_at(step)
 
@@ -293,19 +293,19 @@ def test_a_divided_run_trains_every_task_on_one_process_and_keeps_a_language_whe
         {"type": kind, "pairs": ["en-*", "*-en"], "copies": True}, placement="partitioned"
     )
     placement = build_placement(schedule, config, 3)
-    trained = [(process, task) for step in range(400) for process, task in placement.at(step)]
+    trained = [(process, task) for step in range(400) for process, task in placement.batches_at(step)]
     assert [process for process, _ in trained] == 400 * [0, 1, 2]
     assert {task for _, task in trained} == set(config.tasks) and len(set(trained)) == len(
         config.tasks
     )
     for language in LANGUAGES[1:]:
         assert (
-            len(placement.holders(f"encoder.{language}"))
-            == len(placement.holders(f"decoder.{language}"))
+            len(placement.ranks_of(f"encoder.{language}"))
+            == len(placement.ranks_of(f"decoder.{language}"))
             == 1
         )
-    assert placement.holders("bridge") == placement.holders("encoder.en") == (0, 1, 2)
-    loads = [len(placement.tasks(process)) for process in range(3)]
+    assert placement.ranks_of("bridge") == placement.ranks_of("encoder.en") == (0, 1, 2)
+    loads = [len(placement.tasks_of(process)) for process in range(3)]
     assert max(loads) <= 6 and sum(loads) == 13
 
 
@@ -315,7 +315,7 @@ def test_a_process_whose_tasks_no_phase_has_waits(tmp_path):
         {"type": "uniform", "pairs": ["en-*", "*-en"], "phases": phases}, placement="partitioned"
     )
     placement = build_placement(schedule, config, 4)
-    assert [task.name for _, task in placement.at(0)] == ["de-en"] and len(placement.at(5)) == 4
+    assert [task.name for _, task in placement.batches_at(0)] == ["de-en"] and len(placement.batches_at(5)) == 4
 
 
 def test_more_processes_than_languages_is_a_sentence():

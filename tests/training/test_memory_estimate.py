@@ -84,6 +84,6 @@ def test_gradients_are_those_of_some_components_and_never_more_than_all(batches,
     found = memory_estimate.parameter_memory(
         config,
         dict.fromkeys(config.components, 10),
-        trained_at_once=config.schedule.tasks_per_update,
+        tasks_with_gradients=config.schedule.tasks_per_update,
     )
     assert found["gradients"] == 4 * 10 * min(3 * batches, len(config.components))

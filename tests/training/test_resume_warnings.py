@@ -37,7 +37,7 @@ def batches(division, folder):
         config,
         division.processes,
     )
-    return [[task.name for _, task in placement.at(step)] for step in range(20)]
+    return [[task.name for _, task in placement.batches_at(step)] for step in range(20)]
 
 
 def test_the_same_tasks_are_drawn_just_where_it_says_so(tmp_path):

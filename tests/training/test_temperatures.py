@@ -70,7 +70,7 @@ def test_a_run_that_goes_on_has_the_next_value(run, tmp_path):
     train(twin, stop_after=4)
     assert temperature(twin) == pytest.approx(EXPECTED["roles"][3])
     trainer = make_trainer(twin)
-    assert trainer.annealed["encoder.de.roles"].temperature.item() == pytest.approx(
+    assert trainer.state.annealed["encoder.de.roles"].temperature.item() == pytest.approx(
         EXPECTED["roles"][3]
     )
     trainer.train()
@@ -122,4 +122,4 @@ def test_a_quantity_starts_anew_where_its_component_learns_and_stays_where_it_is
     assert component(follower, "encoder.fr")[
         "options.roles.annealed.temperature"
     ].item() == pytest.approx(5 * 0.9**2)
-    assert "encoder.de.roles" not in trainer.annealed
+    assert "encoder.de.roles" not in trainer.state.annealed

@@ -77,7 +77,7 @@ def test_each_component_gets_the_weighted_mean_of_who_trained_it(pairs, tied, pe
     trainer, twin = make_trainer(run), make_trainer(run)
     batches = [
         twin.streams[task.name].dataset.batch(twin.streams[task.name].take())
-        for _, task in twin.placement.at(0)
+        for _, task in twin.placement.batches_at(0)
     ]
     assert len({SHARE[per](batch) for batch in batches}) > 1, "equal weights would show nothing"
     before = snapshot(trainer)
@@ -164,7 +164,7 @@ def test_only_the_components_of_the_tasks_change(optimizer, tied, tmp_path):
     trainer.optimizer.step = looks
     for number in range(20):
         before = snapshot(trainer)
-        pairs = [task.pair for _, task in trainer.placement.at(number)]
+        pairs = [task.pair for _, task in trainer.placement.batches_at(number)]
         trainer.update()
         trainer.progress.step += 1
         expected = {

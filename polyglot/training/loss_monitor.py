@@ -1,0 +1,176 @@
+"""Loss monitoring: reads losses from the device and stops a training whose numbers are no longer
+finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyglot.core.errors import TrainingError
+from polyglot.data.batching import BatchStream
+from polyglot.data.streaming import StreamedBatches
+from polyglot.distributed.processes import Processes
+from polyglot.training.gradient_scaling import Parameters
+
+LARGEST_PARAMETER = 1e18
+"""Largest parameter of a checkpoint. The sum of such squares overflows float32; a model that learns
+never comes near."""
+LISTED_SENTENCES = 4
+"""Number of sentences of a batch that a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLosses:
+    """Losses of one batch that are still on the device."""
+
+    step: int
+    task: str
+    tokens: int
+    sentences: Any
+    """what `take` of the task's stream returned"""
+    terms: Mapping[str, Tensor]
+    """each (), per target token"""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLosses:
+    """Losses of one batch as numbers, each per target token."""
+
+    task: str
+    losses: Mapping[str, float]
+    tokens: int
+
+
+class LossMonitor:
+    """Collects the losses and gradient norms of some steps and reads them from the device together.
+
+    Reading waits for the device, so the trainer reads at each line of the log.
+    """
+
+    def __init__(
+        self,
+        *,
+        streams: Mapping[str, BatchStream | StreamedBatches],
+        processes: Processes,
+        device: torch.device,
+        precision: str,
+        advice: Callable[[], str],
+    ) -> None:
+        """streams: by task name, to name sentences. advice: end of each error message."""
+        self.streams = streams
+        self.processes = processes
+        self.precision = precision
+        self.advice = advice
+        self.reads_every_step = device.type == "cpu" and processes.number == 1
+        """whether reading costs nothing: no device and no other process to wait for"""
+        self._losses: list[PendingLosses] = []
+        self._norms: list[tuple[int, Tensor]] = []
+
+    def add_losses(self, losses: PendingLosses) -> None:
+        self._losses.append(losses)
+
+    def add_norm(self, step: int, norm: Tensor) -> None:
+        """Add the gradient norm () of an update, before clipping."""
+        self._norms.append((step, norm))
+
+    def read(self) -> list[BatchLosses]:
+        """Read everything that was added, on all ranks; returns the losses of all ranks.
+
+        Raises TrainingError, which names task and batch, for a loss or a gradient norm that is not
+        finite.
+        """
+        pending = self._losses
+        norms = self._norms
+        self._losses = []
+        self._norms = []
+
+        losses, norm_values = _to_numbers(pending, norms)
+        problem = self._first_problem(pending, losses, norm_values)
+        gathered = self.processes.gather((losses, problem), "the losses of the others")
+
+        for _, rank_problem in gathered:
+            if rank_problem:
+                raise TrainingError(rank_problem)
+
+        all_losses: list[BatchLosses] = []
+        for rank_losses, _ in gathered:
+            all_losses += rank_losses
+        return all_losses
+
+    def check_parameters(self, step: int, parameters: Parameters) -> None:
+        """Raises TrainingError, on all ranks, for parameters that no checkpoint may hold."""
+        problem = _parameter_problem(parameters)
+        for rank_problem in self.processes.gather(problem, "the parameters of the others"):
+            if rank_problem:
+                raise TrainingError(f"step {step}: {rank_problem}; {self.advice()}")
+
+    def _first_problem(
+        self,
+        pending: Sequence[PendingLosses],
+        losses: Sequence[BatchLosses],
+        norms: Sequence[tuple[int, float]],
+    ) -> str | None:
+        """Message about the first number that is not finite, None if all are finite."""
+        for batch, batch_losses in zip(pending, losses, strict=True):
+            if not all(math.isfinite(value) for value in batch_losses.losses.values()):
+                return self._message("the loss", batch_losses.losses, [batch])
+
+        if self.precision == "fp16":  # the scaler of the accelerator skips such a step
+            return None
+        for step, norm in norms:
+            batches = [batch for batch in pending if batch.step == step]
+            if batches and not math.isfinite(norm):
+                return self._message("the gradient", {"norm": norm}, batches)
+        return None
+
+    def _message(
+        self, quantity: str, values: Mapping[str, float], batches: Sequence[PendingLosses]
+    ) -> str:
+        numbers = ", ".join(f"{name} {value}" for name, value in values.items())
+        tasks = ", ".join(batch.task for batch in batches)
+
+        sentences: list[str] = []
+        for batch in batches:
+            sentences += self.streams[batch.task].names(batch.sentences)
+        listed = "; ".join(sentences[:LISTED_SENTENCES])
+        if len(sentences) > LISTED_SENTENCES:
+            listed += "; …"
+
+        return (
+            f"step {batches[0].step}, task {tasks}: {quantity} is no longer a number ({numbers}); "
+            f"batch of {len(sentences)} sentences: {listed}; {self.advice()}"
+        )
+
+
+def _to_numbers(
+    pending: Sequence[PendingLosses], norms: Iterable[tuple[int, Tensor]]
+) -> tuple[list[BatchLosses], list[tuple[int, float]]]:
+    """Copy losses and norms from the device in a single transfer."""
+    scalars: list[Tensor] = []
+    for batch in pending:
+        scalars += [term.float() for term in batch.terms.values()]
+    scalars += [norm.float() for _, norm in norms]
+    values = iter(torch.stack(scalars).tolist() if scalars else [])
+
+    losses = []
+    for batch in pending:
+        by_name = {name: next(values) for name in batch.terms}
+        losses.append(BatchLosses(batch.task, by_name, batch.tokens))
+    return losses, [(step, next(values)) for step, _ in norms]
+
+
+def _parameter_problem(parameters: Parameters) -> str | None:
+    """Message about the first component with parameters that are not finite or too large."""
+    for component, by_name in parameters.items():
+        largest_values = [parameter.detach().abs().max() for parameter in by_name.values()]
+        largest = torch.stack(largest_values).max().item()  # NaN if any parameter is NaN
+        if not math.isfinite(largest):
+            return f"the parameters of {component} are no longer numbers"
+        if largest > LARGEST_PARAMETER:
+            return f"training has diverged, the parameters of {component} grew to {largest:.1e}"
+    return None

@@ -1,0 +1,277 @@
+"""Training state: everything besides the model that a checkpoint needs to resume exactly."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+
+from polyglot.data.batching import BatchStream
+from polyglot.data.streaming import StreamedBatches
+from polyglot.distributed.processes import Processes
+from polyglot.model.translation_model import TranslationModel
+from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs.checkpoint import Checkpoint
+from polyglot.runs.run import Run
+from polyglot.training.placement import Placement
+from polyglot.training.resume import (
+    SamplingLayout,
+    StreamChanges,
+    load_training_state,
+    resume_warnings,
+)
+
+logger = logging.getLogger("polyglot")
+
+Value = TypeVar("Value")
+
+
+@dataclass
+class Progress:
+    """Progress of a run: steps, training time, tokens, and the best validation."""
+
+    step: int = 0
+    """number of updates"""
+    seconds: float = 0.0
+    """training time over all starts of the run"""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """target tokens that were trained on, by task"""
+    best: dict[str, Any] | None = None
+    """`step`, `by` and `value` of the best validation"""
+    without_better: int = 0
+    """validations since the best one"""
+
+    def record_validation(self, *, by: str, value: float) -> bool:
+        """Record the result of a validation; returns whether it is the best so far.
+
+        A loss is better when lower, BLEU when higher. A value that is not finite is never best,
+        and a value of another metric than before always is.
+        """
+        better = math.isfinite(value) and self._improves(by, value)
+        if better:
+            self.best = {"step": self.step, "by": by, "value": value}
+            self.without_better = 0
+        else:
+            self.without_better += 1
+        return better
+
+    def _improves(self, by: str, value: float) -> bool:
+        if self.best is None or self.best["by"] != by:
+            return True
+        if by == "loss":
+            return value < self.best["value"]
+        return value > self.best["value"]
+
+    def add_tokens(self, task: str, tokens: int) -> None:
+        self.tokens[task] = self.tokens.get(task, 0) + tokens
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Progress:
+        return cls(**values)
+
+
+class TrainState:
+    """State of a training: what a checkpoint stores, and how it is restored."""
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        model: TranslationModel,
+        optimizer: torch.optim.Optimizer,
+        accelerator: Accelerator,
+        streams: Mapping[str, BatchStream | StreamedBatches],
+        placement: Placement,
+        processes: Processes,
+    ) -> None:
+        """model, streams: those of this process."""
+        self.run = run
+        self.model = model
+        self.parameters = model.component_parameters()
+        self.annealed = model.annealed()
+        self.optimizer = optimizer
+        self.accelerator = accelerator
+        self.streams = streams
+        self.placement = placement
+        self.processes = processes
+        self.progress = Progress()
+        self.saved_step: int | None = None
+        """step of the last checkpoint that was written or restored"""
+
+    # Saving ----------------------------------------------------------------------------------
+
+    def save(self) -> Checkpoint:
+        """Write a checkpoint, mark it if it is the best one, and remove old checkpoints."""
+        checkpoint = checkpoints.write(
+            self.run.checkpoints,
+            step=self.progress.step,
+            components=self._written_here(self.model.component_tensors()),
+            training=self._optimizer_tensors(),
+            state=self._state(),
+            configuration=self.run.built_from,
+            processes=self.processes,
+        )
+        self.saved_step = self.progress.step
+
+        if self.processes.main:
+            best = self.progress.best
+            if best and best["step"] == self.progress.step:
+                checkpoints.mark_best(self.run.checkpoints, best)
+            keep = self.run.config.training.checkpoint.keep
+            checkpoints.prune(self.run.checkpoints, keep=keep)
+        return checkpoint
+
+    def annealed_values(self) -> dict[str, dict[str, float]]:
+        """Annealed quantities of the last update, such as temperatures, by option and name."""
+        values: dict[str, dict[str, float]] = {}
+        for option, annealed in self.annealed.items():
+            values[option] = {}
+            for name, value in annealed.values().items():
+                values[option][name] = float(f"{value.item():.6g}")
+        return values
+
+    def _state(self) -> dict[str, Any]:
+        """Content of `training.json`; gathers from all ranks."""
+        config = self.run.config
+        positions, fingerprints = self._gather_streams()
+        scaler = self.accelerator.scaler
+        return {
+            "progress": self.progress.to_dict(),
+            "annealed": self._gather_annealed(),
+            "positions": positions,
+            "data": fingerprints,
+            "batching": config.batching.model_dump(mode="json"),
+            "optimizer": config.optimizer.type,
+            "division": asdict(SamplingLayout.from_config(config, self.processes.number)),
+            "scaler": scaler and scaler.state_dict(),
+        }
+
+    def _gather_streams(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+        """Positions in the text and fingerprints of the text, by task, gathered from all ranks."""
+        local = {}
+        for name, stream in self.streams.items():
+            local[name] = (stream.position, stream.fingerprint)
+
+        positions: dict[str, dict[str, Any]] = {}
+        fingerprints: dict[str, str] = {}
+        for rank_streams in self.processes.gather(local, "where the texts are"):
+            for name, (position, fingerprint) in rank_streams.items():
+                # Equal on all ranks, or for streamed text one entry per reader.
+                positions[name] = {**positions.get(name, {}), **position}
+                fingerprints[name] = fingerprint
+        return self._in_task_order(positions), self._in_task_order(fingerprints)
+
+    def _in_task_order(self, by_task: Mapping[str, Value]) -> dict[str, Value]:
+        return {task.name: by_task[task.name] for task in self.run.config.tasks}
+
+    def _gather_annealed(self) -> dict[str, dict[str, float]]:
+        values: dict[str, dict[str, float]] = {}
+        for rank_values in self.processes.gather(self.annealed_values(), "annealed values"):
+            values.update(rank_values)
+        return values
+
+    def _written_here(self, components: Mapping[str, Value]) -> dict[str, Value]:
+        """Components that this rank writes: it is the first rank that has them."""
+        written = {}
+        for name, component in components.items():
+            if self.placement.ranks_of(name)[0] == self.processes.index:
+                written[name] = component
+        return written
+
+    def _optimizer_tensors(self) -> dict[str, Tensor]:
+        """Tensors of the optimizer, named `component/parameter/quantity`."""
+        tensors: dict[str, Tensor] = {}
+        for component, parameters in self._written_here(self.parameters).items():
+            for name, parameter in parameters.items():
+                for quantity, value in self.optimizer.state.get(parameter, {}).items():
+                    if isinstance(value, Tensor):
+                        tensors[f"{component}/{name}/{quantity}"] = value
+        return tensors
+
+    # Restoring -------------------------------------------------------------------------------
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Restore everything from a checkpoint; logs a warning for each setting that changed.
+
+        Raises CheckpointError for a checkpoint that this run cannot resume from.
+        """
+        state = load_training_state(self.run, checkpoint)
+        checkpoint.load_into(self.model.component_tensors())
+        self._restore_optimizer(checkpoint)
+        self._restore_scaler(state)
+        self.progress = Progress.from_dict(state["progress"])
+        self.saved_step = self.progress.step
+        self._restore_best_mark()
+        changes = self._restore_streams(state)
+        for warning in resume_warnings(self.run, state, self.processes.number, changes):
+            logger.warning(f"{checkpoint.path}: {warning}")
+
+    def _restore_optimizer(self, checkpoint: Checkpoint) -> None:
+        for key, value in checkpoint.training_tensors(self.parameters).items():
+            parameter_name, _, quantity = key.rpartition("/")
+            component, _, name = parameter_name.partition("/")
+            parameter = self.parameters[component][name]
+            # Fused optimizers keep the step count on the device of the parameter, too.
+            self.optimizer.state[parameter][quantity] = value.to(parameter.device, copy=True)
+
+    def _restore_scaler(self, state: Mapping[str, Any]) -> None:
+        if self.accelerator.scaler and state.get("scaler"):
+            self.accelerator.scaler.load_state_dict(state["scaler"])
+
+    def _restore_best_mark(self) -> None:
+        """Mark the best checkpoint if the run stopped between writing it and marking it."""
+        best = self.progress.best
+        if not best or not self.processes.main:
+            return
+        folder = self.run.checkpoints
+        is_there = best["step"] in checkpoints.steps(folder)
+        if is_there and best["step"] != checkpoints.best_step(folder):
+            checkpoints.mark_best(folder, best)
+
+    def _restore_streams(self, state: Mapping[str, Any]) -> StreamChanges:
+        """Move every stream to its position; returns what changed in the text of any rank."""
+        restarted = []
+        changed = []
+        streamed = []
+        fingerprints = state.get("data", {})  # absent from older checkpoints
+        for name, stream in self.streams.items():
+            if stream.seek(state["positions"][name]):
+                restarted.append(name)
+            if fingerprints.get(name, stream.fingerprint) != stream.fingerprint:
+                changed.append(name)
+            if isinstance(stream, StreamedBatches):
+                streamed.append(name)
+
+        local = StreamChanges(streamed=streamed, restarted=restarted, changed=changed)
+        gathered = self.processes.gather(local, "what has changed")
+        return StreamChanges(
+            streamed=self._any_rank(gathered, lambda changes: changes.streamed),
+            restarted=self._any_rank(gathered, lambda changes: changes.restarted),
+            changed=self._any_rank(gathered, lambda changes: changes.changed),
+        )
+
+    def _any_rank(
+        self, gathered: list[StreamChanges], tasks: Callable[[StreamChanges], list[str]]
+    ) -> list[str]:
+        """Names of the tasks that any rank lists, in the order of the configuration."""
+        listed: set[str] = set()
+        for changes in gathered:
+            listed.update(tasks(changes))
+        return [task.name for task in self.run.config.tasks if task.name in listed]
+
+
+def last_checkpoint_message(run: Run) -> str:
+    """Sentence about the newest checkpoint on disk, for error messages."""
+    steps = checkpoints.steps(run.checkpoints)
+    if steps:
+        return f"the last good checkpoint is step {steps[-1]}"
+    return "there is no checkpoint yet"
