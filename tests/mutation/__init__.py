@@ -1,0 +1,1 @@
+"""Mutation testing: `python -m tests.mutation` changes one expression and runs the package's tests."""

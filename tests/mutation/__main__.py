@@ -1,0 +1,156 @@
+"""Draw mutants by a seed, run the tests of their package, and print the ones that survive.
+
+    python -m tests.mutation                       # 120 mutants, at least four for each package
+    python -m tests.mutation --packages layers optim --count 20 --seed 7
+    python -m tests.mutation --named               # only the mutants of tests/mutation/named.py
+
+Mutants are made in a copy of the project, so the checkout is never changed. Exit status 1 if more
+than 3 % of the mutants that are not equivalent survive.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.mutation.equivalent import EQUIVALENT
+from tests.mutation.named import NAMED, find_named
+from tests.mutation.operators import Mutant, mutants_of
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("polyglot", "tests", "configs", "schedules", "evaluation", "docs")
+COPIED_FILES = ("pyproject.toml", "README.md", "Makefile", "LICENSE")
+LEAST_PER_PACKAGE = 4
+ALLOWED_SURVIVORS = 0.03
+TEST_FOLDERS = {
+    "model": ["tests/model", "tests/contracts"],
+    "layers": ["tests/layers", "tests/model"],
+}
+"""Test folders of a package, if they are not only `tests/PACKAGE`."""
+
+
+def package_of(mutant: Mutant) -> str:
+    return mutant.path.split("/")[1]
+
+
+def draw_mutants(packages: list[str], count: int, seed: int) -> list[Mutant]:
+    """Draw mutants by a seed: at least four for each package, the rest in proportion to size."""
+    generator = random.Random(seed)
+    mutants_by_package = {}
+    for package in packages:
+        mutants = []
+        for path in sorted((ROOT / "polyglot" / package).rglob("*.py")):
+            mutants += [mutant for mutant in mutants_of(path, ROOT) if compiles(mutant)]
+        generator.shuffle(mutants)
+        mutants_by_package[package] = mutants
+
+    chosen = []
+    remaining = []
+    for package in packages:
+        chosen += mutants_by_package[package][:LEAST_PER_PACKAGE]
+        remaining += mutants_by_package[package][LEAST_PER_PACKAGE:]
+    generator.shuffle(remaining)
+    missing = max(0, count - len(chosen))
+    return chosen + remaining[:missing]
+
+
+def compiles(mutant: Mutant) -> bool:
+    source = (ROOT / mutant.path).read_bytes()
+    mutated = source[: mutant.start] + mutant.replacement.encode() + source[mutant.end :]
+    try:
+        ast.parse(mutated)
+    except SyntaxError:
+        return False
+    return True
+
+
+def copy_project(folder: Path) -> None:
+    for name in COPIED:
+        ignored = shutil.ignore_patterns("__pycache__", "*.png")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    for name in COPIED_FILES:
+        shutil.copy(ROOT / name, folder / name)
+
+
+def run_tests(folder: Path, package: str, timeout: float) -> str:
+    """Run the tests of a package in the copy: `killed`, `survived` or `timeout`."""
+    tests = TEST_FOLDERS.get(package, [f"tests/{package}"])
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)}
+    environment.setdefault("POLYGLOT_DATA", str(ROOT.parent / "shared" / "data"))
+    try:
+        result = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout
+        )
+    except subprocess.TimeoutExpired:
+        return "timeout"
+    return "survived" if result.returncode == 0 else "killed"
+
+
+def try_mutant(mutant: Mutant, folder: Path, timeout: float) -> str:
+    """Apply a mutant in the copy, run the tests, and restore the file."""
+    path = folder / mutant.path
+    original = path.read_bytes()
+    mutant.apply(folder)
+    try:
+        return run_tests(folder, package_of(mutant), timeout)
+    finally:
+        path.write_bytes(original)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=120, help="number of mutants")
+    parser.add_argument("--packages", nargs="+", help="default: all packages")
+    parser.add_argument("--named", action="store_true", help="only the named mutants")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds for one mutant")
+    parser.add_argument("--output", type=Path, help="JSON file for the results")
+    options = parser.parse_args()
+
+    folders = sorted(path.name for path in (ROOT / "polyglot").iterdir() if path.is_dir())
+    packages = options.packages or [name for name in folders if name != "__pycache__"]
+    mutants = [find_named(ROOT, *named) for named in NAMED]
+    mutants = [mutant for mutant in mutants if package_of(mutant) in packages]
+    if not options.named:
+        mutants += draw_mutants(packages, options.count, options.seed)
+
+    results = []
+    with tempfile.TemporaryDirectory(prefix="polyglot-mutants-") as name:
+        folder = Path(name)
+        copy_project(folder)
+        for package in sorted({package_of(mutant) for mutant in mutants}):
+            if run_tests(folder, package, options.timeout) != "survived":
+                print(f"tests of {package} fail without a mutant; stopped", file=sys.stderr)
+                return 2
+        for number, mutant in enumerate(mutants, 1):
+            start = time.monotonic()
+            result = "equivalent" if mutant.key in EQUIVALENT else None
+            result = result or try_mutant(mutant, folder, options.timeout)
+            seconds = time.monotonic() - start
+            results.append({"mutant": mutant.key, "line": mutant.line, "result": result})
+            print(f"{number}/{len(mutants)} {result:10} {seconds:5.0f} s  {mutant.key}", flush=True)
+            if options.output:
+                options.output.write_text(json.dumps(results, indent=1))
+
+    survivors = [result for result in results if result["result"] == "survived"]
+    tried = [result for result in results if result["result"] != "equivalent"]
+    print(f"\n{len(tried)} mutants tried, {len(survivors)} survived")
+    for survivor in survivors:
+        print(f"  line {survivor['line']}: {survivor['mutant']}")
+    return int(len(survivors) > ALLOWED_SURVIVORS * len(tried))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
