@@ -29,7 +29,7 @@ from polyglot.inference.text_input import check_sentences, to_one_line
 from polyglot.inference.types import EncodedSources, ModelInputs, SourceSentence, Translation
 from polyglot.layers.cross_entropy import projected_cross_entropy
 from polyglot.model.translation_model import TranslationModel
-from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs.averaging import load_average, parameters_digest
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import Batch, pad
 from polyglot.tasks.pairs import LanguagePair, Task
@@ -94,13 +94,13 @@ class Translator(SentenceEncoder):
             seed=None,
             sharing=run.config.sharing,
         )
-        checkpoints.load_average(chosen, model.component_tensors())
+        load_average(chosen, model.component_tensors())
 
         description = {
             "run": run.path.name,
             "checkpoint": checkpoint,
             "steps": [member.step for member in chosen],
-            "sha256": checkpoints.parameters_digest(chosen),
+            "sha256": parameters_digest(chosen),
         }
         translator = cls(
             model.to(device).eval(),

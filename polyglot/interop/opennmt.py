@@ -16,6 +16,7 @@ from polyglot.config.schema import Config
 from polyglot.core.errors import CheckpointError
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs.parameters import check_compatible
 from polyglot.runs.run import Run
 from polyglot.text.word_list import WordList
 
@@ -72,7 +73,7 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
             },
         }
         for name, parameters in model.component_parameters().items():
-            checkpoints.check_compatible(tensors[name], parameters, where=f"{path}: {name}")
+            check_compatible(tensors[name], parameters, where=f"{path}: {name}")
         state = {"taken_from": {"program": "OpenNMT-py", "file": path.name}}
         step = int(options.get("train_steps") or 0)
         checkpoints.write(

@@ -1,6 +1,7 @@
-"""Checkpoints: a folder with one safetensors file for each component, the training state, and a manifest with checksums.
+"""Checkpoints: a folder with the parameters, the training state, and a manifest with checksums.
 
-Nothing in it can run code, nothing half-written ever has a checkpoint's name, and any component can be taken out alone.
+Each component has its own safetensors file, so that it can be used alone. No file can run code. A
+folder gets the name of a checkpoint only when it is complete.
 """
 
 from __future__ import annotations
@@ -9,28 +10,27 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
 from polyglot.core.atomic_files import replace_file, sync_folder, write_synced
-from polyglot.core.errors import CheckpointError, abbreviate
+from polyglot.core.errors import CheckpointError
 from polyglot.core.version import VERSION
 from polyglot.distributed.processes import Processes
+from polyglot.runs.parameters import copy_parameters
 from polyglot.runs.steps import steps
 
-MANIFEST, TRAINING, STATE, BEST = (
-    "manifest.json",
-    "training.safetensors",
-    "training.json",
-    "best.json",
-)
+MANIFEST = "manifest.json"
+TRAINING = "training.safetensors"
+STATE = "training.json"
+BEST = "best.json"
+SUFFIX = ".safetensors"
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,14 @@ class Checkpoint:
 
     @classmethod
     def open(cls, path: Path) -> Checkpoint:
-        """Raises CheckpointError when there is no readable manifest."""
+        """Open a checkpoint. Raises CheckpointError if its manifest is missing or damaged."""
         try:
-            manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-            if not isinstance(manifest, dict):
-                raise ValueError("it holds no mapping")
-            if manifest.pop("checksum", None) not in (None, _checksum(manifest)):
-                raise ValueError("its own checksum differs")
-            if not isinstance(manifest.get("files"), dict) or not isinstance(
-                manifest.get("step"), int
-            ):
-                raise ValueError("`files` or `step` is missing or something else")
+            manifest = _read_manifest(path / MANIFEST)
         except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
+            reason = error.strerror if isinstance(error, OSError) else error
             raise CheckpointError(
-                f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({why}); {_instead_of(path)}"
+                f"{path}: no complete checkpoint: {MANIFEST} cannot be used ({reason}); "
+                f"{_alternatives(path)}"
             ) from None
         return cls(path, manifest)
 
@@ -65,122 +58,114 @@ class Checkpoint:
         return self.manifest["step"]
 
     def has_component(self, name: str) -> bool:
-        """Whether it holds a component of that name."""
-        return f"{name}.safetensors" in self.manifest["files"]
+        return name + SUFFIX in self.manifest["files"]
 
     @property
     def components(self) -> list[str]:
-        """The names of all it holds."""
-        files = (
-            file
-            for file in self.manifest["files"]
-            if file.endswith(".safetensors") and not _is_training(file)
-        )
-        return sorted(file.removesuffix(".safetensors") for file in files)
+        """Sorted names of its components."""
+        names = []
+        for file in self.manifest["files"]:
+            if file.endswith(SUFFIX) and not is_training_file(file):
+                names.append(file.removesuffix(SUFFIX))
+        return sorted(names)
 
     def component(self, name: str) -> dict[str, Tensor]:
-        """The parameters of one component. Raises CheckpointError when it is missing or damaged."""
+        """Read a component's parameters. Raises CheckpointError if it is missing or damaged."""
         if not self.has_component(name):
             raise CheckpointError(
                 f"{self.path}: has no component {name!r}; it has {', '.join(self.components)}"
             )
-        return self._tensors(f"{name}.safetensors")
-
-    def training_tensors(self, components: Collection[str] | None = None) -> dict[str, Tensor]:
-        """What the optimizer keeps for each parameter, named `component/parameter/quantity`; of all components or of these."""
-        files = sorted(
-            file for file in self.manifest["files"] if _is_training(file) and file != STATE
-        )
-        everything = ((key, value) for file in files for key, value in self._tensors(file).items())
-        return {
-            key: value
-            for key, value in everything
-            if components is None or key.partition("/")[0] in components
-        }
-
-    def training_state(self) -> dict[str, Any]:
-        """Step, positions in the data, the best score so far."""
-        return json.loads(self._bytes(STATE))
+        return self._read_tensors(name + SUFFIX)
 
     def load_into(self, components: Mapping[str, Mapping[str, Tensor]]) -> None:
-        """Copy the named components' tensors. Raises CheckpointError when names or shapes differ."""
+        """Load components into a model. Raises CheckpointError if names or shapes differ."""
         for name, parameters in components.items():
             copy_parameters(self.component(name), parameters, where=f"{self.path}: {name}")
 
-    def _tensors(self, file: str) -> dict[str, Tensor]:
+    def training_tensors(self, components: Collection[str] | None = None) -> dict[str, Tensor]:
+        """Read the optimizer state of all components, or of these.
+
+        The names are `component/parameter/quantity`.
+        """
+        tensors = {}
+        for file in sorted(self.manifest["files"]):
+            if file == STATE or not is_training_file(file):
+                continue
+            for name, tensor in self._read_tensors(file).items():
+                component, _, _ = name.partition("/")
+                if components is None or component in components:
+                    tensors[name] = tensor
+        return tensors
+
+    def training_state(self) -> dict[str, Any]:
+        """Read the step, the positions in the data and the best score so far."""
+        return json.loads(self._read_bytes(STATE))
+
+    def _read_tensors(self, file: str) -> dict[str, Tensor]:
         try:
-            return load(self._bytes(file))
+            return load(self._read_bytes(file))
         except SafetensorError as error:
             raise CheckpointError(
                 f"{self.path / file}: cannot be read as safetensors: {error}"
             ) from None
 
-    def _bytes(self, file: str) -> bytes:
+    def _read_bytes(self, file: str) -> bytes:
+        """Read a file and compare its checksum with the manifest's."""
+        path = self.path / file
         try:
-            content = (self.path / file).read_bytes()
+            content = path.read_bytes()
         except OSError as error:
             raise CheckpointError(
-                f"{self.path / file}: cannot be read: {error.strerror}; put the file back, or {_instead_of(self.path)}"
+                f"{path}: cannot be read: {error.strerror}; put the file back, "
+                f"or {_alternatives(self.path)}"
             ) from None
-        found, expected = hashlib.sha256(content).hexdigest(), self.manifest["files"].get(file)
-        if found != expected:
+        sha256 = hashlib.sha256(content).hexdigest()
+        expected = self.manifest["files"].get(file)
+        if sha256 != expected:
             raise CheckpointError(
-                f"{self.path / file}: damaged: its SHA-256 is {found[:12]}…, the manifest says {str(expected)[:12]}…; "
-                f"{_instead_of(self.path)}"
+                f"{path}: damaged: its SHA-256 is {sha256[:12]}…, "
+                f"the manifest says {str(expected)[:12]}…; {_alternatives(self.path)}"
             )
         return content
 
 
-def _instead_of(path: Path) -> str:
-    """What to do where a checkpoint is of no use: `--resume` takes none but the last."""
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """Read a manifest without its checksum. Raises OSError and ValueError."""
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(manifest, dict):
+        raise ValueError("it is not a mapping")
+    checksum = manifest.pop("checksum", None)
+    if checksum is not None and checksum != _manifest_checksum(manifest):
+        raise ValueError("its own checksum differs")
+    has_files = isinstance(manifest.get("files"), dict)
+    if not has_files or not isinstance(manifest.get("step"), int):
+        raise ValueError("`files` or `step` is missing or has another type")
+    return manifest
+
+
+def _manifest_checksum(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _alternatives(path: Path) -> str:
+    """Advice for an unusable checkpoint; `--resume` uses the last checkpoint of the folder."""
     return (
-        f"choose another checkpoint; to train on, remove {path}, and the one before it is continued"
+        f"choose another checkpoint; to train on, remove {path}, "
+        "and training continues from the one before it"
     )
 
 
-def parameters_digest(chosen: Sequence[Checkpoint]) -> str:
-    """A hash of the parameters of one checkpoint or of several: the same parameters have the same."""
-    files = [
-        sorted(
-            (name, sha256)
-            for name, sha256 in one.manifest["files"].items()
-            if not _is_training(name)
-        )
-        for one in chosen
-    ]
-    return hashlib.sha256(json.dumps(files).encode()).hexdigest()
-
-
-def _is_training(file: str) -> bool:
-    """Whether a file is about training rather than a component: `training.json`, `training.safetensors`, `training.2.safetensors`."""
+def is_training_file(file: str) -> bool:
+    """Return True for `training.json`, `training.safetensors`, `training.2.safetensors`, …"""
     return file.partition(".")[0] == "training"
 
 
-def copy_parameters(
-    tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str
-) -> None:
-    """Tensors into parameters of the same names and shapes. Raises CheckpointError when they are not the same."""
-    check_compatible(tensors, parameters, where=where)
-    with torch.no_grad():
-        for key, parameter in parameters.items():
-            parameter.copy_(tensors[key])
+def training_file(rank: int) -> str:
+    """Return the file name for the optimizer state of the components that a rank writes."""
+    return f"training.{rank}{SUFFIX}" if rank else TRAINING
 
 
-def check_compatible(
-    tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str
-) -> None:
-    """Raises CheckpointError unless names and shapes are the same."""
-    if tensors.keys() != parameters.keys():
-        different = abbreviate(sorted(tensors.keys() ^ parameters.keys()), shown=4)
-        raise CheckpointError(
-            f"{where}: comes from another configuration: the parameters differ ({different})"
-        )
-    for key, parameter in parameters.items():
-        if tensors[key].shape != parameter.shape:
-            raise CheckpointError(
-                f"{where}: comes from another configuration: {key} has shape {tuple(tensors[key].shape)}, "
-                f"this model's has {tuple(parameter.shape)}"
-            )
+# Writing
 
 
 def write(
@@ -193,145 +178,161 @@ def write(
     configuration: Any,
     processes: Processes = Processes(),
 ) -> Checkpoint:
-    """Write a checkpoint below `folder`: all of it under a temporary name, synced, then renamed.
+    """Write a checkpoint below `folder`: under a temporary name, synced to disk, then renamed.
 
-    components, training: what this process writes; each of several names other components. state: of the first one counts.
-    configuration: what the components were built from, as JSON can hold it. Raises CheckpointError, on all processes, when it cannot be
-    written; what was there before stays as it was.
+    Collective over all ranks. components, training: the part that this rank writes; no component
+    is written by two ranks. state: only rank 0's is written. configuration: settings that the
+    components were built from, as JSON values. Raises CheckpointError on all ranks if the
+    checkpoint cannot be written; then the folder is unchanged.
     """
-    path, temporary = folder / f"step-{step:08d}", folder / f".step-{step:08d}.writing"
+    path = folder / f"step-{step:08d}"
+    temporary = folder / f".step-{step:08d}.writing"
 
-    def begin() -> None:
+    def make_folder() -> None:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
 
-    def put_all() -> dict[str, str]:
-        own = {
-            file: _put(temporary / file, content)
-            for file, content in _files(components, training, part=processes.index)
-        }
-        return own | (
-            {STATE: _put(temporary / STATE, json.dumps(state, indent=1).encode())}
-            if processes.main
-            else {}
-        )
+    def write_files() -> dict[str, str]:
+        checksums = {}
+        for file, content in _file_contents(components, training, rank=processes.index):
+            checksums[file] = _write_file(temporary / file, content)
+        if processes.main:
+            content = json.dumps(state, indent=1).encode()
+            checksums[STATE] = _write_file(temporary / STATE, content)
+        return checksums
 
-    def complete() -> None:
-        _put(
-            temporary / MANIFEST,
-            json.dumps({**manifest, "checksum": _checksum(manifest)}, indent=1).encode(),
-        )
+    def finish() -> None:
+        signed = {**manifest, "checksum": _manifest_checksum(manifest)}
+        _write_file(temporary / MANIFEST, json.dumps(signed, indent=1).encode())
         sync_folder(temporary)
-        _put_in_place(temporary, path)
+        _rename(temporary, path)
         sync_folder(folder)
 
     try:
-        _by_all(processes, begin if processes.main else None)
-        checksums = {file: one for own in _by_all(processes, put_all) for file, one in own.items()}
+        _on_all_ranks(processes, make_folder if processes.main else None)
+        files: dict[str, str] = {}
+        for checksums in _on_all_ranks(processes, write_files):
+            files |= checksums
         manifest = {
             "step": step,
             "version": VERSION,
             "configuration": configuration,
-            "files": checksums,
+            "files": files,
         }
-        _by_all(processes, complete if processes.main else None)
+        _on_all_ranks(processes, finish if processes.main else None)
     except OSError as error:
         if processes.main:
             shutil.rmtree(temporary, ignore_errors=True)
-        last = steps(folder)[-1:]
-        kept = f"the last good one is step {last[0]}" if last else "there is no earlier one"
-        raise CheckpointError(
-            f"{path}: the checkpoint cannot be written: {error.strerror or error}; {kept}"
-        ) from None
+        raise CheckpointError(_not_written(path, error)) from None
     return Checkpoint(path, manifest)
 
 
-def _by_all(processes: Processes, work: Callable[[], Any] | None) -> list[Any]:
-    """Done by every process that has something to do, and what it gave each; where one fails, all do."""
-    result = failed = None
+def _not_written(path: Path, error: OSError) -> str:
+    """Error message for a checkpoint that could not be written."""
+    available = steps(path.parent)
+    previous = "there is no earlier one"
+    if available:
+        previous = f"the last good one is step {available[-1]}"
+    reason = error.strerror or error
+    return f"{path}: the checkpoint cannot be written: {reason}; {previous}"
+
+
+def _on_all_ranks(processes: Processes, work: Callable[[], Any] | None) -> list[Any]:
+    """Do the work of each rank and gather the results; raise OSError on all ranks if one fails."""
+    result = None
+    failure = None
     try:
-        result = work() if work else None
+        if work is not None:
+            result = work()
     except OSError as error:
-        failed = error.strerror or str(error)
-    everybody = processes.gather((result, failed), "its part of the checkpoint")
-    for _, problem in everybody:
-        if problem:
-            raise OSError(problem)
-    return [each for each, _ in everybody]
+        failure = error.strerror or str(error)
+    gathered = processes.gather((result, failure), "its part of the checkpoint")
+    for _, rank_failure in gathered:
+        if rank_failure:
+            raise OSError(rank_failure)
+    return [rank_result for rank_result, _ in gathered]
 
 
-def _files(
-    components: Mapping[str, Mapping[str, Tensor]], training: Mapping[str, Tensor], *, part: int
+def _file_contents(
+    components: Mapping[str, Mapping[str, Tensor]], training: Mapping[str, Tensor], *, rank: int
 ) -> Iterator[tuple[str, bytes]]:
-    """One after the other: no second copy of the whole model in memory. part: the number of the process."""
-    for name, own in components.items():
-        yield f"{name}.safetensors", save({key: _plain(one) for key, one in own.items()})
-    if training or not part:
-        yield training_file(part), save({key: _plain(one) for key, one in training.items()})
+    """Yield file names and contents one by one: memory never holds a second copy of the model."""
+    for name, parameters in components.items():
+        yield name + SUFFIX, _serialize(parameters)
+    if training or rank == 0:
+        yield training_file(rank), _serialize(training)
 
 
-def training_file(part: int) -> str:
-    """What a process writes of the optimizer's numbers: those of the components that it writes."""
-    return f"training.{part}.safetensors" if part else TRAINING
+def _serialize(tensors: Mapping[str, Tensor]) -> bytes:
+    return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
 
 
-def _put(path: Path, content: bytes) -> str:
-    """Write a file; returns its SHA-256."""
+def _write_file(path: Path, content: bytes) -> str:
+    """Write a file, sync it to disk and return its SHA-256."""
     write_synced(path, content)
     return hashlib.sha256(content).hexdigest()
 
 
-def _plain(tensor: Tensor) -> Tensor:
-    return tensor.detach().cpu().contiguous()
+def _rename(temporary: Path, path: Path) -> None:
+    """Rename a folder.
 
-
-def _checksum(manifest: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-
-
-def _put_in_place(temporary: Path, path: Path) -> None:
-    """Rename a folder; one that has the name already, from the same step of an earlier start, is only removed after that."""
-    before = path.with_name(f".{path.name}.before")
-    shutil.rmtree(before, ignore_errors=True)
+    An older folder with this name, from the same step before a resume, is moved away first, and
+    removed or restored afterwards.
+    """
+    older = path.with_name(f".{path.name}.before")
+    shutil.rmtree(older, ignore_errors=True)
     if path.exists():
-        path.rename(before)
+        path.rename(older)
     try:
         temporary.rename(path)
     except OSError:
-        if before.exists():
-            before.rename(path)
+        if older.exists():
+            older.rename(path)
         raise
-    shutil.rmtree(before, ignore_errors=True)
+    shutil.rmtree(older, ignore_errors=True)
+
+
+# Selection
 
 
 def mark_best(folder: Path, record: Mapping[str, Any]) -> None:
-    """Remember which step was best; the record has at least `step`. Raises CheckpointError when that cannot be written."""
+    """Store the best step; the record has at least `step`.
+
+    Raises CheckpointError if it cannot be written.
+    """
     replace_file(folder / BEST, json.dumps(dict(record)))
 
 
 def best_step(folder: Path) -> int | None:
-    """The step that was marked best, whether or not its checkpoint is still there. Raises CheckpointError when the mark is damaged."""
-    if not (folder / BEST).is_file():
+    """Return the step that was marked best, also if its checkpoint does not exist any more.
+
+    Raises CheckpointError if the file is damaged.
+    """
+    path = folder / BEST
+    if not path.is_file():
         return None
     try:
-        step = json.loads((folder / BEST).read_text(encoding="utf-8"))["step"]
+        step = json.loads(path.read_text(encoding="utf-8"))["step"]
         if not isinstance(step, int):
             raise ValueError("no step")
     except (OSError, ValueError, KeyError, TypeError):
         raise CheckpointError(
-            f"{folder / BEST}: cannot be used; remove it, and the newest checkpoint counts as the best"
+            f"{path}: cannot be used; remove it, and the newest checkpoint counts as the best"
         ) from None
     return step
 
 
 def prune(folder: Path, *, keep: int) -> None:
-    """Remove all but the newest `keep` and the best, and what a process left that was killed while it wrote.
+    """Remove all checkpoints but the newest `keep` and the best, and what a killed process left.
 
-    Raises CheckpointError for what cannot be removed.
+    Raises CheckpointError if a folder cannot be removed.
     """
     best = best_step(folder)
-    old = [folder / f"step-{step:08d}" for step in steps(folder)[:-keep] if step != best]
-    for path in [*folder.glob(".step-*"), *old]:
+    unneeded = list(folder.glob(".step-*"))
+    for step in steps(folder)[:-keep]:
+        if step != best:
+            unneeded.append(folder / f"step-{step:08d}")
+    for path in unneeded:
         try:
             shutil.rmtree(path)
         except OSError as error:
@@ -339,61 +340,37 @@ def prune(folder: Path, *, keep: int) -> None:
 
 
 def choose(folder: Path, which: str | int) -> list[Checkpoint]:
-    """`best`, `last`, a step, or `average:N` to the checkpoints that are meant: one, or the newest N.
+    """Open the checkpoints for `best`, `last`, a step, or `average:N`: one, or the newest N.
 
-    `best` is the newest where none was marked. Raises CheckpointError naming what there is, also when the best one is gone.
+    `best` is the newest if none was marked. Raises CheckpointError that lists the available steps.
     """
-    which, there = str(which), steps(folder)
-    if not there:
+    available = steps(folder)
+    if not available:
         raise CheckpointError(f"{folder}: no checkpoint; has the run been trained?")
+    chosen = _chosen_steps(folder, str(which), available)
+    return [Checkpoint.open(folder / f"step-{step:08d}") for step in chosen]
+
+
+def _chosen_steps(folder: Path, which: str, available: list[int]) -> list[int]:
+    listed = ", ".join(map(str, available))
     if which == "last":
-        wanted = there[-1:]
-    elif which == "best":
-        wanted = [best_step(folder) or there[-1]]
-        if not set(wanted) <= set(there):
+        return available[-1:]
+    if which == "best":
+        best = best_step(folder) or available[-1]
+        if best not in available:
             raise CheckpointError(
-                f"{folder / BEST}: step {wanted[0]} was the best, but its checkpoint is gone; there are {_list(there)}: "
-                f"put it back, choose one of these, or remove {BEST}, and the newest counts as the best"
+                f"{folder / BEST}: step {best} was the best, but its checkpoint is gone; "
+                f"there are {listed}: put it back, choose one of these, "
+                f"or remove {BEST}, and the newest counts as the best"
             )
-    elif re.fullmatch(r"[0-9]+", which):
-        wanted = [int(which)]
-    elif re.fullmatch(r"average:[1-9][0-9]*", which):
-        wanted = there[-int(which.removeprefix("average:")) :]
-    else:
-        raise CheckpointError(
-            f"checkpoint {which!r}: write best, last, a step, or average:N; there are {_list(there)}"
-        )
-    if not set(wanted) <= set(there):
-        raise CheckpointError(f"{folder}: no checkpoint of step {which}; there are {_list(there)}")
-    return [Checkpoint.open(folder / f"step-{step:08d}") for step in wanted]
-
-
-def load_average(
-    checkpoints: Iterable[Checkpoint], components: Mapping[str, Mapping[str, Tensor]]
-) -> None:
-    """The mean of some checkpoints' parameters into a model; of one, exactly its parameters."""
-    checkpoints = list(checkpoints)
-    for name, parameters in components.items():
-        copy_parameters(
-            average(checkpoints, name), parameters, where=f"{checkpoints[-1].path}: {name}"
-        )
-
-
-def average(checkpoints: Sequence[Checkpoint], name: str) -> dict[str, Tensor]:
-    """The mean of one component's parameters over some checkpoints; of one, exactly its parameters.
-
-    Raises CheckpointError when names or shapes differ between them.
-    """
-    parts = [checkpoint.component(name) for checkpoint in checkpoints]
-    if len(parts) == 1:
-        return parts[0]
-    for checkpoint, part in zip(checkpoints, parts):
-        check_compatible(part, parts[-1], where=f"{checkpoint.path}: {name}")
-    return {
-        key: torch.stack([part[key].double() for part in parts]).mean(dim=0).to(one.dtype)
-        for key, one in parts[-1].items()
-    }
-
-
-def _list(there: list[int]) -> str:
-    return ", ".join(map(str, there))
+        return [best]
+    if re.fullmatch(r"average:[1-9][0-9]*", which):
+        count = int(which.removeprefix("average:"))
+        return available[-count:]
+    if re.fullmatch(r"[0-9]+", which):
+        if int(which) not in available:
+            raise CheckpointError(f"{folder}: no checkpoint of step {which}; there are {listed}")
+        return [int(which)]
+    raise CheckpointError(
+        f"checkpoint {which!r}: write best, last, a step, or average:N; there are {listed}"
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs.averaging import average_component
 from polyglot.runs.run import Run
 from polyglot.tasks.sharing import SharingConfig
 
@@ -37,7 +38,7 @@ def export(
         checkpoints.write(
             new.checkpoints,
             step=chosen[-1].step,
-            components={name: checkpoints.average(chosen, name) for name in taken},
+            components={name: average_component(chosen, name) for name in taken},
             training={},
             state={"taken_from": {"run": run.path.name, "steps": [one.step for one in chosen]}},
             configuration=new.built_from,

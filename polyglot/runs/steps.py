@@ -1,4 +1,4 @@
-"""Which steps of a run have a checkpoint, as the names in its folder say; none is opened, and PyTorch is not needed."""
+"""Steps that have a checkpoint, from the names of the folders; works without PyTorch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ NAME = re.compile(r"step-(\d{8,})")
 
 
 def steps(folder: Path) -> list[int]:
-    """The steps that have a checkpoint, in order."""
-    found = [NAME.fullmatch(path.name) for path in folder.glob("step-*")] if folder.is_dir() else []
-    return sorted(int(match[1]) for match in found if match)
+    """Return the steps that have a checkpoint, in ascending order."""
+    if not folder.is_dir():
+        return []
+    matches = [NAME.fullmatch(path.name) for path in folder.glob("step-*")]
+    return sorted(int(match[1]) for match in matches if match)

@@ -11,10 +11,12 @@ from torch import Tensor, nn
 
 from polyglot.config.schema import Config, InitialConfig
 from polyglot.core.errors import CheckpointError, ConfigError, collect_errors
+from polyglot.core.problems import Problem
 from polyglot.layers.annealing import is_annealed
 from polyglot.model.options import is_decoder_option_tensor
 from polyglot.model.translation_model import TranslationModel
-from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs.averaging import average_component
+from polyglot.runs.parameters import check_compatible, copy_parameters
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import Task
 from polyglot.tasks.sharing import component_names
@@ -47,7 +49,7 @@ class InitialComponent:
     def tensors(self) -> dict[str, Tensor]:
         """Parameters in the other run. Raises CheckpointError if it has no such component."""
         chosen = self.run.choose_checkpoints(self.settings.checkpoint)
-        return checkpoints.average(chosen, self.source_name)
+        return average_component(chosen, self.source_name)
 
     def exists(self) -> bool:
         """Return whether the chosen checkpoints of the other run have the component."""
@@ -171,12 +173,12 @@ class WarmStart:
     def load_into(self, model: TranslationModel) -> None:
         """Copy the components' parameters. Raises CheckpointError if names or shapes differ."""
         for source, target, where in self._matched_tensors(model):
-            checkpoints.copy_parameters(source, target, where=where)
+            copy_parameters(source, target, where=where)
 
     def check_shapes(self, model: TranslationModel) -> None:
         """Check names and shapes like `load_into`; the model may be on the meta device."""
         for source, target, where in self._matched_tensors(model):
-            checkpoints.check_compatible(source, target, where=where)
+            check_compatible(source, target, where=where)
 
     def _matched_tensors(self, model: TranslationModel) -> Iterator[tuple[Tensors, Tensors, str]]:
         """Source tensors, target tensors, and the beginning of a message, for each component.
@@ -211,9 +213,9 @@ def open_initial_runs(config: Config) -> dict[str, Run]:
     Raises ConfigError, which lists every path that is not a run.
     """
     runs: dict[str, Run] = {}
-    problems: list[str] = []
+    problems: list[Problem] = []
     for component, settings in config.initialize.items():
-        with collect_errors(problems, f"initialize.{component}: "):
+        with collect_errors(problems, "initialize", component):
             runs[settings.run] = Run.open(settings.run)
     if problems:
         raise ConfigError(problems)

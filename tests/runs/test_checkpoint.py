@@ -20,6 +20,7 @@ from torch import nn
 
 from polyglot.core.errors import CheckpointError
 from polyglot.runs import checkpoint as checkpoints
+from polyglot.runs.averaging import load_average
 from polyglot.runs.checkpoint import Checkpoint
 
 
@@ -161,7 +162,7 @@ def test_a_flipped_byte_anywhere_in_a_file_is_noticed(file, tmp_path):
         (written.path / file).write_bytes(damaged)
         with pytest.raises(
             CheckpointError,
-            match=f"{file}: damaged: its SHA-256 is .*choose another checkpoint; to train on, remove .*step-0+7, and the one before it is continued",
+            match=f"{file}: damaged: its SHA-256 is .*choose another checkpoint; to train on, remove .*step-0+7, and training continues from the one before it",
         ):
             read_everything(tmp_path)
 
@@ -223,7 +224,7 @@ def test_a_component_that_was_never_there(tmp_path):
     [
         (
             lambda own: own.update(weight=nn.Parameter(torch.zeros(4, 9))),
-            r"bridge: comes from another configuration: weight has shape \(2, 3\), this model's has \(4, 9\)",
+            r"bridge: comes from another configuration: weight has shape \(2, 3\), but \(4, 9\) in this model",
         ),
         (
             lambda own: own.update(extra=nn.Parameter(torch.zeros(1))),
@@ -511,7 +512,7 @@ def test_an_average_is_the_mean_of_every_parameter(tmp_path):
         write(tmp_path, step=step, components=part)
     parameter = nn.Parameter(torch.zeros(3, 4))
     for count in (1, 2, 5):
-        checkpoints.load_average(
+        load_average(
             checkpoints.choose(tmp_path, f"average:{count}"), {"bridge": {"x": parameter}}
         )
         expected = (
@@ -526,7 +527,7 @@ def test_an_average_over_different_configurations_is_refused(tmp_path):
     write(tmp_path, step=1, components={"bridge": {"x": torch.zeros(3)}})
     write(tmp_path, step=2, components={"bridge": {"x": torch.zeros(4)}})
     with pytest.raises(CheckpointError, match="comes from another configuration"):
-        checkpoints.load_average(
+        load_average(
             checkpoints.choose(tmp_path, "average:2"),
             {"bridge": {"x": nn.Parameter(torch.zeros(4))}},
         )
