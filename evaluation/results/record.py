@@ -22,10 +22,10 @@ from typing import Any
 from polyglot.core.errors import DataError
 from polyglot.core.markdown import table
 from polyglot.core.yaml import read_yaml
-from polyglot.evaluation.grid import SIGNS
+from polyglot.evaluation.grid import KIND_MARKS
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.protocol import Reference
-from polyglot.evaluation.significance import LEVEL
+from polyglot.evaluation.significance import SIGNIFICANCE_LEVEL
 from polyglot.experiments import Experiment
 from polyglot.experiments.results import Spread
 from polyglot.tasks.pairs import LanguagePair
@@ -288,7 +288,7 @@ def _gain(result: Result, system: str, *, direction: str) -> str:
     """Ours, and whether it is significant."""
     for claim in result.values["claims"]:
         if (claim["system"], claim["direction"]) == (system, direction):
-            mark = "\\*" if claim["p"] is not None and claim["p"] < LEVEL else ""
+            mark = "\\*" if claim["p"] is not None and claim["p"] < SIGNIFICANCE_LEVEL else ""
             return f" ({claim['ours']:+.2f}{mark})"
     return ""
 
@@ -297,7 +297,7 @@ def _means(result: Result) -> str:
     """Of each system and each kind of direction, and how large the system is."""
     kinds = [
         kind
-        for kind in SIGNS
+        for kind in KIND_MARKS
         if any(result.mean_of(system, kind) != "–" for system in result.values["systems"])
     ]
     rows = (

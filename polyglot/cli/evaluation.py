@@ -74,6 +74,7 @@ def evaluate(
     from polyglot.evaluation.evaluator import evaluate as evaluate_run
     from polyglot.evaluation.protocol import Protocol, folder_name
     from polyglot.evaluation.significance import compare_systems, distinct_names
+    from polyglot.evaluation.views.export import save_with_views
     from polyglot.evaluation.views.terminal import matrix_tables
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator
@@ -118,7 +119,7 @@ def evaluate(
                 matrix = evaluate_run(
                     opened, translator, settings, test_set=test_set, folder=folder, progress=advance
                 )
-            matrix.save(folder)
+            save_with_views(matrix, folder)
             matrices.setdefault(test_set, {})[called] = matrix
             screen.print(*matrix_tables(matrix), sep="\n")
             logger.info(
@@ -166,8 +167,12 @@ def compare(
     from polyglot.evaluation.measures import Measure
     from polyglot.evaluation.protocol import folder_name
     from polyglot.evaluation.score_matrix import ScoreMatrix
-    from polyglot.evaluation.significance import DEFAULT_TEST, TESTS, distinct_names
-    from polyglot.evaluation.significance import compare_systems as compare_matrices
+    from polyglot.evaluation.significance import (
+        DEFAULT_TEST,
+        TESTS,
+        compare_systems,
+        distinct_names,
+    )
     from polyglot.runs.run import Run
 
     test = DEFAULT_TEST if test is None else test
@@ -181,7 +186,7 @@ def compare(
     if measure is not None and measure not in known:
         raise ConfigError(f"--measure: {unknown_name('measure', measure, known)}")
     screen.print(
-        compare_matrices(
+        compare_systems(
             matrices, measure=Measure.parse(measure) if measure else None, test=test
         ).table()
     )

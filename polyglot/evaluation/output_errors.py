@@ -1,39 +1,59 @@
-"""What can be wrong with translations that a score does not tell: another language, a copy, nothing, or the same words for ever."""
+"""Output errors that a score does not show: wrong language, copied source, empty output, loops."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
 from polyglot.evaluation.metrics import has_spaces
 
-PHRASE, TIMES = 4, 3  # a loop: a phrase of at most four words, at least three times in a row
+LOOP_PHRASE = 4  # a loop repeats a phrase of at most this many words
+LOOP_REPETITIONS = 3  # in a row, at least
 
 
 @dataclass(frozen=True, slots=True)
 class OutputErrors:
-    """Shares of the sentences of one direction, from 0 to 1; next to each what is expected: the same of the references."""
+    """Shares of the sentences of one direction, from 0 to 1.
+
+    Fields that end with `_references` are the same measure for the references: the value to expect.
+    """
 
     off_target: float | None
-    """in another language of the run than the target, of outputs that are not empty; None where the identifier does not know the target,
-    or no other language of the run; two variants of one language, such as zh_Hans and zh_Hant, are one to it"""
+    """share of nonempty outputs in another language of the run than the target.
+
+    None if the identifier does not know the target language or only one language of the run.
+    Variants of one language, such as zh_Hans and zh_Hant, count as one language.
+    """
     off_target_references: float | None
-    """the identifier's own error: the same share of the references, which are all in the target language"""
+    """error rate of the identifier, since all references are in the target language"""
     copies: float
-    """the source, untranslated"""
+    """share of outputs that are equal to the source"""
     copies_references: float
     empty: float
-    """nothing, though the source is something"""
+    """share of empty outputs with a nonempty source"""
     loops: float
-    """a phrase of one to four words that stands there three times in a row or more often"""
+    """share of outputs that repeat a phrase of one to four words at least three times in a row"""
     loops_references: float
     length_ratio: float
-    """characters of all outputs by characters of all references"""
-    found: dict[str, int] = field(default_factory=dict)
-    """how many outputs are in each language, by the identifier's codes"""
+    """characters of all outputs / characters of all references"""
+    languages: dict[str, int] = field(default_factory=dict)
+    """number of outputs in each language, by the codes of the identifier"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Entry in `matrix.json`, where the languages have the key `found`."""
+        values = asdict(self)
+        values["found"] = values.pop("languages")
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> OutputErrors:
+        """Inverse of `to_dict`."""
+        fields = dict(values)
+        languages = fields.pop("found", {})
+        return cls(**fields, languages=languages)
 
 
 def measure_output_errors(
@@ -45,49 +65,83 @@ def measure_output_errors(
     target: str,
     languages: Sequence[str],
 ) -> OutputErrors:
-    """languages: what the identifier may choose from, the languages of the run."""
-    of, copy, characters = len(hypotheses), source == target, not has_spaces(target)
-    own, theirs = identify_languages(hypotheses, languages), identify_languages(references, languages)
+    """Measure the output errors of one direction.
+
+    source, target: language codes. languages: languages of the run, from which the identifier chooses.
+    """
+    count = len(hypotheses)
+    output_languages = identify_languages(hypotheses, languages)
+    reference_languages = identify_languages(references, languages)
+
+    off_target = None
+    off_target_references = None
     codes = identifier_codes(languages)
-    code = codes.get(target) if len({*codes.values()}) > 1 else None
+    if target in codes and len(set(codes.values())) > 1:
+        off_target = _share_of_other_languages(output_languages, codes[target])
+        off_target_references = _share_of_other_languages(reference_languages, codes[target])
+
+    copies = 0.0
+    copies_references = 0.0
+    if source != target:  # a monolingual copy is meant to be equal to its source
+        copies = _count(_is_copy, hypotheses, sources) / count
+        copies_references = _count(_is_copy, references, sources) / count
+
+    by_characters = not has_spaces(target)
+    loops = sum(has_loop(line, characters=by_characters) for line in hypotheses)
+    loops_references = sum(has_loop(line, characters=by_characters) for line in references)
+    reference_characters = sum(len(line) for line in references)
     return OutputErrors(
-        off_target=_share_other(own, code) if code else None,
-        off_target_references=_share_other(theirs, code) if code else None,
-        copies=0.0 if copy else sum(map(_same, hypotheses, sources)) / of,
-        copies_references=0.0 if copy else sum(map(_same, references, sources)) / of,
-        empty=sum(
-            not hypothesis.strip() and bool(line.strip())
-            for hypothesis, line in zip(hypotheses, sources)
-        )
-        / of,
-        loops=sum(has_loop(line, characters=characters) for line in hypotheses) / of,
-        loops_references=sum(has_loop(line, characters=characters) for line in references) / of,
-        length_ratio=sum(map(len, hypotheses)) / max(1, sum(map(len, references))),
-        found=dict(Counter(one for one in own if one).most_common()),
+        off_target=off_target,
+        off_target_references=off_target_references,
+        copies=copies,
+        copies_references=copies_references,
+        empty=_count(_is_missing, hypotheses, sources) / count,
+        loops=loops / count,
+        loops_references=loops_references / count,
+        length_ratio=sum(len(line) for line in hypotheses) / max(1, reference_characters),
+        languages=_counts(output_languages),
     )
 
 
-def _same(line: str, other: str) -> bool:
-    """Word for word, whatever the capitals; nothing is no copy of nothing."""
-    return bool(line.strip()) and line.casefold().split() == other.casefold().split()
+def _count(
+    condition: Callable[[str, str], bool], lines: Sequence[str], sources: Sequence[str]
+) -> int:
+    return sum(condition(line, source) for line, source in zip(lines, sources))
+
+
+def _is_copy(line: str, source: str) -> bool:
+    """True if a nonempty line has the words of the source; capitals do not count."""
+    return bool(line.strip()) and line.casefold().split() == source.casefold().split()
+
+
+def _is_missing(line: str, source: str) -> bool:
+    """True for an empty translation of a nonempty source."""
+    return not line.strip() and bool(source.strip())
 
 
 def has_loop(line: str, *, characters: bool = False) -> bool:
-    """Whether a short phrase stands there again and again; in characters for languages that are written without spaces."""
+    """True if a short phrase occurs at least LOOP_REPETITIONS times in a row.
+
+    characters: compare characters in place of words, for languages written without spaces.
+    """
     words = list("".join(line.split())) if characters else line.casefold().split()
-    for size in range(1, PHRASE + 1):
-        run = 0
-        for place in range(size, len(words)):
-            run = run + 1 if words[place] == words[place - size] else 0
-            if run >= size * (TIMES - 1):
+    for size in range(1, LOOP_PHRASE + 1):
+        repeated = 0  # words in a row that are equal to the word one phrase before
+        for position in range(size, len(words)):
+            is_repeated = words[position] == words[position - size]
+            repeated = repeated + 1 if is_repeated else 0
+            if repeated >= size * (LOOP_REPETITIONS - 1):
                 return True
     return False
 
 
-# The language identifier -------------------------------------------------------------------------------------------------
-# py3langid (4.5 MB, the model in the package, no pickle in it) and lingua (96 MB) on our references, from the languages of the corpus:
-# Multi30k's flickr 2016 (en, de, fr, cs) both 0.00 % wrong; the phrasebook's test (en, de, fr, cs, es, fi; proper names are half of many
-# sentences) py3langid 0.33 %, lingua 0.90 %; py3langid was four times as fast. docs/use/evaluate.md has the table.
+# Language identification
+#
+# py3langid: 4.5 MB, the model is in the package and is not a pickle. Compared with lingua (96 MB) on
+# our references, choosing from the languages of the corpus. Multi30k, flickr 2016 (en, de, fr, cs):
+# both 0.00 % wrong. Phrasebook test (en, de, fr, cs, es, fi; in many sentences half of the words are
+# proper names): py3langid 0.33 %, lingua 0.90 %. py3langid was four times as fast.
+# docs/use/evaluate.md has the table.
 
 
 @cache
@@ -98,25 +152,44 @@ def _identifier() -> Any:
 
 
 def identifier_codes(languages: Sequence[str]) -> dict[str, str]:
-    """Those of a run's languages that the identifier has a model for, with its own code: `zh_Hans` is its `zh`."""
-    _identifier().set_languages(None)
-    labels = set(_identifier().labels)
-    return {
-        language: code
-        for language in languages
-        if (code := language.split("_")[0].lower()) in labels
-    }
+    """Code of the identifier for each language that it knows: `zh` for `zh_Hans`."""
+    identifier = _identifier()
+    identifier.set_languages(None)
+    labels = set(identifier.labels)
+
+    codes = {}
+    for language in languages:
+        code = language.split("_")[0].lower()
+        if code in labels:
+            codes[language] = code
+    return codes
 
 
 def identify_languages(lines: Sequence[str], languages: Sequence[str]) -> list[str | None]:
-    """The likeliest code of the languages for each line; None for an empty one, and for all where fewer than two are known."""
+    """Most probable of the languages for each line, as code of the identifier.
+
+    None for an empty line. None for all lines if the identifier knows fewer than two languages.
+    """
     codes = list(dict.fromkeys(identifier_codes(languages).values()))
     if len(codes) < 2:
         return [None] * len(lines)
-    _identifier().set_languages(codes)
-    return [_identifier().classify(line)[0] if line.strip() else None for line in lines]
+
+    identifier = _identifier()
+    identifier.set_languages(codes)
+    identified: list[str | None] = []
+    for line in lines:
+        identified.append(identifier.classify(line)[0] if line.strip() else None)
+    return identified
 
 
-def _share_other(found: Sequence[str | None], code: str) -> float:
-    named = [one for one in found if one]
-    return sum(one != code for one in named) / len(named) if named else 0.0
+def _share_of_other_languages(identified: Sequence[str | None], code: str) -> float:
+    """Share of the identified lines whose language is not `code`."""
+    known = [language for language in identified if language]
+    if not known:
+        return 0.0
+    return sum(language != code for language in known) / len(known)
+
+
+def _counts(identified: Sequence[str | None]) -> dict[str, int]:
+    """Number of lines in each language, most frequent first."""
+    return dict(Counter(language for language in identified if language).most_common())

@@ -13,6 +13,7 @@ from polyglot.core.errors import ConfigError
 from polyglot.evaluation.evaluator import Progress, evaluate
 from polyglot.evaluation.protocol import Protocol, Reference
 from polyglot.evaluation.score_matrix import ScoreMatrix
+from polyglot.evaluation.views.export import save_with_views
 from polyglot.experiments.config import Experiment
 from polyglot.experiments.results import Results, SystemResult, TrainedRun
 from polyglot.experiments.runs import Member, check_starts, check_text, last_line, members_of
@@ -167,7 +168,7 @@ def matrix_of(
         folder=place,
         progress=progress,
     )
-    matrix.save(place)
+    save_with_views(matrix, place)
     parameters = sum(
         parameter.numel() for model in models for parameter in model.model.parameters()
     )

@@ -32,7 +32,7 @@ OUTPUTS = OutputErrors(
     loops=0.125,
     loops_references=0.0,
     length_ratio=1.25,
-    found={"fr": 3, "en": 1},
+    languages={"fr": 3, "en": 1},
 )
 BLEU_SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 CHRF_SIGNATURE = "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0"

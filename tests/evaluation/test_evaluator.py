@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(f"{texts[text].language}-{target}" for text, target in wanted)
         return translate_directions(translator, texts, wanted, **given)
 
-    monkeypatch.setattr(evaluator, "translate_together", counted)
+    monkeypatch.setattr(evaluator, "translate_directions", counted)
     return names
 
 

@@ -47,7 +47,7 @@ def test_each_fault_is_counted_where_it_is() -> None:
         0,
         0,
     )
-    assert outputs.found == {"fr": 1, "en": 1, "de": 1}
+    assert outputs.languages == {"fr": 1, "en": 1, "de": 1}
     assert outputs.length_ratio == sum(map(len, hypotheses)) / sum(map(len, REFERENCES))
 
 
@@ -93,7 +93,7 @@ def test_a_language_that_the_identifier_does_not_know_has_no_rate() -> None:
         languages=["de", "qq"],
     )
     assert (
-        outputs.off_target is None and outputs.off_target_references is None and outputs.found == {}
+        outputs.off_target is None and outputs.off_target_references is None and outputs.languages == {}
     )
     assert identifier_codes(["zh_Hans", "qq", "de"]) == {"zh_Hans": "zh", "de": "de"}
 
@@ -109,7 +109,7 @@ def test_two_variants_of_a_language_are_one_to_the_identifier() -> None:
         target="zh_Hans",
         languages=["en", "zh_Hans", "zh_Hant"],
     )
-    assert (outputs.off_target, outputs.off_target_references, outputs.found) == (
+    assert (outputs.off_target, outputs.off_target_references, outputs.languages) == (
         0.5,
         0,
         {"zh": 1, "en": 1},
@@ -122,7 +122,7 @@ def test_two_variants_of_a_language_are_one_to_the_identifier() -> None:
         target="zh_Hans",
         languages=["zh_Hans", "zh_Hant"],
     )
-    assert alone.off_target is None and alone.found == {}, "there is nothing else to tell them from"
+    assert alone.off_target is None and alone.languages == {}, "there is nothing else to tell them from"
 
 
 @pytest.mark.parametrize(

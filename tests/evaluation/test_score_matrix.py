@@ -17,6 +17,7 @@ from polyglot.core import atomic_files
 from polyglot.core.errors import CheckpointError, DataError
 from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.evaluation.views import markdown, terminal
+from polyglot.evaluation.views.export import save_with_views
 from polyglot.evaluation.views.heat_map import _readable_on, contrast, heat_map_png
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.rendered import MARKDOWN_TEXT, token_types, visible_texts
@@ -40,12 +41,12 @@ def test_signatures_name_their_targets() -> None:
 
 @pytest.mark.parametrize("reference", [None, REFERENCE])
 def test_saved_and_loaded_it_is_the_same(reference: str | None, tmp_path: Path) -> None:
-    matrix(reference=reference).save(tmp_path / "default")
+    save_with_views(matrix(reference=reference), tmp_path / "default")
     assert ScoreMatrix.load(tmp_path / "default") == matrix(reference=reference)
 
 
 def test_the_folder_holds_every_view(tmp_path: Path) -> None:
-    matrix().save(tmp_path)
+    save_with_views(matrix(), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "matrix.json",
         "matrix.csv",
@@ -62,7 +63,7 @@ def test_the_folder_holds_every_view(tmp_path: Path) -> None:
 
 
 def test_json_says_how_the_scores_were_made(tmp_path: Path) -> None:
-    matrix().save(tmp_path)
+    save_with_views(matrix(), tmp_path)
     values = json.loads((tmp_path / "matrix.json").read_text(encoding="utf-8"))
     assert values["checkpoint"] == {"run": "phrasebook", "checkpoint": "best", "steps": [4000]}
     assert values["search"]["beam"] == 5 and values["protocol"]["search"] == {"beam": 5}
@@ -80,7 +81,7 @@ def test_what_an_earlier_matrix_left_is_replaced(tmp_path: Path) -> None:
     old = [tmp_path / "ter.png", tmp_path / "hypotheses" / "xx-yy.txt"]
     for path in old:
         path.write_text("old")
-    matrix().save(tmp_path)
+    save_with_views(matrix(), tmp_path)
     assert not any(path.exists() for path in old)
 
 
@@ -88,7 +89,7 @@ def test_what_an_earlier_matrix_left_is_replaced(tmp_path: Path) -> None:
 def test_a_matrix_that_cannot_be_written_leaves_the_earlier_one(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    matrix().save(tmp_path)
+    save_with_views(matrix(), tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     write = atomic_files.write_synced
 
@@ -101,14 +102,14 @@ def test_a_matrix_that_cannot_be_written_leaves_the_earlier_one(
     with pytest.raises(
         CheckpointError, match=f"{file}: cannot be written: No space left on device"
     ):
-        matrix().save(tmp_path)
+        save_with_views(matrix(), tmp_path)
     assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "evaluation").write_text("a file")
     with pytest.raises(CheckpointError, match="evaluation.*: the matrix cannot be written: "):
-        matrix().save(tmp_path / "evaluation")
+        save_with_views(matrix(), tmp_path / "evaluation")
 
 
 def test_a_picture_that_cannot_be_drawn_takes_nothing_else_with_it(
@@ -117,9 +118,9 @@ def test_a_picture_that_cannot_be_drawn_takes_nothing_else_with_it(
     def fail(*arguments: object) -> bytes:
         raise RuntimeError("no font")
 
-    monkeypatch.setattr("polyglot.evaluation.score_matrix.heat_map_png", fail)
+    monkeypatch.setattr("polyglot.evaluation.views.export.heat_map_png", fail)
     with pytest.raises(RuntimeError, match="no font"):
-        matrix().save(tmp_path)
+        save_with_views(matrix(), tmp_path)
     assert ScoreMatrix.load(tmp_path) == matrix()
     assert (tmp_path / "matrix.csv").is_file() and (tmp_path / "matrix.md").is_file()
 
@@ -133,7 +134,7 @@ def test_what_is_no_matrix_is_said(content: str | None, tmp_path: Path) -> None:
 
 
 def test_another_format_is_said(tmp_path: Path) -> None:
-    matrix().save(tmp_path)
+    save_with_views(matrix(), tmp_path)
     path = tmp_path / "matrix.json"
     path.write_text(
         path.read_text(encoding="utf-8").replace('"format": 2', '"format": 99'), encoding="utf-8"
@@ -237,7 +238,7 @@ def test_a_matrix_without_any_score_can_be_shown(tmp_path: Path) -> None:
     whole = matrix()
     empty = {pair: cell for pair, cell in whole.cells.items() if cell.reason}
     bare = ScoreMatrix(**{**vars(whole), "cells": empty, "hypotheses": {}})
-    bare.save(tmp_path)
+    save_with_views(bare, tmp_path)
     assert (
         bare.means("bleu") == {}
         and ScoreMatrix.load(tmp_path).cells[LanguagePair("fi", "de")].scores == {}
@@ -249,7 +250,7 @@ def test_a_matrix_without_any_score_can_be_shown(tmp_path: Path) -> None:
 
 
 def test_saved_and_loaded_with_pivots_it_is_the_same(tmp_path: Path) -> None:
-    matrix(pivot=True).save(tmp_path)
+    save_with_views(matrix(pivot=True), tmp_path)
     assert ScoreMatrix.load(tmp_path) == matrix(pivot=True)
 
 
@@ -311,5 +312,5 @@ def test_a_paper_stands_beside_the_nearest_condition(conditions: list[str], meas
 
 
 def test_of_errors_the_fewest_are_the_darkest() -> None:
-    grid = terminal.grid_of(matrix(metrics=["ter"]), "ter")
-    assert grid.lower_is_better and not terminal.grid_of(matrix(), "bleu").lower_is_better
+    grid = terminal.direct_grid(matrix(metrics=["ter"]), "ter")
+    assert grid.lower_is_better and not terminal.direct_grid(matrix(), "bleu").lower_is_better

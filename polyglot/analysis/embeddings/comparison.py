@@ -8,7 +8,7 @@ from polyglot.analysis.embeddings.analysis import Analysis
 from polyglot.analysis.embeddings.retrieval import METRICS
 from polyglot.core.markdown import escape, table
 from polyglot.evaluation.grid import LEGEND, KIND_MARKS
-from polyglot.evaluation.measures import RETRIEVAL_TITLES
+from polyglot.core.score_tables import RETRIEVAL_TITLES
 
 Columns = Callable[[Analysis, str], dict[str, str]]
 """Of one run and representation: what stands in each column."""

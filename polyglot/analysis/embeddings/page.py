@@ -16,7 +16,7 @@ from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError, pluralize
 from polyglot.core.markdown import bullet_list, code_span, escape, table
 from polyglot.evaluation.grid import LEGEND, KIND_MARKS, direct_grid, matrix_title, signature_lines
-from polyglot.evaluation.measures import RETRIEVAL_TITLES
+from polyglot.core.score_tables import RETRIEVAL_TITLES
 from polyglot.evaluation.views.heat_map import heat_map_png
 from polyglot.evaluation.views.markdown import matrix_csv, grid_table, means_table
 

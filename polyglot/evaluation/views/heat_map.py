@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from polyglot.evaluation.grid import Grid, direct_grid, matrix_title, reference_grid, signature_lines
 from polyglot.evaluation.measures import Measure
+from polyglot.evaluation.score_matrix import ScoreMatrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from polyglot.evaluation.score_matrix import ScoreMatrix
 
 BACKGROUND, TEXT_COLOUR, GREY, LINE_COLOUR, ZERO_SHOT = "#ffffff", "#22262b", "#e4e6e9", "#c9cdd3", "#d1495b"
 HEAD, FOOT, LEFT, RIGHT = 1.3, 0.9, 0.85, 0.35  # inches around a panel

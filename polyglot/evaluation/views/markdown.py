@@ -7,13 +7,13 @@ import io
 from collections.abc import Iterator
 from dataclasses import asdict
 from statistics import mean
-from typing import TYPE_CHECKING
+
 
 from polyglot.core.markdown import bullet_list, code_span, escape, table
+from polyglot.core.score_tables import ERROR_TITLES
 from polyglot.evaluation.grid import (
     LEGEND,
     PIVOT_LEGEND,
-    ERROR_TITLES,
     KIND_MARKS,
     Grid,
     direct_grid,
@@ -25,10 +25,8 @@ from polyglot.evaluation.grid import (
     signature_lines,
 )
 from polyglot.evaluation.metrics import Score
+from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.tasks.pairs import LanguagePair
-
-if TYPE_CHECKING:
-    from polyglot.evaluation.score_matrix import ScoreMatrix
 
 
 def matrix_csv(matrix: ScoreMatrix) -> str:
@@ -149,7 +147,7 @@ def grid_table(grid: Grid, *, digits: int = 1) -> str:
     rows = (
         [
             f"**{source}**",
-            *(grid.shown(LanguagePair(source, target), digits=digits) for target in grid.languages),
+            *(grid.format_cell(LanguagePair(source, target), digits=digits) for target in grid.languages),
         ]
         for source in grid.languages
     )
@@ -189,8 +187,8 @@ def _direct_and_pivot(matrix: ScoreMatrix, direct: Grid, hops: Grid) -> str:
     rows = (
         [
             str(pair),
-            direct.shown(pair, digits=2),
-            hops.shown(pair, digits=2),
+            direct.format_cell(pair, digits=2),
+            hops.format_cell(pair, digits=2),
             f"{direct.values[pair] - value:+.2f}",
         ]
         for pair, value in hops.values.items()
@@ -232,7 +230,7 @@ def outputs_table(matrix: ScoreMatrix) -> str:
             cell.name,
             cell.kind,
             *format_errors(asdict(cell.outputs)).values(),
-            ", ".join(f"{count} {one}" for one, count in cell.outputs.found.items()),
+            ", ".join(f"{count} {one}" for one, count in cell.outputs.languages.items()),
         ]
         for cell in matrix.all_cells
         if cell.outputs

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import pluralize
+from polyglot.core.score_tables import ERROR_TITLES
 from polyglot.evaluation.grid import (
     LEGEND,
     PIVOT_LEGEND,
-    ERROR_TITLES,
     KIND_MARKS,
     Grid,
     direct_grid,
@@ -21,6 +21,7 @@ from polyglot.evaluation.grid import (
     signature_lines,
 )
 from polyglot.evaluation.measures import Measure
+from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.tasks.pairs import LanguagePair
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from rich.measure import Measurement
     from rich.table import Table
 
-    from polyglot.evaluation.score_matrix import ScoreMatrix
 
 
 STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy": "dim"}
@@ -94,7 +94,7 @@ class Square:
         parts, left = [[]], room
         for target in self.grid.languages:
             shown = (
-                self.grid.shown(LanguagePair(source, target)) for source in self.grid.languages
+                self.grid.format_cell(LanguagePair(source, target)) for source in self.grid.languages
             )
             own = GAP + max(map(len, (target, *shown)))
             if parts[-1] and own > left:
@@ -113,7 +113,7 @@ class Square:
             result.add_row(
                 source,
                 *(
-                    Text(self.grid.shown(pair), style=STYLES.get(self.grid.kinds.get(pair, ""), ""))
+                    Text(self.grid.format_cell(pair), style=STYLES.get(self.grid.kinds.get(pair, ""), ""))
                     for pair in pairs
                 ),
             )
@@ -145,8 +145,8 @@ def pivot_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
     for pair, value in hops.values.items():
         rows.add_row(
             str(pair),
-            direct.shown(pair, digits=2),
-            hops.shown(pair, digits=2),
+            direct.format_cell(pair, digits=2),
+            hops.format_cell(pair, digits=2),
             f"{direct.values[pair] - value:+.2f}",
         )
     return titled_table(f"{direct.title}, direct and {pivot_name(matrix)}", rows)
