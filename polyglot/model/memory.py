@@ -1,4 +1,4 @@
-"""What a decoder attends to."""
+"""Memory: the tensors that a decoder attends to."""
 
 from __future__ import annotations
 
@@ -14,54 +14,68 @@ from polyglot.layers.masks import masked_mean
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The K bridge rows of each sentence, or the encoder states when there is no bridge (then K is S)."""
+    """K bridge rows of each sentence, or without a bridge the encoder states (then K = S)."""
 
     states: Tensor
     """(B, K, D)"""
     mask: Tensor | None = None
-    """(B, K), or None when every row is real"""
+    """(B, K), or None if every row is real."""
     weights: Tensor | None = None
-    """(B, K, S): how each row was mixed from the source positions, when it was"""
-    final: tuple[Tensor, ...] | None = None
-    """each (B, layers, D): the last states of a recurrent encoder that hands them on; they come past the bridge"""
+    """(B, K, S): weights of the source positions in each row, if the bridge has them."""
+    final_states: tuple[Tensor, ...] | None = None
+    """(h,) or (h, c), each (B, layers, D): final states that a recurrent encoder passes to the
+    decoder; they bypass the bridge."""
 
     def mean(self) -> Tensor:
-        """(B, D): the mean of the real rows, which starts every decoder."""
+        """Mean of the real rows (B, D); the initial state of the decoders."""
         return masked_mean(self.states, self.mask)
 
     def select(self, index: Tensor) -> Memory:
-        """The memory of some of the sentences. index (N,)"""
-        chosen = [
-            None if tensor is None else tensor.index_select(0, index)
-            for tensor in (self.states, self.mask, self.weights)
-        ]
+        """Return the memory of the sentences with these indices (N,)."""
+        final_states = None
+        if self.final_states is not None:
+            final_states = tuple(part.index_select(0, index) for part in self.final_states)
         return Memory(
-            *chosen, final=self.final and tuple(part.index_select(0, index) for part in self.final)
+            self.states.index_select(0, index),
+            mask=None if self.mask is None else self.mask.index_select(0, index),
+            weights=None if self.weights is None else self.weights.index_select(0, index),
+            final_states=final_states,
         )
 
     def split(self) -> list[Memory]:
-        """That of each sentence alone, (1, K, D) without the rows that are padding, which stand last."""
-        counts = (
-            [self.states.shape[1]] * len(self.states)
-            if self.mask is None
-            else self.mask.sum(dim=1).tolist()
-        )
-        finals = [
-            self.final and tuple(part[row : row + 1] for part in self.final)
-            for row in range(len(counts))
-        ]
-        return [
-            Memory(states[None, :count], final=final)
-            for states, count, final in zip(self.states, counts, finals)
-        ]
+        """Split into single sentences (1, K, D), without padding rows, which are the last rows.
+
+        The weights are dropped.
+        """
+        if self.mask is None:
+            counts = [self.states.shape[1]] * len(self.states)
+        else:
+            counts = self.mask.sum(dim=1).tolist()
+
+        memories = []
+        for row, count in enumerate(counts):
+            sentence = slice(row, row + 1)
+            final_states = None
+            if self.final_states is not None:
+                final_states = tuple(part[sentence] for part in self.final_states)
+            memories.append(Memory(self.states[sentence, :count], final_states=final_states))
+        return memories
 
     @classmethod
     def join(cls, sentences: Sequence[Memory]) -> Memory:
-        """The memory of sentences that are alone, wherever they were read; what `sentences` takes apart."""
-        counts = torch.tensor([own.states.shape[1] for own in sentences])
-        states = pad_sequence([own.states.squeeze(0) for own in sentences], batch_first=True)
+        """Join the memories of single sentences into one batch; the inverse of `split`."""
+        counts = torch.tensor([sentence.states.shape[1] for sentence in sentences])
+        rows = [sentence.states.squeeze(0) for sentence in sentences]
+        states = pad_sequence(rows, batch_first=True)
         mask = torch.arange(states.shape[1]) < counts.unsqueeze(1)
-        final = None
-        if all(own.final is not None for own in sentences):
-            final = tuple(torch.cat(parts) for parts in zip(*(own.final for own in sentences)))
-        return cls(states, None if mask.all() else mask.to(states.device), final=final)
+
+        final_states = None
+        if all(sentence.final_states is not None for sentence in sentences):
+            by_part = zip(*(sentence.final_states for sentence in sentences))
+            final_states = tuple(torch.cat(parts) for parts in by_part)
+
+        return cls(
+            states,
+            mask=None if mask.all() else mask.to(states.device),
+            final_states=final_states,
+        )

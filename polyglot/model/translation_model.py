@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from polyglot.core.problems import InvalidSettings
 from polyglot.core.registry import ComponentConfig, normalize_spec
 from polyglot.layers.annealing import Annealed, is_annealed
 from polyglot.model.bridges import BRIDGES
@@ -46,7 +47,7 @@ class OptionsConfig(ComponentConfig):
                     f"{side}: {', '.join(misfits)} cannot be put on {article} {side}, only on the other side"
                 )
         if problems:
-            raise ValueError("\n".join(problems))
+            raise InvalidSettings(problems)
         return self
 
 
@@ -104,7 +105,7 @@ class ModelConfig(LanguageConfig):
         if problem := self.bridge.validate_size(self.memory_size):
             problems.append(f"bridge, on states of {self.memory_size}: {problem}")
         if problems:
-            raise ValueError("\n".join(problems))
+            raise InvalidSettings(problems)
         return self
 
     def _everybody(self) -> list[tuple[str, LanguageConfig]]:
@@ -307,7 +308,7 @@ class TranslationModel(nn.Module):
     def encode(self, language: str, tokens: Tensor, mask: Tensor) -> Memory:
         """tokens and mask (B, S) -> the memory any decoder can read"""
         states, final = self.encoders[language].with_final_states(tokens, mask)
-        return replace(self.bridge(states, mask), final=final)
+        return replace(self.bridge(states, mask), final_states=final)
 
     def components(self) -> dict[str, nn.Module]:
         """Every component by its name in checkpoints: `encoder.de`, `decoder.de`, `bridge`; before them what they share.

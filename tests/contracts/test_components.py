@@ -157,7 +157,7 @@ class TestDecoders:
         return Memory(
             torch.randn(3, 4, SIZE),
             mask=mask,
-            final=(torch.randn(3, 2, SIZE), torch.randn(3, 2, SIZE)),
+            final_states=(torch.randn(3, 2, SIZE), torch.randn(3, 2, SIZE)),
         )  # two layers
 
     def variants(self, name):

@@ -1,4 +1,4 @@
-"""Bridges by name. A new one is one file and one line here."""
+"""Bridges by name. A new bridge needs one file and one import here."""
 
 from polyglot.model.bridges.attention import AttentionBridge
 from polyglot.model.bridges.base import BRIDGES, Bridge
@@ -7,7 +7,8 @@ from polyglot.model.bridges.none import NoBridge
 from polyglot.model.bridges.perceiver import PerceiverBridge
 from polyglot.model.bridges.transformer import TransformerBridge
 
-from polyglot.model.bridges.stack import StackedBridge  # isort: skip  the last one: it takes any of those that are registered by then
+# Last: a stack takes every bridge that is registered before it.
+from polyglot.model.bridges.stack import StackedBridge  # isort: skip
 
 __all__ = [
     "BRIDGES",

@@ -1,4 +1,4 @@
-"""The attention bridge: a matrix of K rows for a sentence of any length."""
+"""Attention bridge: a matrix of K rows for a sentence of any length."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from polyglot.model.memory import Memory
 
 @BRIDGES.register("attention")
 class AttentionBridge(Bridge):
-    """A = softmax over positions of W₂·ReLU(W₁·Hᵀ), M = A·H (Vázquez et al., section 2.2; after Lin et al. 2017).
+    """A = softmax over positions of W₂·ReLU(W₁·Hᵀ), M = A·H.
 
-    No biases, as in the paper. All K rows are visible to the decoder however short the sentence is.
+    Source: Vázquez et al., section 2.2; after Lin et al. 2017. There are no biases, as in the
+    paper. The decoder attends to all K rows, even if the sentence has fewer words.
     """
 
     fixed_size = True
 
     class Config(Bridge.Config):
         heads: int = Field(10, ge=1, le=1024)
-        """K, the rows of the bridge matrix."""
+        """Number of rows K of the bridge matrix."""
         hidden_size: int = Field(1024, ge=1, le=65536)
         """Size of the layer between the states and the heads (the paper's d_w)."""
 

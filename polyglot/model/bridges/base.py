@@ -1,4 +1,4 @@
-"""What every bridge is."""
+"""Interface of bridges."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ BRIDGES: Registry[Bridge] = Registry("bridge")
 
 
 class Bridge(nn.Module):
-    """The layers all languages share, between any encoder and any decoder."""
+    """Layers between the encoders and the decoders, shared by all languages."""
 
     fixed_size: bool
-    """Whether every sentence has the same number of rows: what a sentence embedding needs."""
+    """True if every sentence has the same number of rows, as sentence embeddings need."""
 
     class Config(ComponentConfig):
-        """Settings every bridge has."""
+        """Settings that every bridge has."""
 
         def validate_size(self, size: int) -> str | None:
-            """The sentence for settings that cannot work on states of that size, known when the YAML is read."""
+            """Return an error message if the settings cannot work with this size of the states.
+
+            It is called when the configuration is read, before anything is built.
+            """
             return None
 
     def forward(self, states: Tensor, mask: Tensor) -> Memory:
-        """states (B, S, D), mask (B, S) -> memory of (B, K, D)"""
+        """states (B, S, D), mask (B, S) -> memory with states (B, K, D)"""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The mean of the states: the narrowest bridge."""
+"""Mean bridge: one row for each sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polyglot.model.memory import Memory
 
 @BRIDGES.register("mean")
 class MeanBridge(Bridge):
-    """One row a sentence, the mean of its states; it has no parameters."""
+    """One row for each sentence, the mean of its states; no parameters."""
 
     fixed_size = True
 

@@ -1,4 +1,4 @@
-"""No bridge: the decoder attends to the encoder states themselves."""
+"""No bridge: the decoder attends to the encoder states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from polyglot.model.memory import Memory
 
 @BRIDGES.register("none")
 class NoBridge(Bridge):
-    """The bilingual baseline of Vázquez et al., Table 1: the memory is the states, one row a position."""
+    """Encoder states as memory, one row for each position.
+
+    It is the bilingual baseline of Vázquez et al., Table 1.
+    """
 
     fixed_size = False
 

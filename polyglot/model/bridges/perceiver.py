@@ -1,4 +1,4 @@
-"""Learned queries that read any sentence into the same number of rows."""
+"""Perceiver bridge: learned queries read a sentence of any length into K rows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from polyglot.model.memory import Memory
 
 @BRIDGES.register("perceiver")
 class PerceiverBridge(Bridge):
-    """K learned rows attend to each other and to the states, layer by layer (Jaegle et al. 2021, section 3; Alayrac et al. 2022, section
-    2.1)."""
+    """K learned rows that attend to each other and to the states in every layer.
+
+    Source: Jaegle et al. 2021, section 3; Alayrac et al. 2022, section 2.1.
+    """
 
     fixed_size = True
 
     class Config(BlockConfig, Bridge.Config):
         rows: int = Field(10, ge=1, le=65536)
-        """K, the rows that come out."""
+        """Number of rows K of the memory."""
         layers: int = Field(1, ge=1, le=256)
-        """How many layers are stacked."""
+        """Number of layers."""
 
         def validate_size(self, size: int) -> str | None:
             return heads_error(size, self.heads)
@@ -37,7 +39,7 @@ class PerceiverBridge(Bridge):
         self.norm = final_norm(size, config)
 
     def forward(self, states: Tensor, mask: Tensor) -> Memory:
-        rows = self.queries.expand(len(states), -1, -1)
+        rows = self.queries.expand(len(states), -1, -1)  # (B, K, D)
         for layer in self.layers:
             rows = layer(rows, states, mask, causal=False)
         return Memory(self.norm(rows))

@@ -1,4 +1,4 @@
-"""Several bridges, one after the other."""
+"""Stack of bridges, applied one after the other."""
 
 from __future__ import annotations
 
@@ -10,31 +10,35 @@ from polyglot.model.bridges.base import BRIDGES, Bridge
 from polyglot.model.memory import Memory
 
 AnyBridge = BRIDGES.config_type()
+"""Settings of any bridge that is registered before this module is imported."""
 
 
 @BRIDGES.register("stack")
 class StackedBridge(Bridge):
-    """Each bridge reads the rows of the one before it.
+    """Sequence of bridges; each bridge reads the rows of the bridge before it.
 
-    Where several mix rows by weights A₁, A₂, …, those of the stack are their product …·A₂·A₁, over source positions still; a
-    bridge that has none leaves them as they are.
+    If several bridges have weights A₁, A₂, …, the weights of the stack are the product …·A₂·A₁,
+    over the source positions. A bridge without weights leaves the product unchanged.
     """
 
     class Config(Bridge.Config):
         bridges: list[AnyBridge] = Field(
             ["transformer", "attention"], min_length=1, validate_default=True
         )
-        """The bridges, the first one next to the encoders; any type but `stack`."""
+        """Bridges in order, from the encoders to the decoders; any type except `stack`."""
 
         def validate_size(self, size: int) -> str | None:
-            found = [(number, one.validate_size(size)) for number, one in enumerate(self.bridges)]
-            return next(
-                (f"bridges.{number}: {problem}" for number, problem in found if problem), None
-            )
+            for number, bridge in enumerate(self.bridges):
+                error = bridge.validate_size(size)
+                if error:
+                    return f"bridges.{number}: {error}"
+            return None
 
     def __init__(self, config: Config, *, size: int) -> None:
         super().__init__()
-        self.bridges = nn.ModuleList(BRIDGES.build(one, size=size) for one in config.bridges)
+        self.bridges = nn.ModuleList(
+            BRIDGES.build(bridge_config, size=size) for bridge_config in config.bridges
+        )
         self.fixed_size = any(bridge.fixed_size for bridge in self.bridges)
 
     def forward(self, states: Tensor, mask: Tensor) -> Memory:
@@ -42,11 +46,13 @@ class StackedBridge(Bridge):
         for bridge in self.bridges:
             memory = bridge(states, mask)
             states = memory.states
-            mask = (
-                torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
-                if memory.mask is None
-                else memory.mask
-            )
+
+            if memory.mask is None:
+                mask = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
+            else:
+                mask = memory.mask
+
             if memory.weights is not None:
                 weights = memory.weights if weights is None else memory.weights @ weights
+
         return Memory(states, mask=memory.mask, weights=weights)

@@ -1,4 +1,4 @@
-"""Transformer layers that all languages share."""
+"""Transformer bridge: Transformer layers that all languages share."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from polyglot.model.memory import Memory
 
 @BRIDGES.register("transformer")
 class TransformerBridge(Bridge):
-    """Self-attention and feed-forward networks over the states, whatever encoder they come from: one row a position."""
+    """Self-attention and feed-forward networks over the encoder states; one row a position."""
 
     fixed_size = False
 
     class Config(BlockConfig, Bridge.Config):
         layers: int = Field(1, ge=1, le=256)
-        """How many layers are stacked."""
+        """Number of layers."""
 
         def validate_size(self, size: int) -> str | None:
             return heads_error(size, self.heads)

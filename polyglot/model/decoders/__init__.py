@@ -1,4 +1,4 @@
-"""Decoders by name. A new one is one file and one line here."""
+"""Decoders by name. A new decoder needs one file and one import here."""
 
 from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.decoders.opennmt import OpenNmtRnnDecoder, OpenNmtTransformerDecoder

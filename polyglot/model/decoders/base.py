@@ -1,55 +1,97 @@
-"""What every decoder is: a pass over whole targets for training, and single steps for search."""
+"""Interface of decoders: whole targets for training, single steps for search."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.layers.recurrent import RecurrentDecoderConfig
 from polyglot.model.memory import Memory
 
 DECODERS: Registry[Decoder] = Registry("decoder")
 
 
-class Decoder(nn.Module):
-    """Turns embedded target words and the memory into states that the output layer projects.
+class EncoderRequirement(NamedTuple):
+    """Settings that a decoder needs in every encoder, with words for the error message."""
 
-    A subclass has a nested `Config` with at least `size`, and states the output size as `size`. Its decoding state is any
-    value that only the subclass looks into; search hands it back and reorders it. In `step`, N rows are the B sentences of
-    the memory with the same number of hypotheses each, those of one sentence side by side.
+    reason: str
+    """Setting of the decoder that needs them, such as `decoder.start 'final'`."""
+    settings: dict[str, Any]
+    """Required settings of the encoders, with their `type`."""
+    alternative: str
+    """Advice for a model that cannot meet the requirement."""
+
+
+class Decoder(nn.Module):
+    """Map embedded target words and the memory to states, which the output layer projects.
+
+    A subclass has a nested `Config` with at least the field `size`, and sets the attribute `size`.
+    Its decoding state may be any value: search only passes it on and reorders it. In `step`, the
+    N rows are the hypotheses of B sentences. Every sentence has the same number of hypotheses, in
+    consecutive rows.
     """
 
     size: int
-    """D of the states"""
+    """State size D."""
     initial_state_size: int | None = None
-    """of s₀; None where it is as wide as the memory"""
+    """Size of the initial state s₀; None if it has the size of the memory."""
 
     class Config(ComponentConfig):
-        """Settings every decoder has."""
+        """Settings that every decoder has."""
 
         size: int
 
+        def validate_memory_size(self, memory_size: int) -> str | None:
+            """Return an error message if the settings cannot work with this memory size."""
+            return None
+
+        def encoder_requirement(self) -> EncoderRequirement | None:
+            """Return the settings that every encoder must have; None if any encoder will do."""
+            return None
+
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
-        """embedded (B, T, E), mask (B, T) -> states (B, T, D); position t never sees what follows it"""
+        """embedded (B, T, E), mask (B, T) -> states (B, T, D)
+
+        A state depends only on its own position and the positions before it.
+        """
         raise NotImplementedError
 
     def initial_state(self, memory: Memory) -> Tensor:
-        """s₀ (B, ·), what it starts from before the first word: by default the mean of the memory."""
+        """Return s₀ (B, ·), the state before the first word; by default the mean of the memory."""
         return memory.mean()
 
     def start(self, memory: Memory) -> Any:
-        """The state before the first word, one row a sentence."""
+        """Return the decoding state before the first word, with one row for each sentence."""
         raise NotImplementedError
 
     def prepare_words(self, embedded: Tensor, state: Any) -> Tensor:
-        """What a step takes in of each word, whatever came before it: computed once where many hypotheses end alike. (U, E) -> (U, ·)"""
+        """Compute the part of a step that depends only on the word. (U, E) -> (U, ·)
+
+        Search computes it once for each distinct word, not once for each hypothesis.
+        """
         return embedded
 
     def step(self, words: Tensor, state: Any, memory: Memory) -> tuple[Tensor, Any]:
-        """words (N, ·) as they were read -> states (N, D) of the next word, and the state after it"""
+        """words (N, ·) from `prepare_words` -> states (N, D), and the next decoding state"""
         raise NotImplementedError
 
     def reorder(self, state: Any, rows: Tensor, sentences: Tensor | None) -> Any:
-        """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
+        """Return the decoding state whose row n is the old row rows[n] (N',).
+
+        sentences: indices (B',) of the sentences to keep, or None to keep all of them.
+        """
         raise NotImplementedError
+
+
+class AttentionDecoderConfig(RecurrentDecoderConfig, Decoder.Config):
+    """Settings of recurrent decoders with attention."""
+
+    def validate_memory_size(self, memory_size: int) -> str | None:
+        if self.attention != "dot" or self.size == memory_size:
+            return None
+        return (
+            f"decoder.attention 'dot' needs decoder.size ({self.size}) equal to the size of "
+            f"the states ({memory_size}); make them equal or use 'general'"
+        )

@@ -1,5 +1,9 @@
-"""OpenNMT-py's decoders behind our interface. They keep their state inside; here it is taken out after each step and put back before the
-next."""
+"""Decoders of OpenNMT-py behind the interface of our decoders.
+
+They store the decoding state inside the module. Here the state is put into the module before a
+step and taken out after it. The attribute `theirs` holds the module of OpenNMT-py; its name is
+part of the checkpoint format.
+"""
 
 from __future__ import annotations
 
@@ -9,135 +13,178 @@ import torch
 from torch import Tensor
 
 from polyglot.layers.linear import resize
-from polyglot.layers.opennmt import DECODER_LOCK, PassThroughEmbedding, TransformerConfig, real_lengths, import_opennmt
+from polyglot.layers.opennmt import (
+    DECODER_LOCK,
+    PassThroughEmbedding,
+    TransformerConfig,
+    import_opennmt,
+    real_lengths,
+)
 from polyglot.layers.positions import Positions
-from polyglot.layers.recurrent import RecurrentDecoderConfig
-from polyglot.model.decoders.base import DECODERS, Decoder
+from polyglot.model.decoders.base import (
+    DECODERS,
+    AttentionDecoderConfig,
+    Decoder,
+    EncoderRequirement,
+)
 from polyglot.model.memory import Memory
 
 
 class RnnState(NamedTuple):
-    """Where N hypotheses stand."""
+    """Decoding state of N hypotheses in a recurrent decoder."""
 
     hidden: tuple[Tensor, ...]
-    """h and c, or h alone, each (layers, N, D)"""
+    """(h, c), or (h,) of a GRU, each (layers, N, D)."""
     feed: Tensor
-    """(1, N, D) the last output"""
+    """Previous output (1, N, D)."""
 
 
 @DECODERS.register("onmt_rnn")
 class OpenNmtRnnDecoder(Decoder):
-    """`StdRNNDecoder` or, with input feeding, `InputFeedRNNDecoder` of OpenNMT-py 3.0.4; needs the extra `import_opennmt`.
+    """`StdRNNDecoder` or, with input feeding, `InputFeedRNNDecoder` of OpenNMT-py 3.0.4.
 
-    It starts from the mean of the memory as ours do, or as in OpenNMT-py from the final states of an encoder `onmt_rnn`.
+    Needs the extra `opennmt`. The initial state is the mean of the memory, as in our decoders, or
+    the final states of an `onmt_rnn` encoder, as in OpenNMT-py.
     """
 
-    class Config(RecurrentDecoderConfig):
+    class Config(AttentionDecoderConfig):
         cell: Literal["LSTM", "GRU"] = "LSTM"
-        """Its `rnn_type`."""
+        """Type of recurrence, `rnn_type` in OpenNMT-py."""
         input_feeding: bool = True
-        """Feed each output back beside the next word: its `input_feed`."""
+        """Feed each output back beside the next word; `input_feed` in OpenNMT-py."""
         start: Literal["mean", "final"] = "mean"
-        """The first state: the mean of the memory, or the last states of the encoder, layer by layer; then that is an `onmt_rnn` alike."""
+        """Initial state: the mean of the memory, or the final states of the encoder layer by layer;
+        `final` needs `onmt_rnn` encoders of the same size, layers and cell."""
+
+        def encoder_requirement(self) -> EncoderRequirement | None:
+            if self.start == "mean":
+                return None
+            settings = {
+                "type": "onmt_rnn",
+                "size": self.size,
+                "layers": self.layers,
+                "cell": self.cell,
+            }
+            return EncoderRequirement("decoder.start 'final'", settings, "use 'mean'")
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
-        self.size, self.layer_count, self.lstm = config.size, config.layers, config.cell == "LSTM"
-        self.initial_state_size, self.final = config.size, config.start == "final"
+        self.size = config.size
+        self.initial_state_size = config.size
+        self.layer_count = config.layers
+        self.is_lstm = config.cell == "LSTM"
+        self.starts_from_final = config.start == "final"
         self.memory = resize(memory_size, config.size)
+
         decoders = import_opennmt("decoders.decoder")
-        kind = decoders.InputFeedRNNDecoder if config.input_feeding else decoders.StdRNNDecoder
-        given = {
-            "attn_type": config.attention,
-            "dropout": config.dropout if config.layers > 1 else 0.0,
-            "embeddings": PassThroughEmbedding(input_size),
-        }
-        self.theirs = kind(config.cell, False, config.layers, config.size, **given)
-        self.theirs.dropout.p = (
-            config.dropout
-        )  # on the output also where one layer has none in between
+        decoder_type = (
+            decoders.InputFeedRNNDecoder if config.input_feeding else decoders.StdRNNDecoder
+        )
+        self.theirs = decoder_type(
+            config.cell,
+            False,  # bidirectional encoder
+            config.layers,
+            config.size,
+            attn_type=config.attention,
+            dropout=config.dropout if config.layers > 1 else 0.0,
+            embeddings=PassThroughEmbedding(input_size),
+        )
+        # A single layer has no dropout between layers, but still has it on the output.
+        self.theirs.dropout.p = config.dropout
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         states, _ = self._run(embedded, self.start(memory), memory)
         return states
 
     def initial_state(self, memory: Memory) -> Tensor:
-        return memory.final[0][:, -1] if self.final else self.memory(memory.mean())
+        if self.starts_from_final:
+            hidden = memory.final_states[0]
+            return hidden[:, -1]
+        return self.memory(memory.mean())
 
     def start(self, memory: Memory) -> RnnState:
-        if self.final:
-            hidden = tuple(part.transpose(0, 1).contiguous() for part in memory.final)
+        if self.starts_from_final:
+            hidden = tuple(part.transpose(0, 1).contiguous() for part in memory.final_states)
         else:
-            hidden = (self.initial_state(memory).expand(self.layer_count, -1, -1).contiguous(),) * (
-                2 if self.lstm else 1
-            )
+            initial = self.initial_state(memory)
+            repeated = initial.expand(self.layer_count, -1, -1).contiguous()
+            hidden = (repeated, repeated) if self.is_lstm else (repeated,)
         return RnnState(hidden, torch.zeros_like(hidden[0][:1]))
 
     def step(self, words: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
-        states, state = self._run(words.unsqueeze(1), state, memory)
-        return states.squeeze(1), state
+        states, next_state = self._run(words.unsqueeze(1), state, memory)
+        return states.squeeze(1), next_state
 
     def reorder(self, state: RnnState, rows: Tensor, sentences: Tensor | None) -> RnnState:
-        return RnnState(
-            tuple(part.index_select(1, rows) for part in state.hidden),
-            state.feed.index_select(1, rows),
-        )
+        hidden = tuple(part.index_select(1, rows) for part in state.hidden)
+        return RnnState(hidden, state.feed.index_select(1, rows))
 
     def _run(self, embedded: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
-        """embedded (N, T, E) -> (N, T, D) and the state after them"""
-        rows, real = _for_each(len(embedded), self.memory(memory.states), memory.mask)
+        """embedded (N, T, E) -> states (N, T, D), and the next decoding state"""
+        rows, lengths = _repeat_memory(self.memory(memory.states), memory.mask, len(embedded))
         with DECODER_LOCK:
             self.theirs.state = {"hidden": state.hidden, "input_feed": state.feed, "coverage": None}
-            states, _ = self.theirs(embedded, rows, src_len=real)
-            after, self.theirs.state = self.theirs.state, {}
-        return states, RnnState(tuple(after["hidden"]), after["input_feed"])
+            states, _ = self.theirs(embedded, rows, src_len=lengths)
+            next_state = self.theirs.state
+            self.theirs.state = {}
+        return states, RnnState(tuple(next_state["hidden"]), next_state["input_feed"])
+
+
+LayerCaches = dict[str, dict[str, Tensor]]
+"""Keys and values (N, H, ·, d) of one layer, by the name of its attention."""
 
 
 class TransformerState(NamedTuple):
-    """Where N hypotheses stand."""
+    """Decoding state of N hypotheses in a Transformer decoder."""
 
-    caches: list[dict[str, dict[str, Tensor]]]
-    """of each layer, by its attention: keys and values (N, H, ·, d); none before the first word"""
+    caches: list[LayerCaches]
+    """One item a layer; empty before the first word."""
     length: int
+    """Number of words in each prefix."""
 
 
 @DECODERS.register("onmt_transformer")
 class OpenNmtTransformerDecoder(Decoder):
-    """`TransformerDecoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `import_opennmt`."""
+    """`TransformerDecoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `opennmt`."""
 
-    class Config(TransformerConfig):
+    class Config(TransformerConfig, Decoder.Config):
         pass
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
         self.size = config.size
-        self.inputs, self.memory = resize(input_size, config.size), resize(memory_size, config.size)
+        self.inputs = resize(input_size, config.size)
+        self.memory = resize(memory_size, config.size)
         self.positions = Positions("sinusoidal", size=config.size, longest=1)
-        kind = import_opennmt("decoders.transformer").TransformerDecoder
-        shape = (config.layers, config.size, config.heads, config.feed_forward)
-        self.theirs = kind(
-            *shape,
-            False,
+        decoder_type = import_opennmt("decoders.transformer").TransformerDecoder
+        self.theirs = decoder_type(
+            config.layers,
+            config.size,
+            config.heads,
+            config.feed_forward,
+            False,  # copy attention
             "scaled-dot",
             config.dropout,
             config.attention_dropout,
             PassThroughEmbedding(config.size),
-            0,
-            False,
-            False,
-            0,
-            0,
+            0,  # max_relative_positions
+            False,  # average attention
+            False,  # feed-forward network in average attention
+            0,  # full-context alignment
+            0,  # alignment layer
         )
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
-        return self._run(self.positions(self.inputs(embedded)), memory)[0]
+        states, _ = self._run(self.positions(self.inputs(embedded)), memory)
+        return states
 
     def start(self, memory: Memory) -> TransformerState:
         return TransformerState([], 0)
 
     def prepare_words(self, embedded: Tensor, state: TransformerState) -> Tensor:
-        """(U, E) -> (U, D), where the words stand now"""
-        return self.positions(self.inputs(embedded).unsqueeze(1), state.length).squeeze(1)
+        """Project the words and add the current position. (U, E) -> (U, D)"""
+        inputs = self.inputs(embedded).unsqueeze(1)
+        return self.positions(inputs, state.length).squeeze(1)
 
     def step(
         self, words: Tensor, state: TransformerState, memory: Memory
@@ -148,40 +195,51 @@ class OpenNmtTransformerDecoder(Decoder):
     def reorder(
         self, state: TransformerState, rows: Tensor, sentences: Tensor | None
     ) -> TransformerState:
-        chosen = lambda cache: {key: part.index_select(0, rows) for key, part in cache.items()}  # noqa: E731
-        return state._replace(
-            caches=[
-                {name: chosen(cache) for name, cache in caches.items()} for caches in state.caches
-            ]
-        )
+        caches = [_select_hypotheses(layer_caches, rows) for layer_caches in state.caches]
+        return state._replace(caches=caches)
 
     def _run(
-        self, states: Tensor, memory: Memory, before: TransformerState | None = None
-    ) -> tuple[Tensor, list[dict[str, dict[str, Tensor]]]]:
-        """states (N, T, D) of whole targets, or of one word after what was written before -> (N, T, D) and the caches after it"""
-        rows, real = _for_each(len(states), self.memory(memory.states), memory.mask)
+        self, states: Tensor, memory: Memory, prefix: TransformerState | None = None
+    ) -> tuple[Tensor, list[LayerCaches]]:
+        """states (N, T, D) -> states (N, T, D), and the caches after them
+
+        prefix: the decoding state, if the states are one word (T = 1) after a prefix; None if they
+        are whole targets.
+        """
+        rows, lengths = _repeat_memory(self.memory(memory.states), memory.mask, len(states))
         layers = self.theirs.transformer_layers
         with DECODER_LOCK:
-            for layer, caches in zip(layers, before.caches if before else ()):
-                for name, cache in caches.items():
-                    getattr(layer, name).layer_cache = True, dict(cache)
+            if prefix is not None:
+                for layer, layer_caches in zip(layers, prefix.caches):
+                    for name, cache in layer_caches.items():
+                        getattr(layer, name).layer_cache = True, dict(cache)
+
             self.theirs.state = {"src": rows}
-            states, _ = self.theirs(
-                states, rows, step=before.length if before else None, src_len=real
-            )
+            step = None if prefix is None else prefix.length
+            states, _ = self.theirs(states, rows, step=step, src_len=lengths)
             self.theirs.state = {}
-            return states, [
-                {
-                    name: getattr(layer, name).layer_cache[1]
-                    for name in ("self_attn", "context_attn")
-                }
-                for layer in layers
-            ]
+
+            caches = []
+            for layer in layers:
+                _, self_cache = layer.self_attn.layer_cache
+                _, context_cache = layer.context_attn.layer_cache
+                caches.append({"self_attn": self_cache, "context_attn": context_cache})
+            return states, caches
 
 
-def _for_each(hypotheses: int, memory: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The memory of each hypothesis and its lengths: theirs do not share one among those of a sentence. -> (N, K, D), (N,)"""
-    times = hypotheses // len(memory)
-    return memory.repeat_interleave(times, dim=0), real_lengths(memory, mask).repeat_interleave(
-        times, dim=0
-    )
+def _select_hypotheses(layer_caches: LayerCaches, rows: Tensor) -> LayerCaches:
+    """Copy the rows (N',) of every key and value of one layer."""
+    selected: LayerCaches = {}
+    for name, cache in layer_caches.items():
+        selected[name] = {key: part.index_select(0, rows) for key, part in cache.items()}
+    return selected
+
+
+def _repeat_memory(memory: Tensor, mask: Tensor | None, hypotheses: int) -> tuple[Tensor, Tensor]:
+    """Repeat the memory (B, K, D) and its lengths for each of N hypotheses: (N, K, D), (N,).
+
+    In OpenNMT-py, the hypotheses of a sentence cannot share one memory.
+    """
+    repeats = hypotheses // len(memory)
+    lengths = real_lengths(memory, mask)
+    return memory.repeat_interleave(repeats, dim=0), lengths.repeat_interleave(repeats, dim=0)

@@ -1,4 +1,4 @@
-"""Attentive recurrent decoders in the manner of Luong, with or without input feeding."""
+"""Recurrent decoders with attention (Luong et al. 2015), with or without input feeding."""
 
 from __future__ import annotations
 
@@ -15,81 +15,81 @@ from polyglot.layers.lstm_cell import tanh
 from polyglot.layers.recurrent import (
     KINDS,
     LayerStates,
-    RecurrentDecoderConfig,
     RecurrentSteps,
-    run_recurrence,
     repeat_initial_state,
+    run_recurrence,
 )
-from polyglot.model.decoders.base import DECODERS, Decoder
+from polyglot.model.decoders.base import DECODERS, AttentionDecoderConfig, Decoder
 from polyglot.model.memory import Memory
 
 
 class DecodingState(NamedTuple):
-    """Where N hypotheses stand."""
+    """Decoding state of N hypotheses."""
 
     stepper: RecurrentSteps
-    """the recurrence, with its matrices laid out once for many steps"""
+    """Recurrence with its weights packed once for many steps."""
     combine: AccumulatedLinear
-    """(D, D): the half of the combining matrix that meets the outputs"""
+    """W_s (D, D), the part of the combining matrix that multiplies the outputs."""
     dropout: StepDropout
     attention: AttentionSteps
-    """over the memory of each sentence, whose keys and values are computed once"""
+    """Attention with the keys and values of each sentence, which are computed once."""
     recurrence: LayerStates
     feed: Tensor
-    """(N, D): the last output where it is fed back, else (N, 0)"""
+    """Previous output (N, D) with input feeding, else (N, 0)."""
 
 
 class RecurrentDecoder(Decoder):
-    """s_t = RNN(e_t, s_{t-1}), c_t = attention(s_t, memory), output tanh(W [c_t; s_t]) (Luong et al. 2015, sections 3 and 3.3).
+    """s_t = RNN(e_t, s_{t-1}), c_t = attention(s_t, memory), output tanh(W [c_t; s_t]).
 
-    s₀ is the mean of the memory's rows, for every layer. Without input feeding the whole target runs in one fused call.
+    Source: Luong et al. 2015, sections 3 and 3.3. The initial state s₀ is the mean of the memory
+    rows, for every layer. Without input feeding, one fused call computes the whole target.
     """
 
     kind: str
+    """Type of recurrence: `lstm` or `gru`."""
 
-    class Config(RecurrentDecoderConfig):
+    class Config(AttentionDecoderConfig):
         pass
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
-        self.size, self.layer_count, self.input_feeding = (
-            config.size,
-            config.layers,
-            config.input_feeding,
-        )
-        self.initial_state_size = config.size
+        size = config.size
+        self.size = size
+        self.initial_state_size = size
+        self.layer_count = config.layers
+        self.input_feeding = config.input_feeding
         self.input_size = input_size
+
+        feed_size = size if config.input_feeding else 0
         self.recurrence = KINDS[self.kind](
-            input_size + (config.size if config.input_feeding else 0),
-            config.size,
+            input_size + feed_size,
+            size,
             config.layers,
             batch_first=True,
             dropout=config.dropout if config.layers > 1 else 0.0,
         )
-        self.initial = (
-            nn.Identity() if memory_size == config.size else Linear(memory_size, config.size)
-        )
-        self.attention = Attention(
-            config.attention, query_size=config.size, memory_size=memory_size
-        )
-        self.combine = Linear(memory_size + config.size, config.size, bias=False)
+        self.initial = nn.Identity() if memory_size == size else Linear(memory_size, size)
+        self.attention = Attention(config.attention, query_size=size, memory_size=memory_size)
+        self.combine = Linear(memory_size + size, size, bias=False)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
-        if not self.input_feeding:
-            outputs = run_recurrence(
-                self.recurrence,
-                embedded,
-                repeat_initial_state(self.kind, self.initial_state(memory), self.layer_count),
-            )
-            contexts, _ = self.attention(
-                outputs, self.attention.keys(memory.states), self._values(memory), memory.mask
-            )
-            return self.dropout(tanh(contexts + linear(outputs, self._combine_outputs)))
-        state, states = self.start(memory), []
-        for words in self.prepare_words(
-            embedded.transpose(0, 1), state
-        ).unbind():  # each step needs the output before it: no fused call exists
+        if self.input_feeding:
+            return self._forward_stepwise(embedded, memory)
+
+        initial = repeat_initial_state(self.kind, self.initial_state(memory), self.layer_count)
+        outputs = run_recurrence(self.recurrence, embedded, initial)
+        keys = self.attention.keys(memory.states)
+        contexts, _ = self.attention(outputs, keys, self._values(memory), memory.mask)
+        return self.dropout(tanh(contexts + linear(outputs, self._combine_outputs)))
+
+    def _forward_stepwise(self, embedded: Tensor, memory: Memory) -> Tensor:
+        """With input feeding, a step needs the output of the step before: no fused call exists."""
+        state = self.start(memory)
+        words_by_position = self.prepare_words(embedded.transpose(0, 1), state)
+
+        states = []
+        for words in words_by_position.unbind():
             output, state = self.step(words, state, memory)
             states.append(output)
         return torch.stack(states, dim=1)
@@ -100,13 +100,12 @@ class RecurrentDecoder(Decoder):
     def start(self, memory: Memory) -> DecodingState:
         initial = self.initial_state(memory)
         stepper = RecurrentSteps(self.recurrence, word_size=self.input_size)
+        keys = self.attention.keys(memory.states)
         return DecodingState(
             stepper,
             combine=AccumulatedLinear(self._combine_outputs),
             dropout=StepDropout(self.dropout.share if self.training else 0.0),
-            attention=AttentionSteps(
-                self.attention, self.attention.keys(memory.states), self._values(memory)
-            ),
+            attention=AttentionSteps(self.attention, keys, self._values(memory)),
             recurrence=stepper.start(initial),
             feed=torch.zeros_like(initial) if self.input_feeding else initial[:, :0],
         )
@@ -118,27 +117,31 @@ class RecurrentDecoder(Decoder):
         self, words: Tensor, state: DecodingState, memory: Memory
     ) -> tuple[Tensor, DecodingState]:
         outputs, recurrence = state.stepper(words, state.feed, state.recurrence)
-        # The hypotheses of a sentence are so many queries to its one memory.
-        output = state.dropout(
-            tanh(state.combine(outputs, plus=state.attention(outputs, memory.mask)))
-        )
-        return output, state._replace(
-            recurrence=recurrence, feed=output if self.input_feeding else output[:, :0]
-        )
+
+        # All hypotheses of a sentence are queries to the one memory of this sentence.
+        contexts = state.attention(outputs, memory.mask)
+        output = state.dropout(tanh(state.combine(outputs, plus=contexts)))
+
+        feed = output if self.input_feeding else output[:, :0]
+        return output, state._replace(recurrence=recurrence, feed=feed)
 
     def reorder(
         self, state: DecodingState, rows: Tensor, sentences: Tensor | None
     ) -> DecodingState:
-        recurrence = tuple(
-            tuple(part.index_select(0, rows) for part in layer) for layer in state.recurrence
-        )
+        recurrence = []
+        for layer_state in state.recurrence:
+            recurrence.append(tuple(part.index_select(0, rows) for part in layer_state))
+
         if sentences is not None:
             state = state._replace(attention=state.attention.select(sentences))
-        return state._replace(recurrence=recurrence, feed=state.feed.index_select(0, rows))
+        return state._replace(recurrence=tuple(recurrence), feed=state.feed.index_select(0, rows))
 
     def _values(self, memory: Memory) -> Tensor:
-        """W_c m of every memory row, (B, K, D): with W = [W_c W_s], W [c; s] is W_c c + W_s s, and a mixture of rows can be mixed after
-        W_c."""
+        """Return W_c m for every memory row m, (B, K, D).
+
+        With W = [W_c W_s], W [c; s] is W_c c + W_s s. The context c is a weighted mean of memory
+        rows, so W_c can be applied to the rows before the attention mixes them.
+        """
         return linear(memory.states, self.combine.weight[:, : memory.states.shape[-1]])
 
     @property

@@ -1,4 +1,4 @@
-"""The Transformer decoder, which in search keeps the keys and values of what it has written."""
+"""Transformer decoder; in search it caches the keys and values of the prefixes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from polyglot.layers.incremental_transformer import IncrementalDecoderLayer
-from polyglot.layers.kv_cache import KeyValueCache, CacheMask, select_rows_in_place
+from polyglot.layers.kv_cache import CacheMask, KeyValueCache, select_rows_in_place
 from polyglot.layers.linear import resize
 from polyglot.layers.positions import Positions
 from polyglot.layers.transformer import CrossAttentionLayer, TransformerConfig, final_norm
@@ -17,25 +17,28 @@ from polyglot.model.memory import Memory
 
 
 class DecodingState(NamedTuple):
-    """Where N hypotheses of B sentences stand; of all but the last three, one a layer."""
+    """Decoding state of N hypotheses of B sentences; the first three fields have one item a layer."""
 
-    steps: tuple[IncrementalDecoderLayer, ...]
-    """the layers, with their matrices laid out once for many steps"""
+    layers: tuple[IncrementalDecoderLayer, ...]
+    """Layers with their matrices packed once for many steps."""
     caches: tuple[KeyValueCache, ...]
-    """of what the hypotheses have written"""
+    """Keys and values of the prefixes."""
     memories: tuple[tuple[Tensor, Tensor], ...]
-    """keys (B, H, d, K) and values (B, H, K, d) of the memory, computed once a sentence"""
-    seen: CacheMask
-    """which of it each hypothesis attends to"""
-    place: int
-    """how many words there are before the next"""
+    """Keys (B, H, d, K) and values (B, H, K, d) of the memory, computed once for each sentence."""
+    cache_mask: CacheMask
+    """Places of the caches that each hypothesis attends to."""
+    position: int
+    """Position of the next word, counted from 0."""
 
 
 @DECODERS.register("transformer")
 class TransformerDecoder(Decoder):
-    """Layers of self-attention, attention over the memory and feed-forward networks (Vaswani et al. 2017, section 3.1)."""
+    """Layers of self-attention, attention over the memory and feed-forward networks.
 
-    class Config(TransformerConfig):
+    Source: Vaswani et al. 2017, section 3.1.
+    """
+
+    class Config(TransformerConfig, Decoder.Config):
         pass
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
@@ -43,10 +46,13 @@ class TransformerDecoder(Decoder):
         self.size = config.size
         self.inputs = resize(input_size, config.size)
         self.positions = Positions(config.positions, size=config.size, longest=config.longest)
-        given = {"memory_size": memory_size, "rotary": config.positions == "rotary"}
-        self.layers = nn.ModuleList(
-            CrossAttentionLayer(config.size, config, **given) for _ in range(config.layers)
-        )
+
+        rotary = config.positions == "rotary"
+        self.layers = nn.ModuleList()
+        for _ in range(config.layers):
+            self.layers.append(
+                CrossAttentionLayer(config.size, config, memory_size=memory_size, rotary=rotary)
+            )
         self.norm = final_norm(config.size, config)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
@@ -57,48 +63,69 @@ class TransformerDecoder(Decoder):
 
     @torch.no_grad()
     def start(self, memory: Memory) -> DecodingState:
-        steps = tuple(IncrementalDecoderLayer(layer) for layer in self.layers)
-        caches = tuple(
-            KeyValueCache.empty(memory.states, heads=layer.heads, size=self.size)
-            for layer in (one.attention for one in self.layers)
-        )
+        layers = []
+        caches = []
+        memories = []
+        for layer in self.layers:
+            incremental = IncrementalDecoderLayer(layer)
+            layers.append(incremental)
+            heads = layer.attention.heads
+            caches.append(KeyValueCache.empty(memory.states, heads=heads, size=self.size))
+            memories.append(incremental.cross.prepare(memory.states))
+
         return DecodingState(
-            steps,
-            caches,
-            tuple(step.cross.prepare(memory.states) for step in steps),
+            tuple(layers),
+            tuple(caches),
+            tuple(memories),
             CacheMask.empty(memory.states),
-            place=0,
+            position=0,
         )
 
     def prepare_words(self, embedded: Tensor, state: DecodingState) -> Tensor:
-        """(U, E) -> (U, D), where the words stand now"""
-        return self.positions(self.inputs(embedded).unsqueeze(1), state.place).squeeze(1)
+        """Project the words and add the current position. (U, E) -> (U, D)"""
+        inputs = self.inputs(embedded).unsqueeze(1)
+        return self.positions(inputs, state.position).squeeze(1)
 
     @torch.no_grad()
     def step(
         self, words: Tensor, state: DecodingState, memory: Memory
     ) -> tuple[Tensor, DecodingState]:
-        """As for any decoder, in evaluation: without gradients and dropout."""
-        sentences, caches, seen = len(memory.states), state.caches, state.seen
-        if seen.is_full(len(words) // sentences):
-            places, seen = seen.compact(sentences)
-            caches = tuple(cache.gather_places(places, seen.room) for cache in caches)
-        seen, states = seen.with_own_places(sentences), words
-        for layer, cache, prepared in zip(state.steps, caches, state.memories):
+        """Compute one step in evaluation mode: no gradients and no dropout."""
+        sentences = len(memory.states)
+        caches = state.caches
+        cache_mask = state.cache_mask
+        if cache_mask.is_full(len(words) // sentences):
+            places, cache_mask = cache_mask.compact(sentences)
+            caches = tuple(cache.gather_places(places, cache_mask.room) for cache in caches)
+        cache_mask = cache_mask.with_own_places(sentences)
+
+        states = words
+        for layer, cache, layer_memory in zip(state.layers, caches, state.memories):
             states = layer(
-                states, cache, prepared, penalty=seen.penalty, place=state.place, mask=memory.mask
+                states,
+                cache,
+                layer_memory,
+                penalty=cache_mask.penalty,
+                place=state.position,
+                mask=memory.mask,
             )
-        return self.norm(states), state._replace(caches=caches, seen=seen, place=state.place + 1)
+
+        next_state = state._replace(
+            caches=caches, cache_mask=cache_mask, position=state.position + 1
+        )
+        return self.norm(states), next_state
 
     def reorder(
         self, state: DecodingState, rows: Tensor, sentences: Tensor | None
     ) -> DecodingState:
-        state = state._replace(seen=state.seen.reorder(rows))
+        state = state._replace(cache_mask=state.cache_mask.reorder(rows))
         if sentences is None:
             return state
-        memories = tuple(
-            tuple(select_rows_in_place(part, sentences) for part in prepared) for prepared in state.memories
-        )
-        return state._replace(
-            caches=tuple(cache.select(sentences) for cache in state.caches), memories=memories
-        )
+
+        memories = []
+        for keys, values in state.memories:
+            keys = select_rows_in_place(keys, sentences)
+            values = select_rows_in_place(values, sentences)
+            memories.append((keys, values))
+        caches = tuple(cache.select(sentences) for cache in state.caches)
+        return state._replace(caches=caches, memories=tuple(memories))

@@ -1,4 +1,4 @@
-"""Encoders by name. A new one is one file and one line here."""
+"""Encoders by name. A new encoder needs one file and one import here."""
 
 from polyglot.model.encoders.base import ENCODERS, Encoder, FinalStates
 from polyglot.model.encoders.cnn import CnnEncoder

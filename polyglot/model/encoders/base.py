@@ -1,4 +1,4 @@
-"""What every encoder is."""
+"""Interface of encoders."""
 
 from __future__ import annotations
 
@@ -10,27 +10,33 @@ ENCODERS: Registry[Encoder] = Registry("encoder")
 
 
 FinalStates = tuple[Tensor, ...]
-"""h, and c of an LSTM, of each layer behind the last word, both directions side by side: each (B, layers, D)"""
+"""Final states (h,) or, for an LSTM, (h, c) after the last word, each (B, layers, D); the two
+directions are concatenated."""
 
 
 class Encoder(nn.Module):
-    """Turns the embedded words of one language into states, one for each position.
+    """Map the embedded words of one language to states, one state for each position.
 
-    A subclass has a nested `Config` with at least `size`, and states the output size as `size`.
+    A subclass has a nested `Config` with at least the field `size`, and sets the attribute `size`.
     """
 
     size: int
-    """D of the states"""
+    """State size D."""
 
     class Config(ComponentConfig):
-        """Settings every encoder has."""
+        """Settings that every encoder has."""
 
         size: int
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
-        """embedded (B, S, E), mask (B, S) -> states (B, S, D), which padding does not change and 0 on padding"""
+        """embedded (B, S, E), mask (B, S) -> states (B, S, D)
+
+        Padding does not change the states of real positions; the states of padding are 0.
+        """
         raise NotImplementedError
 
-    def with_final_states(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates | None]:
-        """The states, and what a decoder may start from where the encoder hands it on."""
+    def with_final_states(
+        self, embedded: Tensor, mask: Tensor
+    ) -> tuple[Tensor, FinalStates | None]:
+        """Return the states, and the final states if this encoder passes them to the decoder."""
         return self(embedded, mask), None

@@ -17,27 +17,28 @@ from polyglot.model.encoders.base import ENCODERS, Encoder
 
 @ENCODERS.register("cnn")
 class CnnEncoder(Encoder):
-    """h ↦ (h + GLU(convolution of h)) · √½ on embeddings with positions (Gehring et al. 2017, section 3.2).
+    """h ↦ (h + GLU(convolution of h)) · √½ over embeddings with positions.
 
-    One layer that sees five words is the encoder of Bastings et al.; layers add width − 1 words each.
+    Source: Gehring et al. 2017, section 3.2. One layer with a width of five words is the encoder
+    of Bastings et al.; every further layer adds width − 1 words to the context.
     """
 
     class Config(ComponentConfig):
         size: int = Field(512, ge=1, le=65536)
         """State size D."""
         layers: int = Field(1, ge=1, le=256)
-        """How many layers are stacked."""
+        """Number of layers."""
         width: int = Field(5, ge=1, le=1001)
-        """Words that one convolution sees; odd, so that as many come before as after."""
+        """Number of words in the window of one convolution; odd, so that the window is symmetric."""
         positions: Literal["sinusoidal", "learned"] = "sinusoidal"
-        """How a word knows its place."""
+        """Type of position embeddings."""
         longest: int = Field(512, ge=1, le=1000000)
-        """Places that `learned` positions tell apart; later ones count as the last."""
+        """Number of `learned` positions; later words use the last one."""
         dropout: float = Field(0.3, ge=0, lt=1)
-        """Dropout on what each layer sees."""
+        """Dropout on the input of each layer."""
 
         @model_validator(mode="after")
-        def _odd(self) -> CnnEncoder.Config:
+        def _validate_width(self) -> CnnEncoder.Config:
             if self.width % 2 == 0:
                 raise ValueError(f"width {self.width} has no middle word; use an odd number")
             return self
@@ -54,12 +55,11 @@ class CnnEncoder(Encoder):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
-        real = mask.unsqueeze(1)
+        real = mask.unsqueeze(1)  # (B, 1, S)
         states = self.positions(self.inputs(embedded)).transpose(1, 2) * real  # (B, D, S)
+
         for convolution in self.convolutions:
-            states = (
-                (states + functional.glu(convolution(self.dropout(states)), dim=1))
-                * 0.5**0.5
-                * real
-            )
+            update = functional.glu(convolution(self.dropout(states)), dim=1)
+            states = (states + update) * 0.5**0.5 * real
+
         return states.transpose(1, 2)

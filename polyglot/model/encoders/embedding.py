@@ -1,4 +1,4 @@
-"""Words and their places, and nothing else."""
+"""Encoder without context: word embeddings with positions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from polyglot.model.encoders.base import ENCODERS, Encoder
 
 @ENCODERS.register("embedding")
 class EmbeddingEncoder(Encoder):
-    """Embeddings with positions: no word knows another (Bastings et al., section 3)."""
+    """Word embeddings with positions; a state depends on no other word (Bastings et al., section 3)."""
 
     class Config(ComponentConfig):
         size: int = Field(512, ge=1, le=65536)
         """State size D."""
         positions: Literal["sinusoidal", "learned"] = "sinusoidal"
-        """How a word knows its place."""
+        """Type of position embeddings."""
         longest: int = Field(512, ge=1, le=1000000)
-        """Places that `learned` positions tell apart; later ones count as the last."""
+        """Number of `learned` positions; later words use the last one."""
 
     def __init__(self, config: Config, *, input_size: int) -> None:
         super().__init__()

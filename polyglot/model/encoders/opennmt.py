@@ -1,4 +1,7 @@
-"""OpenNMT-py's encoders behind our interface."""
+"""Encoders of OpenNMT-py behind the interface of our encoders.
+
+The attribute `theirs` holds the module of OpenNMT-py; its name is part of the checkpoint format.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,12 @@ from torch.nn import functional
 
 from polyglot.core.registry import ComponentConfig
 from polyglot.layers.linear import resize
-from polyglot.layers.opennmt import PassThroughEmbedding, TransformerConfig, real_lengths, import_opennmt
+from polyglot.layers.opennmt import (
+    PassThroughEmbedding,
+    TransformerConfig,
+    import_opennmt,
+    real_lengths,
+)
 from polyglot.layers.positions import Positions
 from polyglot.layers.recurrent import RecurrentEncoderConfig
 from polyglot.model.encoders.base import ENCODERS, Encoder, FinalStates
@@ -18,63 +26,64 @@ from polyglot.model.encoders.base import ENCODERS, Encoder, FinalStates
 
 @ENCODERS.register("onmt_rnn")
 class OpenNmtRnnEncoder(Encoder):
-    """`RNNEncoder` of OpenNMT-py 3.0.4 (its types `rnn` and `brnn`); needs the extra `import_opennmt`."""
+    """`RNNEncoder` of OpenNMT-py 3.0.4 (its types `rnn` and `brnn`); needs the extra `opennmt`."""
 
     class Config(RecurrentEncoderConfig):
         cell: Literal["LSTM", "GRU"] = "LSTM"
-        """Its `rnn_type`."""
+        """Type of recurrence, `rnn_type` in OpenNMT-py."""
 
     def __init__(self, config: Config, *, input_size: int) -> None:
         super().__init__()
-        self.size, self.layer_count = config.size, config.layers
-        share = config.dropout if config.layers > 1 else 0.0
-        kind = import_opennmt("encoders.rnn_encoder").RNNEncoder
-        self.theirs = kind(
+        self.size = config.size
+        self.layer_count = config.layers
+        encoder_type = import_opennmt("encoders.rnn_encoder").RNNEncoder
+        self.theirs = encoder_type(
             config.cell,
             config.bidirectional,
             config.layers,
             config.size,
-            share,
+            config.dropout if config.layers > 1 else 0.0,
             PassThroughEmbedding(input_size),
         )
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
-        return self.with_final_states(embedded, mask)[0]
+        states, _ = self.with_final_states(embedded, mask)
+        return states
 
     def with_final_states(self, embedded: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates]:
         states, final, _ = self.theirs(embedded, real_lengths(embedded, mask).cpu())
-        states = functional.pad(
-            states, (0, 0, 0, embedded.shape[1] - states.shape[1])
-        ) * mask.unsqueeze(-1)  # it ends with the longest sentence
-        final = (
-            final if isinstance(final, tuple) else (final,)
-        )  # each (layers times directions, B, D / directions)
-        return states, tuple(
-            part.unflatten(0, (self.layer_count, -1)).permute(2, 0, 1, 3).flatten(2)
-            for part in final
-        )
+        states = _pad_positions(states, embedded.shape[1]) * mask.unsqueeze(-1)
+
+        parts = final if isinstance(final, tuple) else (final,)
+        return states, tuple(self._concatenate_directions(part) for part in parts)
+
+    def _concatenate_directions(self, final: Tensor) -> Tensor:
+        """(layers · directions, B, D / directions) -> (B, layers, D)"""
+        by_layer = final.unflatten(0, (self.layer_count, -1))
+        return by_layer.permute(2, 0, 1, 3).flatten(2)
 
 
 @ENCODERS.register("onmt_cnn")
 class OpenNmtCnnEncoder(Encoder):
-    """`CNNEncoder` of OpenNMT-py 3.0.4; needs the extra `import_opennmt`.
+    """`CNNEncoder` of OpenNMT-py 3.0.4; needs the extra `opennmt`.
 
-    Its layers are called one by one: between them padding becomes 0 again, which theirs sees. It trains the weights of its
-    convolutions and translates with their running mean, which is no parameter; here it does both with the weights.
+    Two differences from OpenNMT-py: padding is set to 0 again between the layers, so that it does
+    not change real positions; and translation uses the trained weights of the convolutions instead
+    of their running mean, which is not a parameter.
     """
 
     class Config(ComponentConfig):
         size: int = Field(512, ge=1, le=65536)
         """State size D."""
         layers: int = Field(2, ge=1, le=256)
-        """How many layers are stacked."""
+        """Number of layers."""
         width: int = Field(3, ge=1, le=1001)
-        """Words that one convolution sees, an odd number: its `cnn_kernel_width`."""
+        """Number of words in the window of one convolution, odd; `cnn_kernel_width` in OpenNMT-py."""
         dropout: float = Field(0.3, ge=0, lt=1)
-        """Dropout on what each layer sees."""
+        """Dropout on the input of each layer."""
 
         @model_validator(mode="after")
-        def _odd(self) -> OpenNmtCnnEncoder.Config:
+        def _validate_width(self) -> OpenNmtCnnEncoder.Config:
             if self.width % 2 == 0:
                 raise ValueError(f"width {self.width} has no middle word; use an odd number")
             return self
@@ -82,18 +91,22 @@ class OpenNmtCnnEncoder(Encoder):
     def __init__(self, config: Config, *, input_size: int) -> None:
         super().__init__()
         self.size = config.size
-        kind = import_opennmt("encoders.cnn_encoder").CNNEncoder
-        self.theirs = kind(
-            config.layers, config.size, config.width, config.dropout, PassThroughEmbedding(input_size)
+        encoder_type = import_opennmt("encoders.cnn_encoder").CNNEncoder
+        self.theirs = encoder_type(
+            config.layers,
+            config.size,
+            config.width,
+            config.dropout,
+            PassThroughEmbedding(input_size),
         )
         for layer in self.theirs.cnn.layers:
-            nn.init.ones_(layer.conv.g)  # they leave both as they are in memory
+            nn.init.ones_(layer.conv.g)  # OpenNMT-py leaves g and the bias uninitialised
             nn.init.zeros_(layer.conv.bias)
 
     def train(self, mode: bool = True) -> OpenNmtCnnEncoder:
         super().train(mode)
         for layer in self.theirs.cnn.layers:
-            layer.conv.training = True  # else it takes the mean
+            layer.conv.training = True  # otherwise the convolution uses its running mean
         return self
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
@@ -106,7 +119,7 @@ class OpenNmtCnnEncoder(Encoder):
 
 @ENCODERS.register("onmt_transformer")
 class OpenNmtTransformerEncoder(Encoder):
-    """`TransformerEncoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `import_opennmt`."""
+    """`TransformerEncoder` of OpenNMT-py 3.0.4 with its positions; needs the extra `opennmt`."""
 
     class Config(TransformerConfig):
         pass
@@ -116,21 +129,28 @@ class OpenNmtTransformerEncoder(Encoder):
         self.size = config.size
         self.inputs = resize(input_size, config.size)
         self.positions = Positions("sinusoidal", size=config.size, longest=1)
-        kind = import_opennmt("encoders.transformer").TransformerEncoder
-        shares = (config.dropout, config.attention_dropout)
-        self.theirs = kind(
+        encoder_type = import_opennmt("encoders.transformer").TransformerEncoder
+        self.theirs = encoder_type(
             config.layers,
             config.size,
             config.heads,
             config.feed_forward,
-            *shares,
+            config.dropout,
+            config.attention_dropout,
             PassThroughEmbedding(config.size),
-            0,
+            0,  # max_relative_positions
         )
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
-        # A mask of theirs ends with the longest sentence; padding beyond it goes before, and comes back as zeros.
-        real = real_lengths(embedded, mask)
-        width = int(real.max())
-        states, *_ = self.theirs(self.positions(self.inputs(embedded[:, :width])), real)
-        return functional.pad(states, (0, 0, 0, embedded.shape[1] - width)) * mask.unsqueeze(-1)
+        # The mask inside OpenNMT-py ends with the longest sentence of the batch. Padding after it
+        # is cut off here, and its states come back as zeros.
+        lengths = real_lengths(embedded, mask)
+        longest = int(lengths.max())
+        words = self.positions(self.inputs(embedded[:, :longest]))
+        states, *_ = self.theirs(words, lengths)
+        return _pad_positions(states, embedded.shape[1]) * mask.unsqueeze(-1)
+
+
+def _pad_positions(states: Tensor, length: int) -> Tensor:
+    """Append zeros to states (B, S', D) up to the given length: (B, S, D)."""
+    return functional.pad(states, (0, 0, 0, length - states.shape[1]))

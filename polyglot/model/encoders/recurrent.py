@@ -1,4 +1,4 @@
-"""Stacked recurrent encoders, bidirectional unless told otherwise."""
+"""Recurrent encoders: stacked layers, bidirectional by default."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from polyglot.model.encoders.base import ENCODERS, Encoder
 
 
 class RecurrentEncoder(Encoder):
-    """Layers of recurrence, each over the outputs of the one below."""
+    """Stack of recurrent layers; each layer reads the outputs of the layer below."""
 
     kind: str
+    """Type of recurrence: `lstm` or `gru`."""
 
     class Config(RecurrentEncoderConfig):
         dropout: float = Field(0.3, ge=0, lt=1)
@@ -26,10 +27,11 @@ class RecurrentEncoder(Encoder):
     def __init__(self, config: Config, *, input_size: int) -> None:
         super().__init__()
         self.size = config.size
-        layer = BidirectionalLayer if config.bidirectional else UnidirectionalLayer
-        sizes = [input_size] + [config.size] * (config.layers - 1)
+        layer_type = BidirectionalLayer if config.bidirectional else UnidirectionalLayer
+        input_sizes = [input_size] + [config.size] * (config.layers - 1)
         self.layers = nn.ModuleList(
-            layer(self.kind, input_size=below, size=config.size) for below in sizes
+            layer_type(self.kind, input_size=layer_input, size=config.size)
+            for layer_input in input_sizes
         )
         self.dropout = Dropout(config.dropout)
 

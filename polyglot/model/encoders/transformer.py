@@ -1,4 +1,4 @@
-"""The Transformer encoder."""
+"""Transformer encoder."""
 
 from __future__ import annotations
 
