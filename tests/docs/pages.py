@@ -12,6 +12,8 @@ from tests.conftest import ROOT
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = "README.md"
 TUTORIAL = "docs/use/tutorial.md"
+RECIPES = [f"docs/develop/{name}.md" for name in ("encoder", "option", "loss", "corpus", "metric")]
+"""Pages that add a component."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"# ([\w/]+\.(?:yaml|py))\b")
 """First line of a block that is a file of this name."""

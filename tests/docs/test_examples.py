@@ -24,7 +24,16 @@ from polyglot.training.shortlist import write_shortlist
 from polyglot.training.validation import Validator
 from tests.builders.command_line import SMALL_PHRASEBOOK, SMALL_RUN, TEXT, Program, write_text
 from tests.conftest import ROOT
-from tests.docs.pages import PAGES, README, TUTORIAL, Command, blocks, commands, inline_commands
+from tests.docs.pages import (
+    PAGES,
+    README,
+    RECIPES,
+    TUTORIAL,
+    Command,
+    blocks,
+    commands,
+    inline_commands,
+)
 
 LANGUAGES = ["en", "de", "fr", "cs"]
 TEXT_FILES = [{"type": "text", "path": "train.{language}"}]
@@ -35,14 +44,21 @@ BASE = {
 }
 """Base configuration for a block that shows only some sections."""
 
-COMMANDS = [*commands(), *inline_commands()]
-YAML = blocks("yaml")
+ARCHITECTURE = "docs/develop/architecture.md"
+"""Its Python block is a fragment."""
+
+COMMANDS = [
+    command
+    for command in (*commands(), *inline_commands())
+    if command.block.page not in RECIPES
+]
+YAML = [block for block in blocks("yaml") if block.page not in RECIPES]
 PYTHON = [
     block
     for block in blocks("python")
-    if block.page != TUTORIAL and not block.page.startswith("docs/develop/")
+    if block.page not in (TUTORIAL, ARCHITECTURE, *RECIPES)
 ]
-"""The tutorial and the developer guide have tests of their own."""
+"""The tutorial and the recipes of the developer guide have tests of their own."""
 
 
 def parametrize(name, items):
