@@ -11,6 +11,7 @@ import typer
 from polyglot.cli import completion
 from polyglot.cli.app import Overrides, app, logger, screen
 from polyglot.core.errors import ConfigError
+from polyglot.core.problems import Problem
 from polyglot.core.signals import terminate_as_interrupt
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
         logger.warning(exists)
 
 
-def _missing_here(config: Config) -> list[str]:
+def _missing_here(config: Config) -> list[Problem]:
     """Beside mistakes in a configuration, so that the next attempt does not fail for text or packages."""
     from polyglot.training.preflight import preflight_problems
 

@@ -1,180 +1,291 @@
-"""What is wrong in a configuration between keys that are each right by themselves."""
+"""Consistency checks between keys of a configuration that are each valid."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, collect_errors, unknown_name
+from polyglot.core.problems import KeyPath, Problem
+from polyglot.core.registry import ComponentConfig
 from polyglot.model.options import OPTIONS
 from polyglot.tasks.pairs import LANGUAGE_CODE, LanguagePair, match_pairs
 from polyglot.text.vocabulary import VocabularyConfig
 
+SCHEDULE_KEYS = (("schedule", "pairs"), ("schedule", "copies"), ("schedule", "exclude"))
 
-def consistency_problems(config: Config) -> Iterator[str]:
-    """A sentence for each, beginning with its place and naming every other key that it is between."""
+
+def consistency_problems(config: Config) -> Iterator[Problem]:
+    """Yield every contradiction between keys, in the order of the checks below."""
+    yield from _language_problems(config)
+    yield from config.sharing.problems(config.languages)
+    yield from _different_settings_in_group(config)
+    yield from _word_prediction_in_group(config)
+
+    pairs = _trained_pairs(config)
+    yield from _schedule_problems(config)
+    yield from _trained_before_problems(config)
+    yield from _unmatched_bleu_pairs(config)
+    yield from _unknown_components(config, pairs)
+    if pairs:
+        yield from _untrained_bleu_pairs(config, pairs)
+
+    yield from _validation_problems(config)
+    yield from _streamed_held_out_text(config)
+    yield from _placement_problems(config)
+    yield from _search_problems(config)
+    if config.search.select and config.search.select_by == "prediction":
+        yield from _missing_word_prediction(config, pairs or [])
+
+
+def _language_problems(config: Config) -> Iterator[Problem]:
+    """Yield invalid and repeated language codes, and settings for unknown languages."""
     for language in config.languages:
         if not LANGUAGE_CODE.fullmatch(language):
-            yield f"languages: {language!r} is no language code; use letters, digits and underscores, such as 'de' or 'zh_Hans'"
-    twice = {language for language in config.languages if config.languages.count(language) > 1}
-    if twice:
-        yield f"languages: {', '.join(sorted(twice))} named twice"
-    for place, languages in (
-        ("model.languages", config.model.languages),
-        ("vocabulary.languages", config.vocabulary.languages),
-        ("text.languages", config.text.languages),
-    ):
-        for language in languages:
+            yield Problem(
+                ("languages",),
+                f"{language!r} is no language code; "
+                "use letters, digits and underscores, such as 'de' or 'zh_Hans'",
+            )
+    repeated = _repeated_languages(config)
+    if repeated:
+        yield Problem(("languages",), f"{', '.join(repeated)} named twice")
+
+    for section in ("model", "vocabulary", "text"):
+        for language in getattr(config, section).languages:
             if language not in config.languages:
-                yield f"{place}.{language}: {unknown_name('language', language, config.languages)}"
-    yield from config.sharing.problems(config.languages)
-    yield from _unlike(config)
-    yield from _shared_predictions(config)
-    pairs, scored, problems = None, [], []
-    if not twice:  # of one language only, a schedule may have no pair
-        with collect_errors(problems):
-            if not config.tasks:
-                problems.append(
-                    "schedule: no task is left to train: schedule.exclude takes all of schedule.pairs and schedule.copies"
+                yield Problem(
+                    (section, "languages", language),
+                    unknown_name("language", language, config.languages),
                 )
-            with suppress(ConfigError):
-                pairs = config.pairs
-    problems += [
-        f"trained_before: {problem}"
-        for problem in _unknown_pairs(config.trained_before, config.languages)
-    ]
+
+
+def _repeated_languages(config: Config) -> list[str]:
+    languages = config.languages
+    return sorted({language for language in languages if languages.count(language) > 1})
+
+
+# Schedule and pairs
+
+
+def _trained_pairs(config: Config) -> list[LanguagePair] | None:
+    """Return the trained pairs; None if languages, schedule or `trained_before` are invalid."""
+    if _repeated_languages(config):
+        return None
+    try:
+        return config.pairs
+    except ConfigError:
+        return None
+
+
+def _schedule_problems(config: Config) -> list[Problem]:
+    """Return the problems of the schedule; none if a language is repeated, as it may have no pair."""
+    problems: list[Problem] = []
+    if _repeated_languages(config):
+        return problems
+    with collect_errors(problems):
+        if not config.tasks:
+            message = (
+                "no task is left to train: "
+                "schedule.exclude takes all of schedule.pairs and schedule.copies"
+            )
+            problems.append(Problem(("schedule",), message, related=SCHEDULE_KEYS))
+    return problems
+
+
+def _trained_before_problems(config: Config) -> list[Problem]:
+    problems: list[Problem] = []
+    for text in config.trained_before:
+        with collect_errors(problems, "trained_before"):
+            pair = LanguagePair.parse(text)
+            for language in (pair.source, pair.target):
+                if language not in config.languages:
+                    message = unknown_name("language", language, config.languages)
+                    problems.append(Problem(("trained_before",), message))
+    return problems
+
+
+def _unmatched_bleu_pairs(config: Config) -> list[Problem]:
+    problems: list[Problem] = []
     for pattern in config.validation.bleu_pairs:
-        with collect_errors(problems, "validation.bleu_pairs: "):
-            scored += match_pairs([pattern], config.languages)
-    yield from problems
-    # Where the pairs are not known, there are no more components than those of all.
-    every = [LanguagePair(one, other) for one in config.languages for other in config.languages]
-    known = config.model.components(pairs or every, config.sharing)
-    for place, pattern in [
-        *(("freeze", one) for one in config.freeze),
-        *(("initialize", one) for one in config.initialize),
-    ]:
-        if not any(fnmatchcase(name, pattern) for name in known):
-            yield f"{place}: {unknown_name('component', pattern, known)}"
-    if pairs:
-        sources, targets = {pair.source for pair in pairs}, {pair.target for pair in pairs}
-        for pair in dict.fromkeys(scored):
-            if pair.source not in sources or pair.target not in targets:
-                components = f"an encoder of {pair.source} and a decoder of {pair.target}"
-                yield f"validation.bleu_pairs: {pair} needs {components}, which no task trains"
-    if config.validation.best_by == "bleu" and not config.validation.bleu_pairs:
-        yield "validation.best_by: 'bleu' needs validation.bleu_pairs"
-    if config.data and not config.data.valid:
-        for key in ("bleu_pairs", "best_by", "patience"):
-            if getattr(config.validation, key) != type(config.validation).model_fields[key].default:
-                yield f"validation.{key}: needs held-out text, and data.valid names no corpus"
-    for part in ("valid", "test") if config.data else ():
+        with collect_errors(problems, "validation", "bleu_pairs"):
+            match_pairs([pattern], config.languages)
+    return problems
+
+
+def _unknown_components(config: Config, pairs: Sequence[LanguagePair] | None) -> Iterator[Problem]:
+    """Yield patterns of `freeze` and `initialize` that match no component."""
+    # If the trained pairs are not known, use the components of all pairs.
+    names = config.model.components(pairs or _all_pairs(config.languages), config.sharing)
+    for key, patterns in (("freeze", config.freeze), ("initialize", config.initialize)):
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in names):
+                yield Problem((key,), unknown_name("component", pattern, names))
+
+
+def _all_pairs(languages: Sequence[str]) -> list[LanguagePair]:
+    return [LanguagePair(source, target) for source in languages for target in languages]
+
+
+def _untrained_bleu_pairs(config: Config, pairs: Sequence[LanguagePair]) -> Iterator[Problem]:
+    """Yield pairs of `validation.bleu_pairs` without a trained encoder and a trained decoder."""
+    sources = {pair.source for pair in pairs}
+    targets = {pair.target for pair in pairs}
+    validated: dict[LanguagePair, None] = {}
+    for pattern in config.validation.bleu_pairs:
+        with suppress(ConfigError):  # a pattern without a pair is reported by another check
+            validated.update(dict.fromkeys(match_pairs([pattern], config.languages)))
+
+    for pair in validated:
+        if pair.source not in sources or pair.target not in targets:
+            yield Problem(
+                ("validation", "bleu_pairs"),
+                f"{pair} needs an encoder of {pair.source} and a decoder of {pair.target}, "
+                "which no task trains",
+            )
+
+
+# Validation, placement, search
+
+
+def _validation_problems(config: Config) -> Iterator[Problem]:
+    validation = config.validation
+    if validation.best_by == "bleu" and not validation.bleu_pairs:
+        yield Problem(
+            ("validation", "best_by"),
+            "'bleu' needs validation.bleu_pairs",
+            related=(("validation", "bleu_pairs"),),
+        )
+    if not config.data or config.data.valid:
+        return
+    for key in ("bleu_pairs", "best_by", "patience"):
+        if getattr(validation, key) != type(validation).model_fields[key].default:
+            yield Problem(
+                ("validation", key),
+                "needs held-out text, and data.valid names no corpus",
+                related=(("data", "valid"),),
+            )
+
+
+def _streamed_held_out_text(config: Config) -> Iterator[Problem]:
+    if not config.data:
+        return
+    for part in ("valid", "test"):
         for number, corpus in enumerate(getattr(config.data, part)):
             if getattr(corpus, "streaming", False):
-                yield f"data.{part}.{number}.streaming: held-out text is not streamed; leave it out"
-    if config.parallel.placement == "partitioned" and config.parallel.tasks == "same":
-        yield "parallel.placement: 'partitioned' gives each process tasks of its own; it needs parallel.tasks 'mixed', found 'same'"
-    if (
-        config.parallel.placement == "partitioned"
-        and getattr(config.training, "precision", None) == "fp16"
-    ):
-        yield "parallel.placement: 'partitioned' cannot agree on the scale of 'fp16' losses; use training.precision 'bf16' or 'no'"
-    if config.parallel.placement == "partitioned" and config.losses.agreement.weight:
-        elsewhere = "the encoder of each target's language, which parallel.placement 'partitioned' may keep on another process"
-        yield f"losses.agreement: needs {elsewhere}; use 'replicated', or a weight of 0"
-    if config.search.n_best > config.search.beam:
-        yield f"search.n_best: {config.search.n_best} hypotheses cannot come from search.beam {config.search.beam}"
-    if config.search.select and config.search.select_by == "prediction":
-        yield from _nothing_predicted(config, dict.fromkeys(pair.target for pair in pairs or ()))
+                yield Problem(
+                    ("data", part, number, "streaming"),
+                    "held-out text is not streamed; leave it out",
+                )
 
 
-def _unknown_pairs(pairs: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
-    for text in pairs:
-        try:
-            pair = LanguagePair.parse(text)
-            yield from (
-                unknown_name("language", one, languages)
-                for one in (pair.source, pair.target)
-                if one not in languages
-            )
-        except ConfigError as error:
-            yield str(error)
-
-
-def _shared_predictions(config: Config) -> Iterator[str]:
-    """Decoders that are shared, but whose options know the words of one language."""
-    for language in config.languages:
-        members = config.sharing.members("decoder", language, config.languages)
-        beside = [
-            option.type
-            for option in config.model.for_language(language).options.decoder
-            if OPTIONS.get(option.type).place == "decoder"
-        ]
-        if beside and any(
-            config.sharing.group_name("vocabulary", one) != config.sharing.group_name("vocabulary", language)
-            for one in members
-        ):
-            who = " and ".join(members)
-            yield f"model.options.decoder: {beside[0]} predicts words, so {who} cannot share a decoder without sharing their vocabulary"
-            return
-
-
-def _nothing_predicted(config: Config, targets: Iterable[str]) -> Iterator[str]:
-    """Decoders that cannot choose among which words to search."""
-    for language in targets:
-        options = (
-            option
-            for option in config.model.for_language(language).options.decoder
-            if OPTIONS.get(option.type).place == "decoder"
+def _placement_problems(config: Config) -> Iterator[Problem]:
+    """Yield settings that `parallel.placement: partitioned` does not support."""
+    if config.parallel.placement != "partitioned":
+        return
+    placement: KeyPath = ("parallel", "placement")
+    if config.parallel.tasks == "same":
+        yield Problem(
+            placement,
+            "'partitioned' gives each process tasks of its own; "
+            "it needs parallel.tasks 'mixed', found 'same'",
+            related=(("parallel", "tasks"),),
         )
+    if getattr(config.training, "precision", None) == "fp16":
+        yield Problem(
+            placement,
+            "'partitioned' cannot agree on the scale of 'fp16' losses; "
+            "use training.precision 'bf16' or 'no'",
+            related=(("training", "precision"),),
+        )
+    if config.losses.agreement.weight:
+        yield Problem(
+            ("losses", "agreement"),
+            "needs the encoder of each target's language, which parallel.placement 'partitioned' "
+            "may keep on another process; use 'replicated', or a weight of 0",
+            related=(placement,),
+        )
+
+
+def _search_problems(config: Config) -> Iterator[Problem]:
+    search = config.search
+    if search.n_best > search.beam:
+        yield Problem(
+            ("search", "n_best"),
+            f"{search.n_best} hypotheses cannot come from search.beam {search.beam}",
+            related=(("search", "beam"),),
+        )
+
+
+def _missing_word_prediction(config: Config, pairs: Iterable[LanguagePair]) -> Iterator[Problem]:
+    """Yield decoders that cannot predict the words that search is restricted to."""
+    for language in dict.fromkeys(pair.target for pair in pairs):
+        options = _decoder_options(config, language)
         if all(option.predict == "states" for option in options):
-            what = f"the decoder of {language} has no word_prediction from its initial state"
-            yield f"search.select: {what}; put it on in model.options.decoder, or write search.select_by: shortlist"
+            yield Problem(
+                ("search", "select"),
+                f"the decoder of {language} has no word_prediction from its initial state; put it "
+                "on in model.options.decoder, or write search.select_by: shortlist",
+                related=(("search", "select_by"), ("model", "options", "decoder")),
+            )
             return
 
 
-def _unlike(config: Config) -> Iterator[str]:
-    """Languages that are to share what is set differently for them."""
-    for part, place, setting in (
-        ("vocabulary", "vocabulary", config.vocabulary.for_language),
-        ("embeddings", "model.embedding", lambda language: config.model.for_language(language).embedding),
-        ("encoder", "model.encoder", lambda language: config.model.for_language(language).encoder),
-        (
-            "encoder",
-            "model.embedding.size",
-            lambda language: config.model.for_language(language).embedding.size,
-        ),
-        (
-            "encoder",
-            "model.options.encoder",
-            lambda language: config.model.for_language(language).options.encoder,
-        ),
-        ("decoder", "model.decoder", lambda language: config.model.for_language(language).decoder),
-        (
-            "decoder",
-            "model.options.decoder",
-            lambda language: config.model.for_language(language).options.decoder,
-        ),
-        (
-            "decoder",
-            "model.embedding.size",
-            lambda language: config.model.for_language(language).embedding.size,
-        ),
-    ):
+def _decoder_options(config: Config, language: str) -> list[ComponentConfig]:
+    """Return the options of a decoder that are heads on it, such as word prediction."""
+    options = config.model.for_language(language).options.decoder
+    return [option for option in options if OPTIONS.get(option.type).place == "decoder"]
+
+
+# Sharing groups
+
+
+def _word_prediction_in_group(config: Config) -> Iterator[Problem]:
+    """Yield the first shared decoder that predicts words, but of different vocabularies."""
+    for language in config.languages:
+        options = _decoder_options(config, language)
+        if not options:
+            continue
+        members = config.sharing.members("decoder", language, config.languages)
+        vocabularies = {config.sharing.group_name("vocabulary", member) for member in members}
+        if len(vocabularies) > 1:
+            yield Problem(
+                ("model", "options", "decoder"),
+                f"{options[0].type} predicts words, so {' and '.join(members)} "
+                "cannot share a decoder without sharing their vocabulary",
+            )
+            return
+
+
+def _different_settings_in_group(config: Config) -> Iterator[Problem]:
+    """Yield settings of shared components that differ between the languages of a group."""
+    model = config.model.for_language
+    comparisons: list[tuple[str, str, Callable[[str], Any]]] = [
+        ("vocabulary", "vocabulary", lambda language: _vocabulary_settings(config, language)),
+        ("embeddings", "model.embedding", lambda language: model(language).embedding),
+        ("encoder", "model.encoder", lambda language: model(language).encoder),
+        ("encoder", "model.embedding.size", lambda language: model(language).embedding.size),
+        ("encoder", "model.options.encoder", lambda language: model(language).options.encoder),
+        ("decoder", "model.decoder", lambda language: model(language).decoder),
+        ("decoder", "model.options.decoder", lambda language: model(language).options.decoder),
+        ("decoder", "model.embedding.size", lambda language: model(language).embedding.size),
+    ]
+    for part, key, setting in comparisons:
         for language in config.languages:
             first = config.sharing.members(part, language, config.languages)[0]
-            if _common(setting(first)) != _common(setting(language)):
-                yield f"sharing.{part}: {first} and {language} cannot share while {place} differs between them"
+            if setting(first) != setting(language):
+                yield Problem(
+                    ("sharing", part),
+                    f"{first} and {language} cannot share while {key} differs between them",
+                    related=(tuple(key.split(".")),),
+                )
                 break
 
 
-def _common(settings: Any) -> Any:
-    """Settings as a mapping, so that those of all and those of one language compare."""
-    return (
-        {key: getattr(settings, key) for key in VocabularyConfig.model_fields}
-        if isinstance(settings, VocabularyConfig)
-        else settings
-    )
+def _vocabulary_settings(config: Config, language: str) -> dict[str, Any]:
+    """Return the vocabulary settings without `languages`, which only the common ones have."""
+    settings = config.vocabulary.for_language(language)
+    return {key: getattr(settings, key) for key in VocabularyConfig.model_fields}

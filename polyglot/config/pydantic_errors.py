@@ -1,15 +1,17 @@
-"""What pydantic found wrong, as our own sentences: place, what was found, what would be right."""
+"""Conversion of pydantic's errors into problems: path, what was found, what would be right."""
 
 from __future__ import annotations
 
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Union
 
 from pydantic import BaseModel, ValidationError
 
 from polyglot.core.errors import pluralize, unknown_name
+from polyglot.core.problems import InvalidSettings, KeyPath, Problem
 from polyglot.core.yaml import format_value
 
 Context = Mapping[str, Any]
@@ -33,149 +35,197 @@ EXPECTED: dict[str, Callable[[Context], str]] = {
     "too_short": lambda context: f"at least {pluralize(context['min_length'], 'item')}",
     "too_long": lambda context: f"at most {pluralize(context['max_length'], 'item')}",
 }
-"""What would be right, for each of pydantic's kinds of a value that does not fit."""
+"""Expected value for each type of pydantic error about a value."""
 
 
-def sentences(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """Every problem of values that should have been a `model`."""
-    problems = _problems(error, model)
-    found: dict[str, dict[str, None]] = {}
-    for place, parents, problem in problems:
-        if problem["type"] in EXPECTED and any(
-            len(other) > len(place) and other[: len(place)] == place for other, _, _ in problems
-        ):
-            continue  # a member of a union that the value was not meant for: another one goes further
-        if problem["type"] == "value_error":
-            found |= {sentence: {"": None} for sentence in _own_sentences(place, problem)}
+@dataclass(frozen=True)
+class _Finding:
+    """One of pydantic's errors, located in the user's file."""
+
+    path: KeyPath
+    parents: Sequence[Any]
+    """Types that the last key of the path may belong to."""
+    error: Mapping[str, Any]
+    """The error as pydantic reports it: `type`, `loc`, `input`, `ctx`."""
+
+    @property
+    def type(self) -> str:
+        return self.error["type"]
+
+
+def validation_problems(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
+    """Return the problems of values that were validated as `model`."""
+    findings = _findings(error, model)
+    problems: dict[Problem, dict[str, None]] = {}  # each with its expected values
+    for finding in findings:
+        if _is_other_union_member(finding, findings):
             continue
-        head, wanted = _sentence(place, parents, problem)
-        found.setdefault(head, {})[wanted] = None
-    # A value that fits no member of a union is one problem, though pydantic has one for each member.
-    return [head + " or ".join(wanted) for head, wanted in found.items()]
+        if finding.type == "value_error":
+            problems |= {problem: {} for problem in _own_problems(finding)}
+            continue
+        problem, expected = _problem(finding)
+        problems.setdefault(problem, {})[expected] = None
+
+    # pydantic reports one error for each member of a union; together they are one problem.
+    result = []
+    for problem, expected in problems.items():
+        message = problem.message + " or ".join(expected)
+        result.append(Problem(problem.path, message, problem.related))
+    return result
 
 
-def places(error: ValidationError, model: type[BaseModel]) -> list[tuple[Any, ...]]:
-    """Where in the user's file the problems are: keys and numbers of items."""
-    return [place for place, _, _ in _problems(error, model)]
+def _findings(error: ValidationError, model: type[BaseModel]) -> list[_Finding]:
+    """Locate all errors in the user's file.
 
-
-Place = tuple[Any, ...]
-
-
-def _problems(
-    error: ValidationError, model: type[BaseModel]
-) -> list[tuple[Place, Sequence[Any], Mapping[str, Any]]]:
-    """pydantic's problems with their places and what may stand there.
-
-    Without those of a language that has only come to it from the settings for all, below `languages` of the same section.
+    Settings of a language are completed from the common ones. An error of a common setting appears
+    again below `languages` and is reported once.
     """
-    problems = [
-        (*_place(problem["loc"], model), problem) for problem in error.errors(include_url=False)
-    ]
-    of_all = [(place, problem["type"]) for place, _, problem in problems]
-    return [
-        (place, parents, problem)
-        for place, parents, problem in problems
-        if not (
-            place[1:2] == ("languages",) and ((place[0], *place[3:]), problem["type"]) in of_all
-        )
-    ]
+    findings = []
+    for details in error.errors(include_url=False):
+        path, parents = _locate(details["loc"], model)
+        findings.append(_Finding(path, parents, details))
+
+    everywhere = {(finding.path, finding.type) for finding in findings}
+    return [finding for finding in findings if not _is_inherited(finding, everywhere)]
 
 
-def _own_sentences(location: Place, problem: Mapping[str, Any]) -> list[str]:
-    """What a check of ours says: a line for each problem."""
-    place = ".".join(map(str, location))
-    return [
-        f"{place}: {line}" if place else line for line in str(problem["ctx"]["error"]).splitlines()
-    ]
+def _is_inherited(finding: _Finding, everywhere: set[tuple[KeyPath, str]]) -> bool:
+    path = finding.path  # such as model.languages.de.encoder.size
+    if path[1:2] != ("languages",):
+        return False
+    common_path = (path[0], *path[3:])
+    return (common_path, finding.type) in everywhere
 
 
-def _sentence(
-    location: Place, parents: Sequence[Any], problem: Mapping[str, Any]
-) -> tuple[str, str]:
-    """One of pydantic's problems as: place and what was found, what would be right."""
-    place = ".".join(map(str, location))
-    kind, context = problem["type"], problem.get("ctx", {})
-    if kind == "extra_forbidden":
-        return f"{place}: ", unknown_name("key", str(location[-1]), _fields(parents))
-    if kind == "missing":
-        return f"{place}: ", "missing; it has no default"
-    if kind == "invalid_key" or problem["loc"][-1:] == ("[key]",):
-        return f"{place}: ", f"the key {format_value(problem['input'])} is no text; put it in quotes"
-    if kind == "union_tag_invalid":
-        known = [tag.strip("'") for tag in context["expected_tags"].split(", ")]
-        if not isinstance(problem["input"]["type"], str):
-            return (
-                f"{place}.type: found {format_value(problem['input']['type'])}; expected ",
-                f"one of {', '.join(known)}",
-            )
-        room = (
-            location[-1].replace("_", " ") if isinstance(location[-1], str) else "type"
-        )  # an item of a list has only a number
-        return f"{place}.type: ", unknown_name(room, context["tag"], known)
-    if kind == "union_tag_not_found":
-        return (
-            f"{place}: ",
-            "`type` is missing; write a name, or a mapping with `type` and settings",
-        )
-    found = f"{place}: found {format_value(problem['input'])}; "
-    # a kind that no setting has yet is said in pydantic's own words
-    return (
-        (f"{found}expected ", EXPECTED[kind](context))
-        if kind in EXPECTED
-        else (found, problem["msg"])
+def _is_other_union_member(finding: _Finding, findings: Sequence[_Finding]) -> bool:
+    """Return True if another member of the union accepted the value and reports an error inside it."""
+    if finding.type not in EXPECTED:
+        return False
+    path = finding.path
+    return any(
+        len(other.path) > len(path) and other.path[: len(path)] == path for other in findings
     )
+
+
+def _own_problems(finding: _Finding) -> list[Problem]:
+    """Return the problems that one of our validators reports."""
+    error = finding.error["ctx"]["error"]
+    if isinstance(error, InvalidSettings):
+        return [problem.below(*finding.path) for problem in error.problems]
+    return [Problem(finding.path, str(error))]
+
+
+def _problem(finding: _Finding) -> tuple[Problem, str]:
+    """Return a problem whose message ends where the expected value follows, and that value."""
+    path = finding.path
+    value = finding.error["input"]
+    context = finding.error.get("ctx", {})
+    if finding.type == "extra_forbidden":
+        return Problem(path, ""), unknown_name("key", str(path[-1]), _fields(finding.parents))
+    if finding.type == "missing":
+        return Problem(path, ""), "missing; it has no default"
+    if finding.type == "invalid_key" or finding.error["loc"][-1:] == ("[key]",):
+        return Problem(path, ""), f"the key {format_value(value)} is no text; put it in quotes"
+    if finding.type == "union_tag_invalid":
+        return _unknown_type(path, value["type"], context["expected_tags"])
+    if finding.type == "union_tag_not_found":
+        expected = "`type` is missing; write a name, or a mapping with `type` and settings"
+        return Problem(path, ""), expected
+
+    found = f"found {format_value(value)}; "
+    if finding.type in EXPECTED:
+        return Problem(path, f"{found}expected "), EXPECTED[finding.type](context)
+    # No setting has this type of error yet: use pydantic's message.
+    return Problem(path, found), finding.error["msg"]
+
+
+def _unknown_type(path: KeyPath, name: Any, expected_tags: str) -> tuple[Problem, str]:
+    """Return the problem of a `type` that no component has. It makes all settings below `path` invalid."""
+    known = [tag.strip("'") for tag in expected_tags.split(", ")]
+    type_path = (*path, "type")
+    if not isinstance(name, str):
+        message = f"found {format_value(name)}; expected "
+        return Problem(type_path, message, related=(path,)), f"one of {', '.join(known)}"
+
+    kind = "type"
+    if isinstance(path[-1], str):  # an item of a list has only a number
+        kind = path[-1].replace("_", " ")
+    return Problem(type_path, "", related=(path,)), unknown_name(kind, name, known)
 
 
 def _number(number: float) -> str:
     return f"{number:g}" if isinstance(number, float) else str(number)
 
 
-def _place(location: Sequence[Any], model: type[BaseModel]) -> tuple[Place, list[Any]]:
-    """The path in the user's file, and what may stand where its last key does.
+# Location in the user's file
 
-    pydantic puts the member of a union that it tried into the path, and `[key]` behind a key that is wrong itself; the file has
-    no such levels.
+
+def _locate(location: Sequence[Any], model: type[BaseModel]) -> tuple[KeyPath, list[Any]]:
+    """Return the path in the user's file, and the types that its last key may belong to.
+
+    pydantic adds two kinds of entries that the file does not have: the member of a union that it
+    tried, and `[key]` after an invalid key.
     """
-    kept: list[Any] = []
-    here: list[Any] = [model]
+    path: list[Any] = []
+    current: list[Any] = [model]
     parents: list[Any] = []
     for key in location:
-        if len(here) > 1:
-            here = [one for one in here if _is_called(one, str(key))]
+        if len(current) > 1:
+            current = [kind for kind in current if _is_called(kind, str(key))]
         elif key != "[key]":
-            kept.append(key)
-            parents, here = here, [each for one in here for each in _below(one, key)]
-    return tuple(kept), parents
+            path.append(key)
+            parents = current
+            current = _types_at(key, parents)
+    return tuple(path), parents
 
 
-def _is_called(kind: Any, label: str) -> bool:
-    """Whether that is pydantic's word for this member of a union."""
-    if _is_model(kind) and "type" in kind.model_fields:
-        return kind.model_fields["type"].default == label
-    origin = typing.get_origin(kind)
-    return label.startswith(f"{origin.__name__}[") if origin else label == kind.__name__
+def _types_at(key: Any, parents: Sequence[Any]) -> list[Any]:
+    """Return all types of the values that a key may have in any of the parents."""
+    kinds: list[Any] = []
+    for parent in parents:
+        kinds += _types_below(parent, key)
+    return kinds
 
 
-def _below(kind: Any, key: Any) -> list[Any]:
-    """The types that may stand below a key."""
+def _types_below(kind: Any, key: Any) -> list[Any]:
     if _is_model(kind) and key in kind.model_fields:
-        return _alternatives(kind.model_fields[key].annotation)
+        return union_members(kind.model_fields[key].annotation)
     if typing.get_origin(kind) in (list, dict):
-        return _alternatives(typing.get_args(kind)[-1])
+        return union_members(typing.get_args(kind)[-1])
     return []
 
 
-def _alternatives(annotation: Any) -> list[Any]:
-    if typing.get_origin(annotation) is Annotated:
-        return _alternatives(typing.get_args(annotation)[0])
-    if typing.get_origin(annotation) in (Union, types.UnionType):
-        return [each for one in typing.get_args(annotation) for each in _alternatives(one)]
-    return [] if annotation is types.NoneType else [annotation]
+def _is_called(kind: Any, label: str) -> bool:
+    """Return True if `label` is pydantic's name for this member of a union."""
+    if _is_model(kind) and "type" in kind.model_fields:
+        return kind.model_fields["type"].default == label
+    origin = typing.get_origin(kind)
+    if origin:
+        return label.startswith(f"{origin.__name__}[")
+    return label == kind.__name__
+
+
+def union_members(annotation: Any) -> list[Any]:
+    """Return the types of a union, without None; of another annotation, its type."""
+    origin = typing.get_origin(annotation)
+    if origin is Annotated:
+        return union_members(typing.get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        members = []
+        for member in typing.get_args(annotation):
+            members += union_members(member)
+        return members
+    if annotation is types.NoneType:
+        return []
+    return [annotation]
 
 
 def _fields(kinds: Sequence[Any]) -> set[str]:
-    return {field for one in kinds if _is_model(one) for field in one.model_fields}
+    fields: set[str] = set()
+    for kind in kinds:
+        if _is_model(kind):
+            fields.update(kind.model_fields)
+    return fields
 
 
 def _is_model(kind: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written under another name, synced to the disk, then renamed."""
+"""Atomic file writes: write to a temporary file, sync it to the disk, then rename it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ from polyglot.core.errors import CheckpointError
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """A file is either what it was or what it shall be, also after a power cut. Raises CheckpointError when it cannot be written."""
+    """Write a file so that a crash or a power failure leaves either the old or the new content.
+
+    Raises CheckpointError if the file cannot be written.
+    """
+    if isinstance(content, str):
+        content = content.encode()
     temporary = path.with_name(f".{path.name}.writing")
     try:
-        write_synced(temporary, content.encode() if isinstance(content, str) else content)
+        write_synced(temporary, content)
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        with contextlib.suppress(
-            OSError
-        ):  # what was in the way of the file is in the way here, too
+        # The reason that made the write fail may make the removal fail, too.
+        with contextlib.suppress(OSError):
             temporary.unlink()
         raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def write_synced(path: Path, content: bytes) -> None:
-    """Return once the disk has it."""
+    """Write a file and return when its content is on the disk."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()
@@ -33,7 +37,7 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Names, too, are on the disk only after this."""
+    """Sync the directory entries, so that a new name is on the disk too."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

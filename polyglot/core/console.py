@@ -1,4 +1,4 @@
-"""The one console for everything that is not a result: progress bars and log lines share it, so that neither tears the other."""
+"""Console for everything that is not a result: progress bars and log lines share it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from rich.console import Console
 
 
 class DisconnectSafeStream:
-    """A stream until its terminal is gone; what is written to it from then on goes nowhere, for what works need not be looked at."""
+    """Stream wrapper that discards its output once the terminal is closed.
+
+    Work that runs without a terminal continues: an I/O error (EIO) redirects the stream to the null device.
+    """
 
     def __init__(self, stream: IO[str]) -> None:
         self.stream = stream
@@ -23,24 +26,24 @@ class DisconnectSafeStream:
         try:
             self.stream.write(text)
         except OSError as error:
-            self._leave(error)
+            self._redirect(error)
 
     def flush(self) -> None:
         try:
             self.stream.flush()
         except OSError as error:
-            self._leave(error)
+            self._redirect(error)
 
-    def _leave(self, error: OSError) -> None:
+    def _redirect(self, error: OSError) -> None:
         if error.errno != errno.EIO:
             raise error
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.stream.fileno())
-        os.close(nowhere)
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, self.stream.fileno())
+        os.close(null_device)
 
 
 class StderrConsole(Console):
-    """Standard error, as long as somebody can look at it."""
+    """Console on standard error that survives the end of its terminal."""
 
     @property
     def file(self) -> DisconnectSafeStream:
@@ -51,7 +54,8 @@ stderr_console = StderrConsole(stderr=True)
 
 
 class LogHandler(logging.Handler):
-    """Log records as whole lines, above a progress bar if there is one."""
+    """Logging handler that prints whole lines, above a progress bar if one is shown."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        stderr_console.print(self.format(record), soft_wrap=True, markup=False, highlight=False)
+        line = self.format(record)
+        stderr_console.print(line, soft_wrap=True, markup=False, highlight=False)

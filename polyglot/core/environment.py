@@ -1,4 +1,4 @@
-"""How the process handles its memory and its threads, and what libraries say aside."""
+"""Settings of the process: memory allocation, caches of libraries, threads, warnings of libraries."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ import os
 import platform
 import sys
 
-MMAP_MAX, TRIM_THRESHOLD = -4, -1  # mallopt(3)
+# Parameters of mallopt(3).
+MMAP_MAX = -4
+TRIM_THRESHOLD = -1
 NEVER = 2**31 - 1
-SHAPE_CACHES = (
-    "LRU_CACHE_CAPACITY",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY",
-)  # PyTorch's, and oneDNN's own
+
+SHAPE_CACHES = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+"""Environment variables for the cache sizes of PyTorch and of oneDNN."""
 SHAPES = 128
 
 
 def keep_freed_memory() -> None:
-    """Let the process keep the memory of freed tensors for the next ones, and take it in large pages. Before PyTorch is loaded.
+    """Keep the memory of freed tensors in the process, in large pages. Call before PyTorch loads.
 
-    glibc hands large blocks back to the system at once, and every step of training would fault tens of thousands of fresh pages in
-    again. Other C libraries have no such switch and are left alone. Large pages (2 MiB) are PyTorch's own
-    setting; where the system has none, nothing changes.
+    By default glibc returns large blocks to the system at once, and every training step causes
+    tens of thousands of page faults. Other C libraries have no such setting. Large pages (2 MiB)
+    are a setting of PyTorch; on a system without them nothing changes.
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     if platform.libc_ver()[0] == "glibc":
@@ -33,38 +34,39 @@ def keep_freed_memory() -> None:
 
 
 def limit_shape_caches() -> None:
-    """Bound what PyTorch and oneDNN keep of products on a CPU: what they prepared for the last shapes, no more than 128 each unless the
-    user's environment says otherwise. Before PyTorch is loaded.
+    """Limit the caches of prepared operations on a CPU to 128 shapes. Call before PyTorch loads.
 
-    By default they keep 1024, and as batches are seldom alike training fills much of both, with hundreds of megabytes; training and search
-    were not seen to take longer with 128.
+    By default PyTorch and oneDNN keep 1024 each. Batches seldom have equal shapes, so training
+    fills the caches with hundreds of megabytes; a limit of 128 did not slow training or search.
+    The user's environment has priority.
     """
     for name in SHAPE_CACHES:
         os.environ.setdefault(name, str(SHAPES))
 
 
 def hide_library_warnings() -> None:
-    """Leave out the warnings of PyTorch's own code, unless the user's environment says otherwise. Before PyTorch is loaded.
+    """Hide the C++ warnings of PyTorch. Call before PyTorch loads.
 
-    When one of several processes ends, each of the others would show the stack of every connection before the sentence that says so.
+    If one of several ranks ends, each other rank would print a stack trace for every connection
+    before our message. The user's environment has priority.
     """
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
 def reduce_garbage_collection() -> None:
-    """Look for unreachable circles of objects after 100 000 new ones, and not at all when the process ends.
+    """Collect reference cycles after 100 000 new objects, and not at the end of the process.
 
-    Loading PyTorch makes hundreds of thousands of objects that all stay; by Python's default they are looked through again and again,
-    and once more at the end, which together is a good part of the time of a short command.
+    PyTorch creates hundreds of thousands of objects that are never freed. With Python's default,
+    the collector visits them many times, a large part of the time of a short command.
     """
     gc.set_threshold(100_000, *gc.get_threshold()[1:])
     atexit.register(gc.freeze)
 
 
 def shorten_switch_interval() -> None:
-    """Let a thread that runs Python hand over to another that waits for its turn after a millisecond, instead of Python's five.
+    """Let Python threads switch after 1 ms instead of 5 ms.
 
-    Where batches are computed side by side, every operation of each begins with a bit of Python, and has to wait while text is cut into
-    pieces beside it: writing sentence embeddings took a twentieth longer.
+    Batches are computed in parallel threads while text is tokenised; each operation starts with
+    a little Python code and waits for its turn. At 5 ms, writing sentence embeddings took 5 % longer.
     """
     sys.setswitchinterval(0.001)

@@ -1,71 +1,86 @@
-"""What goes wrong on the user's side, said in sentences; everything else is a bug and keeps its traceback."""
+"""Errors that the user can correct. Everything else is a bug and keeps its traceback."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+
+from polyglot.core.problems import Problem, as_problems
 
 
 class PolyglotError(Exception):
-    """Something the user can mend: the message names the place, what was found and what would be right."""
+    """An error that the user can correct. The message says where, what was found, and what is right."""
 
 
 class ConfigError(PolyglotError):
-    """Every problem of one configuration at once."""
+    """All problems of one configuration."""
 
-    def __init__(self, problems: Iterable[str] | str, *, where: str = "") -> None:
-        self.problems = [problems] if isinstance(problems, str) else list(problems)
-        lines = (
-            self.problems
-            if len(self.problems) == 1 and not where
-            else [f"  {problem}" for problem in self.problems]
-        )
-        super().__init__(
-            "\n".join(
-                [f"{where}: {pluralize(len(self.problems), 'problem')}", *lines] if where else lines
-            )
-        )
+    def __init__(self, problems: Iterable[Problem | str] | str, *, where: str = "") -> None:
+        """where: the file or the command line that has the problems."""
+        if isinstance(problems, str):
+            problems = [problems]
+        self.problems = as_problems(problems)
+        super().__init__(_listing(self.problems, where))
 
 
 class DataError(PolyglotError):
-    """A corpus, a text file or a vocabulary that cannot be used as it is."""
+    """A corpus, a text file or a vocabulary that cannot be used."""
 
 
 class CheckpointError(PolyglotError):
-    """A run directory or a checkpoint that cannot be written, read or trusted."""
+    """A run directory or a checkpoint that cannot be written, read or verified."""
 
 
 class TrainingError(PolyglotError):
-    """Training that cannot go on, such as a loss that is no longer a number."""
-
-
-def pluralize(count: int, one: str) -> str:
-    """`1 line`, `2 lines`."""
-    return f"{count} {one}" if count == 1 else f"{count} {one}s"
+    """Training that cannot continue, for example because the loss is not finite."""
 
 
 @contextmanager
-def collect_errors(problems: list[str], place: str = "") -> Iterator[None]:
-    """What the user can mend inside comes to the problems, each with the place before it: they are told together when all are known."""
+def collect_errors(problems: list[Problem], *path: str | int) -> Iterator[None]:
+    """Catch a `PolyglotError` and append its problems, so that all are reported together.
+
+    path: keys that are put before the path of each problem.
+    """
     try:
         yield
+    except ConfigError as error:
+        problems += [problem.below(*path) for problem in error.problems]
     except PolyglotError as error:
-        problems += [
-            place + problem
-            for problem in (error.problems if isinstance(error, ConfigError) else [str(error)])
-        ]
+        problems.append(Problem(path, str(error)))
+
+
+def pluralize(count: int, noun: str) -> str:
+    """Return `1 line`, `2 lines`."""
+    if count == 1:
+        return f"{count} {noun}"
+    return f"{count} {noun}s"
 
 
 def abbreviate(names: Iterable[object], *, shown: int = 8) -> str:
-    """The first of some names, and whether there are more."""
-    names = [str(name) for name in names]
-    return ", ".join(names[:shown]) + (", …" if len(names) > shown else "")
+    """Join the first names with commas; `…` stands for the rest."""
+    names = list(map(str, names))
+    text = ", ".join(names[:shown])
+    if len(names) > shown:
+        text += ", …"
+    return text
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
-    """The sentence for a name nobody knows: `no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm`."""
+    """Return `no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm`."""
     known = sorted(known)
-    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    similar = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
+    hint = ""
+    if similar:
+        hint = f" Did you mean {similar[0]!r}?"
     return f"no {kind} named {str(name)!r}.{hint} Known: {', '.join(known) or 'none'}"
+
+
+def _listing(problems: Sequence[Problem], where: str) -> str:
+    """Return one line per problem, indented below a heading if there are several or a place."""
+    if len(problems) == 1 and not where:
+        return str(problems[0])
+    lines = [f"  {problem}" for problem in problems]
+    if where:
+        lines.insert(0, f"{where}: {pluralize(len(problems), 'problem')}")
+    return "\n".join(lines)

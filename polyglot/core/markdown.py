@@ -1,41 +1,49 @@
-"""Markdown for the pages that are written: tables, lists, and text that is shown as it stands."""
+"""Markdown elements: escaped text, code spans, lists and tables."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+SPECIAL = re.compile(r"([\\`*\[\]>&#~]|<(?!\s)|(?<!\w)_|_(?!\w))")
+"""Characters with a meaning in Markdown.
+
+An underscore between letters has none, `<` before a space has none, and `table` escapes the pipe.
+"""
+
 
 def escape(text: str) -> str:
-    """One line that Markdown shows as it was written: nothing in it is a tag, a link or emphasis.
-
-    An underscore between letters and `<` before a space mean nothing, nor does a pipe outside of a table, which sees to its own.
-    """
-    return re.sub(r"([\\`*\[\]>&#~]|<(?!\s)|(?<!\w)_|_(?!\w))", r"\\\1", " ".join(text.split()))
+    """Return one line that Markdown shows as written, without tags, links or emphasis."""
+    return SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def code_span(text: str) -> str:
-    """The text between backticks, more of them than it has side by side."""
-    ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
-    space = " " if len(ticks) > 1 else ""
+    """Return the text as a code span, with more backticks than it has in a row itself."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    ticks = "`" * (1 + longest)
+    space = " " if longest else ""
     return f"{ticks}{space}{text}{space}{ticks}"
 
 
 def bullet_list(items: Mapping[str, str]) -> str:
-    """`- name: value`, line by line."""
+    """Return one line `- name: value` per item."""
     return "\n".join(f"- {name}: {value}" for name, value in items.items())
 
 
 def table(
     head: Sequence[str], rows: Iterable[Sequence[object]], *, words: Collection[str] = ()
 ) -> str:
-    """Columns stand to the right, but for the first and those that hold words. words: their heads"""
-    lines = [
-        head,
-        ["---" if not number or name in words else "---:" for number, name in enumerate(head)],
-        *rows,
-    ]
-    return "\n".join(
-        f"| {' | '.join(str(each).replace('|', chr(92) + '|') for each in line)} |"
-        for line in lines
-    )
+    """Return a table. Columns are aligned to the right, except the first and those of text.
+
+    words: heads of the columns with text.
+    """
+    alignments = []
+    for number, name in enumerate(head):
+        is_text = not number or name in words
+        alignments.append("---" if is_text else "---:")
+    return "\n".join(_table_line(cells) for cells in (head, alignments, *rows))
+
+
+def _table_line(cells: Sequence[object]) -> str:
+    escaped = [str(cell).replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(escaped)} |"

@@ -1,6 +1,6 @@
-"""The YAML files that come with the program: configurations, schedules, evaluation protocols and experiments.
+"""Presets: the configurations, schedules, protocols and experiments that come with the program.
 
-In a clone they stand at the top level; in an installed wheel they lie inside the package.
+A clone has them at its top level, an installed wheel inside the package.
 """
 
 from __future__ import annotations
@@ -15,54 +15,66 @@ CATEGORIES = {
     "evaluation": "evaluation protocol",
     "evaluation/experiments": "experiment",
 }
-"""Folders, and what a file in each is called."""
+"""Folder of each category, and the word for one of its files."""
 
 
-def folder(room: str) -> Path:
-    """Where the shipped files of a room are: such as `configs`."""
-    assert room in CATEGORIES, room
+def folder(category: str) -> Path:
+    """Return the folder with the presets of a category, such as `configs`."""
+    assert category in CATEGORIES, category
     package = Path(__file__).parents[1]
-    inside = package / "shipped" / room
-    return inside if inside.is_dir() else package.parent / room
+    installed = package / "shipped" / category
+    if installed.is_dir():
+        return installed
+    return package.parent / category
 
 
-def names(room: str) -> list[str]:
-    """What may be asked for by name, such as `multi30k/paper`."""
-    found = folder(room).rglob("*.yaml") if room == "configs" else folder(room).glob("*.yaml")
-    return sorted(path.relative_to(folder(room)).with_suffix("").as_posix() for path in found)
+def names(category: str) -> list[str]:
+    """Return the names of all presets of a category, such as `multi30k/paper`."""
+    pattern = "**/*.yaml" if category == "configs" else "*.yaml"
+    root = folder(category)
+    return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.glob(pattern))
 
 
 def categories_of(name: str) -> list[str]:
-    """Where a name is shipped: with the room before it, as `schedules/with_copies`, in that one; a name alone perhaps in several.
+    """Return the categories that have a preset of this name; none for a file or folder of the user.
 
-    Empty for what is a file or a folder of the user's.
+    A name with its category, `schedules/with_copies`, has one; `with_copies` alone may have several.
     """
     if Path(name).exists():
         return []
-    own = [
-        room
-        for room in CATEGORIES
-        if name.startswith(f"{room}/") and name.removeprefix(f"{room}/") in names(room)
-    ]
-    return own or [room for room in CATEGORIES if name in names(room)]
+    qualified = [category for category in CATEGORIES if _is_qualified(name, category)]
+    return qualified or [category for category in CATEGORIES if name in names(category)]
 
 
-def find(room: str, name: str) -> Path:
-    """A file of the user's, or else the shipped file of that name. Raises ConfigError naming near and known ones."""
+def _is_qualified(name: str, category: str) -> bool:
+    prefix = f"{category}/"
+    return name.startswith(prefix) and name.removeprefix(prefix) in names(category)
+
+
+def find(category: str, name: str) -> Path:
+    """Return the user's file of this name, or else the preset.
+
+    Raises ConfigError with similar and known names if there is neither.
+    """
     path = Path(name)
     if path.is_file():
         return path
     if (path / "config.yaml").is_file():
         raise ConfigError(
-            f"{name}: a run directory; continue it with --resume, or name its config.yaml to start another run like it"
+            f"{name}: a run directory; continue it with --resume, "
+            "or name its config.yaml to start another run like it"
         )
-    shipped = folder(room) / f"{name}.yaml"
-    if shipped.is_file():
-        return shipped
+    preset = folder(category) / f"{name}.yaml"
+    if preset.is_file():
+        return preset
+
+    known = names(category)
     if path.is_dir():
         raise ConfigError(
-            f"{name}: a folder; a YAML file is expected here, or the name of a shipped one: {', '.join(names(room))}"
+            f"{name}: a folder; a YAML file is expected here, "
+            f"or the name of a shipped one: {', '.join(known)}"
         )
     raise ConfigError(
-        f"{name}: neither a file nor shipped with Polyglot: {unknown_name(CATEGORIES[room], name, names(room))}"
+        f"{name}: neither a file nor shipped with Polyglot: "
+        f"{unknown_name(CATEGORIES[category], name, known)}"
     )

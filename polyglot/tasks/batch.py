@@ -1,4 +1,4 @@
-"""The tensors of one step of one task. B sentences, S source positions, T target positions."""
+"""Batches: the tensors of one task. B sentences, S source positions, T target positions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from torch import Tensor
 
 from polyglot.tasks.pairs import Task
 
-PAD, BOS, EOS, UNK = 0, 1, 2, 3  # the same four in every vocabulary
+# Token ids that are the same in every vocabulary.
+PAD = 0
+BOS = 1
+EOS = 2
+UNK = 3
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Source and target of one task; masks are True on real tokens."""
+    """Source and target tokens of one task; masks are True on real tokens."""
 
     task: Task
     source: Tensor
@@ -25,55 +29,49 @@ class Batch:
     source_mask: Tensor
     """(B, S)"""
     target_in: Tensor
-    """(B, T) begins with bos"""
+    """(B, T), begins with bos"""
     target_out: Tensor
-    """(B, T) ends with eos"""
+    """(B, T), ends with eos"""
     target_mask: Tensor
     """(B, T)"""
     target_tokens: int
-    """Real tokens of target_out, known without asking the device."""
+    """Number of real tokens in `target_out`, available without synchronising the device."""
 
     @classmethod
     def from_sentences(
         cls, task: Task, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> Batch:
-        """Pad the sentences of one task; neither side holds special tokens yet."""
+        """Pad the sentences of one task, given as token ids without special tokens."""
+        bos = numpy.array([BOS])
+        eos = numpy.array([EOS])
         source, source_mask = pad(sources)
-        bos, eos = numpy.array([BOS]), numpy.array([EOS])
         target_in, target_mask = pad([numpy.concatenate([bos, target]) for target in targets])
         target_out, _ = pad([numpy.concatenate([target, eos]) for target in targets])
-        return cls(
-            task,
-            source,
-            source_mask,
-            target_in,
-            target_out,
-            target_mask,
-            sum(map(len, targets)) + len(targets),
-        )
+        target_tokens = sum(map(len, targets)) + len(targets)
+        return cls(task, source, source_mask, target_in, target_out, target_mask, target_tokens)
 
     @property
     def sentences(self) -> int:
-        """B"""
+        """Number of sentences, B."""
         return len(self.source)
 
     def to(self, device: torch.device) -> Batch:
-        """The same batch on another device, copied without waiting."""
+        """Copy the batch to another device without waiting for it."""
         if self.source.device == device:
             return self
-        moved = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(
-            self,
-            **{
-                k: v.to(device, non_blocking=True)
-                for k, v in moved.items()
-                if isinstance(v, Tensor)
-            },
-        )
+        moved = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Tensor):
+                moved[field.name] = value.to(device, non_blocking=True)
+        return replace(self, **moved)
 
 
 def pad(sentences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Ragged token ids to (B, S) ids filled with pad, and their (B, S) mask; S is at least 1."""
+    """Pad lists of token ids.
+
+    Returns ids (B, S), filled with PAD, and their mask (B, S); S is at least 1.
+    """
     lengths = numpy.fromiter(map(len, sentences), dtype=numpy.int64, count=len(sentences))
     mask = numpy.arange(max(1, lengths.max(initial=0))) < lengths[:, None]
     ids = numpy.full(mask.shape, PAD, dtype=numpy.int64)

@@ -1,4 +1,4 @@
-"""Language pairs and tasks: who is translated into whom, and what was never trained."""
+"""Language pairs and tasks."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ LANGUAGE_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True, order=True)
 class LanguagePair:
-    """An ordered pair, written `de-en`; a pair of a language with itself is a copy."""
+    """Ordered pair of languages, written `de-en`. A pair of a language with itself is a copy."""
 
     source: str
     target: str
 
     @classmethod
     def parse(cls, text: str) -> LanguagePair:
-        """`de-en` to a pair. Raises ConfigError when the text is no pair."""
-        source, dash, target = text.partition("-")
-        if not dash or not LANGUAGE_CODE.fullmatch(source) or not LANGUAGE_CODE.fullmatch(target):
+        """Parse `de-en`. Raises ConfigError if the text is not a pair."""
+        source, hyphen, target = text.partition("-")
+        codes_are_valid = LANGUAGE_CODE.fullmatch(source) and LANGUAGE_CODE.fullmatch(target)
+        if not hyphen or not codes_are_valid:
             raise ConfigError(
-                f"{text!r} is no language pair; write source and target with a hyphen, such as 'de-en'"
+                f"{text!r} is no language pair; "
+                "write source and target with a hyphen, such as 'de-en'"
             )
         return cls(source, target)
 
@@ -39,7 +41,7 @@ class LanguagePair:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One pair that is trained, with its share of the batches; a monolingual copy is a task too."""
+    """A language pair to train, and its share of the batches. A monolingual copy is a task too."""
 
     pair: LanguagePair
     weight: float = 1.0
@@ -58,37 +60,47 @@ class Task:
 
 
 def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[LanguagePair]:
-    """Pairs of different languages that any pattern names: `de-en`, `*-en`, `en-*`, `*-*`; in the order of the languages.
+    """Return the pairs that match any pattern, in the order of patterns and languages.
 
-    A pattern without a star may also name a copy. Raises ConfigError with every pattern that matches nothing.
+    Patterns are `de-en`, `*-en`, `en-*` and `*-*`. Only a pattern without a star matches a copy.
+    Raises ConfigError with every pattern that matches no pair.
     """
-    found: dict[LanguagePair, None] = {}
+    matches: dict[LanguagePair, None] = {}
     problems: list[str] = []
     for pattern in patterns:
-        source, dash, target = pattern.partition("-")
-        if not dash:
+        if "-" not in pattern:
             problems.append(
                 f"{pattern!r} is no pattern for language pairs; write 'de-en', '*-en' or '*-*'"
             )
             continue
-        matches = [
-            LanguagePair(one, other)
-            for one in languages
-            for other in languages
-            if fnmatchcase(one, source)
-            and fnmatchcase(other, target)
-            and (one != other or pattern == f"{one}-{other}")
-        ]
-        if not matches:
+        pairs = _matches_of(pattern, languages)
+        if not pairs:
             problems.append(f"{pattern!r} matches no pair of the languages {', '.join(languages)}")
-        found.update(dict.fromkeys(matches))
+        matches.update(dict.fromkeys(pairs))
     if problems:
         raise ConfigError(problems)
-    return list(found)
+    return list(matches)
+
+
+def _matches_of(pattern: str, languages: Sequence[str]) -> list[LanguagePair]:
+    source_pattern, _, target_pattern = pattern.partition("-")
+    pairs = []
+    for source in languages:
+        if not fnmatchcase(source, source_pattern):
+            continue
+        for target in languages:
+            pair = LanguagePair(source, target)
+            if pair.is_copy and pattern != str(pair):
+                continue
+            if fnmatchcase(target, target_pattern):
+                pairs.append(pair)
+    return pairs
 
 
 def pair_kind(pair: LanguagePair, trained: Iterable[LanguagePair]) -> str:
-    """`copy`, `supervised` or `zero-shot`: how a cell of the matrix is marked."""
+    """Return `copy`, `supervised` or `zero-shot`, as score matrices mark a pair."""
     if pair.is_copy:
         return "copy"
-    return "supervised" if pair in set(trained) else "zero-shot"
+    if pair in set(trained):
+        return "supervised"
+    return "zero-shot"

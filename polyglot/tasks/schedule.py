@@ -1,4 +1,4 @@
-"""Which tasks train at which step: a pure function of seed and step, so that every process knows it without asking."""
+"""Schedules: a pure function from seed and step to tasks, so that ranks need no communication."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy
 from pydantic import Field, model_validator
 
 from polyglot.core.errors import ConfigError, collect_errors, unknown_name
+from polyglot.core.problems import InvalidSettings, KeyPath, Problem
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
 
@@ -16,7 +17,7 @@ SCHEDULES: Registry[Schedule] = Registry("schedule")
 
 
 class Phase(ComponentConfig):
-    """Some of the tasks, for some of the steps."""
+    """A range of steps that trains only some of the tasks."""
 
     from_step: int = Field(0, ge=0)
     """First step of the phase."""
@@ -28,39 +29,41 @@ class Phase(ComponentConfig):
     """Languages that are copied in this phase; true for all."""
 
     @model_validator(mode="after")
-    def _trains_something(self) -> Phase:
+    def _check(self) -> Phase:
         problems = []
         if not self.pairs and not self.copies:
             problems.append("names neither pairs nor copies; name what trains in this phase")
         if self.until_step is not None and self.until_step <= self.from_step:
             problems.append(f"until_step {self.until_step} is not after from_step {self.from_step}")
         if problems:
-            raise ValueError("\n".join(problems))
+            raise InvalidSettings(problems)
         return self
 
     def covers(self, step: int) -> bool:
-        return self.from_step <= step and (self.until_step is None or step < self.until_step)
+        if step < self.from_step:
+            return False
+        return self.until_step is None or step < self.until_step
 
 
 class Schedule:
-    """The tasks of a run, and who is next."""
+    """Chooses the tasks of each update from all tasks of a run."""
 
     class Config(ComponentConfig):
         pairs: list[str] = ["*-*"]
         """Pairs that train: `de-en`, `*-en`, `en-*`, `*-*`."""
         exclude: list[str] = []
-        """Pairs that do not, in the same manner; `de-de` is a copy."""
+        """Pairs that do not train, as patterns; `de-de` is a copy."""
         copies: bool | list[str] = False
         """Languages that also learn to copy their own sentences; true for all."""
         copy_weight: float = Field(1.0, gt=0, le=1000)
-        """Weight of a copy beside a pair's 1."""
+        """Weight of a copy, where a pair has weight 1."""
         tasks_per_update: int = Field(1, ge=1, le=10_000)
-        """How many tasks contribute a batch to each update."""
+        """Number of tasks that contribute a batch to each update."""
         phases: list[Phase] = []
-        """Narrows the tasks for some steps; a step that no phase covers has all of them."""
+        """Phases that train only some tasks; a step outside of all phases trains all of them."""
 
     needs_sizes = False
-    """Whether it must know how many sentences each task has."""
+    """True if the schedule depends on the number of sentences of each task."""
 
     def __init__(
         self,
@@ -71,65 +74,75 @@ class Schedule:
         sizes: Mapping[LanguagePair, int],
         seed: int,
     ) -> None:
-        """sizes: sentences of each task."""
-        self.config, self.tasks, self.seed = config, list(tasks), seed
+        """sizes: number of sentences of each task."""
+        self.config = config
+        self.tasks = list(tasks)
+        self.seed = seed
         self._sizes = sizes
-        self._phases = [(phase, set(_pairs_of(phase, languages))) for phase in config.phases]
+        self._phases = [(phase, set(_named_pairs(phase, languages))) for phase in config.phases]
 
     def tasks_at(self, step: int, *, process: int = 0, processes: int = 1) -> list[Task]:
-        """The tasks of one update on one process."""
+        """Return the tasks of one update on one rank, if all ranks have all tasks."""
         active = self.active(step)
-        first = (step * processes + process) * self.config.tasks_per_update
-        return [
-            self.choose(active, first + number) for number in range(self.config.tasks_per_update)
-        ]
+        count = self.config.tasks_per_update
+        first = (step * processes + process) * count
+        return [self.choose(active, draw) for draw in range(first, first + count)]
 
-    def local_tasks_at(self, step: int, own: Sequence[Task], *, process: int) -> list[Task]:
-        """The tasks of one update on a process that only has some of all; none where no phase has any of its own."""
-        active = self.active(step, own)
-        first = step * self.config.tasks_per_update
-        return [
-            self.choose(active, first + number, process)
-            for number in range(self.config.tasks_per_update)
-            if active
-        ]
+    def local_tasks_at(self, step: int, local_tasks: Sequence[Task], *, process: int) -> list[Task]:
+        """Return the tasks of one update on a rank that has only `local_tasks`.
+
+        The list is empty if the active phases train none of them.
+        """
+        active = self.active(step, local_tasks)
+        if not active:
+            return []
+        count = self.config.tasks_per_update
+        first = step * count
+        return [self.choose(active, draw, process) for draw in range(first, first + count)]
 
     def active(self, step: int, tasks: Sequence[Task] | None = None) -> list[Task]:
-        """The tasks that may train at this step, of all or of these."""
+        """Return those of `tasks` (default: all) that may train at this step."""
+        if tasks is None:
+            tasks = self.tasks
         phases = [pairs for phase, pairs in self._phases if phase.covers(step)]
-        return [
-            task
-            for task in (self.tasks if tasks is None else tasks)
-            if not phases or any(task.pair in pairs for pairs in phases)
-        ]
+        if not phases:
+            return list(tasks)
+        pairs = set().union(*phases)
+        return [task for task in tasks if task.pair in pairs]
 
     def untrained_tasks(self, *, steps: int) -> list[Task]:
-        """The tasks that no step before `steps` may train."""
-        ends = (end for phase, _ in self._phases for end in (phase.from_step, phase.until_step))
-        turns = {0} | {end for end in ends if end is not None and end < steps}
-        trained = {task for step in turns for task in self.active(step)}
+        """Return the tasks that may not train at any of the first `steps` steps."""
+        boundaries = {0}  # the active tasks change only where a phase begins or ends
+        for phase, _ in self._phases:
+            boundaries.add(phase.from_step)
+            if phase.until_step is not None:
+                boundaries.add(phase.until_step)
+
+        trained: set[Task] = set()
+        for step in boundaries:
+            if step < steps or step == 0:
+                trained.update(self.active(step))
         return [task for task in self.tasks if task not in trained]
 
     def choose(self, active: Sequence[Task], draw: int, process: int = 0) -> Task:
-        """The task of the draw-th batch of the run, or of what a process draws for itself: drawn by the shares."""
+        """Return the task of one draw, with probability proportional to its share.
+
+        draw: counts the batches of the run, or of one rank if ranks have different tasks.
+        """
         shares = numpy.cumsum([self.share(task) for task in active])
-        # One counter-based generator a draw: any draw is known without those before it.
-        point = (
-            numpy.random.Generator(
-                numpy.random.Philox(key=self.seed, counter=[0, 0, process, draw])
-            ).random()
-            * shares[-1]
-        )
+        # A counter-based generator for each draw: no draw depends on the draws before it.
+        generator = numpy.random.Philox(key=self.seed, counter=[0, 0, process, draw])
+        point = numpy.random.Generator(generator).random() * shares[-1]
         return active[int(numpy.searchsorted(shares, point, side="right"))]
 
     def share(self, task: Task) -> float:
-        """How often the task is drawn, relative to others."""
+        """Return the relative frequency of a task."""
         raise NotImplementedError
 
 
 @SCHEDULES.register("uniform")
 class Uniform(Schedule):
-    """Every task as often as any other (the paper's)."""
+    """All tasks equally often, except copies by `copy_weight` (the attention bridge paper)."""
 
     def share(self, task: Task) -> float:
         return task.weight
@@ -137,7 +150,7 @@ class Uniform(Schedule):
 
 @SCHEDULES.register("round_robin")
 class RoundRobin(Schedule):
-    """One task after the other."""
+    """All tasks in turn."""
 
     def choose(self, active: Sequence[Task], draw: int, process: int = 0) -> Task:
         return active[draw % len(active)]
@@ -148,7 +161,7 @@ class RoundRobin(Schedule):
 
 @SCHEDULES.register("proportional")
 class Proportional(Schedule):
-    """As often as its share of the sentences."""
+    """Tasks in proportion to their number of sentences."""
 
     needs_sizes = True
 
@@ -157,8 +170,11 @@ class Proportional(Schedule):
 
 
 @SCHEDULES.register("temperature")
-class Temperature(Schedule):
-    """Sentences to the power 1/T: proportional at 1, uniform when T is large (Arivazhagan et al. 2019, section 3.1)."""
+class TemperatureSampling(Schedule):
+    """Tasks by their number of sentences to the power 1/T (Arivazhagan et al. 2019, section 3.1).
+
+    T = 1 is proportional; a large T is nearly uniform.
+    """
 
     needs_sizes = True
 
@@ -172,61 +188,86 @@ class Temperature(Schedule):
 
 @SCHEDULES.register("weighted")
 class Weighted(Schedule):
-    """By weights that the user names."""
+    """Tasks by weights from the configuration."""
 
     class Config(Schedule.Config):
         weights: dict[str, Annotated[float, Field(gt=0, le=1_000_000)]] = {}
-        """Weight of single pairs, such as `de-en: 2.0`; the others have 1."""
+        """Weight of single pairs, such as `de-en: 2.0`; all others have 1."""
 
     def share(self, task: Task) -> float:
         return task.weight * self.config.weights.get(task.name, 1.0)
 
 
+PAIR_KEYS = (("schedule", "pairs"), ("schedule", "copies"))
+NOT_SCHEDULED = "not among schedule.pairs and schedule.copies"
+
+
 def schedule_tasks(config: Schedule.Config, languages: Sequence[str]) -> list[Task]:
-    """Every task of a schedule, in the order of the languages. Raises ConfigError with each key and what matches nothing."""
-    problems: list[str] = []
-    named, left_out = [], []
-    with collect_errors(problems, "schedule."):
-        named = _pairs_of(config, languages)
-    with collect_errors(problems, "schedule.exclude: "):
-        left_out = match_pairs(config.exclude, languages)
-    pairs = [pair for pair in dict.fromkeys(named) if pair not in left_out]
-    known = not problems
+    """Return all tasks of a schedule, in the order of the languages.
+
+    Raises ConfigError with all problems of its pairs, copies, phases and weights.
+    """
+    problems: list[Problem] = []
+    named: list[LanguagePair] = []
+    excluded: list[LanguagePair] = []
+    with collect_errors(problems, "schedule"):
+        named = _named_pairs(config, languages)
+    with collect_errors(problems, "schedule", "exclude"):
+        excluded = match_pairs(config.exclude, languages)
+    pairs = [pair for pair in dict.fromkeys(named) if pair not in excluded]
+
+    pairs_are_valid = not problems
     for number, phase in enumerate(config.phases):
-        with collect_errors(problems, f"schedule.phases.{number}."):
-            extra = [
-                str(pair) for pair in _pairs_of(phase, languages) if known and pair not in pairs
-            ]
-            problems += (
-                [
-                    f"schedule.phases.{number}: not among schedule.pairs and schedule.copies: {', '.join(extra)}"
-                ]
-                if extra
-                else []
-            )
-    if known and (
-        unknown := [one for one in getattr(config, "weights", {}) if one not in map(str, pairs)]
-    ):
-        there = ", ".join(map(str, pairs))
-        problems.append(
-            f"schedule.weights: not among schedule.pairs and schedule.copies: {', '.join(unknown)}; there are {there}"
-        )
+        path = ("schedule", "phases", number)
+        with collect_errors(problems, *path):
+            phase_pairs = _named_pairs(phase, languages)
+            if pairs_are_valid:
+                problems += _unscheduled_pairs(path, phase_pairs, pairs)
+    if pairs_are_valid:
+        problems += _unscheduled_weights(config, pairs)
+
     if problems:
         raise ConfigError(problems)
-    return [Task(pair, config.copy_weight if pair.is_copy else 1.0) for pair in pairs]
+    return [_task(pair, config) for pair in pairs]
 
 
-def _pairs_of(part: Schedule.Config | Phase, languages: Sequence[str]) -> list[LanguagePair]:
-    """What `pairs` and `copies` name together. Raises ConfigError with each key and what it names in vain."""
-    copied = languages if part.copies is True else part.copies or []
-    problems = [
-        f"copies: {unknown_name('language', one, languages)}"
-        for one in copied
-        if one not in languages
-    ]
-    pairs = []
-    with collect_errors(problems, "pairs: "):
-        pairs = match_pairs(part.pairs, languages)
+def _task(pair: LanguagePair, config: Schedule.Config) -> Task:
+    return Task(pair, config.copy_weight if pair.is_copy else 1.0)
+
+
+def _unscheduled_pairs(
+    path: KeyPath, phase_pairs: Sequence[LanguagePair], pairs: Sequence[LanguagePair]
+) -> list[Problem]:
+    names = [str(pair) for pair in phase_pairs if pair not in pairs]
+    if not names:
+        return []
+    return [Problem(path, f"{NOT_SCHEDULED}: {', '.join(names)}", related=PAIR_KEYS)]
+
+
+def _unscheduled_weights(config: Schedule.Config, pairs: Sequence[LanguagePair]) -> list[Problem]:
+    scheduled = list(map(str, pairs))
+    names = [name for name in getattr(config, "weights", {}) if name not in scheduled]
+    if not names:
+        return []
+    message = f"{NOT_SCHEDULED}: {', '.join(names)}; there are {', '.join(scheduled)}"
+    return [Problem(("schedule", "weights"), message, related=PAIR_KEYS)]
+
+
+def _named_pairs(section: Schedule.Config | Phase, languages: Sequence[str]) -> list[LanguagePair]:
+    """Return the pairs of `pairs` and `copies`. Raises ConfigError with the problems of both keys."""
+    copied: Sequence[str] = []
+    if section.copies is True:
+        copied = languages
+    elif section.copies:
+        copied = section.copies
+
+    problems: list[Problem] = []
+    for language in copied:
+        if language not in languages:
+            problems.append(Problem(("copies",), unknown_name("language", language, languages)))
+    pairs: list[LanguagePair] = []
+    with collect_errors(problems, "pairs"):
+        pairs = match_pairs(section.pairs, languages)
     if problems:
         raise ConfigError(problems)
-    return pairs + [LanguagePair(one, one) for one in copied]
+    return pairs + [LanguagePair(language, language) for language in copied]

@@ -1,14 +1,15 @@
-"""Which languages share a component, and what components are called for it."""
+"""Sharing groups: languages that share a component, and the names of components."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
 from polyglot.core.errors import unknown_name
+from polyglot.core.problems import Problem
 from polyglot.core.registry import ComponentConfig
 from polyglot.tasks.pairs import LanguagePair
 
@@ -19,88 +20,120 @@ Groups = dict[str, list[str]] | Literal["all"]
 
 
 class SharingConfig(ComponentConfig):
-    """Languages that share a component, by the name of their group: `{west: [de, nl]}`, or `all` for one group of everybody."""
+    """Sharing groups of each kind of component: `{west: [de, nl]}`, or `all` for one group of all languages."""
 
     vocabulary: Groups = {}
-    """One vocabulary, learnt from the text of all of them."""
+    """One vocabulary, learnt from the text of all languages of the group."""
     embeddings: Groups = {}
-    """One table of words a side, or one for both with `embedding.tie_sides`; needs a shared vocabulary."""
+    """One embedding table per side, or one for both sides with `embedding.tie_sides`; needs a shared vocabulary."""
     encoder: Groups = {}
-    """One encoder; without shared embeddings each language keeps its own in front of it."""
+    """One encoder; without shared embeddings, each language keeps its own embedding in front of it."""
     decoder: Groups = {}
-    """One decoder, which is told the language by a vector of its own in the place of the first word (after Johnson et al. 2017).
-    The output layer is shared where the vocabulary is, too."""
+    """One decoder. A vector of the target language replaces the embedding of the first word (after Johnson et al. 2017).
+    The output layer is shared if the vocabulary is shared too."""
 
     def is_shared(self, part: str, language: str) -> bool:
-        """Whether the language has company there, or may get it."""
+        """Return True if the language is in a group, even if it is the only member so far."""
         groups = getattr(self, part)
-        return groups == ALL_LANGUAGES or any(language in members for members in groups.values())
+        if groups == ALL_LANGUAGES:
+            return True
+        return any(language in members for members in groups.values())
 
     def group_name(self, part: str, language: str) -> str:
-        """The name of the language's group, or that of the language where it is alone."""
+        """Return the name of the language's group, or the language if it is in no group."""
         groups = getattr(self, part)
         if groups == ALL_LANGUAGES:
             return ALL_LANGUAGES
-        return next((name for name, members in groups.items() if language in members), language)
+        for name, members in groups.items():
+            if language in members:
+                return name
+        return language
 
     def members(self, part: str, language: str, languages: Sequence[str]) -> list[str]:
-        """All of these languages that are in its group."""
-        return [one for one in languages if self.group_name(part, one) == self.group_name(part, language)]
+        """Return all of `languages` in the group of `language`, including itself."""
+        group = self.group_name(part, language)
+        return [member for member in languages if self.group_name(part, member) == group]
 
     def shares_output(self, language: str, *, tied: bool) -> bool:
-        """Whether the decoder's group has one output layer. tied: it is the table of embeddings, which then must be one as well."""
-        return self.is_shared("decoder", language) and self.is_shared(
-            "embeddings" if tied else "vocabulary", language
-        )
+        """Return True if the group of the decoder has one output layer.
 
-    def problems(self, languages: Sequence[str]) -> Iterator[str]:
-        """What cannot be meant in a run of those languages."""
+        tied: the output layer is the embedding table, which must be shared then.
+        """
+        if not self.is_shared("decoder", language):
+            return False
+        return self.is_shared("embeddings" if tied else "vocabulary", language)
+
+    def problems(self, languages: Sequence[str]) -> Iterator[Problem]:
+        """Yield the problems of the groups in a run of these languages."""
         for part in SharingConfig.model_fields:
             groups = getattr(self, part)
-            named = {} if groups == ALL_LANGUAGES else groups
-            for name, members in named.items():
-                place = f"sharing.{part}.{name}"
-                if not GROUP_NAME.fullmatch(name) or name in languages:
-                    yield f"{place}: {name!r} cannot name a group; use letters, digits and underscores, and no name of a language"
-                yield from (
-                    f"{place}: {unknown_name('language', one, languages)}"
-                    for one in members
-                    if one not in languages
-                )
-            everyone = [one for members in named.values() for one in members]
-            if twice := sorted({one for one in everyone if everyone.count(one) > 1}):
-                yield f"sharing.{part}: {', '.join(twice)} named twice; a language shares with one group"
+            if groups != ALL_LANGUAGES:
+                yield from _group_problems(part, groups, languages)
+        yield from self._vocabulary_problems(languages)
+
+    def _vocabulary_problems(self, languages: Sequence[str]) -> Iterator[Problem]:
+        """Yield the first two languages that share embeddings but not their vocabulary."""
         for language in languages:
-            alike = self.members("embeddings", language, languages)
-            if strangers := [
-                one
-                for one in alike
-                if self.group_name("vocabulary", one) != self.group_name("vocabulary", language)
-            ]:
-                yield f"sharing.embeddings: {language} and {strangers[0]} cannot share embeddings without sharing their vocabulary"
-                return
+            vocabulary = self.group_name("vocabulary", language)
+            for member in self.members("embeddings", language, languages):
+                if self.group_name("vocabulary", member) != vocabulary:
+                    yield Problem(
+                        ("sharing", "embeddings"),
+                        f"{language} and {member} cannot share embeddings "
+                        "without sharing their vocabulary",
+                    )
+                    return
 
 
-def _everything(value: Any) -> Any:
-    """`sharing: all` spelt out."""
-    return dict.fromkeys(SharingConfig.model_fields, ALL_LANGUAGES) if value == ALL_LANGUAGES else value
+def _group_problems(
+    part: str, groups: Mapping[str, Sequence[str]], languages: Sequence[str]
+) -> Iterator[Problem]:
+    """Yield invalid group names, unknown languages, and languages in several groups."""
+    grouped_languages: list[str] = []
+    for name, members in groups.items():
+        path = ("sharing", part, name)
+        if not GROUP_NAME.fullmatch(name) or name in languages:
+            yield Problem(
+                path,
+                f"{name!r} cannot name a group; "
+                "use letters, digits and underscores, and no name of a language",
+            )
+        for member in members:
+            if member not in languages:
+                yield Problem(path, unknown_name("language", member, languages))
+        grouped_languages += members
+
+    repeated = {member for member in grouped_languages if grouped_languages.count(member) > 1}
+    if repeated:
+        names = ", ".join(sorted(repeated))
+        yield Problem(("sharing", part), f"{names} named twice; a language shares with one group")
 
 
-Sharing = Annotated[SharingConfig, BeforeValidator(_everything)]
-"""The field of a configuration, in which `all` stands for everything."""
+def _expand_all(value: Any) -> Any:
+    """Replace `sharing: all` by `all` for every kind of component."""
+    if value == ALL_LANGUAGES:
+        return dict.fromkeys(SharingConfig.model_fields, ALL_LANGUAGES)
+    return value
 
 
-def component_names(pair: LanguagePair, sharing: SharingConfig = SharingConfig()) -> tuple[str, ...]:
-    """The names of the components that a direction may use; a model has those of them that have parameters."""
-    source, target = (
-        sharing.group_name("embeddings", pair.source),
-        sharing.group_name("embeddings", pair.target),
-    )
+Sharing = Annotated[SharingConfig, BeforeValidator(_expand_all)]
+"""Type of the configuration field, which also accepts `all`."""
+
+
+def component_names(
+    pair: LanguagePair, sharing: SharingConfig = SharingConfig()
+) -> tuple[str, ...]:
+    """Return the names of the components that a pair may use.
+
+    A model has only those with parameters.
+    """
+    source_embeddings = sharing.group_name("embeddings", pair.source)
+    target_embeddings = sharing.group_name("embeddings", pair.target)
     names = (
-        f"embedding.{source}",
-        f"embedding.{target}",
-        f"source_embedding.{source}",
-        f"target_embedding.{target}",
+        f"embedding.{source_embeddings}",
+        f"embedding.{target_embeddings}",
+        f"source_embedding.{source_embeddings}",
+        f"target_embedding.{target_embeddings}",
         f"encoder.{sharing.group_name('encoder', pair.source)}",
         f"encoder.{pair.source}",
         "bridge",

@@ -12,6 +12,7 @@ from accelerate.utils import is_bf16_available
 
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, DataError, collect_errors
+from polyglot.core.problems import Problem, as_problems
 from polyglot.core.registry import ComponentConfig
 from polyglot.data.corpora import Corpora
 from polyglot.tasks.pairs import LanguagePair
@@ -32,7 +33,7 @@ def preflight(config: Config, *, resuming: bool = False) -> Corpora:
     text_problems = _text_problems(train, held_out)
     if machine_problems:
         raise ConfigError(
-            machine_problems + text_problems,
+            machine_problems + as_problems(text_problems),
             where=f"the configuration of {config.run}, on this machine",
         )
     if text_problems:
@@ -48,11 +49,12 @@ def preflight(config: Config, *, resuming: bool = False) -> Corpora:
     return train
 
 
-def preflight_problems(config: Config) -> list[str]:
+def preflight_problems(config: Config) -> list[Problem]:
     """Problems of a new run on this machine, as far as they show without reading much text."""
     train = _corpora(config, config.data.train)
     machine_problems = _machine_problems(config, resuming=False)
-    return machine_problems + _text_problems(train, _held_out_corpora(config))
+    text_problems = _text_problems(train, _held_out_corpora(config))
+    return machine_problems + as_problems(text_problems)
 
 
 def load_training_corpora(config: Config) -> Corpora:
@@ -72,24 +74,22 @@ def directions(config: Config) -> list[LanguagePair]:
     return [LanguagePair(source, target) for source in sources for target in targets]
 
 
-def _machine_problems(config: Config, *, resuming: bool) -> list[str]:
+def _machine_problems(config: Config, *, resuming: bool) -> list[Problem]:
     """Packages, a precision and runs that the configuration needs and this machine lacks."""
-    problems: list[str] = []
+    problems: list[Problem] = []
     available = [str(tracker) for tracker in get_available_trackers()]
     missing = [name for name in config.training.trackers if name not in available]
     if missing:
+        install = "for tensorboard, pip install 'polyglot-nmt[trackers]'"
         problems.append(
-            f"training.trackers: {', '.join(missing)} not installed; "
-            "for tensorboard, pip install 'polyglot-nmt[trackers]'"
+            Problem(("training", "trackers"), f"{', '.join(missing)} not installed; {install}")
         )
 
     precision = config.training.precision
     device = PartialState().device.type
     if not _supports_precision(precision, device):
-        problems.append(
-            f"training.precision: {precision!r} is not available on this machine's {device}; "
-            "use 'no' or another"
-        )
+        message = f"{precision!r} is not available on this machine's {device}; use 'no' or another"
+        problems.append(Problem(("training", "precision"), message))
     if not resuming:
         with collect_errors(problems):
             open_initial_runs(config)

@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from polyglot.config.loading import check_config, check_settings
-from polyglot.config.pydantic_errors import _alternatives
+from polyglot.config.pydantic_errors import union_members
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError
 from polyglot.core.yaml import format_value
@@ -40,7 +40,7 @@ def places(
     annotation: Any, path: tuple[Any, ...], given: dict[str, Any]
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Every place below one, with what must stand beside it: the `type` that has it."""
-    for kind in _alternatives(annotation):
+    for kind in union_members(annotation):
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             named = kind.model_fields.get("type")
             decides = (
@@ -96,7 +96,7 @@ def test_whatever_stands_wherever_is_said_in_our_own_words(kind):
                 )
             except ConfigError as error:
                 refused += 1
-                for sentence in error.problems:
+                for sentence in map(str, error.problems):
                     assert not FOREIGN.search(sentence), (path, hostile, sentence)
                     assert re.match(r"[\w.-]+: \S", sentence) and len(sentence) < 600, (
                         path,
@@ -122,7 +122,7 @@ def test_what_fits_no_member_of_a_union_is_one_problem_where_it_stands(corpus, s
         check_config(
             GOOD | {"data": {"train": [{"type": "tsv", "path": "x", **corpus}]}}, where="mine.yaml"
         )
-    assert error.value.problems == [sentence]
+    assert list(map(str, error.value.problems)) == [sentence]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_fits_no_member_of_a_union_is_one_problem_where_it_stands(corpus, s
 def test_some_sentences_as_they_are(settings, sentence):
     with pytest.raises(ConfigError) as error:
         check_config(GOOD | settings, where="mine.yaml")
-    assert error.value.problems == [sentence]
+    assert list(map(str, error.value.problems)) == [sentence]
 
 
 class Address(BaseModel):
@@ -159,7 +159,7 @@ class Address(BaseModel):
 def test_what_nobody_has_foreseen_is_said_in_pydantics_words():
     with pytest.raises(ConfigError) as error:
         check_settings(Address, {"host": "home", "code": "AB"}, where="mine.yaml")
-    assert error.value.problems == [
+    assert list(map(str, error.value.problems)) == [
         "host: found 'home'; Input is not a valid IPv4 address",
         "code: found 'AB'; String should match pattern '^[a-z]$'",
     ]

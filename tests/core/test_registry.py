@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from polyglot.config.pydantic_errors import sentences
+from polyglot.config.pydantic_errors import validation_problems
 from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.data.corpora import CORPORA
@@ -116,7 +116,7 @@ def test_a_registry_of_one_is_a_field_too():
     assert Zoo(pet="dog").pet.type == "dog"
     with pytest.raises(ValidationError) as error:
         Zoo(pet="cat")
-    assert sentences(error.value, Zoo)
+    assert validation_problems(error.value, Zoo)
 
 
 @pytest.mark.parametrize(("registry", "name"), EVERY)

@@ -367,7 +367,7 @@ def test_an_embedding_that_is_no_number_is_a_sentence(component, layer, pooling,
 def test_search_settings_that_cannot_be_meant(settings, sentence, translator):
     with pytest.raises(ConfigError) as error:
         translator.translate(["ein Hund"], **of("de-en"), **settings)
-    assert error.value.problems[0].startswith(sentence)
+    assert str(error.value.problems[0]).startswith(sentence)
 
 
 def test_a_narrower_beam_than_the_runs_gives_fewer_hypotheses(run, translator):

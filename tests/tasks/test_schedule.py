@@ -245,7 +245,7 @@ def test_a_pair_that_is_named_twice_is_one_task():
 def test_what_cannot_be_meant_is_a_sentence(kind, override, sentence, tmp_path):
     with pytest.raises(ConfigError) as error:
         scheduled(tmp_path, "english_centric", f"schedule.type={kind}", f"schedule.{override}")
-    assert error.value.problems[0].startswith(sentence), error.value.problems
+    assert str(error.value.problems[0]).startswith(sentence), error.value.problems
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_weights_that_cannot_be_meant(weights, sentence, tmp_path):
         scheduled(
             tmp_path, "english_centric", "schedule.type=weighted", f"schedule.weights={weights}"
         )
-    assert error.value.problems[0].startswith(sentence), error.value.problems
+    assert str(error.value.problems[0]).startswith(sentence), error.value.problems
 
 
 # The shipped schedules ---------------------------------------------------------------------------------------------------

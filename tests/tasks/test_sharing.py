@@ -204,6 +204,6 @@ def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
 def test_what_cannot_be_shared_is_said(sharing, model, sentence, tmp_path):
     with pytest.raises(ConfigError) as error:
         check_config(tiny_settings(tmp_path, sharing=sharing, model=model), where="tiny")
-    assert any(problem.startswith(sentence) for problem in error.value.problems), (
+    assert any(str(problem).startswith(sentence) for problem in error.value.problems), (
         error.value.problems
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, field_validator, model_validator
 
 from polyglot.core.errors import DataError, abbreviate, collect_errors, pluralize
+from polyglot.core.problems import InvalidSettings, Problem
 from polyglot.core.registry import HomePath
 from polyglot.data.cache import cached, file_fingerprint, fingerprint
 from polyglot.data.download import how_to_fetch
@@ -64,12 +65,12 @@ class TextCorpus(Corpus):
         @field_validator("pairs")
         @classmethod
         def _are_pairs(cls, pairs: dict[str, list[str]] | None) -> dict[str, list[str]] | None:
-            problems: list[str] = []
+            problems: list[Problem] = []
             for pair in pairs or ():
                 with collect_errors(problems):
                     LanguagePair.parse(pair)
             if problems:
-                raise ValueError("\n".join(problems))
+                raise InvalidSettings(problems)
             return pairs
 
     def __init__(
