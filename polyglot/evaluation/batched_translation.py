@@ -1,11 +1,14 @@
-"""Many directions at once: a text is read once for all its targets, and a target is written for all texts in common batches."""
+"""Translates many directions together: each text is encoded once for all its target languages.
+
+All texts with the same target language are decoded in common batches.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, islice
 from operator import attrgetter
 
@@ -15,16 +18,22 @@ from polyglot.inference.generation import search_batches, sentences_per_search
 from polyglot.inference.translator import Translator
 from polyglot.inference.types import EMPTY_TRANSLATION, EncodedSources, SourceSentence
 
-READ = 4096
-"""Sentences that are read before targets are written: what is held in memory at a time, and about what an interruption loses."""
+PORTION = 4096
+"""Sentences that are encoded before they are decoded.
+
+This limits the memory, and is about the work that an interruption loses.
+"""
 
 Direction = tuple[str, str]
-"""The name of a text, and the language that it is translated into."""
+"""Name of a text and the target language."""
+
+Advance = Callable[[str, int], None]
+"""Called with the target language and the number of sentences that were just translated."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A text to be translated."""
+    """Text to translate."""
 
     language: str
     lines: Sequence[str]
@@ -32,6 +41,8 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
+    """Position of a sentence in its text."""
+
     text: str
     row: int
     language: str
@@ -39,102 +50,140 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _EncodedLine:
+    """Sentence with its encoding by each model."""
+
     line: _Line
-    readings: Sequence[EncodedSources] | None
-    """by each model, of this sentence alone; None for a blank one"""
+    encodings: Sequence[EncodedSources] | None
+    """one per model, of this sentence alone; None for a blank sentence"""
 
     @property
     def pieces(self) -> Sequence[int]:
-        """Its own, where it has most of them."""
-        return max(
-            (reading.sentences[0].pieces for reading in self.readings or ()), key=len, default=()
-        )
+        """Longest segmentation of the models, which decides how sentences are batched."""
+        segmentations = [encoding.sentences[0].pieces for encoding in self.encodings or ()]
+        return max(segmentations, key=len, default=())
+
+
+@dataclass(slots=True)
+class _DirectionState:
+    """Translations of one direction so far."""
+
+    hypotheses: list[str]
+    remaining: int = field(init=False)
+    """sentences that are not translated yet"""
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.remaining = len(self.hypotheses)
 
 
 def translate_directions(
     translator: Translator | EnsembleTranslator,
     texts: Mapping[str, SourceText],
-    wanted: Sequence[Direction],
+    directions: Sequence[Direction],
     *,
     config: SearchConfig,
-    advance: Callable[[str, int], None] = lambda target, sentences: None,
+    advance: Advance = lambda target, sentences: None,
 ) -> Iterator[tuple[Direction, list[str], float]]:
-    """Each direction when it is ready, with its translations, those of `translator.translate`, and its share of the seconds.
+    """Yield each finished direction with its translations and its share of the seconds.
 
-    Several directions into one language are ready together. advance: told of each target how many more sentences were written.
-    Raises what `Translator.hypotheses` raises.
+    The translations are those of `translator.translate`. Directions with the same target language
+    finish together. Raises the errors of `Translator.hypotheses`.
     """
-    lines = {(text, target): [EMPTY_TRANSLATION.text] * len(texts[text].lines) for text, target in wanted}
-    left, seconds = (
-        {direction: len(own) for direction, own in lines.items()},
-        dict.fromkeys(lines, 0.0),
-    )
-    for portion in _portions({text: texts[text] for text, _ in lines}):
+    states = {}
+    for text, target in directions:
+        states[text, target] = _DirectionState([EMPTY_TRANSLATION.text] * len(texts[text].lines))
+    used_texts = {text: texts[text] for text, _ in states}
+
+    for portion in _portions(used_texts):
         started = time.perf_counter()
-        read = _read(translator, portion, size=sentences_per_search(config))
-        owns = {
-            target: [each for each in read if (each.line.text, target) in lines]
-            for _, target in lines
-        }
-        reading = (time.perf_counter() - started) / sum(map(len, owns.values()))
-        for target, own in owns.items():
+        encoded = _encode(translator, portion, size=sentences_per_search(config))
+        by_target = _group_by_target(encoded, states)
+        translations = sum(len(sentences) for sentences in by_target.values())
+        encoding_seconds = (time.perf_counter() - started) / translations
+
+        for target, sentences in by_target.items():
             started = time.perf_counter()
-            advance(target, sum(each.readings is None for each in own))
-            size = sentences_per_search(
-                config, [member.model.decoders[target] for member in translator.members]
-            )
-            for rows in search_batches([each.pieces for each in own], size=size):
-                batch = [own[row] for row in rows]
-                readings = [
-                    EncodedSources.join(by_one) for by_one in zip(*(each.readings for each in batch))
-                ]
-                found = translator.generate(readings, target, config)
-                for each, (best, *_) in zip(batch, found):
-                    lines[each.line.text, target][each.line.row] = best.text
-                advance(target, len(batch))
-            spent = reading + (time.perf_counter() - started) / max(1, len(own))
-            for text, count in Counter(each.line.text for each in own).items():
-                seconds[text, target] += spent * count
-                left[text, target] -= count
-                if not left[text, target]:
-                    yield (text, target), lines[text, target], seconds[text, target]
+            for line, hypothesis in _decode(translator, sentences, target, config, advance):
+                states[line.text, target].hypotheses[line.row] = hypothesis
+            decoding_seconds = (time.perf_counter() - started) / max(1, len(sentences))
+            seconds = encoding_seconds + decoding_seconds
+            for text, count in Counter(sentence.line.text for sentence in sentences).items():
+                state = states[text, target]
+                state.seconds += seconds * count
+                state.remaining -= count
+                if state.remaining == 0:
+                    yield (text, target), state.hypotheses, state.seconds
 
 
 def _portions(texts: Mapping[str, SourceText]) -> Iterator[list[_Line]]:
-    """All sentences, text after text, READ at a time."""
-    sentences = (
-        _Line(name, row, text.language, line)
-        for name, text in texts.items()
-        for row, line in enumerate(text.lines)
-    )
-    while portion := list(islice(sentences, READ)):
+    """Yield all sentences, text after text, in portions of at most PORTION."""
+    lines = _lines(texts)
+    while portion := list(islice(lines, PORTION)):
         yield portion
 
 
-def _read(
+def _lines(texts: Mapping[str, SourceText]) -> Iterator[_Line]:
+    for name, text in texts.items():
+        for row, line in enumerate(text.lines):
+            yield _Line(name, row, text.language, line)
+
+
+def _encode(
     translator: Translator | EnsembleTranslator, portion: Sequence[_Line], *, size: int
-) -> list[_Read]:
-    """The same sentences with their memory, encoder by encoder."""
-    found = []
-    for language, group in groupby(
-        sorted(portion, key=attrgetter("language")), key=attrgetter("language")
-    ):
+) -> list[_EncodedLine]:
+    """Encode sentences, one source language after the other."""
+    encoded = []
+    by_language = attrgetter("language")
+    for language, group in groupby(sorted(portion, key=by_language), key=by_language):
         lines = list(group)
-        by_each = [
-            _alone(*reader, size=size)
-            for reader in translator.model_inputs([each.line for each in lines], language)
-        ]
-        found += [_Read(line, None if None in own else own) for line, *own in zip(lines, *by_each)]
-    return found
+        inputs = translator.model_inputs([line.line for line in lines], language)
+        by_model = [_encode_sentences(model, sentences, size=size) for model, sentences in inputs]
+        for line, *encodings in zip(lines, *by_model):
+            is_blank = None in encodings
+            encoded.append(_EncodedLine(line, None if is_blank else encodings))
+    return encoded
 
 
-def _alone(
+def _encode_sentences(
     translator: Translator, sentences: Sequence[SourceSentence], *, size: int
 ) -> list[EncodedSources | None]:
-    """Each of the sentences, which are of one language, as it was read; None for a blank one."""
-    readings: list[EncodedSources | None] = [None] * len(sentences)
-    for rows in search_batches([each.pieces for each in sentences], size=size):
-        for row, reading in zip(rows, translator.encode_sources([sentences[row] for row in rows]).split()):
-            readings[row] = reading
-    return readings
+    """Encode sentences of one language with one model, in batches; None for a blank sentence."""
+    encodings: list[EncodedSources | None] = [None] * len(sentences)
+    for rows in search_batches([sentence.pieces for sentence in sentences], size=size):
+        batch = translator.encode_sources([sentences[row] for row in rows])
+        for row, encoding in zip(rows, batch.split()):
+            encodings[row] = encoding
+    return encodings
+
+
+def _group_by_target(
+    encoded: Sequence[_EncodedLine], states: Mapping[Direction, _DirectionState]
+) -> dict[str, list[_EncodedLine]]:
+    """Sentences to translate into each target language."""
+    by_target: dict[str, list[_EncodedLine]] = {target: [] for _, target in states}
+    for target, sentences in by_target.items():
+        for sentence in encoded:
+            if (sentence.line.text, target) in states:
+                sentences.append(sentence)
+    return by_target
+
+
+def _decode(
+    translator: Translator | EnsembleTranslator,
+    sentences: Sequence[_EncodedLine],
+    target: str,
+    config: SearchConfig,
+    advance: Advance,
+) -> Iterator[tuple[_Line, str]]:
+    """Yield the best hypothesis of each sentence that is not blank."""
+    advance(target, sum(sentence.encodings is None for sentence in sentences))
+    decoders = [member.model.decoders[target] for member in translator.members]
+    size = sentences_per_search(config, decoders)
+    for rows in search_batches([sentence.pieces for sentence in sentences], size=size):
+        batch = [sentences[row] for row in rows]
+        by_model = zip(*(sentence.encodings for sentence in batch))
+        sources = [EncodedSources.join(encodings) for encodings in by_model]
+        for sentence, translations in zip(batch, translator.generate(sources, target, config)):
+            yield sentence.line, translations[0].text
+        advance(target, len(batch))

@@ -1,4 +1,4 @@
-"""COMET (Rei et al. 2020), through the package of its authors, which is an extra: `pip install 'polyglot-nmt[comet]'`."""
+"""COMET (Rei et al. 2020) through the authors' package: `pip install 'polyglot-nmt[comet]'`."""
 
 from __future__ import annotations
 
@@ -11,39 +11,43 @@ import torch
 from polyglot.core.errors import ConfigError
 from polyglot.evaluation.metrics import Score
 
-ROWS = 16  # sentences scored together
+BATCH_SIZE = 16  # sentences
 
 
 class Comet:
-    """One COMET model, loaded once."""
+    """A COMET model, loaded once."""
 
     def __init__(self, model: str) -> None:
-        """model: the file of a model, such as `checkpoints/model.ckpt`. Raises ConfigError when file or package are not there.
+        """model: file of a model, such as `checkpoints/model.ckpt`.
 
-        The file is read by PyTorch Lightning, which trusts it: take models only from whom you trust.
+        PyTorch Lightning reads the file and can execute code in it: use only models from a source
+        that you trust. Raises ConfigError if the file or the package is missing.
         """
-        if not Path(model).is_file():
+        path = Path(model)
+        if not path.is_file():
             raise ConfigError(
-                f"comet: {model}: no such file; name the file of a COMET model, such as wmt22-comet-da/checkpoints/model.ckpt"
+                f"comet: {model}: no such file; name the file of a COMET model, such as "
+                "wmt22-comet-da/checkpoints/model.ckpt"
             )
         try:
             import comet
         except ImportError:
             raise ConfigError(
-                "comet: the metric needs a package that is not installed: pip install 'polyglot-nmt[comet]'"
+                "comet: the metric needs a package that is not installed: "
+                "pip install 'polyglot-nmt[comet]'"
             ) from None
         self._model = comet.load_from_checkpoint(model)
-        self._signature = f"model:{Path(model).parent.parent.name or Path(model).stem}|version:{version('unbabel-comet')}"
+        name = path.parent.parent.name or path.stem
+        self._signature = f"model:{name}|version:{version('unbabel-comet')}"
 
     def score(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str]
     ) -> Score:
-        """The mean of all sentences, times 100 as all other scores are."""
-        rows = [
-            {"src": source, "mt": line, "ref": reference}
-            for source, line, reference in zip(sources, hypotheses, references)
-        ]
-        found = self._model.predict(
-            rows, batch_size=ROWS, gpus=int(torch.cuda.is_available()), progress_bar=False
+        """Mean of all sentences, multiplied by 100 like all other scores."""
+        rows = []
+        for source, hypothesis, reference in zip(sources, hypotheses, references):
+            rows.append({"src": source, "mt": hypothesis, "ref": reference})
+        prediction = self._model.predict(
+            rows, batch_size=BATCH_SIZE, gpus=int(torch.cuda.is_available()), progress_bar=False
         )
-        return Score(100 * found.system_score, self._signature)
+        return Score(100 * prediction.system_score, self._signature)

@@ -75,9 +75,7 @@ def pivot_grid(matrix: ScoreMatrix, measure: Measure | str) -> Grid:
     return _grid(matrix, matrix.pivots, measure)
 
 
-def _grid(
-    matrix: ScoreMatrix, cells: Mapping[LanguagePair, Cell], measure: Measure | str
-) -> Grid:
+def _grid(matrix: ScoreMatrix, cells: Mapping[LanguagePair, Cell], measure: Measure | str) -> Grid:
     measure = Measure.parse(str(measure))
     name = str(measure)
     kinds = {pair: cell.kind for pair, cell in cells.items()}

@@ -1,4 +1,4 @@
-"""Held-out text: the first sentences of what some corpora have for a pair, as they stand there."""
+"""Held-out text: the first sentences that the corpora have for each language pair."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from polyglot.tasks.pairs import LanguagePair
 
 
 class HeldOut:
-    """Text for validation or testing; in the place of `Corpora` it gives a dataset its first sentences only, each once."""
+    """Text for validation or testing.
+
+    In place of `Corpora` it gives a dataset only its first sentences, each of them once.
+    """
 
     def __init__(
         self,
@@ -25,9 +28,10 @@ class HeldOut:
         sentences: int | None,
         folder: Path | None = None,
     ) -> None:
-        """sentences: of a pair, at most; None takes all. folder: where relative paths start, by default the run's `data.folder`.
+        """sentences: maximum per pair; None for all.
 
-        Raises ConfigError for a corpus that would be streamed.
+        folder: base of relative paths, by default the run's `data.folder`.
+        Raises ConfigError for a streamed corpus.
         """
         if any(getattr(corpus, "streaming", False) for corpus in corpora):
             raise ConfigError(
@@ -40,50 +44,51 @@ class HeldOut:
 
     @cached_property
     def pairs(self) -> set[LanguagePair]:
-        """What there is text for."""
+        """Pairs that have text."""
         return self._corpora.pairs()
 
-    def check(self, wanted: Sequence[LanguagePair]) -> None:
-        """Raises DataError when there is text for none of the pairs."""
-        self._corpora.check_any(wanted)
+    def check(self, pairs: Sequence[LanguagePair]) -> None:
+        """Raise DataError if none of the pairs has text."""
+        self._corpora.check_any(pairs)
 
     def missing(self, pair: LanguagePair) -> str | None:
-        """Why there is no text for a pair, or None when there is."""
+        """Reason why a pair has no text; None if it has text."""
         if pair in self.pairs:
             return None
-        lacking = [
-            language
-            for language in dict.fromkeys((pair.source, pair.target))
-            if LanguagePair(language, language) not in self.pairs
-        ]
-        return (
-            f"no text in {' and '.join(lacking)}"
-            if lacking
-            else f"no text in {pair.source} and {pair.target} together"
-        )
+        missing = []
+        for language in dict.fromkeys((pair.source, pair.target)):
+            if LanguagePair(language, language) not in self.pairs:
+                missing.append(language)
+        if missing:
+            return f"no text in {' and '.join(missing)}"
+        return f"no text in {pair.source} and {pair.target} together"
 
     def parallel(self, pair: LanguagePair) -> list[ParallelText]:
-        """The text of each corpus that has some, until there are enough sentences."""
-        texts, left = [], self._sentences
+        """Text of one corpus after the other, until there are enough sentences."""
+        selected = []
+        remaining = self._sentences
         for text in self._corpora.parallel(pair):
-            count = len(text.source) if left is None else min(left, len(text.source))
-            if left is not None:
-                left -= count
+            count = len(text.source)
+            if remaining is not None:
+                count = min(remaining, count)
+                remaining -= count
             if count:
-                rows = range(count)
-                texts.append(
-                    replace(
-                        text,
-                        source=text.source.select(rows),
-                        target=text.target.select(rows),
-                        weight=1.0,
-                    )
-                )
-        return texts
+                selected.append(_first_sentences(text, count))
+        return selected
 
     def lines(self, pair: LanguagePair) -> tuple[list[str], list[str]]:
-        """Sources and references."""
-        texts = self.parallel(pair)
-        return [line for text in texts for line in text.source["text"]], [
-            line for text in texts for line in text.target["text"]
-        ]
+        """Sources and references of a pair."""
+        sources: list[str] = []
+        references: list[str] = []
+        for text in self.parallel(pair):
+            sources += text.source["text"]
+            references += text.target["text"]
+        return sources, references
+
+
+def _first_sentences(text: ParallelText, count: int) -> ParallelText:
+    """First sentences of a text, each of them once."""
+    rows = range(count)
+    return replace(
+        text, source=text.source.select(rows), target=text.target.select(rows), weight=1.0
+    )

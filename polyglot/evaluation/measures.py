@@ -42,6 +42,7 @@ CONDITIONS = {
 }
 """Conditions by their names in protocols."""
 
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """A metric under a condition, written `bleu` for unchanged text and `bleu-paper` otherwise."""
@@ -69,4 +70,3 @@ class Measure:
     @property
     def lower_is_better(self) -> bool:
         return lower_is_better(self.metric)
-

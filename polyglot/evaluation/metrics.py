@@ -1,44 +1,45 @@
-"""sacreBLEU's scores, never without their signature (Post 2018), with sacreBLEU's bootstrap intervals."""
+"""Scores of sacreBLEU with their signatures (Post 2018) and bootstrap intervals (Koehn 2004)."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.error import URLError
 
-import numpy
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics import BLEU, TER
 from sacrebleu.metrics.base import Metric
 
 from polyglot.core.errors import ConfigError
-from polyglot.evaluation.measures import CONDITIONS, Measure
+from polyglot.evaluation.measures import CONDITIONS, Condition, Measure
+from polyglot.evaluation.sacrebleu_internals import ResamplingChrf
 
 
-class _Chrf(CHRF):
-    """sacreBLEU's chrF, whose resamples are all of one type: 2.6.0 cannot average those of exactly 0 with others."""
+def _bleu(*, lowercase: bool, tokenizer: str) -> Metric:
+    # force: no warning about tokenised text, which is intended here
+    return BLEU(lowercase=lowercase, tokenize=tokenizer, force=True)
 
-    def _compute_f_score(self, statistics: Sequence[int] | numpy.ndarray) -> float:
-        found = super()._compute_f_score(statistics)
-        resampled = (
-            isinstance(statistics, numpy.ndarray) and statistics.dtype.kind == "f"
-        )  # counts are whole numbers, their score is not
-        return statistics.dtype.type(found) if resampled else found
+
+def _chrf(*, lowercase: bool, tokenizer: str) -> Metric:
+    return ResamplingChrf(lowercase=lowercase)  # characters need no tokenizer
+
+
+def _chrf_with_words(*, lowercase: bool, tokenizer: str) -> Metric:
+    return ResamplingChrf(lowercase=lowercase, word_order=2)
+
+
+def _ter(*, lowercase: bool, tokenizer: str) -> Metric:
+    return TER(case_sensitive=not lowercase)  # the default of sacreBLEU ignores capitals
 
 
 METRICS: dict[str, Callable[..., Metric]] = {
-    # force: only silences the warning about tokenised text, which is no mistake here
-    "bleu": lambda *, lowercase, tokenizer: BLEU(
-        lowercase=lowercase, tokenize=tokenizer, force=True
-    ),
-    "chrf": lambda *, lowercase, tokenizer: _Chrf(
-        lowercase=lowercase
-    ),  # characters need no tokenizer
-    "chrf++": lambda *, lowercase, tokenizer: _Chrf(lowercase=lowercase, word_order=2),
-    "ter": lambda *, lowercase, tokenizer: TER(
-        case_sensitive=not lowercase
-    ),  # sacreBLEU's default is small letters, ours what was asked
+    "bleu": _bleu,
+    "chrf": _chrf,
+    "chrf++": _chrf_with_words,
+    "ter": _ter,
 }
-"""Four names in a dict; each is what the `sacrebleu` command line makes with the same settings."""
+"""Metrics by name, with the same settings as on the `sacrebleu` command line."""
 
 TOKENIZERS = frozenset(BLEU.TOKENIZERS)
 
@@ -48,76 +49,102 @@ TOKENIZER_LANGUAGES = {
     "ko-mecab": ("ko", "kor"),
     "char": ("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"),
 }
-"""sacreBLEU's tokenizer for the languages that spaces do not cut into words; it knows the first three itself."""
+"""Tokenizers of sacreBLEU for languages written without spaces between words.
+
+sacreBLEU itself chooses the first three.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A number and how it was made."""
+    """A score with the signature that says how it was computed."""
 
     value: float
     signature: str
     mean: float | None = None
-    """of the bootstrap resamples; None where there were none"""
+    """mean of the bootstrap resamples; None without resamples"""
     interval: float | None = None
-    """half the width of the 95 % confidence interval around that mean (Koehn 2004, as sacreBLEU does it)"""
+    """half of the width of the 95 % confidence interval around that mean (Koehn 2004)"""
 
 
 class Scorer:
-    """One measure for one target language."""
+    """Computes one measure for one target language."""
 
     def __init__(self, measure: Measure, *, target: str, tokenizer: str | None = None) -> None:
-        """tokenizer: of BLEU; by default the one for condition and target. Raises ConfigError when it is not installed."""
-        self.measure, condition = measure, CONDITIONS[measure.condition]
-        tokenizer = tokenizer or (
-            condition.tokenizer
-            if condition.tokenizer and has_spaces(target)
-            else default_tokenizer(target)
-        )
+        """tokenizer: of BLEU; the default depends on condition and target language.
+
+        Raises ConfigError if the tokenizer is not installed.
+        """
+        condition = CONDITIONS[measure.condition]
+        if tokenizer is None:
+            tokenizer = _choose_tokenizer(condition, target)
+        self.measure = measure
         self.prepare = condition.preparation(target)
         try:
             self.metric = METRICS[measure.metric](
                 lowercase=condition.lowercase, tokenizer=tokenizer
             )
-        except (
-            RuntimeError,
-            ImportError,
-            OSError,
-        ) as error:  # each tokenizer lacks its package, or its download, in its own way
-            reason = " ".join(str(error).split()) or type(error).__name__
-            if isinstance(error, URLError):
-                reason = f"sacreBLEU downloads its model at the first use, and that failed: {error.reason}"
+        # Each tokenizer reports a missing package or download with a different exception.
+        except (RuntimeError, ImportError, OSError) as error:
             raise ConfigError(
-                f"{measure.metric} into {target}: the tokenizer {tokenizer!r} cannot be used: {reason}; "
-                "or set another, such as tokenizer: char"
+                f"{measure.metric} into {target}: the tokenizer {tokenizer!r} cannot be used: "
+                f"{_reason(error)}; or set another, such as tokenizer: char"
             ) from None
 
     def score(
         self, hypotheses: Sequence[str], references: Sequence[str], *, resamples: int = 0
     ) -> Score:
-        """The score of a whole text, sentence by sentence against one reference each, with an interval from so many resamples.
+        """Score a text with one reference per sentence.
 
-        Both texts are as people read them; what the condition does to them is done here.
+        Both texts are unprocessed; the steps of the condition are applied here.
+        resamples: bootstrap resamples for the confidence interval; none if 0 or 1.
         """
         assert len(hypotheses) == len(references) > 0, (len(hypotheses), len(references))
-        lines, wanted = self.prepare(hypotheses), self.prepare(references)
-        found = self.metric.corpus_score(lines, [wanted], n_bootstrap=max(1, resamples))
-        self.metric.n_bootstrap = self.metric.seed = (
-            None  # the signature is that of the number, whether it has an interval or not
+        prepared_hypotheses = self.prepare(hypotheses)
+        prepared_references = self.prepare(references)
+        result = self.metric.corpus_score(
+            prepared_hypotheses, [prepared_references], n_bootstrap=max(1, resamples)
         )
-        interval = (float(found._mean), float(found._ci)) if resamples > 1 else (None, None)
-        return Score(found.score, str(self.metric.get_signature()), *interval)
+        # The signature describes the score, with or without an interval.
+        self.metric.n_bootstrap = None
+        self.metric.seed = None
+        signature = str(self.metric.get_signature())
+        if resamples <= 1:
+            return Score(result.score, signature)
+        mean, interval = _mean_and_interval(result)
+        return Score(result.score, signature, mean, interval)
+
+
+def _mean_and_interval(result: Any) -> tuple[float, float]:
+    """Mean of the resamples and half of the interval width, from a score of sacreBLEU."""
+    # 30 decimals are more than a float has; the JSON needs some signature.
+    values = json.loads(result.format(width=30, is_json=True, signature="nrefs:1"))
+    # Both are missing if the mean is 0; then all resamples are 0.
+    return values.get("confidence_mean", 0.0), values.get("confidence_var", 0.0)
+
+
+def _choose_tokenizer(condition: Condition, target: str) -> str:
+    """Tokenizer of the condition, or that of the target language if it is written without spaces."""
+    if condition.tokenizer is not None and has_spaces(target):
+        return condition.tokenizer
+    return default_tokenizer(target)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, URLError):
+        return f"sacreBLEU downloads its model at the first use, and that failed: {error.reason}"
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def default_tokenizer(target: str) -> str:
-    """sacreBLEU's tokenizer for a language: `13a` wherever spaces stand between words."""
+    """Tokenizer of sacreBLEU for a language: `13a` if there are spaces between words."""
     code = target.split("_")[0].lower()
-    return next(
-        (tokenizer for tokenizer, codes in TOKENIZER_LANGUAGES.items() if code in codes),
-        BLEU.TOKENIZER_DEFAULT,
-    )
+    for tokenizer, codes in TOKENIZER_LANGUAGES.items():
+        if code in codes:
+            return tokenizer
+    return BLEU.TOKENIZER_DEFAULT
 
 
 def has_spaces(target: str) -> bool:
-    """Whether spaces stand between the words of a language."""
+    """True for a language with spaces between words."""
     return default_tokenizer(target) == BLEU.TOKENIZER_DEFAULT

@@ -14,9 +14,9 @@ from polyglot.config.schema import CorpusList
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError, unknown_name
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.score_tables import METRIC_TITLES, PAPER_MEASURES
 from polyglot.core.yaml import read_yaml
 from polyglot.decoding.base import SearchConfig
-from polyglot.core.score_tables import METRIC_TITLES, PAPER_MEASURES
 from polyglot.evaluation.measures import CONDITIONS, Measure
 from polyglot.evaluation.metrics import TOKENIZERS
 from polyglot.inference.directions import Directions

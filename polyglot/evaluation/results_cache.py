@@ -1,4 +1,4 @@
-"""The folder of a matrix: each direction is there as soon as it is ready, and is used again when nothing that it depends on has changed."""
+"""Folder of a score matrix: finished directions are stored there and are not translated again."""
 
 from __future__ import annotations
 
@@ -14,21 +14,33 @@ from polyglot.core.atomic_files import replace_file, sync_folder
 from polyglot.core.errors import CheckpointError
 
 MATRIX_FILE = "matrix.json"
-"""Where this file of a matrix is, all of it is."""
+"""Written last: if a folder has this file, it has all files of the matrix."""
+
+SUBFOLDERS = ("hypotheses", "text", "cells")
+
 PROVENANCE_KEYS = ("machine", "torch", "python")
-"""What is remembered of who translated a direction."""
+"""Stored for every translated direction."""
 
 
 def text_name(language: str, lines: Sequence[str]) -> str:
-    """Of a text among the texts of a matrix: a text that several directions share is there once."""
+    """Name of a text in the folder; directions with the same text share it."""
     return f"{language}.{digest(lines)[:8]}"
 
 
 def digest(values: Any) -> str:
-    """SHA-256 of what JSON can hold."""
-    return hashlib.sha256(
-        json.dumps(values, sort_keys=True, ensure_ascii=False).encode()
-    ).hexdigest()
+    """SHA-256 of anything that JSON can represent."""
+    content = json.dumps(values, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class CacheKeys:
+    """Hashes of everything that the hypotheses and the scores of a direction depend on."""
+
+    translated: str
+    """hash for the hypotheses; empty if the parameters have no hash"""
+    scored: str
+    """hash for the scores"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,146 +48,155 @@ class CachedResult:
     """A direction that need not be translated again."""
 
     lines: list[str]
+    """hypotheses"""
     seconds: float
-    """that translating took"""
+    """time of translation"""
     cell: Mapping[str, Any] | None
-    """None where it was scored in another way"""
+    """scores; None if they were computed with other settings"""
     finished: bool
-    """of the matrix that is there, and not of an evaluation that was interrupted"""
-    made_with: Mapping[str, str]
-    """machine and versions that translated it"""
+    """True if it belongs to the complete matrix, False for an interrupted evaluation"""
+    provenance: Mapping[str, str]
+    """machine and versions of the translation"""
 
 
 class ResultsCache:
-    """`hypotheses/de-fr.txt`, `text/de.1f3a9c02.txt` and `cells/de-fr.json`, which says what the first was made of.
+    """Reads and writes the files of a score matrix.
 
-    What is put comes to `.unfinished/` first; all of it together takes the place of the matrix that is there.
+    `hypotheses/de-fr.txt` has the translations, `text/de.1f3a9c02.txt` sources or references, and
+    `cells/de-fr.json` the scores with the cache keys. New files are written below `.unfinished/`,
+    and `finish` moves all of them at once to the place of the earlier matrix.
     """
 
     def __init__(self, folder: Path | None) -> None:
-        """folder: None remembers nothing."""
+        """folder: None stores nothing."""
         self.folder = folder
         self.unfinished = folder and folder / ".unfinished"
 
     def begin(self, *, keep: Collection[str] = ()) -> None:
-        """Make the folder, without what an interrupted evaluation left there but the directions to keep.
+        """Create the folder and remove what an interrupted evaluation left there.
 
-        Raises CheckpointError when it cannot be written.
+        keep: directions of the interrupted evaluation that stay.
+        Raises CheckpointError if the folder cannot be written.
         """
         if self.folder is None:
             return
         try:
-            for room in ("hypotheses", "text", "cells"):
-                (self.folder / room).mkdir(parents=True, exist_ok=True)
-                (self.unfinished / room).mkdir(parents=True, exist_ok=True)
+            for name in SUBFOLDERS:
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+                (self.unfinished / name).mkdir(parents=True, exist_ok=True)
             _remove_old(self.unfinished, keep=keep)
         except OSError as error:
-            raise _cannot_be_written(self.folder, error) from None
+            raise _write_error(self.folder, error) from None
 
     def finish(self, files: Mapping[str, str], *, keep: Collection[str]) -> None:
-        """Put all that was made, and these files, in the place of the matrix that is there; of that the directions to keep stay.
+        """Replace the earlier matrix by all new files.
 
-        Raises CheckpointError for what cannot be written, before anything of the other is touched.
+        files: further files to write, by name. keep: directions of the earlier matrix that stay.
+        Raises CheckpointError if a file cannot be written; the earlier matrix is then unchanged.
         """
         for name, content in files.items():
             replace_file(self.unfinished / name, content)
-        made = sorted(
-            (path for path in self.unfinished.rglob("*") if path.is_file()),
-            key=lambda path: path.name == MATRIX_FILE,
-        )
+        new_files = sorted(path for path in self.unfinished.rglob("*") if path.is_file())
+        new_files.sort(key=lambda path: path.name == MATRIX_FILE)
         try:
-            (self.folder / MATRIX_FILE).unlink(
-                missing_ok=True
-            )  # killed in the middle of this, it is no matrix, but one that is soon made again
+            # If the process is killed after this line, the folder has no matrix, but all
+            # directions are there for the next evaluation.
+            (self.folder / MATRIX_FILE).unlink(missing_ok=True)
             _remove_old(self.folder, keep=keep)
-            for path in made:
+            for path in new_files:
                 path.replace(self.folder / path.relative_to(self.unfinished))
-            for room in {path.parent.relative_to(self.unfinished) for path in made}:
-                sync_folder(self.folder / room)
+            for subfolder in {path.parent.relative_to(self.unfinished) for path in new_files}:
+                sync_folder(self.folder / subfolder)
             shutil.rmtree(self.unfinished)
         except OSError as error:
-            raise _cannot_be_written(self.folder, error) from None
+            raise _write_error(self.folder, error) from None
 
     def put_text(self, name: str, lines: Sequence[str]) -> None:
-        """Sources or references, one line each."""
+        """Write sources or references, one per line."""
         if self.folder is not None:
-            _put_lines(self.unfinished / "text" / f"{name}.txt", lines)
+            _write_lines(self.unfinished / "text" / f"{name}.txt", lines)
 
     def put_hypotheses(self, name: str, lines: Sequence[str]) -> None:
-        """The translations of one direction, one line each."""
+        """Write the translations of a direction, one per line."""
         if self.folder is not None:
-            _put_lines(self.unfinished / "hypotheses" / f"{name}.txt", lines)
+            _write_lines(self.unfinished / "hypotheses" / f"{name}.txt", lines)
 
     def put_cell(
         self,
         name: str,
         *,
-        keys: Mapping[str, str],
-        made_with: Mapping[str, str],
+        keys: CacheKeys,
+        provenance: Mapping[str, str],
         lines: Sequence[str],
         cell: Mapping[str, Any],
     ) -> None:
-        """What is known of a direction, beside hashes of all that it was made of; the hypotheses are there before."""
-        if self.folder is not None:
-            values = {
-                **keys,
-                "hypotheses": digest(list(lines)),
-                "made_with": dict(made_with),
-                "cell": cell,
-            }
-            replace_file(
-                self.unfinished / "cells" / f"{name}.json",
-                json.dumps(values, indent=1, ensure_ascii=False),
-            )
+        """Write the scores of a direction with its cache keys, after its hypotheses."""
+        if self.folder is None:
+            return
+        values = {
+            "translated": keys.translated,
+            "scored": keys.scored,
+            "hypotheses": digest(list(lines)),
+            "made_with": dict(provenance),
+            "cell": cell,
+        }
+        content = json.dumps(values, indent=1, ensure_ascii=False)
+        replace_file(self.unfinished / "cells" / f"{name}.json", content)
 
-    def recall(self, name: str, keys: Mapping[str, str]) -> CachedResult | None:
-        """What was made of the same; what is damaged or was changed by hand counts as not there."""
-        if self.folder is None or not keys["translated"]:
+    def recall(self, name: str, keys: CacheKeys) -> CachedResult | None:
+        """Read a direction with the same keys; None if there is none or a file was changed."""
+        if self.folder is None or not keys.translated:
             return None
-        return _recall(self.unfinished, name, keys, finished=False) or _recall(
-            self.folder, name, keys, finished=True
-        )
+        result = _recall(self.unfinished, name, keys, finished=False)
+        if result is None:
+            result = _recall(self.folder, name, keys, finished=True)
+        return result
 
     def hypotheses(self) -> dict[str, list[str]]:
-        """All that are there, by the name of their cell."""
-        return {path.stem: _lines(path) for path in self.folder.glob("hypotheses/*.txt")}
+        """Read all translations, by the name of their cell."""
+        return {path.stem: _read_lines(path) for path in self.folder.glob("hypotheses/*.txt")}
 
     def texts(self) -> dict[str, list[str]]:
-        """All that are there, by name."""
-        return {path.stem: _lines(path) for path in self.folder.glob("text/*.txt")}
+        """Read all sources and references, by name."""
+        return {path.stem: _read_lines(path) for path in self.folder.glob("text/*.txt")}
 
 
-def _recall(folder: Path, name: str, keys: Mapping[str, str], *, finished: bool) -> CachedResult | None:
+def _recall(folder: Path, name: str, keys: CacheKeys, *, finished: bool) -> CachedResult | None:
     try:
-        known = json.loads((folder / "cells" / f"{name}.json").read_text(encoding="utf-8"))
-        lines = _lines(folder / "hypotheses" / f"{name}.txt")
-        if known["translated"] != keys["translated"] or known["hypotheses"] != digest(lines):
+        values = json.loads((folder / "cells" / f"{name}.json").read_text(encoding="utf-8"))
+        lines = _read_lines(folder / "hypotheses" / f"{name}.txt")
+        if values["translated"] != keys.translated or values["hypotheses"] != digest(lines):
             return None
-        cell = known["cell"] if known["scored"] == keys["scored"] else None
-        made_with = {name: str(known["made_with"][name]) for name in PROVENANCE_KEYS}
-        return CachedResult(lines, known["cell"]["seconds"], cell, finished, made_with)
+        return CachedResult(
+            lines=lines,
+            seconds=values["cell"]["seconds"],
+            cell=values["cell"] if values["scored"] == keys.scored else None,
+            finished=finished,
+            provenance={key: str(values["made_with"][key]) for key in PROVENANCE_KEYS},
+        )
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return None  # missing or damaged: the direction is translated again
 
 
 def _remove_old(folder: Path, *, keep: Collection[str]) -> None:
-    """What a matrix left in a folder, but for hypotheses and cells to keep."""
-    for path in [*folder.glob("matrix.*"), *folder.glob("*.png"), *folder.glob("text/*.txt")]:
-        path.unlink()
-    for path in [*folder.glob("hypotheses/*.txt"), *folder.glob("cells/*.json")]:
-        if path.stem not in keep:
+    """Remove the files of a matrix, except hypotheses and cells of the directions to keep."""
+    for pattern in ("matrix.*", "*.png", "text/*.txt"):
+        for path in folder.glob(pattern):
             path.unlink()
+    for pattern in ("hypotheses/*.txt", "cells/*.json"):
+        for path in folder.glob(pattern):
+            if path.stem not in keep:
+                path.unlink()
 
 
-def _cannot_be_written(folder: Path, error: OSError) -> CheckpointError:
+def _write_error(folder: Path, error: OSError) -> CheckpointError:
     return CheckpointError(f"{folder}: the matrix cannot be written: {error.strerror or error}")
 
 
-def _lines(path: Path) -> list[str]:
-    return (
-        path.read_bytes().decode().split("\n")[:-1]
-    )  # a line ends here and nowhere else, whatever Unicode thinks
+def _read_lines(path: Path) -> list[str]:
+    # Only \n ends a line; Unicode line separators are part of a sentence.
+    return path.read_bytes().decode().split("\n")[:-1]
 
 
-def _put_lines(path: Path, lines: Sequence[str]) -> None:
+def _write_lines(path: Path, lines: Sequence[str]) -> None:
     replace_file(path, "".join(f"{line}\n" for line in lines))

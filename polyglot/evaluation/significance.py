@@ -20,7 +20,7 @@ from polyglot.evaluation.grid import KIND_MARKS
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
-from polyglot.evaluation.views.terminal import titled_table, plain_table
+from polyglot.evaluation.views.terminal import plain_table, titled_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -268,7 +268,8 @@ def _compared(
             for name, own in cells.items()
         }
         rows[direction] = {
-            name: ComparedScore(values[name], p) for name, p in zip(systems, [None, *ps], strict=True)
+            name: ComparedScore(values[name], p)
+            for name, p in zip(systems, [None, *ps], strict=True)
         }
         kinds[direction] = [own[0].kind for own in cells.values()]
         several |= any(len(own) > 1 for own in cells.values())
@@ -279,7 +280,10 @@ def _compared(
 
 
 def _test(
-    measure: Measure, systems: Mapping[str, Sequence[tuple[ScoreMatrix, Cell]]], test: str, samples: int
+    measure: Measure,
+    systems: Mapping[str, Sequence[tuple[ScoreMatrix, Cell]]],
+    test: str,
+    samples: int,
 ) -> tuple[list[float], str]:
     """p of every system but the first against that in one direction, and the signature of the test."""
     matrix, cell = next(iter(systems.values()))[0]

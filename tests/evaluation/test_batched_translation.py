@@ -53,7 +53,7 @@ def test_each_direction_is_as_if_it_were_alone(
     assert len({line for lines in alone.values() for line in lines}) > 8, (
         "nothing could be taken for another"
     )
-    monkeypatch.setattr(batched_translation, "READ", portion)
+    monkeypatch.setattr(batched_translation, "PORTION", portion)
     monkeypatch.setattr(generation, "MAX_HYPOTHESES", batch)
     told: dict[str, int] = {}
 

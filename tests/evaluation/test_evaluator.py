@@ -11,12 +11,13 @@ import pytest
 
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
-from polyglot.evaluation import evaluator
+from polyglot.evaluation import route_translation
 from polyglot.evaluation.batched_translation import translate_directions
-from polyglot.evaluation.evaluator import evaluate, describe_corpus
+from polyglot.evaluation.evaluator import evaluate
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
 from polyglot.evaluation.protocol import Protocol
+from polyglot.evaluation.provenance import describe_corpus
 from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
@@ -41,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(f"{texts[text].language}-{target}" for text, target in wanted)
         return translate_directions(translator, texts, wanted, **given)
 
-    monkeypatch.setattr(evaluator, "translate_directions", counted)
+    monkeypatch.setattr(route_translation, "translate_directions", counted)
     return names
 
 
@@ -356,7 +357,7 @@ def test_what_was_translated_elsewhere_keeps_the_machine_and_the_versions_it_was
     run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, _ = evaluated(run, tmp_path / "out", asked)
-    monkeypatch.setattr("polyglot.evaluation.evaluator.describe_machine", lambda device: "another machine")
+    monkeypatch.setattr("polyglot.evaluation.provenance.describe_machine", lambda device: "another machine")
     monkeypatch.setattr("torch.__version__", "99.0")
     after, translated = evaluated(run, tmp_path / "out", asked, metrics=["ter"])
     assert (translated, after.machine, after.versions) == ([], before.machine, before.versions)
@@ -371,7 +372,7 @@ def test_a_pivot_says_who_translated_each_of_its_hops(
     run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = evaluated(run, tmp_path / "out", asked, pivot="en")[0].machine
-    monkeypatch.setattr("polyglot.evaluation.evaluator.describe_machine", lambda device: "another machine")
+    monkeypatch.setattr("polyglot.evaluation.provenance.describe_machine", lambda device: "another machine")
     cell = tmp_path / "out" / "cells" / "de-en-fr.json"
     cell.unlink()
     evaluated(run, tmp_path / "out", asked, pivot="en")

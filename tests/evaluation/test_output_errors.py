@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from polyglot import phrasebook
-from polyglot.evaluation.output_errors import has_loop, identifier_codes, identify_languages, measure_output_errors
+from polyglot.evaluation.output_errors import (
+    has_loop,
+    identifier_codes,
+    identify_languages,
+    measure_output_errors,
+)
 
 SOURCES = [
     "Der alte Bauer schläft in der Küche.",

@@ -21,7 +21,12 @@ from polyglot.core.errors import ConfigError, DataError
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
-from polyglot.evaluation.significance import Comparison, compare_systems, compare_direct_and_pivot, distinct_names
+from polyglot.evaluation.significance import (
+    Comparison,
+    compare_direct_and_pivot,
+    compare_systems,
+    distinct_names,
+)
 from polyglot.tasks.pairs import LanguagePair
 from tests.evaluation.by_hand import matrix
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from polyglot.evaluation.grid import Grid, direct_grid, matrix_title, reference_grid, signature_lines
+from polyglot.evaluation.grid import (
+    Grid,
+    direct_grid,
+    matrix_title,
+    reference_grid,
+    signature_lines,
+)
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.score_matrix import ScoreMatrix
 

@@ -8,20 +8,19 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from statistics import mean
 
-
 from polyglot.core.markdown import bullet_list, code_span, escape, table
 from polyglot.core.score_tables import ERROR_TITLES
 from polyglot.evaluation.grid import (
+    KIND_MARKS,
     LEGEND,
     PIVOT_LEGEND,
-    KIND_MARKS,
     Grid,
     direct_grid,
+    format_errors,
     matrix_title,
     pivot_grid,
     pivot_name,
     reference_grid,
-    format_errors,
     signature_lines,
 )
 from polyglot.evaluation.metrics import Score

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from polyglot.core.errors import pluralize
 from polyglot.core.score_tables import ERROR_TITLES
 from polyglot.evaluation.grid import (
+    KIND_MARKS,
     LEGEND,
     PIVOT_LEGEND,
-    KIND_MARKS,
     Grid,
     direct_grid,
     matrix_title,
+    mean_errors_by_kind,
     pivot_grid,
     pivot_name,
-    mean_errors_by_kind,
     signature_lines,
 )
 from polyglot.evaluation.measures import Measure

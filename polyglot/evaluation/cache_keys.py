@@ -1,0 +1,76 @@
+"""Cache keys of an evaluation: hashes of everything that translations and scores depend on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sacrebleu
+
+from polyglot.core.version import VERSION
+from polyglot.evaluation.evaluation_text import EvaluationText, PairText
+from polyglot.evaluation.plan import EvaluationPlan, Route
+from polyglot.evaluation.results_cache import CacheKeys, digest
+from polyglot.inference.ensemble import EnsembleTranslator
+from polyglot.inference.translator import Translator
+from polyglot.runs.run import Run
+from polyglot.tasks.pairs import LanguagePair
+
+
+def cache_keys(
+    plan: EvaluationPlan,
+    text: EvaluationText,
+    run: Run,
+    translator: Translator | EnsembleTranslator,
+) -> dict[Route, CacheKeys]:
+    """Keys of every planned route that has text; empty keys if the parameters have no hash."""
+    parameters = translator.description.get("sha256")
+    keys = {}
+    for route in plan.routes:
+        if route.pair not in text.by_pair:
+            continue
+        if parameters is None:
+            keys[route] = CacheKeys("", "")
+            continue
+        pair_text = text.by_pair[route.pair]
+        translated = _translation_key(plan, route, pair_text, run, parameters)
+        keys[route] = CacheKeys(translated, _score_key(plan, translated, pair_text))
+    return keys
+
+
+def _translation_key(
+    plan: EvaluationPlan, route: Route, text: PairText, run: Run, parameters: str
+) -> str:
+    """Hash of what the hypotheses depend on. The order of the values is a file format."""
+    values: list[Any] = [
+        VERSION,
+        run.built_from,
+        parameters,
+        plan.search.model_dump(),
+        str(route.pair),
+        route.via,
+        text.sources,
+    ]
+    if plan.search.select and plan.search.select_by == "shortlist":
+        values += [run.shortlist_digest(step) for step in _steps(route)]
+    return digest(values)
+
+
+def _steps(route: Route) -> list[LanguagePair]:
+    """Pairs that are translated one after the other."""
+    if route.via is None:
+        return [route.pair]
+    first = LanguagePair(route.pair.source, route.via)
+    second = LanguagePair(route.via, route.pair.target)
+    return [first, second]
+
+
+def _score_key(plan: EvaluationPlan, translated: str, text: PairText) -> str:
+    """Hash of what the scores depend on. The order of the values is a file format."""
+    settings = [
+        sacrebleu.__version__,
+        [str(measure) for measure in plan.measures],
+        plan.tokenizer,
+        plan.comet,
+        plan.resamples,
+    ]
+    return digest([translated, settings, text.references, plan.languages])

@@ -1,0 +1,69 @@
+"""Scores the translations of one direction: all measures, and the output errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from polyglot.evaluation.comet import Comet
+from polyglot.evaluation.evaluation_text import PairText
+from polyglot.evaluation.metrics import Score, Scorer
+from polyglot.evaluation.output_errors import measure_output_errors
+from polyglot.evaluation.plan import EvaluationPlan, Route
+from polyglot.evaluation.score_matrix import Cell
+
+
+class DirectionScorer:
+    """Turns translations into cells of the matrix."""
+
+    def __init__(self, plan: EvaluationPlan) -> None:
+        """Raises ConfigError if a tokenizer or the COMET model is missing."""
+        self._plan = plan
+        self._scorers: dict[str, dict[str, Scorer]] = {}
+        for target in plan.targets:
+            self._scorers[target] = _scorers(plan, target)
+        uses_comet = any(measure.metric == "comet" for measure in plan.measures)
+        self._comet = Comet(plan.comet) if uses_comet else None
+
+    def cell(
+        self, route: Route, hypotheses: Sequence[str], text: PairText, *, seconds: float
+    ) -> Cell:
+        """Score the translations of a route. seconds: time of translation."""
+        return Cell(
+            route.pair,
+            self._plan.kind(route),
+            self._scores(route.pair.target, hypotheses, text),
+            sentences=len(text.sources),
+            seconds=round(seconds, 3),
+            via=route.via,
+            outputs=measure_output_errors(
+                hypotheses,
+                sources=text.sources,
+                references=text.references,
+                source=route.pair.source,
+                target=route.pair.target,
+                languages=self._plan.languages,
+            ),
+            source_text=text.source_name,
+            reference_text=text.reference_name,
+        )
+
+    def _scores(
+        self, target: str, hypotheses: Sequence[str], text: PairText
+    ) -> Mapping[str, Score]:
+        scores = {}
+        for measure, scorer in self._scorers[target].items():
+            scores[measure] = scorer.score(
+                hypotheses, text.references, resamples=self._plan.resamples
+            )
+        if self._comet is not None:
+            scores["comet"] = self._comet.score(hypotheses, text.references, text.sources)
+        return scores
+
+
+def _scorers(plan: EvaluationPlan, target: str) -> dict[str, Scorer]:
+    """Scorers of all measures of sacreBLEU for one target language."""
+    scorers = {}
+    for measure in plan.measures:
+        if measure.metric != "comet":
+            scorers[str(measure)] = Scorer(measure, target=target, tokenizer=plan.tokenizer)
+    return scorers
