@@ -24,7 +24,7 @@ from polyglot.core.markdown import table
 from polyglot.core.yaml import read_yaml
 from polyglot.evaluation.grid import KIND_MARKS
 from polyglot.evaluation.measures import Measure
-from polyglot.evaluation.protocol import Reference
+from polyglot.evaluation.references import Reference
 from polyglot.evaluation.significance import SIGNIFICANCE_LEVEL
 from polyglot.experiments import Experiment
 from polyglot.experiments.results import Spread

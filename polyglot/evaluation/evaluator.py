@@ -13,8 +13,9 @@ from polyglot.core.version import VERSION
 from polyglot.evaluation.cache_keys import cache_keys
 from polyglot.evaluation.evaluation_text import EvaluationText, load_evaluation_text
 from polyglot.evaluation.plan import EvaluationPlan, Route, plan_evaluation, warn_about_capitals
-from polyglot.evaluation.protocol import Protocol, Reference
+from polyglot.evaluation.protocol import Protocol
 from polyglot.evaluation.provenance import current_provenance, describe_corpus
+from polyglot.evaluation.references import Reference
 from polyglot.evaluation.results_cache import CachedResult, CacheKeys, ResultsCache
 from polyglot.evaluation.route_translation import Progress, RouteTranslator, TranslatedText
 from polyglot.evaluation.score_matrix import (

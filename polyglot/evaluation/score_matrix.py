@@ -14,7 +14,8 @@ from polyglot.core.score_tables import KINDS, direction_name
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.output_errors import OutputErrors
-from polyglot.evaluation.protocol import Protocol, Reference
+from polyglot.evaluation.protocol import Protocol
+from polyglot.evaluation.references import Reference
 from polyglot.evaluation.results_cache import MATRIX_FILE, ResultsCache
 from polyglot.tasks.pairs import LanguagePair
 

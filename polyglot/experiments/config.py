@@ -20,7 +20,8 @@ from polyglot.core import presets
 from polyglot.core.errors import ConfigError, abbreviate, unknown_name
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.yaml import read_yaml
-from polyglot.evaluation.protocol import Protocol, ReferenceName
+from polyglot.evaluation.protocol import Protocol
+from polyglot.evaluation.references import ReferenceName
 from polyglot.tasks.pairs import LanguagePair
 
 LONGEST_NAME = 200  # bytes; file systems have 255 for the name of a folder

@@ -12,7 +12,7 @@ from polyglot.analysis.embeddings.analysis import Analysis
 from polyglot.analysis.embeddings.retrieval import METRICS
 from polyglot.evaluation.grid import KIND_MARKS
 from polyglot.evaluation.measures import Measure
-from polyglot.evaluation.protocol import Reference
+from polyglot.evaluation.references import Reference
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix, merge_provenance
 from polyglot.evaluation.significance import SIGNIFICANCE_LEVEL, Comparison, compare_systems, compare_direct_and_pivot
 from polyglot.experiments.config import Goal

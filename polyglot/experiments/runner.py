@@ -11,7 +11,8 @@ from polyglot.analysis.embeddings.analysis import Analysis, analyse
 from polyglot.analysis.embeddings.page import save as save_analysis
 from polyglot.core.errors import ConfigError
 from polyglot.evaluation.evaluator import evaluate
-from polyglot.evaluation.protocol import Protocol, Reference
+from polyglot.evaluation.protocol import Protocol
+from polyglot.evaluation.references import Reference
 from polyglot.evaluation.route_translation import Progress
 from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.evaluation.views.export import save_with_views

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.output_errors import OutputErrors
-from polyglot.evaluation.protocol import Protocol, Reference
+from polyglot.evaluation.protocol import Protocol
+from polyglot.evaluation.references import Reference
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix, cells_by_pair
 from polyglot.tasks.pairs import LanguagePair, pair_kind
 

@@ -11,7 +11,7 @@ import pytest
 
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
-from polyglot.evaluation.protocol import Reference
+from polyglot.evaluation.references import Reference
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
 from polyglot.experiments import Experiment
 from polyglot.experiments.config import Goal

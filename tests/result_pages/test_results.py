@@ -15,7 +15,7 @@ from polyglot import cli
 from polyglot.core import presets
 from polyglot.core.errors import DataError
 from polyglot.core.yaml import read_yaml
-from polyglot.evaluation.protocol import Reference, references
+from polyglot.evaluation.references import Reference, reference_files
 from polyglot.experiments import Experiment
 from polyglot.experiments.runs import members_of
 from tests.conftest import ROOT
@@ -37,7 +37,7 @@ def test_the_page_is_what_the_results_say(script):
 
 
 def test_every_table_and_every_experiment_of_a_paper_is_on_it():
-    assert {each["reference"] for each in EVERY if "reference" in each} == set(references())
+    assert {each["reference"] for each in EVERY if "reference" in each} == set(reference_files())
     text = (RESULTS / "README.md").read_text(encoding="utf-8")
     for name in presets.names("evaluation/experiments"):
         assert not Experiment.load(name).sizes or re.search(
