@@ -75,7 +75,7 @@ def evaluate(
     from polyglot.evaluation.protocol import Protocol, folder_name
     from polyglot.evaluation.significance import compare_systems, distinct_names
     from polyglot.evaluation.views.export import save_with_views
-    from polyglot.evaluation.views.terminal import matrix_tables
+    from polyglot.evaluation.views.terminal import comparison_table, matrix_tables
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run
@@ -127,7 +127,8 @@ def evaluate(
             )
     if len(runs) > 1 and not ensemble:
         for each in matrices.values():
-            screen.print(compare_systems({name: [matrix] for name, matrix in each.items()}).table())
+            comparison = compare_systems({name: [matrix] for name, matrix in each.items()})
+            screen.print(comparison_table(comparison))
     logger.info(f"next: polyglot report {runs[0]}")
 
 
@@ -173,6 +174,7 @@ def compare(
         compare_systems,
         distinct_names,
     )
+    from polyglot.evaluation.views.terminal import comparison_table
     from polyglot.runs.run import Run
 
     test = DEFAULT_TEST if test is None else test
@@ -185,11 +187,10 @@ def compare(
     known = [str(each) for each in next(iter(matrices.values()))[0].measures]
     if measure is not None and measure not in known:
         raise ConfigError(f"--measure: {unknown_name('measure', measure, known)}")
-    screen.print(
-        compare_systems(
-            matrices, measure=Measure.parse(measure) if measure else None, test=test
-        ).table()
+    comparison = compare_systems(
+        matrices, measure=Measure.parse(measure) if measure else None, test=test
     )
+    screen.print(comparison_table(comparison))
 
 
 @app.command(epilog="polyglot report runs/phrasebook --sentence de='Der alte Bauer schläft.'")

@@ -56,6 +56,7 @@ def experiment(
     ] = False,
 ) -> None:
     """Train what is missing of several runs, evaluate them alike, and write one result page; called again, it continues."""
+    from polyglot.evaluation.views.terminal import comparison_table
     from polyglot.experiments import Experiment, carry_out
     from polyglot.experiments.launcher import Trainings
     from polyglot.experiments.results_page import save
@@ -90,7 +91,7 @@ def experiment(
         raise
     save(results, folder)
     for comparison in results.comparisons:
-        screen.print(comparison.table())
+        screen.print(comparison_table(comparison))
     logger.info(f"written to {folder}: result.md, result.json, result.png")
 
 

@@ -717,12 +717,12 @@ def test_what_cannot_change_is_named(folder, polyglot):
         "vocabulary.size=50",
     )
     assert (
-        "the command line, for runs/mine: what a run was built from cannot change: model.bridge.heads was 2, "
+        "the command line, for runs/mine: settings that a run was built from cannot change: model.bridge.heads was 2, "
         "model.encoder.size was 8, vocabulary.size was 100; leave" in said
     )
     said = polyglot.refuses("train", "runs/mine", "--resume", "schedule=english_centric")
     assert (
-        "cannot change: the pairs of schedule were de-de, de-en, en-de, en-en, en-fr, fr-en, fr-fr; leave that out"
+        "cannot change: the pairs of schedule were de-de, de-en, en-de, en-en, en-fr, fr-en, fr-fr; leave them out"
         in said
     )
 
@@ -935,11 +935,11 @@ def test_a_language_without_test_text_is_said(dry, folder, polyglot):
         ),
         (
             "vocabulary={type: bpe, size: 8000}",
-            "vocabulary.size: 8000 pieces for en cannot be had from this text; at most ",
+            "vocabulary.size: 8000 pieces for en are too many for this text; at most ",
         ),
         (
             "vocabulary={type: unigram, size: 200}",
-            "vocabulary.size: 200 pieces for en do not hold the characters of this text; at least ",
+            "vocabulary.size: 200 pieces for en are too few for the characters of this text; at least ",
         ),
         ("languages=[en, de, fr, xx]", "train.xx: no such file; there are files for en, de, fr"),
         ("data.folder=nowhere", "nowhere/train.{language}: nothing for any of en, de, fr"),
@@ -1035,7 +1035,7 @@ DAMAGES = {
     ),
     "vocabulary": (
         lambda: Path("runs/mine/vocabulary/fr.model").write_bytes(b"x"),
-        "fr.model: no SentencePiece model; the file is damaged",
+        "fr.model: not a SentencePiece model; the file is damaged",
     ),
     "another vocabulary": (
         lambda: shutil.copy("runs/mine/vocabulary/en.model", "runs/mine/vocabulary/fr.model"),
@@ -1556,7 +1556,7 @@ def test_evaluate_with_a_pivot_several_runs_and_nothing_twice(folder, polyglot, 
         and "BLEU, direct and through en" in result.output
         and "BLEU of 2 runs" in result.output
     )
-    assert "de-en-fr" in result.output and "What is wrong with the outputs" in result.output
+    assert "de-en-fr" in result.output and "Output errors" in result.output
     monkeypatch.setattr(
         Translator, "write", lambda *given, **other: pytest.fail("translated again")
     )

@@ -165,7 +165,7 @@ def test_markdown_marks_zero_shot_and_copies() -> None:
 
 def test_markdown_shows_the_paper_beside_ours() -> None:
     text = markdown.matrix_markdown(matrix(reference=REFERENCE))
-    assert text.count("### Beside it: Vázquez et al.") == 1  # beside BLEU, not beside chrF
+    assert text.count("### Reference: Vázquez et al.") == 1  # beside BLEU, not beside chrF
     assert "| **de** | 40.17 |  | 26.46† | 19.50† |" in text  # our languages first, in our order
     assert "| zero-shot | 15.50 | 26.21 | -10.71 | 2 |" in text
     assert "comparable only with scores on such text" in text
@@ -203,7 +203,7 @@ def test_columns_for_which_the_terminal_has_no_room_come_after_the_others(width:
     }
     grid = terminal.Grid("BLEU", languages, dict.fromkeys(pairs, "zero-shot"), pairs)
     screen = Console(file=io.StringIO(), width=width)
-    screen.print(terminal.Square(grid))
+    screen.print(terminal.GridView(grid))
     lines = [line.split() for line in screen.file.getvalue().splitlines()]
     heads = [line[4:] for line in lines if line[:1] == ["from"]]
     assert sum(heads, []) == languages and (len(heads) == 1) == (width == 200)
@@ -256,7 +256,7 @@ def test_saved_and_loaded_with_pivots_it_is_the_same(tmp_path: Path) -> None:
 
 def test_markdown_has_direct_beside_two_hops() -> None:
     text = markdown.matrix_markdown(matrix(pivot=True))
-    assert "### Direct and through en" in text and "| de-fr | 10.00† | 35.00‡ | -25.00 |" in text
+    assert "### Direct and pivot translation, through en" in text and "| de-fr | 10.00† | 35.00‡ | -25.00 |" in text
     assert "| fr-de | 21.00† | 20.00‡ | +1.00 |" in text and "| pivot | 27.50‡ | 2 |" in text
     assert "| de-en-fr | pivot | 34.75 ± 1.50 | – |" in text
 
@@ -267,9 +267,9 @@ def test_markdown_has_the_means_out_of_a_language_and_into_it() -> None:
     row = dict(
         zip(head, cells(next(line for line in lines if line.startswith("| **de** | 40.00"))))
     )
-    assert row["supervised out of it"] == "40.00" and row["supervised into it"] == "30.00"
-    assert row["zero-shot out of it"] == "10.00†" and row["zero-shot into it"] == "21.00†"
-    assert row["pivot out of it"] == "35.00‡" and row["pivot into it"] == "20.00‡"
+    assert row["supervised as source"] == "40.00" and row["supervised as target"] == "30.00"
+    assert row["zero-shot as source"] == "10.00†" and row["zero-shot as target"] == "21.00†"
+    assert row["pivot as source"] == "35.00‡" and row["pivot as target"] == "20.00‡"
 
 
 def test_what_is_wrong_with_the_outputs_stands_beside_the_references() -> None:
@@ -291,9 +291,9 @@ def test_the_terminal_shows_every_metric_then_conditions_pivots_and_outputs() ->
     order = [
         "BLEU · phrasebook",
         "chrF2 · phrasebook",
-        "Under every condition",
-        "BLEU, direct and through en",
-        "What is wrong with the outputs",
+        "All metrics and conditions",
+        "BLEU: direct and pivot translation, through en",
+        "Output errors",
     ]
     assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
     assert "pivot‡ 27.5 (2 cells)" in text and "-25.00" in text and "25.0 (1.0) %" in text

@@ -27,6 +27,7 @@ from polyglot.evaluation.significance import (
     compare_systems,
     distinct_names,
 )
+from polyglot.evaluation.views.terminal import comparison_table
 from polyglot.tasks.pairs import LanguagePair
 from tests.evaluation.by_hand import matrix
 
@@ -202,16 +203,16 @@ def test_what_is_of_several_runs_is_said_to_be_means_of_systems() -> None:
     one = with_outputs(BAD, 1.0)
     for runs, said in (([one], "of 2 runs"), ([one, one], "of 2 systems")):
         found = compare_systems({"bad": [one], "same": runs}, samples=10)
-        assert ("of means over the seeds" in found.note) == (len(runs) > 1)
+        assert ("means over the seeds" in found.note) == (len(runs) > 1)
         screen = Console(file=io.StringIO(), width=200)
-        screen.print(found.table())
+        screen.print(comparison_table(found))
         assert f"BLEU {said}" in screen.file.getvalue()
 
 
 def test_randomisation_is_of_as_many_runs() -> None:
     one, other = with_outputs(BAD, 1.0), with_outputs(SOME, 2.0)
     with pytest.raises(
-        DataError, match="each must have as many: bad has 1, some has 2; the bootstrap"
+        DataError, match="must have the same number of runs: bad has 1, some has 2; the bootstrap"
     ):
         compare_systems({"bad": [one], "some": [other, other]}, test="randomisation", samples=10)
 
@@ -304,7 +305,7 @@ def test_what_is_significant_is_marked() -> None:
     row = found.rows["de-en"]
     assert row["some"].is_significant and not row["same"].is_significant
     screen = Console(file=io.StringIO(), width=120)
-    screen.print(found.table())
+    screen.print(comparison_table(found))
     text = " ".join(screen.file.getvalue().split())
     assert (
         "80.0*" in text
@@ -335,7 +336,7 @@ def test_a_long_name_is_wrapped_and_not_cut() -> None:
         "english-centric-with-monolingual-copies-and-a-seed-of-2",
     ]
     screen = Console(file=io.StringIO(), width=40)
-    screen.print(compare_systems({name: [with_outputs(BAD, 10.0)] for name in names}).table())
+    screen.print(comparison_table(compare_systems({name: [with_outputs(BAD, 10.0)] for name in names})))
     text = screen.file.getvalue()
     heads = [
         line.split()

@@ -320,7 +320,7 @@ def test_the_page_says_that_it_is_means_over_seeds_that_are_tested(tmp_path: Pat
         page = (tmp_path / "result.md").read_text(encoding="utf-8")
         assert (
             "differs from first with p < 0.05" in page
-            and ("of means over the seeds" in page) == said
+            and ("means over the seeds" in page) == said
         )
 
 

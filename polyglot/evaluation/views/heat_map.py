@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-BACKGROUND, TEXT_COLOUR, GREY, LINE_COLOUR, ZERO_SHOT = "#ffffff", "#22262b", "#e4e6e9", "#c9cdd3", "#d1495b"
+BACKGROUND, TEXT_COLOUR, GREY, LINE_COLOUR, ZERO_SHOT = (
+    "#ffffff",
+    "#22262b",
+    "#e4e6e9",
+    "#c9cdd3",
+    "#d1495b",
+)
 HEAD, FOOT, LEFT, RIGHT = 1.3, 0.9, 0.85, 0.35  # inches around a panel
 DPI = 160  # per inch
 

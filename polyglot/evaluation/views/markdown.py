@@ -1,15 +1,21 @@
-"""The matrix as files for people and spreadsheets: Markdown and CSV."""
+"""Score matrices as Markdown pages and CSV files."""
 
 from __future__ import annotations
 
-import csv as csv_file
+import csv
 import io
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from statistics import mean
 
 from polyglot.core.markdown import bullet_list, code_span, escape, table
-from polyglot.core.score_tables import ERROR_TITLES
+from polyglot.core.score_tables import (
+    ERROR_TITLES,
+    KINDS,
+    NO_VALUE,
+    format_difference,
+    format_mean,
+    format_number,
+)
 from polyglot.evaluation.grid import (
     KIND_MARKS,
     LEGEND,
@@ -23,240 +29,258 @@ from polyglot.evaluation.grid import (
     reference_grid,
     signature_lines,
 )
+from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
-from polyglot.evaluation.score_matrix import ScoreMatrix
+from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
 from polyglot.tasks.pairs import LanguagePair
 
 
 def matrix_csv(matrix: ScoreMatrix) -> str:
-    """One row a cell."""
+    """CSV file with one row per cell."""
+    columns = ["source", "target", "kind", "via", "sentences", "seconds"]
+    for measure in matrix.measures:
+        columns += [str(measure), f"{measure}_interval", f"{measure}_signature"]
+    columns += [*ERROR_TITLES, "reason"]
+
     file = io.StringIO()
-    writer = csv_file.writer(file, lineterminator="\n")
-    columns = [
-        column
-        for measure in matrix.measures
-        for column in (measure, f"{measure}_interval", f"{measure}_signature")
-    ]
-    writer.writerow(
-        ["source", "target", "kind", "via", "sentences", "seconds", *columns, *ERROR_TITLES, "reason"]
-    )
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
     for cell in matrix.all_cells:
-        scores = [cell.scores.get(str(measure)) for measure in matrix.measures]
-        values = [
-            value
-            for score in scores
-            for value in ((score.value, score.interval, score.signature) if score else ("", "", ""))
-        ]
-        shares = [getattr(cell.outputs, name) if cell.outputs else "" for name in ERROR_TITLES]
-        row = [
-            cell.pair.source,
-            cell.pair.target,
-            cell.kind,
-            cell.via or "",
-            cell.sentences,
-            cell.seconds,
-            *values,
-            *shares,
-        ]
-        writer.writerow([*row, cell.reason or ""])
+        writer.writerow(_csv_row(cell, matrix.measures))
     return file.getvalue()
 
 
+def _csv_row(cell: Cell, measures: Sequence[Measure]) -> list[object]:
+    row: list[object] = [cell.pair.source, cell.pair.target, cell.kind, cell.via or ""]
+    row += [cell.sentences, cell.seconds]
+    for measure in measures:
+        score = cell.scores.get(str(measure))
+        row += [score.value, score.interval, score.signature] if score else ["", "", ""]
+    for name in ERROR_TITLES:
+        row.append(getattr(cell.outputs, name) if cell.outputs else "")
+    row.append(cell.reason or "")
+    return row
+
+
 def matrix_markdown(matrix: ScoreMatrix) -> str:
-    """A page: a table for each measure, the paper's beside it, what is wrong with the outputs, and all that must be known to repeat it."""
-    keys = [LEGEND, PIVOT_LEGEND] if matrix.pivots else [LEGEND]
+    """Page with a table for each measure, the paper's table, output errors and all settings."""
+    legend = f"{LEGEND} · {PIVOT_LEGEND}" if matrix.pivots else LEGEND
     blocks = [
         f"# Translation matrix: {escape(matrix_title(matrix))}",
-        f"Rows are sources, columns are targets. {' · '.join(keys)}.",
+        f"Rows are sources, columns are targets. {legend}.",
     ]
     for measure in matrix.measures:
-        grid, hops = direct_grid(matrix, measure), pivot_grid(matrix, measure)
-        blocks += [
-            f"## {grid.title}",
-            grid_table(grid),
-            means_table(grid, hops),
-            language_means(grid, hops),
-        ]
-        blocks += [
-            "\n".join(f"- signature: {code_span(line)}" for line in signature_lines(matrix, measure))
-        ]
-        if hops.values:
-            blocks += [
-                f"### Direct and {pivot_name(matrix)}",
-                _direct_and_pivot(matrix, grid, hops),
-            ]
-        paper = reference_grid(matrix, measure)
-        if paper is not None:
-            blocks += [
-                f"### Beside it: {paper.title}",
-                grid_table(paper, digits=2),
-                compare_with_paper(grid, paper),
-                reference_details(matrix),
-            ]
-    if intervals := list(_intervals(matrix)):
-        blocks += [
-            "## 95 % confidence intervals",
-            f"Bootstrap, {matrix.protocol.resamples} resamples, mean ± half the width.",
-            *intervals,
-        ]
+        blocks += _measure_blocks(matrix, measure)
+    blocks += _interval_blocks(matrix)
     if any(cell.outputs for cell in matrix.all_cells):
         blocks += [
-            "## What is wrong with the outputs",
-            "In brackets the same of the references; found: the language of each output, as the identifier says.",
-            outputs_table(matrix),
+            "## Output errors",
+            "In brackets: the same measure for the references. "
+            "found: output language according to language identification.",
+            output_errors_table(matrix),
         ]
-    empty = {cell.name: cell.reason for cell in matrix.all_cells if cell.reason}
-    if empty:
-        blocks += ["## Without a score", bullet_list(empty)]
+    reasons = {cell.name: cell.reason for cell in matrix.all_cells if cell.reason}
+    if reasons:
+        blocks += ["## Without a score", bullet_list(reasons)]
     blocks += ["## Settings", settings_list(matrix)]
     return "\n\n".join(blocks) + "\n"
 
 
+def _measure_blocks(matrix: ScoreMatrix, measure: Measure) -> list[str]:
+    """Tables of one measure, with the paper's table if there is one."""
+    direct = direct_grid(matrix, measure)
+    pivot = pivot_grid(matrix, measure)
+    signatures = [f"- signature: {code_span(line)}" for line in signature_lines(matrix, measure)]
+    blocks = [
+        f"## {direct.title}",
+        grid_table(direct),
+        means_table(direct, pivot),
+        language_means(direct, pivot),
+        "\n".join(signatures),
+    ]
+    if pivot.values:
+        blocks += [
+            f"### Direct and pivot translation, {pivot_name(matrix)}",
+            _pivot_table(matrix, direct, pivot),
+        ]
+    paper = reference_grid(matrix, measure)
+    if paper is not None:
+        blocks += [
+            f"### Reference: {paper.title}",
+            grid_table(paper, digits=2),
+            compare_with_paper(direct, paper),
+            reference_details(matrix),
+        ]
+    return blocks
+
+
 def settings_list(matrix: ScoreMatrix) -> str:
-    """How it was made."""
-    sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
-    return bullet_list(
-        {
-            "test text": escape("; ".join(matrix.test)),
-            "sentences of each direction": " to ".join(
-                map(str, dict.fromkeys([*sentences[:1], *sentences[-1:]]))
-            ),
-            "trained pairs": ", ".join(map(str, matrix.trained)),
-            "search": ", ".join(f"{name} {value}" for name, value in matrix.search.items()),
-            "versions": ", ".join(f"{name} {version}" for name, version in matrix.versions.items()),
-            "machine": escape(matrix.machine),
-            "time": f"{sum(cell.seconds for cell in matrix.all_cells):.1f} s of translating",
-        }
-    )
+    """Settings, versions and machine of an evaluation."""
+    seconds = sum(cell.seconds for cell in matrix.all_cells)
+    sentences = [cell.sentences for cell in matrix.cells.values() if cell.scores]
+    settings = {
+        "test text": escape("; ".join(matrix.test)),
+        "sentences of each direction": _range(sentences),
+        "trained pairs": ", ".join(str(pair) for pair in matrix.trained),
+        "search": _key_values(matrix.search),
+        "versions": _key_values(matrix.versions),
+        "machine": escape(matrix.machine),
+        "time": f"{seconds:.1f} s of translation",
+    }
+    return bullet_list(settings)
+
+
+def _range(numbers: Sequence[int]) -> str:
+    """`500 to 1000`, or `1000` if all are equal."""
+    if not numbers:
+        return ""
+    smallest = min(numbers)
+    largest = max(numbers)
+    return str(smallest) if smallest == largest else f"{smallest} to {largest}"
+
+
+def _key_values(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 def reference_details(matrix: ScoreMatrix) -> str:
-    """Where the paper's table is from, and under what condition it was made."""
+    """Source of the paper's table, and the condition under which scores may be compared."""
     reference = matrix.reference
-    given = {
+    details = {
         "from": reference.source,
         "test set": reference.test_set,
         "signature": f"`{reference.signature}`",
+        "condition": reference.condition,
     }
-    return bullet_list({**given, "condition": reference.condition})
+    return bullet_list(details)
 
 
 def grid_table(grid: Grid, *, digits: int = 1) -> str:
-    """Rows are sources, columns are targets."""
-    rows = (
-        [
-            f"**{source}**",
-            *(grid.format_cell(LanguagePair(source, target), digits=digits) for target in grid.languages),
-        ]
-        for source in grid.languages
-    )
+    """Table with sources as rows and targets as columns."""
+    rows = []
+    for source in grid.languages:
+        pairs = [LanguagePair(source, target) for target in grid.languages]
+        scores = [grid.format_cell(pair, digits=digits) for pair in pairs]
+        rows.append([f"**{source}**", *scores])
     return table(["from ↓ into →", *grid.languages], rows)
 
 
 def means_table(*grids: Grid) -> str:
-    """The mean of each kind."""
-    rows = (
-        [kind, KIND_MARKS[kind].format(f"{value:.2f}"), count]
-        for grid in grids
-        for kind, value, count in grid.means()
-    )
+    """Mean of each kind."""
+    rows = []
+    for grid in grids:
+        for kind, value, count in grid.means():
+            rows.append([kind, KIND_MARKS[kind].format(format_number(value, 2)), count])
     return table(["kind", "mean", "cells"], rows, words=["kind"])
 
 
 def language_means(*grids: Grid) -> str:
-    """The mean of each kind over the directions out of each language, and into it; copies have only one."""
-    kinds = [kind for grid in grids for kind, *_ in grid.means() if kind != "copy"]
-    columns = [(kind, side) for kind in kinds for side in ("source", "target")]
+    """Mean of each kind except copies, for each language as source and as target."""
+    columns = []
+    for grid in grids:
+        for kind, _, _ in grid.means():
+            if kind != "copy":  # source and target are the same
+                columns += [(kind, "source"), (kind, "target")]
 
-    def row(language: str) -> Iterator[str]:
+    rows = []
+    for language in grids[0].languages:
+        row = [f"**{language}**"]
         for kind, side in columns:
-            found = {
-                one: value for grid in grids for one, value, _ in grid.means(**{side: language})
-            }
-            yield KIND_MARKS[kind].format(f"{found[kind]:.2f}") if kind in found else "–"
-
-    heads = [f"{kind} {'out of it' if side == 'source' else 'into it'}" for kind, side in columns]
-    return table(
-        ["language", *heads],
-        ([f"**{language}**", *row(language)] for language in grids[0].languages),
-    )
+            value = _mean_of_language(grids, language, kind=kind, side=side)
+            row.append(
+                NO_VALUE if value is None else KIND_MARKS[kind].format(format_number(value, 2))
+            )
+        rows.append(row)
+    return table(["language", *(f"{kind} as {side}" for kind, side in columns)], rows)
 
 
-def _direct_and_pivot(matrix: ScoreMatrix, direct: Grid, hops: Grid) -> str:
-    rows = (
-        [
-            str(pair),
-            direct.format_cell(pair, digits=2),
-            hops.format_cell(pair, digits=2),
-            f"{direct.values[pair] - value:+.2f}",
-        ]
-        for pair, value in hops.values.items()
-    )
+def _mean_of_language(
+    grids: Sequence[Grid], language: str, *, kind: str, side: str
+) -> float | None:
+    """Mean of a kind over the cells with this language as `side`; None if there is no score."""
+    means = {}
+    for grid in grids:
+        for grid_kind, value, _ in grid.means(**{side: language}):
+            means[grid_kind] = value
+    return means.get(kind)
+
+
+def _pivot_table(matrix: ScoreMatrix, direct: Grid, pivot: Grid) -> str:
+    rows = []
+    for pair, value in pivot.values.items():
+        rows.append(
+            [
+                str(pair),
+                direct.format_cell(pair, digits=2),
+                pivot.format_cell(pair, digits=2),
+                format_difference(direct.values[pair] - value),
+            ]
+        )
     return table(["pair", "direct", pivot_name(matrix), "difference"], rows)
 
 
 def with_interval(score: Score | None) -> str:
-    """The mean of the resampled text, and how far 95 % of it lie around."""
-    return (
-        f"{score.mean:.2f} ± {score.interval:.2f}" if score and score.interval is not None else "–"
-    )
+    """Mean of the resamples ± half of the width of the 95 % confidence interval."""
+    if score is None or score.interval is None:
+        return NO_VALUE
+    return format_mean(score.mean, score.interval)
 
 
-def _intervals(matrix: ScoreMatrix) -> Iterator[str]:
-    if any(
-        score.interval is not None for cell in matrix.all_cells for score in cell.scores.values()
-    ):
-        rows = (
-            [
-                cell.name,
-                cell.kind,
-                *(with_interval(cell.scores.get(str(each))) for each in matrix.measures),
-            ]
-            for cell in matrix.all_cells
-            if cell.scores
-        )
-        yield table(
-            ["direction", "kind", *(measure.title for measure in matrix.measures)],
-            rows,
-            words=["kind"],
-        )
+def _interval_blocks(matrix: ScoreMatrix) -> list[str]:
+    """Table of the confidence intervals; empty without resamples."""
+    rows = []
+    has_interval = False
+    for cell in matrix.all_cells:
+        if cell.scores:
+            intervals = [with_interval(cell.scores.get(str(name))) for name in matrix.measures]
+            rows.append([cell.name, cell.kind, *intervals])
+        if any(score.interval is not None for score in cell.scores.values()):
+            has_interval = True
+    if not has_interval:
+        return []
+    titles = [measure.title for measure in matrix.measures]
+    return [
+        "## 95 % confidence intervals",
+        f"Bootstrap, {matrix.protocol.resamples} resamples: mean ± half of the interval width.",
+        table(["direction", "kind", *titles], rows, words=["kind"]),
+    ]
 
 
-def outputs_table(matrix: ScoreMatrix) -> str:
-    """One row a cell."""
-    rows = (
-        [
-            cell.name,
-            cell.kind,
-            *format_errors(asdict(cell.outputs)).values(),
-            ", ".join(f"{count} {one}" for one, count in cell.outputs.languages.items()),
-        ]
-        for cell in matrix.all_cells
-        if cell.outputs
-    )
-    return table(["direction", "kind", *ERROR_TITLES.values(), "found"], rows, words=["kind", "found"])
+def output_errors_table(matrix: ScoreMatrix) -> str:
+    """Output errors, one row per cell."""
+    rows = []
+    for cell in matrix.all_cells:
+        if cell.outputs:
+            errors = format_errors(cell.outputs.to_dict())
+            counts = [f"{count} {code}" for code, count in cell.outputs.languages.items()]
+            rows.append([cell.name, cell.kind, *errors.values(), ", ".join(counts)])
+    head = ["direction", "kind", *ERROR_TITLES.values(), "found"]
+    return table(head, rows, words=["kind", "found"])
 
 
 def compare_with_paper(grid: Grid, paper: Grid) -> str:
-    """Means of ours and theirs over the pairs that both have; kinds as in our run."""
+    """Means of our scores and of the paper over the common directions, by our kinds."""
     rows = []
-    for kind in KIND_MARKS:
-        both = [pair for pair in grid.values if pair in paper.values and grid.kinds[pair] == kind]
-        if both:
-            ours, theirs = (
-                mean(grid.values[pair] for pair in both),
-                mean(paper.values[pair] for pair in both),
-            )
-            other = sum(paper.kinds[pair] != kind for pair in both)
-            note = f" ({other} of them another kind in the paper)" if other else ""
-            rows.append(
-                [
-                    kind,
-                    f"{ours:.2f}",
-                    f"{theirs:.2f}",
-                    f"{ours - theirs:+.2f}",
-                    f"{len(both)}{note}",
-                ]
-            )
-    head = ["our kind", "ours", "the paper's", "difference", "pairs that both have"]
-    return table(head, rows) if rows else "No pair has a score in both."
+    for kind in KINDS:
+        common = [pair for pair in grid.values if pair in paper.values and grid.kinds[pair] == kind]
+        if common:
+            rows.append(_paper_row(kind, common, grid, paper))
+    if not rows:
+        return "No common directions."
+    return table(["our kind", "ours", "the paper's", "difference", "common directions"], rows)
+
+
+def _paper_row(kind: str, common: Sequence[LanguagePair], grid: Grid, paper: Grid) -> list[str]:
+    ours = mean(grid.values[pair] for pair in common)
+    theirs = mean(paper.values[pair] for pair in common)
+    count = str(len(common))
+    other_kind = sum(paper.kinds[pair] != kind for pair in common)
+    if other_kind:
+        count += f" ({other_kind} of another kind in the paper)"
+    return [
+        kind,
+        format_number(ours, 2),
+        format_number(theirs, 2),
+        format_difference(ours - theirs),
+        count,
+    ]

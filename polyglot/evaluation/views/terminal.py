@@ -1,4 +1,4 @@
-"""The matrix as tables: what each holds, and how the terminal shows it. Zero-shot cells, copies and pivots are marked in each."""
+"""Score matrices and comparisons as tables in the terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import pluralize
-from polyglot.core.score_tables import ERROR_TITLES
+from polyglot.core.score_tables import ERROR_TITLES, KINDS, format_difference, format_number
 from polyglot.evaluation.grid import (
     KIND_MARKS,
     LEGEND,
@@ -22,168 +22,190 @@ from polyglot.evaluation.grid import (
 )
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.score_matrix import ScoreMatrix
+from polyglot.evaluation.significance import Comparison
 from polyglot.tasks.pairs import LanguagePair
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.measure import Measurement
     from rich.table import Table
+    from rich.text import Text
 
-
-
-STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy": "dim"}
-GAP = 3  # between two columns of a table in the terminal
-
-
-# In the terminal ---------------------------------------------------------------------------------------------------------
+KIND_STYLES = {"supervised": "", "zero-shot": "bold magenta", "pivot": "cyan", "copy": "dim"}
+COLUMN_GAP = 3  # characters between two columns
 
 
 def matrix_tables(matrix: ScoreMatrix) -> Iterator[Table]:
-    """What `evaluate` prints: every metric under the first condition in full, and the rest as means."""
-    first = matrix.measures[0].condition
+    """Tables that `evaluate` prints.
+
+    All directions for each metric under the first condition; means for the other conditions.
+    """
+    first_condition = matrix.measures[0].condition
     for measure in matrix.measures:
-        if measure.condition == first:
+        if measure.condition == first_condition:
             yield measure_table(matrix, measure)
-    if len({measure.condition for measure in matrix.measures}) > 1:
+
+    conditions = {measure.condition for measure in matrix.measures}
+    if len(conditions) > 1:
         yield conditions_table(matrix)
-    if any(grid.values for grid in (pivot_grid(matrix, measure) for measure in matrix.measures)):
+    if any(pivot_grid(matrix, measure).values for measure in matrix.measures):
         yield pivot_table(matrix, matrix.measures[0])
     if any(cell.outputs for cell in matrix.all_cells):
-        yield outputs_table(matrix)
+        yield output_errors_table(matrix)
 
 
 def measure_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
-    """One measure as a table for rich, with the mean of each kind below and the signature it was scored with."""
+    """Scores of all directions, with the mean of each kind and the signature below."""
     from rich.text import Text
 
     grid = direct_grid(matrix, measure)
-    means = [
-        Text(
-            f"{KIND_MARKS[kind].format(kind)} {value:.1f} ({pluralize(count, 'cell')})", style=STYLES[kind]
-        )
-        for kind, value, count in (*grid.means(), *pivot_grid(matrix, measure).means())
-    ]
-    key = LEGEND + (f" · {PIVOT_LEGEND}" if matrix.pivots else "")
+    means = []
+    for kind, value, count in [*grid.means(), *pivot_grid(matrix, measure).means()]:
+        name = KIND_MARKS[kind].format(kind)
+        text = f"{name} {format_number(value)} ({pluralize(count, 'cell')})"
+        means.append(Text(text, style=KIND_STYLES[kind]))
+
+    legend = f"{LEGEND} · {PIVOT_LEGEND}" if matrix.pivots else LEGEND
     return titled_table(
         f"{grid.title} · {matrix_title(matrix)}",
-        Square(grid),
+        GridView(grid),
         Text.assemble("means: ", Text(" · ").join(means)),
-        key,
+        legend,
         *signature_lines(matrix, measure),
     )
 
 
 @dataclass(frozen=True)
-class Square:
-    """A grid for rich; where the terminal has no room for all columns, some of them after the others."""
+class GridView:
+    """Renders a grid; columns that do not fit into the terminal follow in further tables."""
 
     grid: Grid
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
-        yield from self._parts(console, options)
+        yield from self._tables(console, options)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         from rich.measure import measure_renderables
 
-        return measure_renderables(console, options, self._parts(console, options))
+        return measure_renderables(console, options, self._tables(console, options))
 
-    def _parts(self, console: Console, options: ConsoleOptions) -> list[Table]:
+    def _tables(self, console: Console, options: ConsoleOptions) -> list[Table]:
         from rich.measure import Measurement
 
-        room = options.max_width - Measurement.get(console, options, self._columns([])).maximum
-        parts, left = [[]], room
+        first_column = Measurement.get(console, options, self._table([])).maximum
+        available = options.max_width - first_column
+        parts: list[list[str]] = [[]]
+        remaining = available
         for target in self.grid.languages:
-            shown = (
-                self.grid.format_cell(LanguagePair(source, target)) for source in self.grid.languages
-            )
-            own = GAP + max(map(len, (target, *shown)))
-            if parts[-1] and own > left:
+            width = COLUMN_GAP + self._width(target)
+            if parts[-1] and width > remaining:
                 parts.append([])
-                left = room
+                remaining = available
             parts[-1].append(target)
-            left -= own
-        return [self._columns(part) for part in parts]
+            remaining -= width
+        return [self._table(part) for part in parts]
 
-    def _columns(self, targets: Sequence[str]) -> Table:
+    def _width(self, target: str) -> int:
+        """Width of a column, without the gap."""
+        width = len(target)
+        for source in self.grid.languages:
+            width = max(width, len(self.grid.format_cell(LanguagePair(source, target))))
+        return width
+
+    def _table(self, targets: Sequence[str]) -> Table:
+        table = plain_table("from ↓ into →", *targets)
+        for source in self.grid.languages:
+            cells = [self._cell(LanguagePair(source, target)) for target in targets]
+            table.add_row(source, *cells)
+        return table
+
+    def _cell(self, pair: LanguagePair) -> Text:
         from rich.text import Text
 
-        result = plain_table("from ↓ into →", *targets)
-        for source in self.grid.languages:
-            pairs = [LanguagePair(source, target) for target in targets]
-            result.add_row(
-                source,
-                *(
-                    Text(self.grid.format_cell(pair), style=STYLES.get(self.grid.kinds.get(pair, ""), ""))
-                    for pair in pairs
-                ),
-            )
-        return result
+        kind = self.grid.kinds.get(pair, "")
+        return Text(self.grid.format_cell(pair), style=KIND_STYLES.get(kind, ""))
 
 
 def conditions_table(matrix: ScoreMatrix) -> Table:
-    """The mean of each kind under every condition."""
-    kinds = [
-        kind
-        for kind in KIND_MARKS
-        if any(cell.kind == kind and cell.scores for cell in matrix.all_cells)
-    ]
-    rows = plain_table("means", *(KIND_MARKS[kind].format(kind) for kind in kinds))
+    """Mean of each kind for every measure."""
+    scored_kinds = {cell.kind for cell in matrix.all_cells if cell.scores}
+    kinds = [kind for kind in KINDS if kind in scored_kinds]
+    table = plain_table("means", *(KIND_MARKS[kind].format(kind) for kind in kinds))
     for measure in matrix.measures:
-        means = matrix.means(measure) | {
-            kind: value for kind, value, _ in pivot_grid(matrix, measure).means()
-        }
-        rows.add_row(
-            measure.title, *(f"{means[kind]:.1f}" if kind in means else "–" for kind in kinds)
-        )
-    return titled_table("Under every condition", rows)
+        means = matrix.means(measure)
+        for kind, value, _ in pivot_grid(matrix, measure).means():
+            means[kind] = value
+        table.add_row(measure.title, *(format_number(means.get(kind)) for kind in kinds))
+    return titled_table("All metrics and conditions", table)
 
 
 def pivot_table(matrix: ScoreMatrix, measure: Measure | str) -> Table:
-    """Direct and in two hops, pair by pair; two digits, since differences are small."""
-    direct, hops = direct_grid(matrix, measure), pivot_grid(matrix, measure)
-    rows = plain_table("pair", "direct", pivot_name(matrix), "difference")
-    for pair, value in hops.values.items():
-        rows.add_row(
+    """Direct and pivot translation of each pair, with two digits since differences are small."""
+    direct = direct_grid(matrix, measure)
+    pivot = pivot_grid(matrix, measure)
+    table = plain_table("pair", "direct", pivot_name(matrix), "difference")
+    for pair, value in pivot.values.items():
+        table.add_row(
             str(pair),
             direct.format_cell(pair, digits=2),
-            hops.format_cell(pair, digits=2),
-            f"{direct.values[pair] - value:+.2f}",
+            pivot.format_cell(pair, digits=2),
+            format_difference(direct.values[pair] - value),
         )
-    return titled_table(f"{direct.title}, direct and {pivot_name(matrix)}", rows)
+    title = f"{direct.title}: direct and pivot translation, {pivot_name(matrix)}"
+    return titled_table(title, table)
 
 
-def outputs_table(matrix: ScoreMatrix) -> Table:
-    """What is wrong with the outputs, kind by kind."""
-    rows = plain_table("outputs", *ERROR_TITLES.values())
-    for kind, shares in mean_errors_by_kind(matrix).items():
-        rows.add_row(KIND_MARKS[kind].format(kind), *shares.values())
-    return titled_table("What is wrong with the outputs; in brackets the same of the references", rows)
+def output_errors_table(matrix: ScoreMatrix) -> Table:
+    """Mean of each output error by kind."""
+    table = plain_table("outputs", *ERROR_TITLES.values())
+    for kind, errors in mean_errors_by_kind(matrix).items():
+        table.add_row(KIND_MARKS[kind].format(kind), *errors.values())
+    return titled_table("Output errors. In brackets: the same measure for the references.", table)
 
 
-def plain_table(head: str, *columns: str) -> Table:
+def comparison_table(comparison: Comparison) -> Table:
+    """Scores of each direction and system, with the mean of each kind below."""
+    table = plain_table("direction", *comparison.names)
+    for direction, scores in comparison.rows.items():
+        cells = []
+        for name, kind in zip(comparison.names, comparison.kinds[direction]):
+            cells.append(KIND_MARKS[kind].format(scores[name].format()))
+        table.add_row(direction, *cells)
+
+    table.add_section()
+    for kind, means in comparison.means().items():
+        cells = [format_number(means.get(name)) for name in comparison.names]
+        table.add_row(KIND_MARKS[kind].format(kind), *cells)
+
+    noun = "system" if comparison.averages_runs else "run"
+    title = f"{comparison.measure.title} of {pluralize(len(comparison.names), noun)}"
+    return titled_table(title, table, comparison.note)
+
+
+def plain_table(first_column: str, *columns: str) -> Table:
+    """Empty table; all columns except the first are aligned to the right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    result = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    result.add_column(head, style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first_column, style="bold")
     for column in columns:
-        result.add_column(
-            Text(column), justify="right", overflow="fold"
-        )  # the name of a run may look like rich's markup
-    return result
+        # The name of a run could look like markup of rich, so it is not given as plain string.
+        table.add_column(Text(column), justify="right", overflow="fold")
+    return table
 
 
-def titled_table(title: str, body: Table | Square, *lines: object) -> Table:
-    """One column, so that lines below are not wrapped to the width of the table."""
+def titled_table(title: str, body: Table | GridView, *lines: object) -> Table:
+    """Table with a title above and lines below, which may be wider than the table."""
     from rich.table import Table
     from rich.text import Text
 
-    result = Table.grid()
-    result.add_row(Text(title, style="bold"))
-    result.add_row(body)
+    outer = Table.grid()
+    outer.add_row(Text(title, style="bold"))
+    outer.add_row(body)
     for line in lines:
-        result.add_row(
-            line if isinstance(line, Text) else Text(str(line), style="dim", overflow="fold")
-        )
-    return result
+        if not isinstance(line, Text):
+            line = Text(str(line), style="dim", overflow="fold")
+        outer.add_row(line)
+    return outer
