@@ -1,13 +1,21 @@
-"""How good a run is, direction by direction.
+"""Scores of a run, direction by direction.
 
-- `conditions`: on what text a score is made, and what a measure is
-- `scores`: sacreBLEU's metrics, each score with its signature; `comet`: COMET, where its package is
-- `outputs`: what is wrong with outputs beside their scores, such as another language
-- `protocol`: what is scored and how, one YAML file each; the papers' tables beside it
-- `evaluation`: all directions of a run with one load of the model; `together`: translated in common batches
-- `matrix`: what that gives, written to the run directory and read again; `store`: its folder, and what is used again
-- `views`: the matrix as tables in the terminal; `pages`: as Markdown and CSV; `heat_map`: as a picture
-- `comparison`: systems beside each other, of one run or several, and what is significant; `experiments`: several runs that answer one question
-- `validation`: held-out text during training
-- `heldout`: the text itself, for validation and matrix alike
+Evaluation, in the order of its steps:
+
+- `protocol`: what is translated and how it is scored, one YAML file each
+- `plan`: what a protocol means for a run
+- `held_out`, `evaluation_text`: sources and references
+- `cache_keys`, `results_cache`: directions that were translated before are used again
+- `route_translation`, `batched_translation`: translation of all directions, also through a pivot
+- `measures`, `metrics`, `comet`, `output_errors`, `scoring`: scores of the translations
+- `score_matrix`: the result, which a run directory stores
+- `evaluator`: all steps together
+
+Use of the results:
+
+- `grid`: one measure of a matrix; `views`: tables, pages and pictures
+- `significance`: comparison of systems, with significance tests
+- `references`: tables of papers to compare with
+- `provenance`: descriptions of corpora and machines
+- `sacrebleu_internals`: the only use of private functions of sacreBLEU
 """

@@ -18,7 +18,7 @@ from polyglot.core.errors import CheckpointError, DataError
 from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.evaluation.views import markdown, terminal
 from polyglot.evaluation.views.export import save_with_views
-from polyglot.evaluation.views.heat_map import _readable_on, contrast, heat_map_png
+from polyglot.evaluation.views.heat_map import _readable_colour, contrast, heat_map_png
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.rendered import MARKDOWN_TEXT, token_types, visible_texts
 from tests.evaluation.by_hand import BLEU_SIGNATURE, matrix
@@ -231,7 +231,7 @@ def test_the_heat_map_is_a_picture_of_sensible_size(reference: str | None, panel
 
 def test_numbers_can_be_read_on_every_shade() -> None:
     greys = [f"#{value:02x}{value:02x}{value:02x}" for value in range(256)]
-    assert min(contrast(_readable_on(grey), grey) for grey in greys) >= 4.5  # WCAG 2.2, 1.4.3
+    assert min(contrast(_readable_colour(grey), grey) for grey in greys) >= 4.5  # WCAG 2.2, 1.4.3
 
 
 def test_a_matrix_without_any_score_can_be_shown(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Scores as tables, pages and pictures."""
+"""Views of a score matrix: tables in the terminal, Markdown and CSV, heat maps, and their export."""

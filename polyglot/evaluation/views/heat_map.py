@@ -1,10 +1,13 @@
-"""The matrix as a picture: scores as shades of blue, zero-shot cells framed, copies hatched, the paper's table beside."""
+"""Score matrix as a heat map: shades of blue, zero-shot cells framed, monolingual copies hatched."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyglot.core.score_tables import format_number
 from polyglot.evaluation.grid import (
     Grid,
     direct_grid,
@@ -14,218 +17,304 @@ from polyglot.evaluation.grid import (
 )
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.score_matrix import ScoreMatrix
+from polyglot.tasks.pairs import LanguagePair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+BACKGROUND = "#ffffff"
+TEXT_COLOUR = "#22262b"
+COPY_COLOUR = "#e4e6e9"
+LINE_COLOUR = "#c9cdd3"
+ZERO_SHOT_COLOUR = "#d1495b"
+LABEL_COLOUR = "#5c6370"
 
-BACKGROUND, TEXT_COLOUR, GREY, LINE_COLOUR, ZERO_SHOT = (
-    "#ffffff",
-    "#22262b",
-    "#e4e6e9",
-    "#c9cdd3",
-    "#d1495b",
-)
-HEAD, FOOT, LEFT, RIGHT = 1.3, 0.9, 0.85, 0.35  # inches around a panel
-DPI = 160  # per inch
+# inches around a panel
+TOP_MARGIN = 1.3
+BOTTOM_MARGIN = 0.9
+LEFT_MARGIN = 0.85
+RIGHT_MARGIN = 0.35
+PANEL_TITLE_HEIGHT = 0.3
+
+DPI = 160
+POINTS_PER_INCH = 72
+LETTER_WIDTH = 0.66  # mean width of a letter, relative to the font size
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Size of a figure with square panels side by side, in inches."""
+
+    panels: int
+    languages: int
+    """of the largest panel"""
+
+    @property
+    def cell(self) -> float:
+        """Side of a cell, large enough for a number."""
+        return min(1.2, max(0.42, 4 / self.languages))
+
+    @property
+    def side(self) -> float:
+        """Side of a panel."""
+        return max(self.cell * self.languages, 4.0)
+
+    @property
+    def head(self) -> float:
+        """Space above the panels; they have titles if there are several."""
+        return TOP_MARGIN + (PANEL_TITLE_HEIGHT if self.panels > 1 else 0.0)
+
+    @property
+    def width(self) -> float:
+        return self.panels * (LEFT_MARGIN + self.side + RIGHT_MARGIN)
+
+    @property
+    def height(self) -> float:
+        return self.head + self.side + BOTTOM_MARGIN
+
+    @property
+    def font_size(self) -> float:
+        """Size of the numbers in points."""
+        return min(14.0, 14 * self.side / self.languages)
+
+    def left(self, number: int) -> float:
+        """Left edge of a panel."""
+        return number * (LEFT_MARGIN + self.side + RIGHT_MARGIN) + LEFT_MARGIN
 
 
 def heat_map_png(matrix: ScoreMatrix, measure: Measure | str) -> bytes:
-    """The picture of one measure, the bytes of a PNG file; the paper's table is a second panel in the same shades."""
+    """Heat map of one measure as a PNG file; the paper's table is a second panel in the same shades."""
     from matplotlib.figure import Figure
 
-    grids = [
-        grid
-        for grid in (direct_grid(matrix, measure), reference_grid(matrix, measure))
-        if grid is not None
-    ]
-    top = (
-        max(
-            (
-                value
-                for grid in grids
-                for pair, value in grid.values.items()
-                if grid.kinds[pair] != "copy"
-            ),
-            default=0.0,
-        )
-        or 1.0
-    )
-    count = max(len(grid.languages) for grid in grids)
-    cell = min(1.2, max(0.42, 4 / count))  # inches: large enough for a number
-    side = max(cell * count, 4.0)
-    head = HEAD + (0.3 if len(grids) > 1 else 0.0)  # panels have titles where there are two
-    width, height = len(grids) * (LEFT + side + RIGHT), head + side + FOOT
-    figure = Figure(
-        figsize=(width, height), dpi=DPI, facecolor=BACKGROUND
-    )  # without pyplot: no window, no global state
+    grids = [direct_grid(matrix, measure)]
+    paper = reference_grid(matrix, measure)
+    if paper is not None:
+        grids.append(paper)
+    layout = Layout(len(grids), max(len(grid.languages) for grid in grids))
 
-    def write(text: str, *, down: float, size: float, **style: str) -> None:
-        size = _fitting(text, inches=width - 2 * RIGHT, size=size)
-        figure.text(
-            RIGHT / width,
-            1 - down / height,
-            text,
-            size=size,
-            color=TEXT_COLOUR,
-            va="center",
-            parse_math=False,
-            **style,
-        )
-
-    write(
-        f"{Measure.parse(str(measure)).title} · {matrix_title(matrix)}",
-        down=0.33,
-        size=14,
-        weight="bold",
-    )
-    for number, line in enumerate(signature_lines(matrix, measure)[:2]):
-        write(line, down=0.58 + 0.15 * number, size=8)
+    # Figure in place of pyplot: no window and no global state.
+    figure = Figure(figsize=(layout.width, layout.height), dpi=DPI, facecolor=BACKGROUND)
+    _write_title(figure, layout, matrix, measure)
+    highest = _highest_score(grids)
     for number, grid in enumerate(grids):
-        left = number * (LEFT + side + RIGHT) + LEFT
-        axes = figure.add_axes((left / width, FOOT / height, side / width, side / height))
-        title = "" if len(grids) == 1 else grid.title if number else "this run"
-        _panel(axes, grid, top=top, points=min(14.0, 14 * side / count))
-        size = _fitting(title, inches=side, size=10.5)
-        figure.text(
-            left / width,
-            1 - (head - 0.6) / height,
-            title,
-            size=size,
-            weight="bold",
-            color=TEXT_COLOUR,
-            parse_math=False,
+        position = (
+            layout.left(number) / layout.width,
+            BOTTOM_MARGIN / layout.height,
+            layout.side / layout.width,
+            layout.side / layout.height,
         )
-    _legend(figure, width=width, height=height)
+        _draw_panel(figure.add_axes(position), grid, highest=highest, font_size=layout.font_size)
+        if layout.panels > 1:
+            title = grid.title if number else "this run"
+            _write_panel_title(figure, layout, title, left=layout.left(number))
+    _draw_legend(figure, layout)
+
     file = io.BytesIO()
     figure.savefig(file, format="png", facecolor=BACKGROUND)
     return file.getvalue()
 
 
-def _fitting(text: str, *, inches: float, size: float) -> float:
-    """The size in points at which a line fits; a letter is about 0.66 of its size wide."""
-    return min(size, inches * 72 / (0.66 * max(1, len(text))))
+def _highest_score(grids: Sequence[Grid]) -> float:
+    """Highest score except those of copies, which has the darkest shade; 1 without scores."""
+    scores = []
+    for grid in grids:
+        scores += [score for pair, score in grid.values.items() if grid.kinds[pair] != "copy"]
+    return max(scores, default=0.0) or 1.0
 
 
-def _panel(axes: Axes, grid: Grid, *, top: float, points: float) -> None:
-    """One table; each cell is a square of side 1."""
-    from matplotlib.colors import to_hex
-    from matplotlib.patches import Rectangle
+def _write_title(
+    figure: Figure, layout: Layout, matrix: ScoreMatrix, measure: Measure | str
+) -> None:
+    """Write measure, run and signatures above the panels."""
+    title = f"{Measure.parse(str(measure)).title} · {matrix_title(matrix)}"
+    _write_line(figure, layout, title, top=0.33, size=14, weight="bold")
+    for number, line in enumerate(signature_lines(matrix, measure)[:2]):
+        _write_line(figure, layout, line, top=0.58 + 0.15 * number, size=8)
 
+
+def _write_line(
+    figure: Figure, layout: Layout, text: str, *, top: float, size: float, **style: str
+) -> None:
+    figure.text(
+        RIGHT_MARGIN / layout.width,
+        1 - top / layout.height,
+        text,
+        size=_fitting_size(text, inches=layout.width - 2 * RIGHT_MARGIN, size=size),
+        color=TEXT_COLOUR,
+        va="center",
+        parse_math=False,
+        **style,
+    )
+
+
+def _write_panel_title(figure: Figure, layout: Layout, title: str, *, left: float) -> None:
+    figure.text(
+        left / layout.width,
+        1 - (layout.head - 0.6) / layout.height,
+        title,
+        size=_fitting_size(title, inches=layout.side, size=10.5),
+        weight="bold",
+        color=TEXT_COLOUR,
+        parse_math=False,
+    )
+
+
+def _fitting_size(text: str, *, inches: float, size: float) -> float:
+    """Font size in points, reduced so that the line fits."""
+    return min(size, inches * POINTS_PER_INCH / (LETTER_WIDTH * max(1, len(text))))
+
+
+def _draw_panel(axes: Axes, grid: Grid, *, highest: float, font_size: float) -> None:
+    """Draw one grid; each cell is a square with side 1."""
+    for pair in grid.kinds:
+        _draw_cell(axes, grid, pair, highest=highest, font_size=font_size)
     count = len(grid.languages)
-    for pair, kind in grid.kinds.items():
-        column, row = grid.languages.index(pair.target), grid.languages.index(pair.source)
-        value = grid.values.get(pair)
-        good = (
-            None
-            if value is None
-            else 1 - min(1.0, value / top)
-            if grid.lower_is_better
-            else value / top
-        )
-        face = GREY if kind == "copy" else BACKGROUND if good is None else to_hex(_shade(good))
-        given = (
-            {"hatch": "////", "edgecolor": LINE_COLOUR}
-            if kind == "copy"
-            else {"edgecolor": LINE_COLOUR if value is None else face}
-        )
-        axes.add_patch(
-            Rectangle(
-                (column + 0.02, row + 0.02), 0.96, 0.96, facecolor=face, linewidth=0.6, **given
-            )
-        )
-        if kind == "zero-shot":
-            frame = {
-                "fill": False,
-                "edgecolor": ZERO_SHOT,
-                "linewidth": points / 7,
-                "linestyle": "-" if value is not None else ":",
-            }
-            axes.add_patch(Rectangle((column + 0.06, row + 0.06), 0.88, 0.88, **frame))
-        plate = (
-            {"facecolor": GREY, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
-            if kind == "copy"
-            else None
-        )
-        shown = "–" if value is None else f"{value:.1f}"
-        axes.text(
-            column + 0.5,
-            row + 0.5,
-            shown,
-            ha="center",
-            va="center",
-            color=_readable_on(face),
-            size=points,
-            bbox=plate,
-        )
     axes.set(xlim=(0, count), ylim=(count, 0), aspect="equal")
-    places, size = [place + 0.5 for place in range(count)], min(12.0, points)
-    axes.set_xticks(places, grid.languages, size=size, color=TEXT_COLOUR)
-    axes.set_yticks(places, grid.languages, size=size, color=TEXT_COLOUR)
+    centres = [position + 0.5 for position in range(count)]
+    axes.set_xticks(centres, grid.languages, size=min(12.0, font_size), color=TEXT_COLOUR)
+    axes.set_yticks(centres, grid.languages, size=min(12.0, font_size), color=TEXT_COLOUR)
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=3)
     axes.spines[:].set_visible(False)
-    quiet = {
-        "textcoords": "offset points",
-        "size": 8.5,
-        "color": "#5c6370",
-        "annotation_clip": False,
-    }
-    axes.annotate(
-        "into", (0, 1), (0, 22), xycoords="axes fraction", ha="left", va="bottom", **quiet
+    _write_axis_labels(axes)
+    _write_means(axes, grid)
+
+
+def _draw_cell(
+    axes: Axes, grid: Grid, pair: LanguagePair, *, highest: float, font_size: float
+) -> None:
+    """Draw one cell with its score."""
+    from matplotlib.patches import Rectangle
+
+    kind = grid.kinds[pair]
+    value = grid.values.get(pair)
+    column = grid.languages.index(pair.target)
+    row = grid.languages.index(pair.source)
+    face = _face_colour(grid, pair, highest=highest)
+
+    if kind == "copy":
+        edge = {"hatch": "////", "edgecolor": LINE_COLOUR}
+    else:
+        edge = {"edgecolor": LINE_COLOUR if value is None else face}
+    cell = Rectangle((column + 0.02, row + 0.02), 0.96, 0.96, facecolor=face, linewidth=0.6, **edge)
+    axes.add_patch(cell)
+
+    if kind == "zero-shot":
+        frame = Rectangle(
+            (column + 0.06, row + 0.06),
+            0.88,
+            0.88,
+            fill=False,
+            edgecolor=ZERO_SHOT_COLOUR,
+            linewidth=font_size / 7,
+            linestyle=":" if value is None else "-",
+        )
+        axes.add_patch(frame)
+
+    box = None
+    if kind == "copy":  # a background, so that the number is readable on the hatching
+        box = {"facecolor": COPY_COLOUR, "edgecolor": "none", "boxstyle": "round,pad=0.15"}
+    axes.text(
+        column + 0.5,
+        row + 0.5,
+        format_number(value),
+        ha="center",
+        va="center",
+        color=_readable_colour(face),
+        size=font_size,
+        bbox=box,
     )
-    axes.annotate("from", (0, 1), (-42, 0), xycoords="axes fraction", ha="left", va="top", **quiet)
-    means = " · ".join(f"{kind} {value:.1f}" for kind, value, _ in grid.means())
-    below = {
+
+
+def _face_colour(grid: Grid, pair: LanguagePair, *, highest: float) -> str:
+    """Colour of a cell: the better the score, the darker."""
+    from matplotlib.colors import to_hex
+
+    if grid.kinds[pair] == "copy":
+        return COPY_COLOUR
+    value = grid.values.get(pair)
+    if value is None:
+        return BACKGROUND
+    quality = value / highest
+    if grid.lower_is_better:
+        quality = 1 - min(1.0, quality)
+    return to_hex(_shade(quality))
+
+
+def _write_axis_labels(axes: Axes) -> None:
+    style = {
         "xycoords": "axes fraction",
         "textcoords": "offset points",
-        "size": 9.5,
-        "color": TEXT_COLOUR,
-        "va": "top",
+        "size": 8.5,
+        "color": LABEL_COLOUR,
+        "annotation_clip": False,
     }
-    axes.annotate(f"means: {means}" if means else "no scores", (0, 0), (0, -9), **below)
+    axes.annotate("into", (0, 1), (0, 22), ha="left", va="bottom", **style)
+    axes.annotate("from", (0, 1), (-42, 0), ha="left", va="top", **style)
+
+
+def _write_means(axes: Axes, grid: Grid) -> None:
+    """Write the mean of each kind below a panel."""
+    means = [f"{kind} {format_number(value)}" for kind, value, _ in grid.means()]
+    axes.annotate(
+        f"means: {' · '.join(means)}" if means else "no scores",
+        (0, 0),
+        (0, -9),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        size=9.5,
+        color=TEXT_COLOUR,
+        va="top",
+    )
 
 
 def _shade(share: float) -> tuple[float, ...]:
-    """0 to 1 as blues, neither white nor nearly black."""
+    """Blue for a share from 0 to 1, neither white nor nearly black."""
     from matplotlib import colormaps
 
     return colormaps["Blues"](0.06 + 0.84 * share)
 
 
-def _readable_on(face: str) -> str:
-    """Black or white, whichever has the higher contrast (WCAG 2.2, relative luminance)."""
-    return max(("#000000", BACKGROUND), key=lambda ink: contrast(ink, face))
+def _readable_colour(background: str) -> str:
+    """Black or white: the colour with the higher contrast (WCAG 2.2, relative luminance)."""
+    return max(("#000000", "#ffffff"), key=lambda colour: contrast(colour, background))
 
 
-def contrast(one: str, other: str) -> float:
-    """Of two colours written `#rrggbb`, from 1 to 21."""
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+def contrast(first: str, second: str) -> float:
+    """Contrast of two colours written `#rrggbb`, from 1 to 21."""
+    darker, lighter = sorted((_luminance(first), _luminance(second)))
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def _luminance(colour: str) -> float:
-    parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
+    """Relative luminance of a colour written `#rrggbb` (WCAG 2.2)."""
+    red = _linear_part(colour[1:3])
+    green = _linear_part(colour[3:5])
+    blue = _linear_part(colour[5:7])
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _legend(figure: Figure, *, width: float, height: float) -> None:
-    """What the marks mean, along the lower edge."""
+def _linear_part(hexadecimal: str) -> float:
+    part = int(hexadecimal, 16) / 255
+    if part <= 0.04045:
+        return part / 12.92
+    return ((part + 0.055) / 1.055) ** 2.4
+
+
+def _draw_legend(figure: Figure, layout: Layout) -> None:
+    """Draw the meaning of the marks along the lower edge."""
     from matplotlib.patches import Patch
 
     marks = [
         Patch(facecolor=_shade(0.6), label="trained: darker is better"),
-        Patch(facecolor=_shade(0.2), edgecolor=ZERO_SHOT, linewidth=1.8, label="zero-shot"),
-        Patch(facecolor=GREY, edgecolor=LINE_COLOUR, hatch="////", label="copy into itself"),
+        Patch(facecolor=_shade(0.2), edgecolor=ZERO_SHOT_COLOUR, linewidth=1.8, label="zero-shot"),
+        Patch(facecolor=COPY_COLOUR, edgecolor=LINE_COLOUR, hatch="////", label="monolingual copy"),
     ]
     figure.legend(
         handles=marks,
         loc="center left",
-        bbox_to_anchor=((RIGHT - 0.1) / width, 0.28 / height),
+        bbox_to_anchor=((RIGHT_MARGIN - 0.1) / layout.width, 0.28 / layout.height),
         ncols=3,
         frameon=False,
         fontsize=8.5,
