@@ -1,9 +1,9 @@
-"""A run as one web page that needs nothing else: no network, no other file.
+"""Report: a run as one web page that needs no network and no other file.
 
-- `files`: what there is in the run directory; only that is read
-- `section`: a part of the page; `sections/`: all of them, one file each, in the order of the page
-- `charts`: curves as SVG, each with its numbers as a table
-- `page`: puts it together, escapes all text, and lets only our own script run
+- `files`: reads the run directory; `analyses`: the analyses of sentence embeddings in it
+- `section`: one part of the page; `sections/`: all parts, one file each, in the order of the page
+- `charts`: curves as SVG, each with a table of its numbers
+- `page`: builds the page, escapes all text and allows only our own script
 - `templates/`: HTML, style and script
 """
 

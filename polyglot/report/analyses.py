@@ -1,4 +1,4 @@
-"""What `polyglot analyse` left in a run directory: the newest numbers of each of its settings. Only files are read."""
+"""Analyses of sentence embeddings that `polyglot analyse` stored in a run directory."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polyglot.report.files import Files
+from polyglot.report.files import RunFiles
 
 
 @dataclass(frozen=True)
-class Analysed:
-    """One analysis of a run's sentence embeddings."""
+class StoredAnalysis:
+    """One analysis of the sentence embeddings of a run."""
 
     name: str
-    """of its folder below `analysis/`"""
+    """name of the folder below `analysis/`"""
     values: Mapping[str, Any]
-    """analysis.json"""
+    """content of analysis.json"""
 
 
-def analyses(files: Files) -> list[Analysed]:
-    """Every analysis that can be read: `default` first, then by name."""
-    found = [Analysed(folder.name, values) for folder, values in files.left("analysis.json")]
-    return sorted(found, key=lambda one: (one.name != "default", one.name))
+def stored_analyses(files: RunFiles) -> list[StoredAnalysis]:
+    """Read every valid analysis: `default` first, then by name."""
+    analyses = []
+    for folder, values in files.contents("analysis.json"):
+        analyses.append(StoredAnalysis(folder.name, values))
+    return sorted(analyses, key=lambda analysis: (analysis.name != "default", analysis.name))

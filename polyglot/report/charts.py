@@ -1,18 +1,27 @@
-"""Curves as SVG: drawn here, so that they need no library in the page, print well and follow its colours."""
+"""Curves as SVG, drawn without a library, so that they print well and follow the page's colours."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
+from polyglot.core.score_tables import format_number
 from polyglot.report.section import render
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 300, 48, 12, 10, 34  # of the drawing and its margins
-POINTS = 240  # of a curve at most: more than the eye can tell apart in this width
-ROWS = 12  # of the table behind a picture
+# Size and margins of the drawing
+WIDTH = 520
+HEIGHT = 300
+LEFT = 48
+RIGHT = 12
+TOP = 10
+BOTTOM = 34
+
+POINTS = 240  # of a curve at most: more cannot be distinguished in this width
+TABLE_ROWS = 12  # of the table of a chart
 COLOURS = 8  # in style.css; further curves are dashed
 
 Points = Sequence[tuple[float, float]]
@@ -20,59 +29,51 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Some curves over the same steps."""
+    """Curves over the same steps."""
 
     name: str
-    """letters only: ids begin with it"""
+    """start of ids in the page, letters only"""
     title: str
     unit: str
-    """what is on the vertical axis"""
+    """title of the vertical axis"""
     curves: Mapping[str, Points]
     order: Sequence[str] = ()
-    """of the colours, so that a curve has the same one in every chart; by default that of the curves"""
+    """order of the colours, so that a name has the same colour in all charts; default: curves"""
 
 
-def draw(chart: Chart) -> Markup:
-    """A figure: the picture, a switch for each curve, and a table of the numbers."""
-    curves = {
-        name: thinned([(x, y) for x, y in points if math.isfinite(y)])
-        for name, points in chart.curves.items()
-    }
-    curves = {name: points for name, points in curves.items() if points}
-    everything = [point for points in curves.values() for point in points]
-    if not everything:
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Linear map from values to positions in the drawing."""
+
+    low: float
+    high: float
+    start: float
+    """position of the lowest value"""
+    end: float
+    """position of the highest value"""
+
+    def position(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low or 1)
+        return round(self.start + share * (self.end - self.start), 1)
+
+
+def draw_chart(chart: Chart) -> Markup:
+    """HTML figure: the chart, a switch for each curve, and a table of the numbers.
+
+    Empty if no curve has a finite number.
+    """
+    curves = {}
+    for name, points in chart.curves.items():
+        finite = thin_out([(x, y) for x, y in points if math.isfinite(y)])
+        if finite:
+            curves[name] = finite
+    if not curves:
         return Markup("")
-    (left, right), (low, high) = ((min(axis), max(axis)) for axis in zip(*everything))
-    if low == high:  # a line that never moves is seen best from zero
-        low, high = min(low, 0.0), max(high, 0.0) or 1.0
-    verticals = ticks(low, high)
-    low, high = min(low, verticals[0]), max(high, verticals[-1])
 
-    def place(x: float, y: float) -> tuple[float, float]:
-        across = (x - left) / (right - left or 1)
-        up = (y - low) / (high - low or 1)
-        return round(LEFT + across * (WIDTH - LEFT - RIGHT), 1), round(
-            HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM), 1
-        )
-
-    order = list(chart.order) or list(curves)
-    lines = [
-        {
-            "name": name,
-            "colour": order.index(name) % COLOURS,
-            "dashed": order.index(name) // COLOURS,
-            "path": "M" + "L".join(f"{x} {y}" for x, y in (place(*point) for point in points)),
-            "end": place(*points[-1]),
-            "single": len(points) == 1,
-        }
-        for name, points in curves.items()
-    ]
-    steps = sorted({x for points in curves.values() for x, _ in points})
-    shown = [
-        steps[round(place * (len(steps) - 1) / max(1, min(ROWS, len(steps)) - 1))]
-        for place in range(min(ROWS, len(steps)))
-    ]
-    values = {name: dict(points) for name, points in curves.items()}
+    steps = _distinct_steps(curves.values())
+    across = Axis(steps[0], steps[-1], LEFT, WIDTH - RIGHT)
+    up, up_ticks = _vertical_axis(curves.values())
+    across_ticks = [tick for tick in ticks(steps[0], steps[-1]) if steps[0] <= tick <= steps[-1]]
     return render(
         "chart.html",
         chart=chart,
@@ -81,41 +82,94 @@ def draw(chart: Chart) -> Markup:
         bottom=HEIGHT - BOTTOM,
         left=LEFT,
         right=WIDTH - RIGHT,
-        across=[
-            (place(value, low)[0], _short(value))
-            for value in ticks(left, right)
-            if left <= value <= right
-        ],
-        up=[(place(left, value)[1], _short(value)) for value in verticals],
-        lines=lines,
-        rows=[
-            (
-                f"{step:,.0f}",
-                [
-                    None if (value := values[name].get(step)) is None else f"{value:,.3g}"
-                    for name in curves
-                ],
-            )
-            for step in shown
-        ],
+        across=[(across.position(tick), _format_tick(tick)) for tick in across_ticks],
+        up=[(up.position(tick), _format_tick(tick)) for tick in up_ticks],
+        lines=_lines(curves, chart.order, across, up),
+        rows=_table_rows(curves, steps),
     )
 
 
-def thinned(points: Points) -> list[tuple[float, float]]:
-    """At most `POINTS` of them, the last one always."""
-    every = math.ceil(len(points) / POINTS)
-    return [*points[: -1 : every or 1], points[-1]] if points else []
+def _distinct_steps(curves: Iterable[Points]) -> list[float]:
+    """Steps of all curves in ascending order."""
+    steps: set[float] = set()
+    for points in curves:
+        steps.update(x for x, _ in points)
+    return sorted(steps)
+
+
+def _vertical_axis(curves: Iterable[Points]) -> tuple[Axis, list[float]]:
+    """Vertical axis with its ticks; it ends at a tick or beyond."""
+    values: list[float] = []
+    for points in curves:
+        values += [y for _, y in points]
+    low = min(values)
+    high = max(values)
+    if low == high:  # a constant curve is drawn with zero as the other end of the axis
+        low = min(low, 0.0)
+        high = max(high, 0.0) or 1.0
+    tick_values = ticks(low, high)
+    low = min(low, tick_values[0])
+    high = max(high, tick_values[-1])
+    return Axis(low, high, HEIGHT - BOTTOM, TOP), tick_values
+
+
+def _lines(
+    curves: Mapping[str, Points], order: Sequence[str], across: Axis, up: Axis
+) -> list[dict[str, Any]]:
+    """Name, colour and SVG path of each curve."""
+    order = list(order) or list(curves)
+    lines = []
+    for name, points in curves.items():
+        positions = [(across.position(x), up.position(y)) for x, y in points]
+        number = order.index(name)
+        lines.append(
+            {
+                "name": name,
+                "colour": number % COLOURS,
+                "dashed": number // COLOURS,
+                "path": "M" + "L".join(f"{x} {y}" for x, y in positions),
+                "end": positions[-1],
+                "single": len(positions) == 1,
+            }
+        )
+    return lines
+
+
+def _table_rows(
+    curves: Mapping[str, Points], steps: Sequence[float]
+) -> list[tuple[str, list[str | None]]]:
+    """Step and value of each curve, for at most TABLE_ROWS steps; None without a value."""
+    count = min(TABLE_ROWS, len(steps))
+    values = {name: dict(points) for name, points in curves.items()}
+    rows = []
+    for number in range(count):
+        step = steps[round(number * (len(steps) - 1) / max(1, count - 1))]
+        row: list[str | None] = []
+        for name in curves:
+            value = values[name].get(step)
+            row.append(None if value is None else f"{value:,.3g}")
+        rows.append((format_number(step, 0), row))
+    return rows
+
+
+def thin_out(points: Points) -> list[tuple[float, float]]:
+    """Keep at most POINTS points, always with the last one."""
+    if not points:
+        return []
+    every_nth = math.ceil(len(points) / POINTS)
+    return [*points[:-1:every_nth], points[-1]]
 
 
 def ticks(low: float, high: float, *, about: int = 5) -> list[float]:
-    """Round numbers from below the lowest to above the highest: steps of 1, 2 or 5 times a power of ten."""
+    """Round numbers from at most `low` to at least `high`, in steps of 1, 2 or 5 times 10^n."""
     span = (high - low) or abs(high) or 1.0
     power = 10 ** math.floor(math.log10(span / about))
     step = next(power * factor for factor in (1, 2, 5, 10) if span / (power * factor) <= about)
-    first, last = math.floor(low / step), math.ceil(high / step)
+    first = math.floor(low / step)
+    last = math.ceil(high / step)
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 
-def _short(value: float) -> str:
+def _format_tick(value: float) -> str:
     """`1.5k`, `0.002`."""
     return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"

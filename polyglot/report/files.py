@@ -1,134 +1,159 @@
-"""What a run directory has for a report. Only files are read; what another version wrote is left out, and said."""
+"""Reads the files of a run directory for the report; files of other versions are listed as unreadable."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from polyglot.core.score_tables import direction_name
 from polyglot.runs.run import Run
 
 FORMATS = {"matrix.json": 2, "analysis.json": 2, "page.json": 1}
-"""Of what an evaluation or an analysis leaves in its folder."""
+"""Result files of evaluations and analyses, with the format that this version reads."""
 
 
 @dataclass(frozen=True)
-class Scored:
-    """One evaluation: a protocol on one test set."""
+class StoredEvaluation:
+    """Results of one protocol on one test set."""
 
     name: str
-    """of its folder below `evaluation/`"""
+    """name of the folder below `evaluation/`"""
     folder: Path
     values: Mapping[str, Any]
-    """matrix.json"""
+    """content of matrix.json"""
 
     @property
     def cells(self) -> list[dict[str, Any]]:
-        """In one hop first, then in two; those without scores, too."""
+        """Direct translations, then pivot translations; also cells without scores."""
         return [*self.values["cells"], *self.values["pivots"]]
 
     @property
     def measures(self) -> dict[str, str]:
-        """Titles by name; the first is the one to show first."""
+        """Titles of the measures by name, in the order of the protocol."""
         return self.values["measures"]
 
     def signatures(self, measure: str) -> list[str]:
-        """Each behind the name of its metric: `BLEU|nrefs:1|…`."""
-        title = self.measures[measure].partition(" (")[0]
-        return [f"{title}|{one}" for one in self.values["signatures"][measure]]
+        """Signatures with the name of the metric: `BLEU|nrefs:1|…`."""
+        metric = self.measures[measure].partition(" (")[0]
+        return [f"{metric}|{signature}" for signature in self.values["signatures"][measure]]
 
-    def lines(self, room: str, name: str) -> list[str]:
-        """Of `hypotheses` or `text`; empty where the file is gone."""
-        path = self.folder / room / f"{name}.txt"
-        return path.read_bytes().decode(errors="replace").split("\n")[:-1] if path.is_file() else []
+    def text(self, name: str) -> list[str]:
+        """Lines of a source or reference text; empty if the file is missing."""
+        return _read_lines(self.folder / "text" / f"{name}.txt")
+
+    def hypotheses(self, cell: Mapping[str, Any]) -> list[str]:
+        """Translations of a cell; empty if the file is missing."""
+        return _read_lines(self.folder / "hypotheses" / f"{cell_name(cell)}.txt")
 
     def mean(self, measure: str, kind: str) -> float | None:
-        """Of all cells of a kind that have a score."""
-        values = [
-            cell["scores"][measure]["value"]
-            for cell in self.cells
-            if cell["kind"] == kind and measure in cell["scores"]
-        ]
-        return sum(values) / len(values) if values else None
+        """Mean of all cells of a kind that have a score; None if there is no score."""
+        scores = []
+        for cell in self.cells:
+            if cell["kind"] == kind and measure in cell["scores"]:
+                scores.append(cell["scores"][measure]["value"])
+        return sum(scores) / len(scores) if scores else None
 
 
-def checkpoint_of(values: Mapping[str, Any]) -> str:
-    """`best checkpoint, step 4,000`: whose parameters were scored."""
-    steps = [f"{step:,}" for step in values["checkpoint"].get("steps", ())]
-    named = f", {'step' if len(steps) == 1 else 'steps'} {', '.join(steps)}" if steps else ""
-    return f"{values['checkpoint'].get('checkpoint', '')} checkpoint{named}"
+def cell_languages(cell: Mapping[str, Any]) -> tuple[str, str]:
+    """Source and target language of a cell of matrix.json."""
+    source, _, target = cell["pair"].partition("-")
+    return source, target
+
+
+def cell_name(cell: Mapping[str, Any]) -> str:
+    """Name of a cell of matrix.json: `de-fr`, or `de-en-fr` with English as pivot language."""
+    source, target = cell_languages(cell)
+    return direction_name(source, target, cell["via"])
+
+
+def describe_checkpoint(values: Mapping[str, Any]) -> str:
+    """Checkpoint of an evaluation: `best checkpoint, step 4,000`."""
+    checkpoint = values["checkpoint"]
+    description = f"{checkpoint.get('checkpoint', '')} checkpoint"
+    steps = [f"{step:,}" for step in checkpoint.get("steps", ())]
+    if not steps:
+        return description
+    noun = "step" if len(steps) == 1 else "steps"
+    return f"{description}, {noun} {', '.join(steps)}"
 
 
 @dataclass(frozen=True)
-class Files:
-    """A run directory."""
+class RunFiles:
+    """Files of a run directory."""
 
     run: Run
     sentences: Sequence[tuple[str, str]] = field(default_factory=tuple)
-    """language and text, for which attention is to be shown"""
+    """language and text of sentences whose attention is shown"""
 
     @cached_property
     def log(self) -> list[dict[str, Any]]:
-        """Every whole line of the log."""
-        lines = []
-        for line in (
-            self.run.log.read_text(encoding="utf-8").splitlines() if self.run.log.is_file() else ()
-        ):
+        """Complete lines of the training log."""
+        if not self.run.log.is_file():
+            return []
+        records = []
+        for line in self.run.log.read_text(encoding="utf-8").splitlines():
             try:
-                lines.append(json.loads(line))
-            except ValueError:  # the last line of a run that was pulled from the plug
+                record = json.loads(line)
+            except ValueError:  # the last line of a run that was interrupted by a power cut
                 continue
-        return [line for line in lines if isinstance(line, dict)]
+            if isinstance(record, dict):
+                records.append(record)
+        return records
 
     @cached_property
-    def scored(self) -> list[Scored]:
-        """Every evaluation that can be read: the protocol `default` first, then by name."""
-        found = [
-            Scored(folder.relative_to(self.run.evaluation).as_posix(), folder, values)
-            for folder, values in self.left("matrix.json")
-        ]
-        return sorted(found, key=lambda one: (one.name != "default", one.name))
+    def evaluations(self) -> list[StoredEvaluation]:
+        """Every valid evaluation: the protocol `default` first, then by name."""
+        evaluations = []
+        for folder, values in self.contents("matrix.json"):
+            name = folder.relative_to(self.run.evaluation).as_posix()
+            evaluations.append(StoredEvaluation(name, folder, values))
+        return sorted(evaluations, key=lambda result: (result.name != "default", result.name))
 
     @cached_property
     def unreadable(self) -> list[str]:
-        """Folders of evaluations and analyses of another version, or damaged."""
-        return [
-            path.parent.relative_to(self.run.path).as_posix()
-            for path, values in self._left.items()
-            if values is None
-        ]
+        """Folders of evaluations and analyses that are damaged or of another version."""
+        folders = []
+        for path, values in self._results.items():
+            if values is None:
+                folders.append(path.parent.relative_to(self.run.path).as_posix())
+        return folders
 
-    def left(self, name: str) -> list[tuple[Path, dict[str, Any]]]:
-        """Folders with a file of that name that can be read, and what it holds. name: one of FORMATS"""
-        return [
-            (path.parent, values)
-            for path, values in self._left.items()
-            if path.name == name and values is not None
-        ]
+    def contents(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Yield folder and content of every valid file with this name, one of FORMATS."""
+        for path, values in self._results.items():
+            if path.name == name and values is not None:
+                yield path.parent, values
 
     @cached_property
-    def _left(self) -> dict[Path, dict[str, Any] | None]:
-        """Every such file of what was completed; None where it cannot be read."""
-        rooms = (self.run.evaluation, self.run.path / "analysis")
-        paths = [
-            path
-            for room in rooms
-            for name in FORMATS
-            for path in room.rglob(name)
-            if path.parent.name != ".unfinished"
-        ]
-        return {path: _content(path) for path in sorted(paths)}
+    def _results(self) -> dict[Path, dict[str, Any] | None]:
+        """Content of every finished result file; None if it cannot be read."""
+        paths: list[Path] = []
+        for folder in (self.run.evaluation, self.run.path / "analysis"):
+            for name in FORMATS:
+                paths += folder.rglob(name)
+        results = {}
+        for path in sorted(paths):
+            if path.parent.name != ".unfinished":
+                results[path] = _read_result(path)
+        return results
 
 
-def _content(path: Path) -> dict[str, Any] | None:
-    """What the file holds; None where it is damaged, or of a format that this version does not know."""
+def _read_lines(path: Path) -> list[str]:
+    if not path.is_file():
+        return []
+    return path.read_bytes().decode(errors="replace").split("\n")[:-1]
+
+
+def _read_result(path: Path) -> dict[str, Any] | None:
+    """Content of a result file; None if it is damaged or has an unknown format."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return None
-    return (
-        values if isinstance(values, dict) and values.get("format") == FORMATS[path.name] else None
-    )
+    if not isinstance(values, dict) or values.get("format") != FORMATS[path.name]:
+        return None
+    return values

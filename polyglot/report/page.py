@@ -1,4 +1,4 @@
-"""The whole page: sections, style and script in one file, in which no text of a corpus can be anything but text."""
+"""Builds the report page: all sections, style and script in one file, with all text escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.version import VERSION
-from polyglot.report.files import Files
+from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
 from polyglot.report.sections import SECTIONS
 from polyglot.runs.run import Run
@@ -21,33 +21,49 @@ from polyglot.runs.run import Run
 def write(
     run: Run, *, sentences: Sequence[tuple[str, str]] = (), more: Sequence[Section] = ()
 ) -> Path:
-    """`report.html` of a run directory.
+    """Write `report.html` of a run directory and return its path.
 
-    sentences: language and text, for which the bridge's attention is shown besides those of the test text.
-    more: further sections, before the configuration. Raises CheckpointError when the page cannot be written.
+    sentences: language and text of sentences whose attention is shown, in place of test sentences.
+    more: further sections, placed before the configuration.
+    Raises CheckpointError if the page cannot be written.
     """
     path = run.path / "report.html"
-    replace_file(path, page(Files(run, tuple(sentences)), more=more))
+    replace_file(path, page(RunFiles(run, tuple(sentences)), more=more))
     return path
 
 
-def page(files: Files, *, more: Sequence[Section] = ()) -> str:
-    """The HTML. A Content Security Policy lets nothing be loaded, and of scripts only ours run."""
-    made = [section for make in SECTIONS if (section := make(files)) is not None]
-    sections = [*made[:-1], *more, *made[-1:]]
-    assert len({section.name for section in sections}) == len(sections)
-    script = (resources("polyglot.report") / "templates" / "script.js").read_text(encoding="utf-8")
+def page(files: RunFiles, *, more: Sequence[Section] = ()) -> str:
+    """HTML of the report.
+
+    Its Content Security Policy forbids loading anything, and allows no script except ours.
+    """
+    sections = []
+    for make_section in SECTIONS:
+        section = make_section(files)
+        if section is not None:
+            sections.append(section)
+    sections[-1:-1] = more  # the configuration stays last
+    names = {section.name for section in sections}
+    assert len(names) == len(sections)
+
+    script = _template_text("script.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'"
+    )
     return render(
         "page.html",
         title=files.run.path.resolve().name,
         languages=files.run.config.languages,
         sections=sections,
         data={section.name: dict(section.data) for section in sections},
-        style=Markup(
-            (resources("polyglot.report") / "templates" / "style.css").read_text(encoding="utf-8")
-        ),  # noqa: S704: ours
-        script=Markup(script),  # noqa: S704: ours
-        policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
+        style=Markup(_template_text("style.css")),  # noqa: S704 (our file)
+        script=Markup(script),  # noqa: S704 (our file)
+        policy=policy,
         version=VERSION,
     )
+
+
+def _template_text(name: str) -> str:
+    return (resources("polyglot.report") / "templates" / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A part of the page."""
+"""Section: one part of the report page."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from polyglot.core.score_tables import format_number
+
 
 @dataclass(frozen=True)
 class Section:
-    """One heading of the page with what stands below it.
+    """A heading of the page with its content.
 
-    A section is made by a function from `Files` to a section, or to None where the run has nothing for it; its name in
-    `sections/__init__.py` puts it on the page.
+    A function makes the section from `RunFiles`, or returns None if the run has nothing for it.
+    Functions that are listed in `sections/__init__.py` are on the page.
     """
 
     name: str
-    """of its anchor, letters only"""
+    """anchor, letters only"""
     title: str
     body: Markup
-    """HTML in which all text is escaped: what `render` gives, or markupsafe"""
+    """HTML in which all text is escaped, as from `render` or markupsafe"""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """what the script finds as `data[name]`; only JSON"""
+    """values that JSON can represent; the script finds them as `data[name]`"""
 
 
 @cache
 def _templates() -> Environment:
-    """Every value is escaped unless it is Markup; a name that nobody gave is a mistake."""
+    """Templates that escape every value except Markup and refuse undefined names."""
     environment = Environment(
         loader=PackageLoader("polyglot.report"),
         autoescape=True,
@@ -38,18 +40,13 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = number
-    environment.policies["json.dumps_kwargs"] = {
-        "sort_keys": False
-    }  # the first measure is the one to show first
+    environment.filters["number"] = format_number
+    # Keep the order of keys: the first measure is shown first.
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
     return environment
 
 
 def render(template: str, **values: Any) -> Markup:
-    """The HTML of a file of `templates/`."""
-    return Markup(_templates().get_template(template).render(**values))  # noqa: S704: autoescape is on
-
-
-def number(value: float | None, digits: int = 1) -> str:
-    """`12,345.6`, or – for nothing."""
-    return "–" if value is None else f"{value:,.{digits}f}"
+    """HTML of a file in `templates/`."""
+    html = _templates().get_template(template).render(**values)
+    return Markup(html)  # noqa: S704 (the templates escape all text)

@@ -13,10 +13,10 @@ import pytest
 from polyglot.analysis.embeddings.analysis import Analysis, Correlations, analyse
 from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.analysis.embeddings.page import save
-from polyglot.report.files import Files
+from polyglot.report.files import RunFiles
 from polyglot.report.page import page
 from polyglot.report.sections.analysis import analysis
-from polyglot.report.sections.embeddings import HEIGHT, MARGIN, WIDTH, drawn, embeddings
+from polyglot.report.sections.embeddings import HEIGHT, MARGIN, WIDTH, draw_plane, embeddings
 from polyglot.report.sections.heads import heads
 from polyglot.runs.run import Run
 from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
@@ -49,12 +49,12 @@ def found(run: Run) -> Analysis:
 
 
 def test_a_run_that_was_not_analysed_has_neither(tmp_path: Path) -> None:
-    files = Files(tiny_run(tmp_path))
+    files = RunFiles(tiny_run(tmp_path))
     assert embeddings(files) is None and heads(files) is None
 
 
 def test_every_sentence_is_a_dot_that_says_it_and_is_text_only(run: Run, found: Analysis) -> None:
-    html = str(embeddings(Files(run)).body)
+    html = str(embeddings(RunFiles(run)).body)
     assert html.count("<circle") == 4 * 3 * len(found.map.planes) and html.count("<figure") == len(
         found.map.planes
     )
@@ -69,7 +69,7 @@ def test_every_sentence_is_a_dot_that_says_it_and_is_text_only(run: Run, found: 
 
 
 def test_the_numbers_are_those_of_the_analysis(run: Run, found: Analysis) -> None:
-    html = str(embeddings(Files(run)).body)
+    html = str(embeddings(RunFiles(run)).body)
     for name, matrix in found.retrieval.items():
         values = [
             matrix.means(metric)[kind]
@@ -87,7 +87,7 @@ def test_the_numbers_are_those_of_the_analysis(run: Run, found: Analysis) -> Non
 
 
 def test_a_plane_fills_its_picture() -> None:
-    picture = drawn({"en": [(-1.0, 5.0), (0.0, 6.0)], "de": [(3.0, 7.0), (1.0, 6.0)]})
+    picture = draw_plane({"en": [(-1.0, 5.0), (0.0, 6.0)], "de": [(3.0, 7.0), (1.0, 6.0)]})
     en, de = picture["languages"]
     assert en["dots"] == [
         (MARGIN, HEIGHT - MARGIN),
@@ -112,10 +112,10 @@ def test_heads_from_the_front_of_a_sentence_to_its_end(run: Run, found: Analysis
     other = path.parent.parent / "made-up" / "analysis.json"
     other.parent.mkdir()
     other.write_text(json.dumps(values), encoding="utf-8")
-    html = str(heads(Files(run)).body)
+    html = str(heads(RunFiles(run)).body)
     assert html.index("<h3>default</h3>") < html.index("<h3>made-up</h3>")
     made_up = html[html.index("<h3>made-up</h3>") :]
-    assert "2 heads" in made_up and "is 0.250" in made_up
+    assert "2 heads" in made_up and "two heads: 0.250" in made_up
     first, second = re.findall(r'<tr><th scope="row">(\d)</th>(.*?)</tr>', made_up)[:2]
     assert (first[0], second[0]) == ("2", "1")
     assert first[1].startswith('<td style="--v: 1.000">100</td>') and second[1].endswith(
@@ -134,11 +134,11 @@ def test_what_another_version_wrote_or_damage_is_left_out_and_said(
     (run.path / "analysis" / "default").mkdir(parents=True)
     (run.path / "analysis" / "default" / file).write_text(content)
     assert (
-        embeddings(Files(run)) is None
-        and heads(Files(run)) is None
-        and analysis(Files(run)) is None
+        embeddings(RunFiles(run)) is None
+        and heads(RunFiles(run)) is None
+        and analysis(RunFiles(run)) is None
     )
-    assert "another version of Polyglot wrote it: analysis/default. " in page(Files(run))
+    assert "another version of Polyglot wrote it: analysis/default. " in page(RunFiles(run))
 
 
 def test_a_correlation_that_there_is_none_of_is_a_dash(run: Run, found: Analysis) -> None:
@@ -147,6 +147,6 @@ def test_a_correlation_that_there_is_none_of_is_a_dash(run: Run, found: Analysis
         name: [Correlations("alike", ("en", "en"), None, None, 2)] for name in found.retrieval
     }
     save(dataclasses.replace(found, similarity=similarity), place)
-    html = embeddings(Files(run)).body
+    html = embeddings(RunFiles(run)).body
     shutil.rmtree(place)
     assert '<th scope="col">alike</th>' in html and "<td>–</td>" in html

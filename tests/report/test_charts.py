@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as some
 
-from polyglot.report.charts import POINTS, Chart, draw, thinned, ticks
+from polyglot.report.charts import POINTS, Chart, draw_chart, thin_out, ticks
 
 NUMBERS = some.floats(-1e6, 1e6).filter(lambda value: abs(value) > 1e-3 or value == 0)
 
@@ -23,12 +23,12 @@ def test_ticks_hold_what_is_between(one: float, other: float) -> None:
 
 @given(some.lists(some.tuples(some.integers(), some.floats(allow_nan=False)), max_size=2000))
 def test_thinned_curves_keep_their_ends(points: list[tuple[float, float]]) -> None:
-    found = thinned(points)
+    found = thin_out(points)
     assert len(found) <= POINTS + 1 and found[:1] == points[:1] and found[-1:] == points[-1:]
 
 
 def test_a_curve_is_drawn_where_its_numbers_are() -> None:
-    html = draw(
+    html = draw_chart(
         Chart(
             "loss",
             "Loss <of> a task",
@@ -42,9 +42,9 @@ def test_a_curve_is_drawn_where_its_numbers_are() -> None:
 
 
 def test_a_constant_curve_stands_above_zero() -> None:
-    html = draw(Chart("rate", "Rate", "rate", {"rate": [(0, 0.5), (100, 0.5)]}))
+    html = draw_chart(Chart("rate", "Rate", "rate", {"rate": [(0, 0.5), (100, 0.5)]}))
     assert 'd="M48.0 10.0L508.0 10.0"' in html and ">0<" in html and ">0.5<" in html
 
 
 def test_no_numbers_are_no_picture() -> None:
-    assert draw(Chart("loss", "Loss", "nats", {"en-de": [(1, math.inf)]})) == ""
+    assert draw_chart(Chart("loss", "Loss", "nats", {"en-de": [(1, math.inf)]})) == ""

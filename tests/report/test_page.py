@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from polyglot.core.errors import ConfigError
 from polyglot.report import write
-from polyglot.report.files import Files
+from polyglot.report.files import RunFiles
 from polyglot.report.page import page
 from polyglot.report.section import Section
 from polyglot.runs.run import Run
@@ -152,11 +152,11 @@ def test_heads_are_shown_with_shares_that_sum_to_one(run: Run) -> None:
 
 def test_a_sentence_in_a_language_that_is_not_read_is_an_error(run: Run) -> None:
     with pytest.raises(ConfigError, match="no encoder named 'xx'"):
-        page(Files(run, (("xx", "a"),)))
+        page(RunFiles(run, (("xx", "a"),)))
 
 
 def test_a_run_that_was_only_begun_has_a_page(tmp_path: Path) -> None:
-    html = page(Files(tiny_run(tmp_path)))
+    html = page(RunFiles(tiny_run(tmp_path)))
     assert (
         "has not been evaluated" in html and 'id="matrix"' not in html and 'id="curves"' not in html
     )
@@ -170,7 +170,7 @@ def test_text_that_is_elsewhere_is_said(run: Run, tmp_path: Path) -> None:
         .replace(run.config.data.folder, str(tmp_path / "nowhere"))
     )
     (tmp_path / "moved" / "config.yaml").write_text(text, encoding="utf-8")
-    html = page(Files(Run.open(tmp_path / "moved")))
+    html = page(RunFiles(Run.open(tmp_path / "moved")))
     assert "The training text cannot be read here" in html and 'id="examples"' in html
 
 
@@ -178,7 +178,7 @@ def test_what_another_version_wrote_is_left_out_and_said(run: Run, tmp_path: Pat
     shutil.copytree(run.path, tmp_path / "old")
     for damaged in ('{"format": 1}', '{"form', "[]"):
         (tmp_path / "old" / "evaluation" / "default" / "matrix.json").write_text(damaged)
-        html = page(Files(Run.open(tmp_path / "old")))
+        html = page(RunFiles(Run.open(tmp_path / "old")))
         assert (
             "another version of Polyglot wrote it: evaluation/default. " in html
             and 'id="matrix"' not in html
@@ -190,13 +190,13 @@ def test_an_evaluation_that_is_being_written_is_not_shown(run: Run, tmp_path: Pa
     place = tmp_path / "begun" / "evaluation" / "default"
     (place / ".unfinished").mkdir()
     (place / "matrix.json").rename(place / ".unfinished" / "matrix.json")
-    files = Files(Run.open(tmp_path / "begun"))
-    assert files.scored == [] and files.unreadable == []
+    files = RunFiles(Run.open(tmp_path / "begun"))
+    assert files.evaluations == [] and files.unreadable == []
 
 
 def test_further_sections_stand_before_the_configuration(run: Run) -> None:
     html = page(
-        Files(run),
+        RunFiles(run),
         more=[
             Section("map", "A map", Markup("<p>here &amp; there</p>"), {"points": ["</script>"]})
         ],

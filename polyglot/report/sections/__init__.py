@@ -1,8 +1,11 @@
-"""Every section in the order of the page. A new one is a file here and a name below; the last stands after whatever `more` brings."""
+"""Sections of the report in the order of the page.
+
+To add a section: one file here, and its function in SECTIONS. The last stays at the end of the page.
+"""
 
 from collections.abc import Callable
 
-from polyglot.report.files import Files
+from polyglot.report.files import RunFiles
 from polyglot.report.section import Section
 
 from .analysis import analysis
@@ -16,6 +19,15 @@ from .headline import headline
 from .heads import heads
 from .matrix import matrix
 
-SECTIONS: tuple[Callable[[Files], Section | None], ...] = (
-    headline, matrix, examples, curves, embeddings, attention, heads, analysis, data, configuration,
-)  # fmt: skip
+SECTIONS: tuple[Callable[[RunFiles], Section | None], ...] = (
+    headline,
+    matrix,
+    examples,
+    curves,
+    embeddings,
+    attention,
+    heads,
+    analysis,
+    data,
+    configuration,
+)

@@ -1,4 +1,4 @@
-"""What `polyglot analyse` found of roles, graphs, words and heads: its tables and pictures."""
+"""Section with the tables and figures of `polyglot analyse`: roles, graphs, words, heads."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from polyglot.report.files import Files
+from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
 
 
-def analysis(files: Files) -> Section | None:
-    """None for a run that was not analysed."""
-    pages = [_page(folder, values) for folder, values in files.left("page.json")]
-    return (
-        Section("analysis", "What was learnt", render("analysis.html", pages=pages))
-        if pages
-        else None
-    )
+def analysis(files: RunFiles) -> Section | None:
+    """Return None for a run without analyses."""
+    pages = [_page(folder, values) for folder, values in files.contents("page.json")]
+    if not pages:
+        return None
+    return Section("analysis", "Analyses of the model", render("analysis.html", pages=pages))
 
 
 def _page(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    files = {title: folder / Path(file).name for title, file in values["pictures"].items()}
-    pictures = {
-        title: base64.b64encode(file.read_bytes()).decode()
-        for title, file in files.items()
-        if file.is_file()
-    }
+    pictures = {}
+    for title, name in values["pictures"].items():
+        file = folder / Path(name).name
+        if file.is_file():
+            pictures[title] = base64.b64encode(file.read_bytes()).decode()
     return {"title": values["title"], "tables": values["tables"], "pictures": pictures}

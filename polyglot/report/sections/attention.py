@@ -1,4 +1,4 @@
-"""Where the heads of the bridge look: for some sentences, how each row of the bridge is mixed from the pieces of the source."""
+"""Section with the attention of the bridge: how each row mixes the pieces of some sentences."""
 
 from __future__ import annotations
 
@@ -8,76 +8,85 @@ import torch
 
 from polyglot.core.errors import CheckpointError
 from polyglot.inference.translator import Translator
-from polyglot.report.files import Files
+from polyglot.report.files import RunFiles, StoredEvaluation, cell_languages
 from polyglot.report.section import Section, render
 
-EACH = 2  # sentences of each language when none are asked for
-LONGEST = 24  # pieces, so that a picture can be taken in
+TITLE = "Heads of the bridge"
+
+SENTENCES = 2  # of each language, if the user names none
+MIN_WORDS = 4
+MAX_WORDS = 12
+MAX_PIECES = 24  # so that the table fits on a screen
 
 
-def attention(files: Files) -> Section | None:
-    """Raises ConfigError and DataError for a sentence in a language that the run does not read."""
-    wanted = list(files.sentences) or _from_the_tests(files)
+def attention(files: RunFiles) -> Section | None:
+    """Make the section.
+
+    Raises ConfigError and DataError for a sentence in a language without encoder.
+    """
+    sentences = list(files.sentences)
+    if not sentences and files.evaluations:
+        sentences = _test_sentences(files.evaluations[0])
     try:
         translator = Translator.load(files.run)
     except CheckpointError as error:
-        return (
-            Section(
-                "attention",
-                "Heads of the bridge",
-                render("nothing.html", reason=f"The parameters cannot be read: {error}"),
-            )
-            if wanted
-            else None
-        )
-    maps = [
-        found
-        for language, sentence in wanted
-        if (found := weights(translator, language, sentence, chosen=bool(files.sentences)))
-    ]
-    return (
-        Section("attention", "Heads of the bridge", render("attention.html", maps=maps))
-        if maps
-        else None
-    )
+        if not sentences:
+            return None
+        reason = f"The parameters cannot be read: {error}"
+        return Section("attention", TITLE, render("nothing.html", reason=reason))
+
+    maps = []
+    for language, sentence in sentences:
+        attention_map = weights(translator, language, sentence, chosen=bool(files.sentences))
+        if attention_map is not None:
+            maps.append(attention_map)
+    if not maps:
+        return None
+    return Section("attention", TITLE, render("attention.html", maps=maps))
 
 
 def weights(
     translator: Translator, language: str, sentence: str, *, chosen: bool
 ) -> dict[str, Any] | None:
-    """Pieces and the share of each in every head; None for a bridge without heads, an empty or a long sentence that nobody asked for."""
+    """Pieces of a sentence and the attention of each head to them.
+
+    chosen: the user named the sentence; otherwise long sentences are skipped.
+    Returns None for a bridge without heads, and for an empty or skipped sentence.
+    """
     translator.check(language, translator.targets[0])
     ids = translator.encode_text([sentence], language)[0]
-    if not ids or (len(ids) > LONGEST and not chosen):
+    is_skipped = len(ids) > MAX_PIECES and not chosen
+    if not ids or is_skipped:
         return None
+
     tokens = torch.tensor([ids], device=translator.device)
+    mask = torch.ones_like(tokens, dtype=torch.bool)
     with torch.inference_mode():
-        memory = translator.model.encode(
-            language, tokens, torch.ones_like(tokens, dtype=torch.bool)
-        )
+        memory = translator.model.encode(language, tokens, mask)
     if memory.weights is None:
         return None
-    pieces = translator.vocabularies[language].pieces(ids)
     return {
         "language": language,
         "sentence": sentence,
-        "pieces": pieces,
+        "pieces": translator.vocabularies[language].pieces(ids),
         "heads": memory.weights[0].float().cpu().tolist(),
     }
 
 
-def _from_the_tests(files: Files) -> list[tuple[str, str]]:
-    """The first sentences of the test text of each language, of middling length."""
+def _test_sentences(evaluation: StoredEvaluation) -> list[tuple[str, str]]:
+    """First sentences of medium length of each source language."""
     texts: dict[str, str] = {}
-    for scored in files.scored[:1]:
-        for cell in scored.cells:
-            if cell["scores"]:
-                texts.setdefault(cell["pair"].partition("-")[0], cell["source_text"])
-        return [
-            (language, line)
-            for language, text in texts.items()
-            for line in [
-                line for line in scored.lines("text", text) if 4 <= len(line.split()) <= 12
-            ][:EACH]
-        ]
-    return []
+    for cell in evaluation.cells:
+        if cell["scores"]:
+            source, _ = cell_languages(cell)
+            texts.setdefault(source, cell["source_text"])
+
+    sentences = []
+    for language, name in texts.items():
+        lines = [line for line in evaluation.text(name) if _has_medium_length(line)]
+        sentences += [(language, line) for line in lines[:SENTENCES]]
+    return sentences
+
+
+def _has_medium_length(line: str) -> bool:
+    return MIN_WORDS <= len(line.split()) <= MAX_WORDS

@@ -1,25 +1,25 @@
-"""Everything that must be known to repeat the run."""
+"""Section with the configuration, and the environment of each evaluation."""
 
 from __future__ import annotations
 
-from polyglot.report.files import Files
+from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
 
 
-def configuration(files: Files) -> Section:
-    environments = [
-        {
-            "name": scored.name,
-            "machine": scored.values["machine"],
-            "versions": scored.values["versions"],
-            "search": scored.values["search"],
-            "checkpoint": scored.values["checkpoint"],
-            "seconds": sum(cell["seconds"] for cell in scored.cells),
-        }
-        for scored in files.scored
-    ]
-    return Section(
-        "configuration",
-        "Configuration and environment",
-        render("configuration.html", yaml=files.run.config.to_yaml(), environments=environments),
-    )
+def configuration(files: RunFiles) -> Section:
+    environments = []
+    for evaluation in files.evaluations:
+        values = evaluation.values
+        environments.append(
+            {
+                "name": evaluation.name,
+                "machine": values["machine"],
+                "versions": values["versions"],
+                "search": values["search"],
+                "checkpoint": values["checkpoint"],
+                "seconds": sum(cell["seconds"] for cell in evaluation.cells),
+            }
+        )
+    yaml = files.run.config.to_yaml()
+    body = render("configuration.html", yaml=yaml, environments=environments)
+    return Section("configuration", "Configuration and environment", body)

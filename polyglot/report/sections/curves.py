@@ -1,82 +1,93 @@
-"""How training went, task by task."""
+"""Section with the curves of training: losses, scores and speed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from polyglot.report.charts import Chart, draw
-from polyglot.report.files import Files
+from polyglot.report.charts import Chart, draw_chart
+from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
 
+Record = Mapping[str, Any]
+"""One line of the training log."""
 
-def curves(files: Files) -> Section | None:
-    figures = [drawn for chart in charts(files.log) if (drawn := draw(chart))]
-    return (
-        Section("curves", "Training", render("curves.html", figures=figures)) if figures else None
-    )
+Curves = dict[str, list[tuple[float, float]]]
+"""Steps and values by the name of the curve."""
 
-
-def charts(log: list[dict[str, Any]]) -> Iterator[Chart]:
-    """Losses by task, scores, and what else the log has of every update."""
-    training = [line for line in log if line.get("kind") == "training"]
-    validation = [line for line in log if line.get("kind") == "validation"]
-    tasks = sorted({name for line in training for name in line["tasks"]})
-    order = sorted(
-        {*tasks, *(name for line in validation for name in (*line["losses"], *line["bleu"]))}
-    )
-    losses = {
-        name: [
-            (line["step"], line["tasks"][name]["translation"])
-            for line in training
-            if name in line["tasks"]
-        ]
-        for name in tasks
-    }
-    yield Chart("loss", "Training loss of each task", "per target token", _numbers(losses), order)
-    held_out = sorted({name for line in validation for name in line["losses"]})
-    losses = {
-        name: [
-            (line["step"], line["losses"][name]) for line in validation if name in line["losses"]
-        ]
-        for name in held_out
-    }
-    yield Chart(
-        "heldout", "Validation loss of each task", "per target token", _numbers(losses), order
-    )
-    scored = sorted({name for line in validation for name in line["bleu"]})
-    scores = {
-        name: [(line["step"], line["bleu"][name]) for line in validation if name in line["bleu"]]
-        for name in scored
-    }
-    yield Chart("bleu", "Validation BLEU, greedy", "BLEU", _numbers(scores), order)
-    penalty = {
-        name: [
-            (line["step"], line["tasks"][name]["bridge"])
-            for line in training
-            if "bridge" in line["tasks"].get(name, {})
-        ]
-        for name in tasks
-    }
-    yield Chart(
-        "penalty", "Penalty of the bridge, by task", "‖A·Aᵀ − I‖²", _numbers(penalty), order
-    )
-    for name, title, unit in (
-        ("learning_rate", "Learning rate", "learning rate"),
-        ("gradient_norm", "Norm of the gradients", "global norm, before clipping"),
-        ("tokens_per_second", "Speed", "target tokens per second"),
-    ):
-        yield Chart(
-            name.replace("_", ""),
-            title,
-            unit,
-            _numbers({title.lower(): [(line["step"], line.get(name)) for line in training]}),
-        )
+COMMON_CURVES = (
+    ("learning_rate", "Learning rate", "learning rate"),
+    ("gradient_norm", "Gradient norm", "global norm, before clipping"),
+    ("tokens_per_second", "Speed", "target tokens per second"),
+)
+"""Key in the log, title and unit of values that do not belong to a task."""
 
 
-def _numbers(curves: dict[str, list[tuple[int, Any]]]) -> dict[str, list[tuple[float, float]]]:
-    """Without what the log has as null, since it was no finite number."""
-    return {
-        name: [(float(step), float(value)) for step, value in points if value is not None]
-        for name, points in curves.items()
-    }
+def curves(files: RunFiles) -> Section | None:
+    figures = []
+    for chart in charts(files.log):
+        figure = draw_chart(chart)
+        if figure:
+            figures.append(figure)
+    if not figures:
+        return None
+    return Section("curves", "Training", render("curves.html", figures=figures))
+
+
+def charts(log: Iterable[Record]) -> Iterator[Chart]:
+    """Yield losses and scores of each task, then values of whole updates."""
+    log = list(log)
+    training = [record for record in log if record.get("kind") == "training"]
+    validation = [record for record in log if record.get("kind") == "validation"]
+    order = _colour_order(training, validation)
+
+    losses = _task_curves(training, "translation")
+    yield Chart("loss", "Training loss of each task", "per target token", losses, order)
+    losses = _validation_curves(validation, "losses")
+    yield Chart("heldout", "Validation loss of each task", "per target token", losses, order)
+    scores = _validation_curves(validation, "bleu")
+    yield Chart("bleu", "Validation BLEU, greedy search", "BLEU", scores, order)
+    penalties = _task_curves(training, "bridge")
+    yield Chart("penalty", "Penalty of the bridge, by task", "‖A·Aᵀ − I‖²", penalties, order)
+
+    for key, title, unit in COMMON_CURVES:
+        points: Curves = {}
+        for record in training:
+            _add_point(points, title.lower(), record["step"], record.get(key))
+        yield Chart(key.replace("_", ""), title, unit, points)
+
+
+def _colour_order(training: Sequence[Record], validation: Sequence[Record]) -> list[str]:
+    """All tasks and validated pairs, so that a name has the same colour in every chart."""
+    names: set[str] = set()
+    for record in training:
+        names.update(record["tasks"])
+    for record in validation:
+        names.update(record["losses"])
+        names.update(record["bleu"])
+    return sorted(names)
+
+
+def _task_curves(training: Sequence[Record], loss: str) -> Curves:
+    """Training loss of each task; loss: `translation` or `bridge`."""
+    curves: Curves = {}
+    for record in training:
+        for task, losses in record["tasks"].items():
+            if loss in losses:
+                _add_point(curves, task, record["step"], losses[loss])
+    return dict(sorted(curves.items()))
+
+
+def _validation_curves(validation: Sequence[Record], key: str) -> Curves:
+    """Validation results of each pair; key: `losses` or `bleu`."""
+    curves: Curves = {}
+    for record in validation:
+        for pair, value in record[key].items():
+            _add_point(curves, pair, record["step"], value)
+    return dict(sorted(curves.items()))
+
+
+def _add_point(curves: Curves, name: str, step: int, value: float | None) -> None:
+    """Add a point; the log has null for a value that was not finite."""
+    if value is not None:
+        curves.setdefault(name, []).append((float(step), float(value)))

@@ -1,4 +1,4 @@
-"""What was trained on: sentences of each task, and how the vocabularies cut the text."""
+"""Section with the training text: sentences of each task, and the segmentation by vocabularies."""
 
 from __future__ import annotations
 
@@ -8,58 +8,77 @@ from typing import Any
 
 from polyglot.core.errors import PolyglotError
 from polyglot.data.corpora import Corpora
-from polyglot.report.files import Files
+from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
+from polyglot.tasks.pairs import LanguagePair
 from polyglot.text.vocabulary import UNK
 
-SAMPLE = 2000  # sentences that a vocabulary is tried on
+SAMPLE = 2000  # training sentences that are segmented
 
 
-def data(files: Files) -> Section:
-    run, config = files.run, files.run.config
+def data(files: RunFiles) -> Section:
+    config = files.run.config
     corpora = Corpora(
         config.data.train, folder=Path(config.data.folder), languages=config.languages
     )
+    reason = ""
+    counts: dict[str, int | None] = {}
     try:
-        counts = {
-            str(pair): None
-            if corpora.streams(pair)
-            else sum(len(text.source) for text in corpora.parallel(pair))
-            for pair in config.pairs
-        }
-        languages = [
-            _language(files, corpora, language)
-            for language in config.languages
-            if language in run.vocabularies
-        ]
-        reason = ""
-    except PolyglotError as error:  # the text need not be on this machine; the vocabularies are
-        counts, reason = {}, f"The training text cannot be read here: {error}"
-        languages = [
-            {"name": language, "pieces": len(vocabulary)}
-            for language, vocabulary in run.vocabularies.items()
-        ]
-    weights = {str(task.pair): task.weight for task in config.tasks}
-    tasks = [
-        {"name": name, "weight": weights[name], "sentences": counts.get(name)} for name in weights
-    ]
-    return Section(
-        "data",
-        "Text and vocabularies",
-        render("data.html", tasks=tasks, languages=languages, reason=reason, sample=SAMPLE),
+        for pair in config.pairs:
+            counts[str(pair)] = _count_sentences(corpora, pair)
+        languages = _languages(files, corpora)
+    except PolyglotError as error:  # the text may be on another machine; the vocabularies are here
+        reason = f"The training text cannot be read here: {error}"
+        counts = {}
+        languages = []
+        for language, vocabulary in files.run.vocabularies.items():
+            languages.append({"name": language, "pieces": len(vocabulary)})
+
+    tasks = {}
+    for task in config.tasks:
+        name = str(task.pair)
+        tasks[name] = {"name": name, "weight": task.weight, "sentences": counts.get(name)}
+    body = render(
+        "data.html",
+        tasks=list(tasks.values()),
+        languages=languages,
+        reason=reason,
+        sample=SAMPLE,
     )
+    return Section("data", "Text and vocabularies", body)
 
 
-def _language(files: Files, corpora: Corpora, language: str) -> dict[str, Any]:
-    """Of the first training sentences: words, pieces, and what the vocabulary has no piece for."""
-    steps, vocabulary = files.run.normalisers[language], files.run.vocabularies[language]
-    lines = [steps.apply(line) for line in islice(corpora.sentences(language), SAMPLE)]
-    ids = vocabulary.encode(lines)
-    words, pieces = sum(len(line.split()) for line in lines), sum(map(len, ids))
+def _count_sentences(corpora: Corpora, pair: LanguagePair) -> int | None:
+    """Number of sentence pairs; None for streamed text."""
+    if corpora.streams(pair):
+        return None
+    return sum(len(text.source) for text in corpora.parallel(pair))
+
+
+def _languages(files: RunFiles, corpora: Corpora) -> list[dict[str, Any]]:
+    """Statistics of each language with a vocabulary."""
+    languages = []
+    for language in files.run.config.languages:
+        if language in files.run.vocabularies:
+            languages.append(_statistics(files, corpora, language))
+    return languages
+
+
+def _statistics(files: RunFiles, corpora: Corpora, language: str) -> dict[str, Any]:
+    """Words, pieces and unknown pieces of the first training sentences of a language."""
+    normaliser = files.run.normalisers[language]
+    vocabulary = files.run.vocabularies[language]
+    lines = [normaliser.apply(line) for line in islice(corpora.sentences(language), SAMPLE)]
+    words = sum(len(line.split()) for line in lines)
+    pieces = 0
+    unknown = 0
+    for ids in vocabulary.encode(lines):
+        pieces += len(ids)
+        unknown += sum(piece == UNK for piece in ids)
     return {
         "name": language,
         "pieces": len(vocabulary),
         "words": words / max(1, len(lines)),
         "per_word": pieces / max(1, words),
-        "unknown": 100 * sum(one == UNK for sentence in ids for one in sentence) / max(1, pieces),
+        "unknown": 100 * unknown / max(1, pieces),
     }

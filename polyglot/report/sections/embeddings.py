@@ -1,114 +1,138 @@
-"""Sentence embeddings: what retrieval and similarity found, and sentences of all languages on a plane."""
+"""Section with sentence embeddings: retrieval, semantic similarity, and sentences on a plane."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-from polyglot.report.analyses import Analysed, analyses
-from polyglot.report.charts import COLOURS
-from polyglot.report.files import Files
+from polyglot.core.score_tables import RETRIEVAL_TITLES
+from polyglot.report.analyses import StoredAnalysis, stored_analyses
+from polyglot.report.charts import COLOURS, Axis
+from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
 
-WIDTH, HEIGHT, MARGIN = 520, 400, 14  # of a map
-LINKED = (
-    12  # sentences whose translations are joined by a line, so that one sees how far apart they are
-)
-KINDS = {"supervised": "supervised", "zero-shot": "zero-shot †"}
-MEASURES = {"p@1": "P@1", "mrr": "MRR", "xsim": "xSIM error"}
+# Size and margin of a plane
+WIDTH = 520
+HEIGHT = 400
+MARGIN = 14
+
+LINKED = 12  # sentences that are joined with their translations by lines
+
+KIND_TITLES = {"supervised": "supervised", "zero-shot": "zero-shot †"}
+
+Position = tuple[float, float]
 
 
-def embeddings(files: Files) -> Section | None:
-    found = [_analysis(one, number) for number, one in enumerate(analyses(files))]
+def embeddings(files: RunFiles) -> Section | None:
+    analyses = []
+    for number, analysis in enumerate(stored_analyses(files)):
+        analyses.append(_analysis(analysis, number))
+    if not analyses:
+        return None
     body = render(
         "embeddings.html",
-        analyses=found,
-        measures=list(MEASURES.values()),
+        analyses=analyses,
+        measures=list(RETRIEVAL_TITLES.values()),
         width=WIDTH,
         height=HEIGHT,
     )
-    return Section("embeddings", "Sentence embeddings", body) if found else None
+    return Section("embeddings", "Sentence embeddings", body)
 
 
-def _analysis(analysed: Analysed, number: int) -> dict[str, Any]:
-    values = analysed.values
+def _analysis(analysis: StoredAnalysis, number: int) -> dict[str, Any]:
+    """Values of one analysis for the template."""
+    values = analysis.values
     sentences = values["map"]["sentences"]
+    maps = []
+    for map_number, (title, points) in enumerate(values["map"]["planes"].items()):
+        maps.append({"id": f"map-{number}-{map_number}", "title": title, **draw_plane(points)})
     return {
-        "name": analysed.name,
+        "name": analysis.name,
         "test": "; ".join(values["test"]),
         "retrieval": _retrieval(values),
         "similarity": _similarity(values),
-        "maps": [
-            {"id": f"map-{number}-{place}", "title": title, **drawn(points)}
-            for place, (title, points) in enumerate(values["map"]["planes"].items())
-        ],
+        "maps": maps,
         "representation": values["map"]["representation"],
-        "linked": min(LINKED, min(map(len, sentences.values()))),
+        "linked": min([LINKED, *map(len, sentences.values())]),
         "sentences": sentences,
         "rows": list(zip(*sentences.values())),
     }
 
 
 def _retrieval(
-    values: dict[str, Any],
+    values: Mapping[str, Any],
 ) -> tuple[list[str], list[tuple[str, int, list[float | None]]]]:
-    """Kinds, and of each representation its size and the means of every measure, kind by kind."""
-    kinds = [
-        kind
-        for kind in KINDS
-        if any(kind in own["means"]["p@1"] for own in values["retrieval"].values())
-    ]
-    return [KINDS[kind] for kind in kinds], [
-        (
-            name,
-            values["sizes"][name],
-            [own["means"][measure].get(kind) for kind in kinds for measure in MEASURES],
-        )
-        for name, own in values["retrieval"].items()
-    ]
+    """Titles of the kinds, and one row per representation: name, dimensions and mean scores.
+
+    The scores are ordered by kind, then by metric.
+    """
+    means = {name: result["means"] for name, result in values["retrieval"].items()}
+    kinds = []
+    for kind in KIND_TITLES:
+        if any(kind in scores["p@1"] for scores in means.values()):
+            kinds.append(kind)
+
+    rows = []
+    for name, scores in means.items():
+        row = []
+        for kind in kinds:
+            row += [scores[metric].get(kind) for metric in RETRIEVAL_TITLES]
+        rows.append((name, values["sizes"][name], row))
+    return [KIND_TITLES[kind] for kind in kinds], rows
 
 
-def _similarity(values: dict[str, Any]) -> tuple[list[str], list[tuple[str, list[float | None]]]]:
-    """Names of the tests, and of each representation Spearman's correlations times 100; None where it has none."""
-    tests = next(iter(values["similarity"].values()), [])
-    scores = {
-        name: [one["spearman"] for one in own] for name, own in values["similarity"].items() if own
-    }
-    return [one["name"] for one in tests], [
-        (name, [one and 100 * one for one in own]) for name, own in scores.items()
-    ]
+def _similarity(
+    values: Mapping[str, Any],
+) -> tuple[list[str], list[tuple[str, list[float | None]]]]:
+    """Names of the tests, and Spearman's correlations × 100 of each representation."""
+    first = next(iter(values["similarity"].values()), [])
+    rows = []
+    for name, tests in values["similarity"].items():
+        if tests:
+            rows.append((name, [_hundredfold(test["spearman"]) for test in tests]))
+    return [test["name"] for test in first], rows
 
 
-def drawn(points: dict[str, Sequence[Sequence[float]]]) -> dict[str, Any]:
-    """A plane in the picture's own units: dots of each language, and lines between translations. points: by language (N, 2)"""
-    (left, right), (low, high) = (
-        (min(axis), max(axis)) for axis in zip(*(point for own in points.values() for point in own))
-    )
+def _hundredfold(correlation: float | None) -> float | None:
+    return None if correlation is None else 100 * correlation
 
-    def place(point: Sequence[float]) -> tuple[float, float]:
-        across, up = (point[0] - left) / (right - left or 1), (point[1] - low) / (high - low or 1)
-        return round(MARGIN + across * (WIDTH - 2 * MARGIN), 1), round(
-            HEIGHT - MARGIN - up * (HEIGHT - 2 * MARGIN), 1
-        )
 
-    placed = {language: [place(point) for point in own] for language, own in points.items()}
-    centres = [
-        tuple(mean(axis) for axis in zip(*same)) for same in list(zip(*placed.values()))[:LINKED]
-    ]
-    return {
-        "languages": [
+def draw_plane(points: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Any]:
+    """Dots of each language, and lines between translations, in units of the drawing.
+
+    points: by language (N, 2), where equal rows are translations.
+    """
+    x_values: list[float] = []
+    y_values: list[float] = []
+    for language_points in points.values():
+        x_values += [point[0] for point in language_points]
+        y_values += [point[1] for point in language_points]
+    across = Axis(min(x_values), max(x_values), MARGIN, WIDTH - MARGIN)
+    up = Axis(min(y_values), max(y_values), HEIGHT - MARGIN, MARGIN)
+
+    positions: dict[str, list[Position]] = {}
+    languages = []
+    for number, (language, language_points) in enumerate(points.items()):
+        dots = [(across.position(point[0]), up.position(point[1])) for point in language_points]
+        positions[language] = dots
+        languages.append(
             {
                 "name": language,
                 "colour": number % COLOURS,
                 "hollow": bool(number // COLOURS % 2),
                 "dots": dots,
             }
-            for number, (language, dots) in enumerate(placed.items())
-        ],
-        "lines": [
-            (*dots[number], *centre)
-            for number, centre in enumerate(centres)
-            for dots in placed.values()
-        ],
-    }
+        )
+    return {"languages": languages, "lines": _lines(list(positions.values()))}
+
+
+def _lines(positions: Sequence[Sequence[Position]]) -> list[tuple[float, float, float, float]]:
+    """Lines from the first sentences of each language to the centre of their translations."""
+    lines = []
+    for translations in list(zip(*positions))[:LINKED]:
+        centre_x = mean(x for x, _ in translations)
+        centre_y = mean(y for _, y in translations)
+        for x, y in translations:
+            lines.append((x, y, centre_x, centre_y))
+    return lines

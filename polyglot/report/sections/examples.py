@@ -1,82 +1,97 @@
-"""What the model wrote: sources, references and the outputs of all routes, the worst and the best of each direction among them."""
+"""Section with examples: sources, references and translations, with the worst and the best of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sacrebleu.metrics import CHRF
 
-from polyglot.report.files import Files, Scored
+from polyglot.report.files import RunFiles, StoredEvaluation
 from polyglot.report.section import Section, render
 
-MEBIBYTES = 2  # of text in the page, about
-MOST, LEAST = 120, 6  # sentences of a direction
+TEXT_SIZE = 2 * 2**20  # bytes of examples in the page, approximately
+BYTES_PER_EXAMPLE = 400  # approximately
+MAX_SENTENCES = 120  # of a direction
+MIN_SENTENCES = 6
 
 
-def examples(files: Files) -> Section | None:
-    evaluations = {
-        scored.name: of_evaluation(scored, budget=MEBIBYTES * 2**20 // len(files.scored))
-        for scored in files.scored
-    }
-    evaluations = {name: values for name, values in evaluations.items() if values["routes"]}
+def examples(files: RunFiles) -> Section | None:
+    evaluations = {}
+    for evaluation in files.evaluations:
+        values = _evaluation_examples(evaluation, size=TEXT_SIZE // len(files.evaluations))
+        if values["routes"]:
+            evaluations[evaluation.name] = values
     if not evaluations:
         return None
     return Section("examples", "Examples", render("examples.html"), {"evaluations": evaluations})
 
 
-def of_evaluation(scored: Scored, *, budget: int) -> dict[str, Any]:
-    """Of each pair some rows: text of source and reference, and of each route its output with the chrF2 of the sentence."""
-    routes: dict[str, list[dict[str, Any]]] = {}
-    for cell in scored.cells:
+def _evaluation_examples(evaluation: StoredEvaluation, *, size: int) -> dict[str, Any]:
+    """Examples of each pair, as JSON for the page. size: bytes of text, approximately."""
+    cells_by_pair: dict[str, list[dict[str, Any]]] = {}
+    for cell in evaluation.cells:
         if cell["scores"]:
-            routes.setdefault(cell["pair"], []).append(cell)
-    count = min(MOST, max(LEAST, budget // (len(routes) or 1) // 400))
-    found = {}
-    for pair, cells in routes.items():
-        sources, references = (
-            scored.lines("text", cells[0][side]) for side in ("source_text", "reference_text")
-        )
-        outputs = {cell["via"] or "": scored.lines("hypotheses", _name(cell)) for cell in cells}
-        if {len(sources), len(references), *map(len, outputs.values())} != {cells[0]["sentences"]}:
-            continue  # the files are not those that were scored
-        chosen = _chosen(outputs[cells[0]["via"] or ""], references, count)
-        metric = CHRF()
-        found[pair] = [
+            cells_by_pair.setdefault(cell["pair"], []).append(cell)
+
+    sentences = size // (len(cells_by_pair) or 1) // BYTES_PER_EXAMPLE
+    count = min(MAX_SENTENCES, max(MIN_SENTENCES, sentences))
+    routes = {}
+    for pair, cells in cells_by_pair.items():
+        rows = _pair_examples(evaluation, cells, count)
+        if rows is not None:
+            routes[pair] = rows
+    kinds = {pair: cells[0]["kind"] for pair, cells in cells_by_pair.items()}
+    return {"routes": routes, "kinds": kinds}
+
+
+def _pair_examples(
+    evaluation: StoredEvaluation, cells: Sequence[Mapping[str, Any]], count: int
+) -> list[dict[str, Any]] | None:
+    """Source, reference and translations of some sentences of a pair.
+
+    cells: direct and pivot translation of the pair.
+    Returns None if the number of lines in the files is not that of the scored text.
+    """
+    first = cells[0]
+    sources = evaluation.text(first["source_text"])
+    references = evaluation.text(first["reference_text"])
+    outputs = {cell["via"] or "": evaluation.hypotheses(cell) for cell in cells}
+    texts = [sources, references, *outputs.values()]
+    if any(len(lines) != first["sentences"] for lines in texts):
+        return None
+
+    metric = CHRF()
+    rows = []
+    for row in _select_rows(outputs[first["via"] or ""], references, count):
+        scored_outputs = []
+        for via, lines in outputs.items():
+            score = metric.sentence_score(lines[row], [references[row]]).score
+            scored_outputs.append([via, lines[row], round(score, 1)])
+        rows.append(
             {
                 "row": row + 1,
                 "source": sources[row],
                 "reference": references[row],
-                "outputs": [
-                    [
-                        via,
-                        lines[row],
-                        round(metric.sentence_score(lines[row], [references[row]]).score, 1),
-                    ]
-                    for via, lines in outputs.items()
-                ],
+                "outputs": scored_outputs,
             }
-            for row in chosen
-        ]
-    return {"routes": found, "kinds": {pair: cells[0]["kind"] for pair, cells in routes.items()}}
+        )
+    return rows
 
 
-def _name(cell: dict[str, Any]) -> str:
-    source, _, target = cell["pair"].partition("-")
-    return "-".join(filter(None, (source, cell["via"], target)))
-
-
-def _chosen(outputs: list[str], references: list[str], count: int) -> list[int]:
-    """Rows in the order of the text: a third of them the worst by chrF2, a third the best, and the first ones."""
+def _select_rows(outputs: Sequence[str], references: Sequence[str], count: int) -> list[int]:
+    """Rows in the order of the text: one third worst by chrF2, one third best, and the first ones."""
     if len(outputs) <= count:
         return list(range(len(outputs)))
     metric = CHRF()
-    scores = [
-        metric.sentence_score(output, [reference]).score
-        for output, reference in zip(outputs, references)
-    ]
+    scores = []
+    for output, reference in zip(outputs, references):
+        scores.append(metric.sentence_score(output, [reference]).score)
     order = sorted(range(len(outputs)), key=scores.__getitem__)
     third = count // 3
-    ends = dict.fromkeys([*order[:third], *order[len(order) - third :]])
-    return sorted(
-        [*ends, *[row for row in range(len(outputs)) if row not in ends][: count - len(ends)]]
-    )
+    selected = {*order[:third], *order[len(order) - third :]}
+    for row in range(len(outputs)):
+        if len(selected) == count:
+            break
+        selected.add(row)
+    return sorted(selected)

@@ -1,94 +1,128 @@
-"""The numbers that one asks for first."""
+"""Section with the most important numbers of a run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import mean
+from typing import Any
 
-from polyglot.report.files import Files, Scored, checkpoint_of
+from polyglot.config.schema import Config
+from polyglot.core.score_tables import format_number, format_percent
+from polyglot.report.files import RunFiles, StoredEvaluation, describe_checkpoint
 from polyglot.report.section import Section, render
 
-KINDS = {
+NO_BREAK = "\u00a0"
+
+KIND_TITLES = {
     "supervised": "supervised",
-    "zero-shot": "zero-shot\u00a0†",
-    "pivot": "through {}\u00a0‡",
-    "copy": "copies",
+    "zero-shot": f"zero-shot{NO_BREAK}†",
+    "pivot": f"through {{}}{NO_BREAK}‡",
+    "copy": "monolingual copies",
 }
 
 
-def headline(files: Files) -> Section:
-    config, cards = files.run.config, []
-    training = [line for line in files.log if line.get("kind") == "training"]
-    if files.scored:
-        first = files.scored[0]
-        measure, title = next(iter(first.measures.items()))
-        for kind, name in KINDS.items():
-            if (value := first.mean(measure, kind)) is not None:
-                cards.append(
-                    {
-                        "value": f"{value:.1f}",
-                        "name": f"{title}, {name.format(first.values['protocol']['pivot'])}",
-                        "kind": kind,
-                    }
-                )
-        outputs = [
-            cell["outputs"]
-            for cell in first.cells
-            if cell["kind"] == "zero-shot" and cell["outputs"]
-        ]
-        if outputs and all(each["off_target"] is not None for each in outputs):
-            wrong, error = (
-                f"{100 * mean(each[share] for each in outputs):.1f}\u00a0%"
-                for share in ("off_target", "off_target_references")
-            )
-            cards.append(
-                {
-                    "value": wrong,
-                    "name": f"of zero-shot outputs in a wrong language (references: {error})",
-                    "kind": "",
-                }
-            )
-    if training:
-        cards.append(
-            {
-                "value": f"{training[-1]['step']:,}",
-                "name": f"of {config.training.steps:,} updates",
-                "kind": "",
-            }
-        )
-        cards.append({"value": _time(training[-1]["seconds"]), "name": "of training", "kind": ""})
-    copies = sum(pair.is_copy for pair in config.pairs)
-    facts = [
-        f"{len(config.languages)} languages: {', '.join(config.languages)}",
-        f"{len(config.pairs) - copies} trained pairs, {copies} copies",
-        f"encoder {config.model.encoder.type}, bridge {config.model.bridge.type}, decoder {config.model.decoder.type}",
-    ]
-    where = _where(files.scored[0]) if files.scored else ""
+def headline(files: RunFiles) -> Section:
+    evaluations = files.evaluations
+    cards: list[dict[str, str]] = []
+    if evaluations:
+        cards += _score_cards(evaluations[0])
+        cards += _language_cards(evaluations[0])
+    cards += _training_cards(files)
     body = render(
         "headline.html",
         cards=cards,
-        facts=facts,
-        where=where,
-        scored=bool(files.scored),
+        facts=_facts(files.run.config),
+        where=_describe_scores(evaluations[0]) if evaluations else "",
+        scored=bool(evaluations),
         unreadable=files.unreadable,
     )
-    return Section("headline", "At a glance", body)
+    return Section("headline", "Overview", body)
 
 
-def _where(scored: Scored) -> str:
-    """What the scores are of, and how they were made."""
-    counts = sorted({cell["sentences"] for cell in scored.cells if cell["scores"]})
-    sentences = " to ".join(f"{count:,}" for count in dict.fromkeys([*counts[:1], *counts[-1:]]))
-    signatures = " · ".join(scored.signatures(next(iter(scored.measures))))
-    text = f"Scores of the protocol {scored.name}, {checkpoint_of(scored.values)}, on {', '.join(scored.values['test'])}"
-    return f"{text}, {sentences} sentences of each direction; {signatures}"
+def _card(value: str, name: str, *, kind: str = "") -> dict[str, str]:
+    return {"value": value, "name": name, "kind": kind}
 
 
-def _time(seconds: float) -> str:
-    hours, minutes = divmod(round(seconds / 60), 60)
+def _score_cards(evaluation: StoredEvaluation) -> list[dict[str, str]]:
+    """Mean of the first measure for each kind."""
+    measure, title = next(iter(evaluation.measures.items()))
+    cards = []
+    for kind, kind_title in KIND_TITLES.items():
+        score = evaluation.mean(measure, kind)
+        if score is not None:
+            kind_title = kind_title.format(evaluation.values["protocol"]["pivot"])
+            cards.append(_card(format_number(score), f"{title}, {kind_title}", kind=kind))
+    return cards
+
+
+def _language_cards(evaluation: StoredEvaluation) -> list[dict[str, str]]:
+    """Share of zero-shot outputs in a wrong language."""
+    errors = []
+    for cell in evaluation.cells:
+        if cell["kind"] == "zero-shot" and cell["outputs"]:
+            errors.append(cell["outputs"])
+    if not errors or any(error["off_target"] is None for error in errors):
+        return []
+    wrong = _mean_percent(errors, "off_target")
+    expected = _mean_percent(errors, "off_target_references")
+    name = f"of zero-shot outputs in a wrong language (references: {expected})"
+    return [_card(wrong, name)]
+
+
+def _mean_percent(errors: Sequence[dict[str, Any]], name: str) -> str:
+    return format_percent(mean(error[name] for error in errors)).replace(" ", NO_BREAK)
+
+
+def _training_cards(files: RunFiles) -> list[dict[str, str]]:
+    """Finished updates and time of training."""
+    training = [record for record in files.log if record.get("kind") == "training"]
+    if not training:
+        return []
+    last = training[-1]
+    planned = files.run.config.training.steps
+    return [
+        _card(f"{last['step']:,}", f"of {planned:,} updates"),
+        _card(_format_time(last["seconds"]), "of training"),
+    ]
+
+
+def _facts(config: Config) -> list[str]:
+    """Languages, pairs and components of a run."""
+    copies = sum(pair.is_copy for pair in config.pairs)
+    model = config.model
+    return [
+        f"{len(config.languages)} languages: {', '.join(config.languages)}",
+        f"{len(config.pairs) - copies} trained pairs, {copies} monolingual copies",
+        f"encoder {model.encoder.type}, bridge {model.bridge.type}, decoder {model.decoder.type}",
+    ]
+
+
+def _describe_scores(evaluation: StoredEvaluation) -> str:
+    """Protocol, checkpoint, test text and signature of the scores."""
+    counts = [cell["sentences"] for cell in evaluation.cells if cell["scores"]]
+    measure = next(iter(evaluation.measures))
+    signatures = " · ".join(evaluation.signatures(measure))
+    test = ", ".join(evaluation.values["test"])
     return (
-        f"{hours}\u00a0h {minutes:02d}\u00a0min"
-        if hours
-        else f"{minutes}\u00a0min"
-        if minutes
-        else f"{seconds:.0f}\u00a0s"
+        f"Scores of the protocol {evaluation.name}, {describe_checkpoint(evaluation.values)}, "
+        f"on {test}, {_format_range(counts)} sentences of each direction; {signatures}"
     )
+
+
+def _format_range(counts: Sequence[int]) -> str:
+    """`500 to 1,000`, or `1,000` if all are equal."""
+    if not counts:
+        return ""
+    if min(counts) == max(counts):
+        return f"{min(counts):,}"
+    return f"{min(counts):,} to {max(counts):,}"
+
+
+def _format_time(seconds: float) -> str:
+    """`2 h 05 min`, `5 min` or `20 s`."""
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if hours:
+        return f"{hours}{NO_BREAK}h {minutes:02d}{NO_BREAK}min"
+    if minutes:
+        return f"{minutes}{NO_BREAK}min"
+    return f"{seconds:.0f}{NO_BREAK}s"

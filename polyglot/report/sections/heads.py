@@ -1,45 +1,61 @@
-"""The heads of the bridge over many sentences: which positions each attends to, and how alike two of them are."""
+"""Section with the bridge heads over many sentences: attended positions, and similarity of heads."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from polyglot.report.analyses import Analysed, analyses
-from polyglot.report.files import Files
+from polyglot.report.analyses import StoredAnalysis, stored_analyses
+from polyglot.report.files import RunFiles
 from polyglot.report.section import Section, render
 
-
-def heads(files: Files) -> Section | None:
-    found = [_heads(one) for one in analyses(files) if one.values["heads"]]
-    return (
-        Section("heads", "Heads on average", render("heads.html", analyses=found))
-        if found
-        else None
-    )
+Positions = Mapping[str, Sequence[Sequence[float]]]
+"""Attention of each head (K) in each tenth of a sentence, by language."""
 
 
-def _heads(analysed: Analysed) -> dict[str, Any]:
-    """Heads in the order of the sentence, from the one that attends to its front to the one that attends to its end."""
-    positions, likeness = (
-        analysed.values["heads"]["positions"],
-        analysed.values["heads"]["similarity"],
-    )
-    tenths = range(len(next(iter(positions.values()))[0]))
-    order = sorted(
-        range(len(likeness)),
-        key=lambda head: sum(
-            tenth * own[head][tenth] for own in positions.values() for tenth in tenths
-        ),
-    )
-    others = [likeness[one][other] for one in order for other in order if one != other]
+def heads(files: RunFiles) -> Section | None:
+    analyses = []
+    for analysis in stored_analyses(files):
+        if analysis.values["heads"]:
+            analyses.append(_heads(analysis))
+    if not analyses:
+        return None
+    body = render("heads.html", analyses=analyses)
+    return Section("heads", "Mean attention of the heads", body)
+
+
+def _heads(analysis: StoredAnalysis) -> dict[str, Any]:
+    """Values of one analysis; heads are ordered from start to end of the sentence."""
+    positions: Positions = analysis.values["heads"]["positions"]
+    similarity = analysis.values["heads"]["similarity"]
+    order = sorted(range(len(similarity)), key=lambda head: _mean_position(positions, head))
+
+    ordered_positions = {}
+    highest = []
+    for language, rows in positions.items():
+        ordered_positions[language] = [rows[head] for head in order]
+        highest += [max(row) for row in rows]
+
+    ordered_similarity = []
+    others = []
+    for head in order:
+        ordered_similarity.append([similarity[head][other] for other in order])
+        others += [similarity[head][other] for other in order if other != head]
     return {
-        "name": analysed.name,
+        "name": analysis.name,
         "count": len(order),
         "alike": sum(others) / len(others) if others else None,
         "order": [head + 1 for head in order],
-        "top": max(share for own in positions.values() for row in own for share in row),
-        "positions": {
-            language: [own[head] for head in order] for language, own in positions.items()
-        },
-        "likeness": [[likeness[one][other] for other in order] for one in order],
+        "top": max(highest),
+        "positions": ordered_positions,
+        "likeness": ordered_similarity,
     }
+
+
+def _mean_position(positions: Positions, head: int) -> float:
+    """Attended position of a head, summed over languages, in tenths of a sentence."""
+    total = 0.0
+    for rows in positions.values():
+        for tenth, share in enumerate(rows[head]):
+            total += tenth * share
+    return total

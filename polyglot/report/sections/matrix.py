@@ -1,92 +1,98 @@
-"""The matrix: a table that is its own picture, with a switch between evaluations, measures, routes and kinds."""
+"""Section with the score matrix: a coloured table with switches for evaluation, measure and view."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from polyglot.report.files import Files, Scored, checkpoint_of
+from polyglot.core.score_tables import (
+    ERROR_TITLES,
+    PAPER_MEASURES,
+    format_number,
+    format_percent,
+    lower_is_better,
+)
+from polyglot.report.files import (
+    RunFiles,
+    StoredEvaluation,
+    cell_languages,
+    cell_name,
+    describe_checkpoint,
+)
 from polyglot.report.section import Section, render
 
-LOWER_IS_BETTER = ("ter",)
-SHARES = {"off_target": "off-target", "copies": "copied source", "empty": "empty", "loops": "loops"}
 
-
-def matrix(files: Files) -> Section | None:
-    if not files.scored:
+def matrix(files: RunFiles) -> Section | None:
+    if not files.evaluations:
         return None
-    evaluations = [evaluation(one) for one in files.scored]
-    return Section(
-        "matrix",
-        "Every direction",
-        render("matrix.html", evaluations=evaluations),
-        {"evaluations": evaluations},
-    )
+    evaluations = [_evaluation(evaluation) for evaluation in files.evaluations]
+    body = render("matrix.html", evaluations=evaluations)
+    return Section("matrix", "Every direction", body, {"evaluations": evaluations})
 
 
-def evaluation(scored: Scored) -> dict[str, Any]:
-    """What the page shows of one evaluation, as JSON."""
-    values = scored.values
-    cells = [
-        {
-            "name": "-".join(
-                filter(
-                    None,
-                    (cell["pair"].partition("-")[0], cell["via"], cell["pair"].partition("-")[2]),
-                )
-            ),
-            "source": cell["pair"].partition("-")[0],
-            "target": cell["pair"].partition("-")[2],
-            "via": cell["via"],
-            "kind": cell["kind"],
-            "reason": cell["reason"],
-            "sentences": cell["sentences"],
-            "scores": {
-                measure: [score["value"], score["interval"]]
-                for measure, score in cell["scores"].items()
-            },
-            "outputs": _outputs(cell["outputs"]),
-        }
-        for cell in scored.cells
-    ]
-    reference = values["reference"]
-    near = [
-        measure
-        for measure in ("bleu-paper", "bleu-tokenised", "bleu-lowercased", "bleu")
-        if measure in scored.measures
-    ]
+def _evaluation(evaluation: StoredEvaluation) -> dict[str, Any]:
+    """Values of one evaluation, as JSON for the page."""
+    values = evaluation.values
+    measures = evaluation.measures
     return {
-        "name": scored.name,
-        "title": checkpoint_of(values),
+        "name": evaluation.name,
+        "title": describe_checkpoint(values),
         "languages": values["languages"],
-        "measures": scored.measures,
-        "lower": [
-            measure for measure in scored.measures if measure.partition("-")[0] in LOWER_IS_BETTER
-        ],
-        "signatures": {measure: scored.signatures(measure) for measure in scored.measures},
+        "measures": measures,
+        "lower": [measure for measure in measures if lower_is_better(measure)],
+        "signatures": {measure: evaluation.signatures(measure) for measure in measures},
         "pivot": values["protocol"]["pivot"],
-        "cells": cells,
-        "paper": {
-            "title": reference["title"],
-            "condition": reference["condition"],
-            "scores": reference["scores"],
-            "measure": near[0],
-        }
-        if reference and near
-        else None,
+        "cells": [_cell(cell) for cell in evaluation.cells],
+        "paper": _paper(evaluation),
         "test": values["test"],
     }
 
 
-def _outputs(outputs: dict[str, Any] | None) -> list[list[str]] | None:
-    """Name, share and the references' share, as shown."""
-    if outputs is None:
+def _cell(cell: Mapping[str, Any]) -> dict[str, Any]:
+    source, target = cell_languages(cell)
+    scores = {}
+    for measure, score in cell["scores"].items():
+        scores[measure] = [score["value"], score["interval"]]
+    return {
+        "name": cell_name(cell),
+        "source": source,
+        "target": target,
+        "via": cell["via"],
+        "kind": cell["kind"],
+        "reason": cell["reason"],
+        "sentences": cell["sentences"],
+        "scores": scores,
+        "outputs": _output_errors(cell["outputs"]),
+    }
+
+
+def _paper(evaluation: StoredEvaluation) -> dict[str, Any] | None:
+    """Table of the paper, and the measure that is compared with it; None without one of them."""
+    reference = evaluation.values["reference"]
+    measures = [measure for measure in PAPER_MEASURES if measure in evaluation.measures]
+    if not reference or not measures:
         return None
-    rows = [
-        [title, _percent(outputs[name]), _percent(outputs.get(f"{name}_references"))]
-        for name, title in SHARES.items()
-    ]
-    return [*rows, ["length ratio", f"{outputs['length_ratio']:.2f}", ""]]
+    return {
+        "title": reference["title"],
+        "condition": reference["condition"],
+        "scores": reference["scores"],
+        "measure": measures[0],
+    }
 
 
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.1f} %"
+def _output_errors(errors: Mapping[str, Any] | None) -> list[list[str]] | None:
+    """Title, value and value of the references of each output error; empty if there is none."""
+    if errors is None:
+        return None
+    rows = []
+    for name, title in ERROR_TITLES.items():
+        if name == "length_ratio":
+            rows.append([title, format_number(errors[name], 2), ""])
+        else:
+            expected = errors.get(f"{name}_references")
+            rows.append([title, _percent(errors[name]), _percent(expected)])
+    return rows
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else format_percent(share)
