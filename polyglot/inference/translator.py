@@ -34,7 +34,7 @@ from polyglot.runs.run import Run
 from polyglot.tasks.batch import Batch, pad
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.preprocessing import Normaliser
-from polyglot.text.symbols import without_rule
+from polyglot.text.symbols import count_without_rule
 from polyglot.text.vocabulary import Vocabulary
 
 
@@ -206,7 +206,7 @@ class Translator(SentenceEncoder):
             rules = {}
             if steps.symbols:
                 rules = self.normalisers[sentence.language].source(sentence.line, target).rules
-                self.symbols_without_rule += without_rule(texts[0], rules)
+                self.symbols_without_rule += count_without_rule(texts[0], rules)
 
             translations = []
             for text, hypothesis in zip(texts, sentence_hypotheses):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 from polyglot.config.loading import configure
 from polyglot.config.schema import Config
@@ -21,54 +22,24 @@ def config_with_language(
     free: Sequence[str] = (),
     checkpoint: str | int = "best",
 ) -> Config:
-    """The configuration of a new run that has all of a run and one language more.
+    """Return the configuration of a new run with all languages of a run and a new language.
 
-    The language trains with its partners (all others unless named) in both directions, and copies itself where the others did. All
-    that is there starts from the run and stays as it is, but for components that fit a pattern of `free`.
-    Raises ConfigError with every problem.
+    The new language trains with its partners (by default all languages) in both directions, and
+    copies itself if the other languages do. All components start from the run and are frozen,
+    except those that match a pattern of `free`. Raises ConfigError with every problem.
     """
     before = run.config
-    if language in before.languages:
-        raise ConfigError(f"{run.path}: has {language} already")
-    for one in partners:
-        if one not in before.languages:
-            raise ConfigError(f"{run.path}: {unknown_name('language', one, before.languages)}")
-    for pattern in free:
-        if not any(fnmatchcase(name, pattern) for name in before.components):
-            raise ConfigError(
-                f"{run.path}: {unknown_name('component', pattern, before.components)}"
-            )
-    sources, targets = (
-        {getattr(pair, side) for pair in before.pairs} for side in ("source", "target")
-    )
-    others = partners or before.languages
-    pairs = [f"{language}-{one}" for one in others if one in targets] + [
-        f"{one}-{language}" for one in others if one in sources
-    ]
-    copies = [language] if before.schedule.copies else False
+    _check_arguments(run, language, partners=partners, free=free)
+    frozen = [name for name in before.components if not _matches_any(name, free)]
+    start = {"run": str(run.path), "checkpoint": checkpoint}
     values = before.model_dump()
     values |= {
         "languages": [*before.languages, language],
         "run": None,
-        "schedule": {
-            **values["schedule"],
-            "pairs": pairs,
-            "exclude": [],
-            "copies": copies,
-            "phases": [],
-        },
-        "sharing": {
-            part: _without_newcomers(groups, before.languages)
-            for part, groups in values["sharing"].items()
-        },
-        "freeze": [
-            name
-            for name in before.components
-            if not any(fnmatchcase(name, pattern) for pattern in free)
-        ],
-        "initialize": {
-            name: {"run": str(run.path), "checkpoint": checkpoint} for name in before.components
-        },
+        "schedule": values["schedule"] | _new_tasks(before, language, partners),
+        "sharing": _without_new_language(values["sharing"], before.languages),
+        "freeze": frozen,
+        "initialize": {name: dict(start) for name in before.components},
         "trained_before": [str(pair) for pair in before.pairs],
     }
     return configure(
@@ -76,8 +47,43 @@ def config_with_language(
     )
 
 
-def _without_newcomers(
-    groups: dict[str, list[str]] | str, languages: Sequence[str]
-) -> dict[str, list[str]]:
-    """What everybody shared is shared by those who were there: a new language has words of its own."""
-    return {ALL_LANGUAGES: list(languages)} if groups == ALL_LANGUAGES else groups
+def _check_arguments(
+    run: Run, language: str, *, partners: Sequence[str], free: Sequence[str]
+) -> None:
+    known = run.config.languages
+    if language in known:
+        raise ConfigError(f"{run.path}: has {language} already")
+    for partner in partners:
+        if partner not in known:
+            raise ConfigError(f"{run.path}: {unknown_name('language', partner, known)}")
+    components = run.config.components
+    for pattern in free:
+        if not any(fnmatchcase(name, pattern) for name in components):
+            raise ConfigError(f"{run.path}: {unknown_name('component', pattern, components)}")
+
+
+def _matches_any(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _new_tasks(before: Config, language: str, partners: Sequence[str]) -> dict[str, Any]:
+    """Return settings of the schedule that train only the new language."""
+    sources = {pair.source for pair in before.pairs}
+    targets = {pair.target for pair in before.pairs}
+    partners = partners or before.languages
+    pairs = [f"{language}-{partner}" for partner in partners if partner in targets]
+    pairs += [f"{partner}-{language}" for partner in partners if partner in sources]
+    copies = [language] if before.schedule.copies else False
+    return {"pairs": pairs, "exclude": [], "copies": copies, "phases": []}
+
+
+def _without_new_language(
+    sharing: dict[str, dict[str, list[str]] | str], languages: Sequence[str]
+) -> dict[str, dict[str, list[str]] | str]:
+    """Replace `all` by the old languages: the new language has its own components."""
+    groups_of_parts = {}
+    for part, groups in sharing.items():
+        if groups == ALL_LANGUAGES:
+            groups = {ALL_LANGUAGES: list(languages)}
+        groups_of_parts[part] = groups
+    return groups_of_parts

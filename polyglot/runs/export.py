@@ -1,4 +1,4 @@
-"""Runs made of other runs: their mean, a part of them, and the configuration that adds a language."""
+"""Export of a run: the mean of its checkpoints, or a part of its components, as a new run."""
 
 from __future__ import annotations
 
@@ -18,39 +18,52 @@ from polyglot.tasks.sharing import SharingConfig
 def export(
     run: Run, place: Path, *, checkpoint: str | int, components: Sequence[str] = ("*",)
 ) -> tuple[Run, list[str]]:
-    """A new run directory with some components of a run, and the vocabularies of their languages: what `initialize` can start from.
+    """Make a run directory with components of a run and the vocabularies of their languages.
 
-    With all components it translates, too. components: names and patterns; checkpoint: with `average:N` the mean of the newest N.
-    Returns it with what it holds. Raises ConfigError for a component that is not there, CheckpointError where it cannot be written.
+    `initialize` can start from it; with all components it also translates. components: names and
+    patterns. checkpoint: as everywhere; `average:N` takes the mean of the newest N. Returns the new
+    run and the names of its components. Raises ConfigError for an unknown component, and
+    CheckpointError if the run cannot be written.
     """
     chosen = run.choose_checkpoints(checkpoint)
-    there = chosen[-1].components
-    for pattern in components:
-        if not any(fnmatchcase(name, pattern) for name in there):
-            raise ConfigError(unknown_name("component", pattern, there))
-    taken = [name for name in there if any(fnmatchcase(name, pattern) for pattern in components)]
+    names = _matching_names(chosen[-1].components, components)
     new = Run.create(run.config.model_copy(update={"run": str(place)}))
     with new.remove_on_error():
-        for language in _languages_of(taken, run.config):
+        for language in _languages_of(names, run.config):
             shutil.copyfile(run.vocabulary_file(language), new.vocabulary_file(language))
         if run.symbols_file.is_file():
             shutil.copyfile(run.symbols_file, new.symbols_file)
+        steps = [member.step for member in chosen]
         checkpoints.write(
             new.checkpoints,
-            step=chosen[-1].step,
-            components={name: average_component(chosen, name) for name in taken},
+            step=steps[-1],
+            components={name: average_component(chosen, name) for name in names},
             training={},
-            state={"taken_from": {"run": run.path.name, "steps": [one.step for one in chosen]}},
+            state={"taken_from": {"run": run.path.name, "steps": steps}},
             configuration=new.built_from,
         )
-    return new, taken
+    return new, names
+
+
+def _matching_names(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """Return the names that match a pattern. Raises ConfigError for a pattern without a match."""
+    selected = set()
+    for pattern in patterns:
+        matches = [name for name in names if fnmatchcase(name, pattern)]
+        if not matches:
+            raise ConfigError(unknown_name("component", pattern, names))
+        selected.update(matches)
+    return [name for name in names if name in selected]
 
 
 def _languages_of(components: Sequence[str], config: Config) -> list[str]:
-    """The languages whose words those components may know."""
+    """Return the languages whose vocabularies these components may need."""
     owners = {name.partition(".")[2] for name in components}
-    groups = lambda language: {
-        language,
-        *(config.sharing.group_name(part, language) for part in SharingConfig.model_fields),
-    }  # noqa: E731
-    return [language for language in config.languages if owners & groups(language)]
+    languages = []
+    for language in config.languages:
+        groups = {language}
+        for part in SharingConfig.model_fields:
+            groups.add(config.sharing.group_name(part, language))
+        if owners & groups:
+            languages.append(language)
+    return languages

@@ -1,4 +1,7 @@
-"""The run directory: every path in it, its configuration and vocabularies. It can be moved, and later commands need nothing else."""
+"""Run directory: paths, configuration and vocabularies.
+
+A run directory can be moved, and all commands after training need nothing else.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import difflib
 import fcntl
 import hashlib
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,17 +16,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-from pydantic import ValidationError
-
 from polyglot.config.loading import check_config, load_config
 from polyglot.config.schema import Config
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError, ConfigError, abbreviate
+from polyglot.core.problems import Problem
 from polyglot.core.yaml import format_value, read_yaml
-from polyglot.model.translation_model import ModelConfig, TranslationModel
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.checkpoint import Checkpoint
+from polyglot.runs.compatibility import (
+    SHOWN,
+    different_keys,
+    different_settings,
+    value_at,
+    visible_difference,
+)
 from polyglot.tasks.pairs import LanguagePair
 from polyglot.tasks.sharing import SharingConfig
 from polyglot.text.preprocessing import Normaliser
@@ -33,31 +39,41 @@ from polyglot.text.vocabulary import Vocabulary
 from polyglot.text.word_list import WordList, load_vocabulary
 
 BUILT_FROM = ("languages", "text", "vocabulary", "model", "sharing")
-"""The sections that vocabularies and components are made of, beside the pairs of the schedule."""
-SHOWN = 4  # differences named in a message before "…"
+"""Sections of the configuration that determine vocabularies and components, with the pairs."""
 
 
 class Run:
     """`config.yaml`, `vocabulary/`, `checkpoints/`, `log.jsonl`, `evaluation/`."""
 
     def __init__(self, path: str | Path, config: Config) -> None:
-        self.path, self.config = Path(path), config
+        self.path = Path(path)
+        self.config = config
+        self.config_file = self.path / "config.yaml"
         self.checkpoints = self.path / "checkpoints"
         self.log = self.path / "log.jsonl"
         self.evaluation = self.path / "evaluation"
 
+    # Open and create
+
     @classmethod
     def for_config(cls, config: Config) -> Run:
-        """The run directory that a configuration names, there or not. Raises ConfigError when it names none."""
+        """Return the run directory of a configuration, which need not exist.
+
+        Raises ConfigError if the configuration does not name one.
+        """
         if config.run is None:
             raise ConfigError(
-                "run: the configuration names no run directory, such as 'runs/mine'; `load_config` takes one from its file's name"
+                "run: the configuration names no run directory, such as 'runs/mine'; "
+                "`load_config` takes one from its file's name"
             )
         return cls(config.run, config)
 
     @classmethod
     def create(cls, config: Config) -> Run:
-        """A new run directory with its configuration. Raises CheckpointError when it exists or cannot be made."""
+        """Create a run directory with its configuration.
+
+        Raises CheckpointError if it exists or cannot be created.
+        """
         run = cls.for_config(config)
         run.check_new()
         with run.remove_on_error():
@@ -73,98 +89,97 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
-        """An existing run directory. Raises ConfigError when there is none."""
+        """Open an existing run directory. Raises ConfigError if it does not exist."""
         path = Path(path)
-        if not (path / "config.yaml").is_file():
-            raise ConfigError(f"{path}: no run directory: {_why_none(path)}")
-        return cls(
-            path, check_config(read_yaml(path / "config.yaml"), where=str(path / "config.yaml"))
-        )
+        config_file = path / "config.yaml"
+        if not config_file.is_file():
+            raise ConfigError(f"{path}: no run directory: {_missing_reason(path)}")
+        return cls(path, check_config(read_yaml(config_file), where=str(config_file)))
 
     @classmethod
     def open_with_overrides(cls, path: str | Path, overrides: Sequence[str]) -> Run:
-        """An existing run with another configuration, such as more training steps; `write_config` makes it stay.
+        """Open a run with changed settings, such as more steps; `write_config` stores them.
 
-        Raises ConfigError for what its vocabularies and components were built from, and for its place: they stay as they are.
+        Raises ConfigError for changes of the directory, and of settings that vocabularies and
+        components were built from.
         """
         before = cls.open(path)
         try:
-            run = cls(path, load_config(before.path / "config.yaml", overrides))
-        except ConfigError as error:  # the file alone has no problem
-            fixed = {
-                one.partition("=")[0]: None
-                for one in overrides
-                if re.split("[.=]", one)[0] in BUILT_FROM and before.vocabularies
-            }
-            first = [
-                f"{place}: cannot change, the run was built from it; leave it out, or choose a new run=… without --resume"
-                for place in fixed
-            ]
-            raise ConfigError(
-                [*first, *error.problems], where=f"the command line, for {path}"
-            ) from None
+            run = cls(path, load_config(before.config_file, overrides))
+        except ConfigError as error:  # caused by the overrides: the file alone is valid
+            problems = before._fixed_overrides(overrides) + error.problems
+            raise ConfigError(problems, where=f"the command line, for {path}") from None
         if run.config.run != before.config.run:
             raise ConfigError(
-                f"run: {run.config.run!r}; the run stays where it is, in {path}; leave run=… out, or begin a new one without --resume"
+                f"run: {run.config.run!r}; the run stays where it is, in {path}; "
+                "leave run=… out, or begin a new one without --resume"
             )
-        one, other = (each.config.model_dump(include=set(BUILT_FROM)) for each in (before, run))
-        changed = [
-            f"{place} was {format_value(_value(one, place))}"
-            for place in sorted(_different(one, other))
-        ]
-        if set(run.config.pairs) != set(before.config.pairs):
-            changed.append(
-                f"the pairs of schedule were {', '.join(sorted(map(str, before.config.pairs)))}"
-            )
-        if changed and before.vocabularies:
+        changes = before._fixed_changes(run.config)
+        if changes and before.vocabularies:
             raise ConfigError(
-                f"the command line, for {path}: what a run was built from cannot change: {abbreviate(changed, shown=SHOWN)}; "
-                "leave that out, or choose a new run=… without --resume"
+                f"the command line, for {path}: settings that a run was built from cannot change: "
+                f"{abbreviate(changes, shown=SHOWN)}; "
+                "leave them out, or choose a new run=… without --resume"
             )
         return run
 
-    @contextmanager
-    def provisional_config(self, trained: Callable[[], bool]) -> Iterator[None]:
-        """Another configuration stays once training goes on with it. The one before comes back where that ends without a step, or by an
-        error before there is a new checkpoint (but for one that cannot be written: a full disk is no fault of the configuration);
-        unless there is no checkpoint at all: vocabularies are as the new one says.
+    def _fixed_overrides(self, overrides: Sequence[str]) -> list[Problem]:
+        """Return a problem for each override of a setting that the run was built from."""
+        if not self.vocabularies:
+            return []
+        keys = dict.fromkeys(override.partition("=")[0] for override in overrides)
+        problems = []
+        for key in keys:
+            path = tuple(key.split("."))
+            if path[0] in BUILT_FROM:
+                problems.append(
+                    Problem(
+                        path,
+                        "cannot change, the run was built from it; leave it out, "
+                        "or choose a new run=… without --resume",
+                    )
+                )
+        return problems
 
-        trained: whether there was a step.
-        """
-        before, kept = (self.path / "config.yaml").read_bytes(), checkpoints.steps(self.checkpoints)
-        self.write_config()
-        try:
-            yield
-        except BaseException as error:
-            failed = isinstance(error, Exception) and not isinstance(error, CheckpointError)
-            if kept and (not trained() or (failed and checkpoints.steps(self.checkpoints) == kept)):
-                replace_file(self.path / "config.yaml", before)
-            raise
-
-    def write_config(self) -> None:
-        """Put the configuration into the run directory. Raises CheckpointError when it cannot be written."""
-        replace_file(self.path / "config.yaml", self.config.to_yaml())
+    def _fixed_changes(self, config: Config) -> list[str]:
+        """Describe the changes of settings that the run was built from."""
+        before = self.config.model_dump(include=set(BUILT_FROM))
+        after = config.model_dump(include=set(BUILT_FROM))
+        changes = []
+        for key in sorted(different_keys(before, after)):
+            changes.append(f"{key} was {format_value(value_at(before, key))}")
+        if set(config.pairs) != set(self.config.pairs):
+            pairs = ", ".join(sorted(map(str, self.config.pairs)))
+            changes.append(f"the pairs of schedule were {pairs}")
+        return changes
 
     def check_new(self) -> None:
-        """Raises CheckpointError when the directory holds something already: no run is begun on top of another."""
-        if exists := self.occupied_message():
-            raise CheckpointError(exists)
+        """Raise CheckpointError if the directory is not empty."""
+        message = self.occupied_message()
+        if message:
+            raise CheckpointError(message)
 
     def occupied_message(self) -> str | None:
-        """The sentence for a directory that holds something already. Raises CheckpointError where there can be none, at a file."""
+        """Return an error message if the directory is not empty, else None.
+
+        Raises CheckpointError if there is a file of this name.
+        """
         if self.path.exists() and not self.path.is_dir():
             raise CheckpointError(
                 f"{self.path}: is a file, and a run is a folder; choose another name with run=…"
             )
         if not self.path.is_dir() or not any(self.path.iterdir()):
             return None
-        if not (self.path / "config.yaml").exists():
-            return f"{self.path}: exists, and is no run; choose another with run=…, or remove it"
-        return f"{self.path}: exists; continue it with `polyglot train {self.path} --resume`, choose another with run=…, or remove it"
+        if not self.config_file.exists():
+            return f"{self.path}: exists, but is not a run; choose another with run=…, or remove it"
+        return (
+            f"{self.path}: exists; continue it with `polyglot train {self.path} --resume`, "
+            "choose another with run=…, or remove it"
+        )
 
     @contextmanager
     def remove_on_error(self) -> Iterator[None]:
-        """A run that never began does not stand in the way of the next attempt: what `create` made goes again."""
+        """Context manager that removes the directory on an error, and so frees its name."""
         try:
             yield
         except BaseException:
@@ -173,7 +188,10 @@ class Run:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Only one process trains a run at a time. Raises CheckpointError while another does."""
+        """Context manager for training: one process at a time.
+
+        Raises CheckpointError if another process trains the run.
+        """
         try:
             file = (self.path / ".lock").open("w")
         except OSError as error:
@@ -189,180 +207,171 @@ class Run:
                 ) from None
             yield
 
+    def write_config(self) -> None:
+        """Write `config.yaml`. Raises CheckpointError if it cannot be written."""
+        replace_file(self.config_file, self.config.to_yaml())
+
+    @contextmanager
+    def provisional_config(self, has_trained: Callable[[], bool]) -> Iterator[None]:
+        """Context manager that stores this configuration, and restores the old one on failure.
+
+        Training that ends before its first update, or fails before its next checkpoint, restores
+        the old one. A checkpoint that cannot be written is no failure here: the configuration is
+        not the cause of a full disk. A run without checkpoints keeps the new one: its vocabularies
+        were built with it.
+
+        has_trained: returns True after the first update.
+        """
+        before = self.config_file.read_bytes()
+        steps = checkpoints.steps(self.checkpoints)
+        self.write_config()
+        try:
+            yield
+        except BaseException as error:
+            failed = isinstance(error, Exception) and not isinstance(error, CheckpointError)
+            no_new_checkpoint = checkpoints.steps(self.checkpoints) == steps
+            if steps and (not has_trained() or (failed and no_new_checkpoint)):
+                replace_file(self.config_file, before)
+            raise
+
+    # Text
+
     def vocabulary_file(self, language: str) -> Path:
-        """Languages that share a vocabulary have one file."""
-        return (
-            self.path / "vocabulary" / f"{self.config.sharing.group_name('vocabulary', language)}.model"
-        )
+        """Return the file of a language's vocabulary; one file for languages that share it."""
+        name = self.config.sharing.group_name("vocabulary", language)
+        return self.path / "vocabulary" / f"{name}.model"
 
     @cached_property
     def vocabularies(self) -> dict[str, Vocabulary | WordList]:
-        """The vocabulary of every language that has one."""
-        files = {language: self.vocabulary_file(language) for language in self.config.languages}
-        return {
-            language: load_vocabulary(file) for language, file in files.items() if file.is_file()
-        }
-
-    def shortlist_file(self, pair: LanguagePair) -> Path:
-        """What `polyglot shortlist` counts for a direction."""
-        return self.path / "shortlists" / f"{pair}.safetensors"
-
-    def shortlist_digest(self, pair: LanguagePair) -> str | None:
-        """Of that file; None where it is not there."""
-        file = self.shortlist_file(pair)
-        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
-
-    def choose_checkpoints(self, which: str | int) -> list[Checkpoint]:
-        """What `best`, `last`, a step or `average:N` mean. Raises CheckpointError when they are not of this configuration."""
-        chosen = checkpoints.choose(self.checkpoints, which)
-        for one in chosen:
-            self.check_compatible(one)
-        return chosen
+        """Vocabularies of the languages that have one."""
+        vocabularies = {}
+        for language in self.config.languages:
+            file = self.vocabulary_file(language)
+            if file.is_file():
+                vocabularies[language] = load_vocabulary(file)
+        return vocabularies
 
     @cached_property
     def normalisers(self) -> dict[str, Normaliser]:
-        """The text steps of every language."""
-        return {
-            language: Normaliser(self.config.text.for_language(language), language, symbols=self.symbols)
-            for language in self.config.languages
-        }
+        """Text preprocessing of every language."""
+        normalisers = {}
+        for language in self.config.languages:
+            steps = self.config.text.for_language(language)
+            normalisers[language] = Normaliser(steps, language, symbols=self.symbols)
+        return normalisers
 
     @property
     def symbols_file(self) -> Path:
-        """The dictionary of symbols, where the run has them."""
+        """Dictionary of symbols, if the run uses symbols."""
         return self.path / "vocabulary" / "symbols.json"
 
     @cached_property
     def symbols(self) -> Symbolizer | None:
-        """What puts symbols into text and takes them out; None where the run has none."""
+        """Converter between text and symbols; None if the run does not use symbols."""
         if self.config.text.symbols is None:
             return None
-        return Symbolizer(
-            self.config.text.symbols,
-            Dictionary.load(self.symbols_file) if self.symbols_file.is_file() else Dictionary(),
-        )
+        dictionary = Dictionary()
+        if self.symbols_file.is_file():
+            dictionary = Dictionary.load(self.symbols_file)
+        return Symbolizer(self.config.text.symbols, dictionary)
+
+    def shortlist_file(self, pair: LanguagePair) -> Path:
+        """Return the file that `polyglot shortlist` writes for a direction."""
+        return self.path / "shortlists" / f"{pair}.safetensors"
+
+    def shortlist_digest(self, pair: LanguagePair) -> str | None:
+        """Return the SHA-256 of the shortlist's file, or None if it does not exist."""
+        file = self.shortlist_file(pair)
+        if not file.is_file():
+            return None
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+
+    # Checkpoints
+
+    def choose_checkpoints(self, which: str | int) -> list[Checkpoint]:
+        """Return the checkpoints for `best`, `last`, a step or `average:N`.
+
+        Raises CheckpointError if one is missing or does not belong to this run.
+        """
+        chosen = checkpoints.choose(self.checkpoints, which)
+        for checkpoint in chosen:
+            self.check_compatible(checkpoint)
+        return chosen
 
     @cached_property
     def built_from(self) -> dict[str, Any]:
-        """All that the components are built from, and how text becomes the pieces they know: what a checkpoint must agree with."""
-        steps = self.normalisers
-        vocabularies = {
-            language: one.sha256 + steps[language].fingerprint
-            for language, one in sorted(self.vocabularies.items())
-        }
-        pairs = sorted(map(str, self.config.pairs))
-        built_from = {
+        """Settings that determine the components and the pieces of text; stored in checkpoints."""
+        vocabularies = {}
+        for language, vocabulary in sorted(self.vocabularies.items()):
+            steps = self.normalisers[language]
+            vocabularies[language] = vocabulary.sha256 + steps.fingerprint
+        settings = {
             "model": self.config.model.model_dump(),
-            "pairs": pairs,
+            "pairs": sorted(map(str, self.config.pairs)),
             "vocabularies": vocabularies,
         }
-        if (
-            self.config.sharing != SharingConfig()
-        ):  # nobody shares in checkpoints that are older than the setting
-            built_from["sharing"] = self.config.sharing.model_dump()
-        return built_from
+        # Checkpoints that are older than this setting do not have it, and share nothing.
+        if self.config.sharing != SharingConfig():
+            settings["sharing"] = self.config.sharing.model_dump()
+        return settings
 
     def check_compatible(self, checkpoint: Checkpoint) -> None:
-        """Raises CheckpointError unless a checkpoint was built from what this run is."""
-        made_of = checkpoint.manifest.get("configuration")
-        for language in made_of.get("vocabularies", ()) if isinstance(made_of, dict) else ():
+        """Raise CheckpointError if the checkpoint was built from other settings than this run."""
+        stored = checkpoint.manifest.get("configuration")
+        if isinstance(stored, dict):
+            self._check_vocabulary_files(stored.get("vocabularies", ()), checkpoint)
+        differences = self.differences(stored)
+        if not differences:
+            return
+        if isinstance(stored, str):
+            sizes = {
+                language: len(vocabulary) for language, vocabulary in self.vocabularies.items()
+            }
+            differences = [visible_difference(checkpoint, self.config, sizes)]
+        raise CheckpointError(
+            f"{checkpoint.path}: comes from another configuration than {self.config_file}; "
+            f"different: {abbreviate(differences, shown=SHOWN)}"
+        )
+
+    def _check_vocabulary_files(self, languages: Sequence[str], checkpoint: Checkpoint) -> None:
+        for language in languages:
             if language in self.config.languages and language not in self.vocabularies:
                 raise CheckpointError(
-                    f"{self.vocabulary_file(language)}: no such file, but {checkpoint.path} was trained with it; "
-                    "put it back from a copy of the run: one that is learnt again would not fit"
+                    f"{self.vocabulary_file(language)}: no such file, "
+                    f"but {checkpoint.path} was trained with it; "
+                    "put it back from a copy of the run: a newly learnt vocabulary would not fit"
                 )
-        if different := self.differences(made_of):
-            if isinstance(made_of, str):
-                different = [self._difference_that_shows(checkpoint)]
-            raise CheckpointError(
-                f"{checkpoint.path}: comes from another configuration than {self.path / 'config.yaml'}; "
-                f"different: {abbreviate(different, shown=SHOWN)}"
-            )
 
-    def differences(self, built_from: Any) -> list[str]:
-        """What is not the same in a checkpoint, by what that was built from; nothing when it belongs to this run.
+    def differences(self, stored: Any) -> list[str]:
+        """Return the settings that differ from those stored in a checkpoint; empty if none.
 
-        A setting that is newer than the checkpoint counts as its default, which leaves everything as it was without the setting. A default
-        that changes makes no difference: checkpoints and `config.yaml` hold every value that they were made with.
+        Checkpoints of the first versions store a hash of all settings.
         """
-        if isinstance(built_from, str):  # of version 0.1's first checkpoints: a hash of it all
-            return [] if built_from == self._hash() else ["model, pairs or vocabularies"]
-        if not isinstance(built_from, dict):
-            return ["model", "pairs", "vocabularies"]
-        try:
-            model = ModelConfig.model_validate(built_from.get("model")).model_dump()
-        except ValidationError:  # a setting that this version does not know
-            model = built_from.get("model")
-        return sorted(_different({**built_from, "model": model}, self.built_from))
+        if isinstance(stored, str):
+            return [] if stored == self._settings_hash() else ["model, pairs or vocabularies"]
+        return different_settings(stored, self.built_from)
 
-    def _difference_that_shows(self, checkpoint: Checkpoint) -> str:
-        """What its parameters tell of a checkpoint that only has a hash of what it was built from."""
-        sizes = {language: len(vocabulary) for language, vocabulary in self.vocabularies.items()}
-        if lacking := [language for language in self.config.languages if language not in sizes]:
-            return f"the vocabularies, of which there is none of {', '.join(lacking)}"
-        with torch.device("meta"):
-            model = TranslationModel(
-                self.config.model,
-                vocabulary_sizes=sizes,
-                pairs=self.config.pairs,
-                seed=None,
-                sharing=self.config.sharing,
-            )
-        components = model.component_tensors()
-        if one_sided := sorted(components.keys() ^ set(checkpoint.components)):
-            return f"the pairs, or what shares components: only one of the two has {abbreviate(one_sided, shown=SHOWN)}"
-        for name, parameters in components.items():
-            there = checkpoint.component(name)
-            if one_sided := sorted(parameters.keys() ^ there.keys()):
-                return f"the model: only one of the two has {abbreviate(one_sided, shown=SHOWN)} in {name}"
-            for key, parameter in parameters.items():
-                if (found := there[key].shape) != parameter.shape:
-                    words = (
-                        found[1:] == parameter.shape[1:] and parameter.shape[0] in sizes.values()
-                    )
-                    what = "the vocabularies" if words else "the model"
-                    return f"{what}: {key} of {name} has shape {tuple(found)}, here {tuple(parameter.shape)}"
-        return "nothing that parameters show: the pairs (copies, say), the text of vocabularies, or settings such as dropout"
-
-    def _hash(self) -> str:
-        """With the settings of the model as they stand in `config.yaml`, which knows no more of them than its checkpoints."""
-        model = read_yaml(self.path / "config.yaml").get("model")
-        return hashlib.sha256(
-            json.dumps({**self.built_from, "model": model}, sort_keys=True).encode()
-        ).hexdigest()
+    def _settings_hash(self) -> str:
+        """Return the hash as the first versions did, with the model settings of `config.yaml`."""
+        model = read_yaml(self.config_file).get("model")
+        settings = json.dumps({**self.built_from, "model": model}, sort_keys=True)
+        return hashlib.sha256(settings.encode()).hexdigest()
 
 
-def _different(one: Any, other: Any, place: str = "") -> Iterator[str]:
-    """The places where nested values differ."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in one.keys() | other.keys():
-            yield from _different(one.get(key), other.get(key), f"{place}.{key}".removeprefix("."))
-    elif one != other:
-        yield place
-
-
-def _value(nested: Any, place: str) -> Any:
-    """What stands at a place; None where there is nothing."""
-    for key in place.split("."):
-        nested = nested.get(key) if isinstance(nested, dict) else None
-    return nested
-
-
-def _why_none(path: Path) -> str:
-    """What stands where a run directory should, and which one may be meant: a configuration's name is often that of its run."""
-    why = (
-        "it is a file"
-        if path.is_file()
-        else "it has no config.yaml"
-        if path.is_dir()
-        else "there is nothing"
-    )
-    runs = [
-        config.parent
-        for room in dict.fromkeys((path.parent, Path("runs")))
-        for config in sorted(room.glob("*/config.yaml"))
-    ]
-    near = difflib.get_close_matches(path.stem, [run.name for run in runs], n=1)
+def _missing_reason(path: Path) -> str:
+    """Describe what is at the place of a run directory, and suggest an existing run."""
+    if path.is_file():
+        reason = "it is a file"
+    elif path.is_dir():
+        reason = "it has no config.yaml"
+    else:
+        reason = "there is nothing"
+    runs: dict[str, Path] = {}
+    for folder in (path.parent, Path("runs")):
+        for config_file in sorted(folder.glob("*/config.yaml")):
+            runs.setdefault(config_file.parent.name, config_file.parent)
+    # The stem, because the name of a configuration file is often also the name of its run.
+    near = difflib.get_close_matches(path.stem, list(runs), n=1)
     if near:
-        return f"{why}. Did you mean {next(run for run in runs if run.name == near[0])}?"
-    return f"{why}; a run is the folder that `polyglot train` has made, such as runs/mine"
+        return f"{reason}. Did you mean {runs[near[0]]}?"
+    return f"{reason}; a run is the folder that `polyglot train` has made, such as runs/mine"

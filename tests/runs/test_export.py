@@ -133,7 +133,7 @@ def test_the_mean_is_a_run_that_translates_as_averaging_on_the_fly_does(run, tmp
     }
     with pytest.raises(
         CheckpointError,
-        match="was taken out of another run and cannot be continued; begin a new run with `initialize`",
+        match="was taken out of another run and has no training state to resume; start a new run with `initialize`",
     ):
         make_trainer(Run.open(mean.path))
 

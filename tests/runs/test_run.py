@@ -36,10 +36,10 @@ def test_a_directory_that_holds_something_is_refused_and_stays(content, tmp_path
     sentence = (
         "continue it with `polyglot train .*run --resume`, choose"
         if content == "config.yaml"
-        else "and is no run; choose"
+        else "but is not a run; choose"
     )
     with pytest.raises(
-        CheckpointError, match=f"run: exists[;,]? {sentence} another with run=…, or remove it"
+        CheckpointError, match=f"run: exists[;,] {sentence} another with run=…, or remove it"
     ):
         tiny_run(tmp_path)
     assert [path.name for path in (tmp_path / "run").iterdir()] == [content.rstrip("/")]
@@ -202,7 +202,7 @@ def test_before_anything_was_built_everything_may_change(tmp_path):
     changed.write_config()
     with pytest.raises(
         ConfigError,
-        match="cannot change: model.bridge.heads was 2, vocabulary.size was 50; leave that out",
+        match="cannot change: model.bridge.heads was 2, vocabulary.size was 50; leave them out",
     ):
         Run.open_with_overrides(run.path, ["model.bridge.heads=3", "vocabulary.size=60"])
 
@@ -306,9 +306,9 @@ def test_a_hash_of_it_all_as_first_checkpoints_have_it(tmp_path):
         ),
         (
             {"schedule": {"pairs": ["de-en"]}},
-            "the pairs, or what shares components: only one of the two has decoder.de, decoder.fr, ",
+            "the pairs, or the sharing of components: only one of the two has decoder.de, decoder.fr, ",
         ),
-        ({"schedule": {"copies": True}}, "nothing that parameters show: the pairs"),
+        ({"schedule": {"copies": True}}, "not visible in the parameters: the pairs"),
     ],
 )
 def test_what_differs_in_a_checkpoint_with_a_hash_is_told_by_its_parameters(
@@ -326,7 +326,7 @@ def test_what_differs_in_a_checkpoint_with_a_hash_is_told_by_its_parameters(
         run.check_compatible(first)
     run.vocabulary_file("de").unlink()
     with pytest.raises(
-        CheckpointError, match="different: the vocabularies, of which there is none of de$"
+        CheckpointError, match="different: the vocabularies: there is none of de$"
     ):
         Run.open(run.path).check_compatible(first)
 
@@ -347,7 +347,7 @@ def test_a_damaged_vocabulary_is_a_sentence(tmp_path):
     run.vocabulary_file("de").write_bytes(b"\0damaged")
     with pytest.raises(
         CheckpointError,
-        match="de.model: no SentencePiece model; the file is damaged or something else",
+        match="de.model: not a SentencePiece model; the file is damaged or has another format",
     ):
         Translator.load(run.path)
 

@@ -437,7 +437,7 @@ def test_what_the_components_are_built_from_cannot_change(override, tmp_path):
     run = tiny_run(tmp_path)
     train(run, stop_after=3)
     before = (run.path / "config.yaml").read_text(encoding="utf-8")
-    with pytest.raises(ConfigError, match="what a run was built from cannot change: "):
+    with pytest.raises(ConfigError, match="settings that a run was built from cannot change: "):
         Run.open_with_overrides(run.path, [override])
     assert (run.path / "config.yaml").read_text(encoding="utf-8") == before
     train(Run.open(run.path))
