@@ -146,6 +146,22 @@ def test_the_signature_says_how_it_was_scored() -> None:
     assert "tok:char" in signature(tokenizer="char")
 
 
+def test_an_explicit_tokenizer_takes_precedence_over_that_of_the_condition() -> None:
+    def signature(tokenizer: str | None) -> str:
+        scorer = Scorer(Measure("bleu", "tokenised"), target="de", tokenizer=tokenizer)
+        return scorer.score(HYPOTHESES, REFERENCES).signature
+
+    assert "tok:none" in signature(None)
+    assert "tok:char" in signature("char")
+
+
+@pytest.mark.parametrize("target", ["zh", "th"])
+def test_a_condition_keeps_the_tokenizer_of_languages_without_spaces(target: str) -> None:
+    scorer = Scorer(Measure("bleu", "tokenised"), target=target)
+    signature = scorer.score(["一 只 狗"], ["一只狗"]).signature
+    assert f"tok:{default_tokenizer(target)}" in signature
+
+
 @pytest.mark.parametrize(
     ("language", "tokenizer"),
     [("de", "13a"), ("zho_Hant", "zh"), ("jpn", "ja-mecab"), ("ko", "ko-mecab"), ("my", "char")],

@@ -74,6 +74,19 @@ def test_the_references_themselves_have_no_fault() -> None:
     ) == (0, 0, 0, 0, 1)
 
 
+def test_an_empty_output_is_an_error_only_if_the_source_is_not_blank() -> None:
+    errors = measure_output_errors(
+        ["", " ", "", "Il pleut."],
+        sources=["", "  ", "Die Kinder lesen.", "Es regnet."],
+        references=["", "", "Les enfants lisent.", "Il pleut."],
+        source="de",
+        target="fr",
+        languages=["de", "fr"],
+    )
+    assert errors.empty == 0.25
+    assert errors.copies == 0, "blank lines are not copies of blank sources"
+
+
 def test_a_copy_task_may_copy() -> None:
     assert (
         measure_output_errors(

@@ -39,6 +39,22 @@ def test_signatures_name_their_targets() -> None:
     assert matrix().signatures("bleu") == {BLEU_SIGNATURE: ["en", "de", "fr"]}
 
 
+def test_signatures_include_those_of_pivot_translation() -> None:
+    pivot_matrix = matrix(pivot=True)
+    cell = pivot_matrix.pivots[LanguagePair("de", "fr")]
+    scores = {"bleu": dataclasses.replace(cell.scores["bleu"], signature="other signature")}
+    pivots = {
+        **pivot_matrix.pivots,
+        cell.pair: dataclasses.replace(cell, scores=scores),
+    }
+    changed = dataclasses.replace(pivot_matrix, pivots=pivots)
+    assert changed.signatures("bleu") == {
+        BLEU_SIGNATURE: ["en", "de", "fr"],
+        "other signature": ["fr"],
+    }
+    assert matrix().signatures("bleu") == {BLEU_SIGNATURE: ["en", "de", "fr"]}
+
+
 @pytest.mark.parametrize("reference", [None, REFERENCE])
 def test_saved_and_loaded_it_is_the_same(reference: str | None, tmp_path: Path) -> None:
     save_with_views(matrix(reference=reference), tmp_path / "default")

@@ -359,6 +359,19 @@ def test_other_text_is_not_tested() -> None:
     assert found.rows["de-en"]["other"].p is None and found.note == "no test"
 
 
+def test_directions_with_other_sources_are_not_tested() -> None:
+    """The same references can belong to two source texts."""
+    first = with_outputs(BAD, 10.0)
+    second = with_outputs(SOME, 80.0)
+    pair = LanguagePair("de", "en")
+    other_sources = dataclasses.replace(second.cells[pair], source_text="de.2")
+    second = dataclasses.replace(second, cells={pair: other_sources})
+    assert second.cells[pair].reference_text == first.cells[pair].reference_text
+    comparison = compare_systems({"first": [first], "second": [second]}, samples=10)
+    assert comparison.rows["de-en"]["second"].p is None
+    assert comparison.signatures == {}
+
+
 def test_means_are_of_the_kind_that_each_run_has() -> None:
     many = with_outputs(SOME, 40.0)
     cells = {pair: dataclasses.replace(cell, kind="zero-shot") for pair, cell in many.cells.items()}
