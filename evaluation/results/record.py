@@ -4,7 +4,7 @@
     python evaluation/results/record.py experiments/multi30k_many_to_many/cpu   # a result first, or several
 
 A result becomes NAME.SIZE.json and .md here, and a picture of docs/pictures. What somebody wrote into such a page above the line
-"<!-- as it came out -->" stays there when it is recorded again.
+"<!-- generated below -->" stays there when it is recorded again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from polyglot.tasks.pairs import LanguagePair
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
 PICTURES = HERE.parents[1] / "docs" / "pictures"
-BY_HAND = "<!-- as it came out -->"
+MARKER = "<!-- generated below -->"
 NOT_YET = "not run yet"
 
 HEAD = """\
@@ -374,9 +374,9 @@ def result_of(folder: Path) -> Result:
             f"{folder}: found the size {size!r}; {result.name} has {', '.join(sizes) or 'none'}"
         )
     target = HERE / f"{result.stem}.md"
-    if target.is_file() and BY_HAND not in target.read_text(encoding="utf-8"):
+    if target.is_file() and MARKER not in target.read_text(encoding="utf-8"):
         raise DataError(
-            f"{target}: no line {BY_HAND!r}, above which stands what is to stay; write it where the old result begins"
+            f"{target}: no line {MARKER!r}, above which stands what is to stay; write it where the old result begins"
         )
     return result
 
@@ -392,10 +392,10 @@ def take_over(folder: Path) -> Path:
     heading, _, rest = came_out.partition("\n\n")
     target, by_hand = HERE / f"{result.stem}.md", f"{heading}\n\n"
     if target.is_file():
-        by_hand = target.read_text(encoding="utf-8").partition(BY_HAND)[0]
+        by_hand = target.read_text(encoding="utf-8").partition(MARKER)[0]
     shutil.copyfile(folder / "result.json", HERE / f"{result.stem}.json")
     shutil.copyfile(folder / "result.png", PICTURES / f"{result.stem}.png")
-    target.write_text(f"{by_hand}{BY_HAND}\n\n{rest}", encoding="utf-8")
+    target.write_text(f"{by_hand}{MARKER}\n\n{rest}", encoding="utf-8")
     return target
 
 

@@ -1,4 +1,4 @@
-"""The tables of the papers that stand beside ours: complete, well-formed, and consistent with what the papers say about them."""
+"""Tables of the papers: complete, well-formed, and consistent with the text of the papers."""
 
 from __future__ import annotations
 
@@ -44,20 +44,22 @@ def scores(name: str) -> dict[LanguagePair, float]:
 
 def zero_shot(name: str) -> list[float]:
     trained = [LanguagePair.parse(pair) for pair in read(name)["trained"]]
-    return [score for pair, score in scores(name).items() if pair_kind(pair, trained) == "zero-shot"]
+    return [
+        score for pair, score in scores(name).items() if pair_kind(pair, trained) == "zero-shot"
+    ]
 
 
 def gains(name: str, *, over: str) -> dict[str, float]:
-    """How much better each direction is than in another table, in BLEU as printed."""
+    """Difference of each direction from another table, in printed BLEU."""
     return {str(pair): round(score - scores(over)[pair], 2) for pair, score in scores(name).items()}
 
 
-def test_the_six_tables_of_the_attention_bridge_are_there() -> None:
+def test_all_six_tables_of_the_attention_bridge_exist() -> None:
     assert {path.stem for path in FOLDER.glob("attention_bridge*.yaml")} == set(ATTENTION_BRIDGE)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.yaml")))
-def test_every_reference_says_where_it_comes_from(name: str) -> None:
+def test_every_reference_has_all_keys(name: str) -> None:
     reference = read(name)
     assert set(reference) == KEYS
     assert all(
@@ -69,7 +71,7 @@ def test_every_reference_says_where_it_comes_from(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.yaml")))
-def test_every_pair_is_one_of_its_languages(name: str) -> None:
+def test_every_pair_has_languages_of_the_table(name: str) -> None:
     reference = read(name)
     languages = reference["languages"]
     assert len(set(languages)) == len(languages)
@@ -83,7 +85,7 @@ def test_every_pair_is_one_of_its_languages(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ATTENTION_BRIDGE)
-def test_the_attention_bridge_prints_twelve_cells(name: str) -> None:
+def test_a_table_of_the_attention_bridge_has_twelve_cells(name: str) -> None:
     reference = read(name)
     languages = ["en", "de", "cs", "fr"]
     assert reference["languages"] == languages
@@ -109,11 +111,11 @@ def test_only_the_english_centric_tables_have_zero_shot_cells(name: str) -> None
         ("attention_bridge_many_to_many_with_copies", 38.62),
     ],
 )
-def test_the_means_are_those_we_quote(name: str, average: float) -> None:
+def test_the_means_are_those_of_our_pages(name: str, average: float) -> None:
     assert round(mean(scores(name).values()), 2) == average
 
 
-def test_the_zero_shot_mean_is_the_one_we_quote() -> None:
+def test_the_zero_shot_mean_is_that_of_our_pages() -> None:
     assert round(mean(zero_shot("attention_bridge_english_centric_with_copies")), 1) == 22.8
 
 
@@ -131,7 +133,7 @@ def test_section_5_1_the_bridge_costs_english_french_most() -> None:
 @pytest.mark.parametrize(
     "baseline", ["attention_bridge_bilingual", "attention_bridge_bilingual_with_bridge"]
 )
-def test_section_5_2_english_centric_beats_both_baselines_but_for_french_english(
+def test_section_5_2_english_centric_beats_both_baselines_except_for_french_english(
     baseline: str,
 ) -> None:
     gain = gains("attention_bridge_english_centric", over=baseline)
@@ -140,7 +142,7 @@ def test_section_5_2_english_centric_beats_both_baselines_but_for_french_english
     } == {"fr-en"}
 
 
-def test_section_5_3_many_to_many_beats_bilingual_but_for_english_french() -> None:
+def test_section_5_3_many_to_many_beats_bilingual_except_for_english_french() -> None:
     gain = gains("attention_bridge_many_to_many", over="attention_bridge_bilingual")
     assert {pair for pair in gain if gain[pair] <= 0} == {"en-fr"}
 

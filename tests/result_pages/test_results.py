@@ -1,4 +1,4 @@
-"""The page of all results: it is what the results say, and every command on it is one."""
+"""Page of all results: it agrees with the result files, and every command on it is valid."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from polyglot.experiments.runs import members_of
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "evaluation" / "results"
-TABLES = read_yaml(RESULTS / "tables.yaml")
-EVERY = [each for paper in TABLES["papers"] for each in paper["tables"]]
+CONTENTS = read_yaml(RESULTS / "tables.yaml")
+TABLES = [table for paper in CONTENTS["papers"] for table in paper["tables"]]
+COMMANDS = [command for table in TABLES for command in table.get("commands", ())]
+EXPERIMENTS = presets.names("evaluation/experiments")
 
 
 @pytest.fixture
@@ -30,126 +32,130 @@ def script():
     return runpy.run_path(str(RESULTS / "record.py"))
 
 
-def test_the_page_is_what_the_results_say(script):
-    assert (RESULTS / "README.md").read_text(encoding="utf-8") == script["page"](TABLES), (
-        "run: python evaluation/results/record.py"
-    )
+def set_values(result, values: dict) -> None:
+    """Give a result of the script these values in place of those of its file."""
+    result.__dict__["values"] = values
 
 
-def test_every_table_and_every_experiment_of_a_paper_is_on_it():
-    assert {each["reference"] for each in EVERY if "reference" in each} == set(reference_files())
-    text = (RESULTS / "README.md").read_text(encoding="utf-8")
-    for name in presets.names("evaluation/experiments"):
-        assert not Experiment.load(name).sizes or re.search(
-            rf"`polyglot experiment {name}( --size \w+)?`", text
-        ), name
-    for each in EVERY:
-        assert {"systems", "experiment", "commands", "numbers", "not_here"} & each.keys(), each
-        for name, systems in each.get("systems", {}).items():
-            assert all(
-                Experiment.load(name).systems[system].reference == each["reference"]
-                for system in systems
-            )
+def test_the_page_is_up_to_date(script):
+    page = (RESULTS / "README.md").read_text(encoding="utf-8")
+    assert page == script["page"](CONTENTS), "run: python evaluation/results/record.py"
 
 
-def test_a_system_with_a_reference_stands_in_the_table_of_that_reference():
-    for name in presets.names("evaluation/experiments"):
-        for system, settings in Experiment.load(name).systems.items():
-            tables = [
-                each
-                for each in EVERY
-                if settings.reference and each.get("reference") == settings.reference
-            ]
-            assert all(system in each["systems"].get(name, ()) for each in tables), (name, system)
+def test_every_reference_has_a_table():
+    references = {table["reference"] for table in TABLES if "reference" in table}
+    assert references == set(reference_files())
 
 
-def test_every_result_and_every_page_has_its_line():
-    stems = {
-        f"{name}.{size}"
-        for name in presets.names("evaluation/experiments")
-        for size in Experiment.load(name).sizes
-    }
-    listed = set(TABLES["others"]) | {"README.md"}
-    assert {path.name for path in RESULTS.glob("*.md") if path.stem not in stems} == listed
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_is_on_the_page(name):
+    page = (RESULTS / "README.md").read_text(encoding="utf-8")
+    if Experiment.load(name).sizes:
+        assert re.search(rf"`polyglot experiment {name}( --size \w+)?`", page)
 
 
-def test_a_page_that_a_table_leads_to_is_there():
-    assert all((RESULTS / each["ours"]).exists() for each in EVERY if "ours" in each)
+def test_every_table_has_a_source_of_numbers():
+    for table in TABLES:
+        assert {"systems", "experiment", "commands", "numbers", "not_here"} & table.keys(), table
+        for name, systems in table.get("systems", {}).items():
+            experiment = Experiment.load(name)
+            for system in systems:
+                assert experiment.systems[system].reference == table["reference"]
 
 
-def test_numbers_of_ours_stand_on_the_page_that_a_table_leads_to():
-    """As they are there: those of a cell in one table or paragraph, and those of each of its parts in one line of it."""
-    for each in (one for one in EVERY if "numbers" in one and "ours" in one):
-        blocks = (RESULTS / each["ours"]).read_text(encoding="utf-8").split("\n\n")
-        for row in each["numbers"]["rows"]:
-            for cell in (
-                cell
-                for head, cell in zip(each["numbers"]["head"], row)
-                if "ours" in f"{head} {row[0]}"
-            ):
-                parts = list(map(_numbers, re.split(r"\), | → ", cell)))
-                assert any(
-                    _numbers(cell) <= _numbers(block)
-                    and all(
-                        any(part <= _numbers(line) for line in block.splitlines()) for part in parts
-                    )
-                    for block in blocks
-                ), (each["table"], cell)
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_system_with_a_reference_is_in_the_table_of_that_reference(name):
+    for system, settings in Experiment.load(name).systems.items():
+        for table in TABLES:
+            if settings.reference and table.get("reference") == settings.reference:
+                assert system in table["systems"].get(name, ())
 
 
-def _numbers(text):
+def test_every_page_of_results_is_listed():
+    experiment_pages = set()
+    for name in EXPERIMENTS:
+        experiment_pages.update(f"{name}.{size}" for size in Experiment.load(name).sizes)
+    pages = {path.name for path in RESULTS.glob("*.md") if path.stem not in experiment_pages}
+    assert pages == set(CONTENTS["others"]) | {"README.md"}
+
+
+def test_the_linked_pages_exist():
+    for table in TABLES:
+        if "ours" in table:
+            assert (RESULTS / table["ours"]).exists()
+
+
+def numbers_in(text: str) -> set[str]:
     return set(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text))
 
 
-@pytest.mark.parametrize(
-    "command", [command for each in EVERY for command in each.get("commands", ())]
-)
-def test_a_command_of_an_analysis_is_one(command):
-    """Its verb takes these options, and the runs are among those that the experiment makes."""
-    verb, *rest = shlex.split(command)[1:]
-    assert typer.main.get_command(cli.app.app).commands[verb].make_context(verb, list(rest)).params
-    for run in (Path(word) for word in rest if word.startswith("experiments/")):
-        _, name, size, _, member = run.parts
-        assert member in {
-            each.name for each in members_of(Experiment.load(name).at(size), Path("x"))
-        }
+def is_copied_from(cell: str, block: str) -> bool:
+    """True if a block has all numbers of a cell, and one of its lines those of each part."""
+    if not numbers_in(cell) <= numbers_in(block):
+        return False
+    for part in re.split(r"\), | → ", cell):
+        if not any(numbers_in(part) <= numbers_in(line) for line in block.splitlines()):
+            return False
+    return True
 
 
-def test_a_system_that_a_size_leaves_out_has_no_number(script):
+def test_our_numbers_are_on_the_linked_page():
+    """All numbers of a cell are in one table or paragraph of the page."""
+    for table in TABLES:
+        if "numbers" not in table or "ours" not in table:
+            continue
+        blocks = (RESULTS / table["ours"]).read_text(encoding="utf-8").split("\n\n")
+        for row in table["numbers"]["rows"]:
+            for head, cell in zip(table["numbers"]["head"], row):
+                if "ours" in f"{head} {row[0]}":
+                    is_there = any(is_copied_from(cell, block) for block in blocks)
+                    assert is_there, (table["table"], cell)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_an_analysis_is_valid(command):
+    """The command has these options, and the experiment makes the runs that it names."""
+    verb, *arguments = shlex.split(command)[1:]
+    commands = typer.main.get_command(cli.app.app).commands
+    assert commands[verb].make_context(verb, list(arguments)).params
+    for argument in arguments:
+        if argument.startswith("experiments/"):
+            _, name, size, _, run = Path(argument).parts
+            members = members_of(Experiment.load(name).at(size), Path("x"))
+            assert run in {member.name for member in members}
+
+
+def test_a_system_that_a_size_leaves_out_has_no_score(script):
     result = script["Result"]("mine", "cpu")
     spread = {"mean": 33.62, "deviation": None, "count": 1}
     cell = {"kind": "supervised", "scores": {"bleu": spread}}
-    result.__dict__["values"] = {
-        "measure": "bleu",
-        "systems": {"one": {"directions": {"de-en": cell}}},
-    }
-    assert (
-        result.score("one", "de-en"),
-        result.score("one", "en-de"),
-        result.score("two", "de-en"),
-    ) == ("33.62", "–", "–")
+    set_values(result, {"measure": "bleu", "systems": {"first": {"directions": {"de-en": cell}}}})
+    assert result.score("first", "de-en") == "33.62"
+    assert result.score("first", "en-de") == "–"
+    assert result.score("second", "de-en") == "–"
 
 
-def test_a_size_that_leaves_a_system_out_has_no_line_in_its_table(script, tmp_path):
+@pytest.mark.parametrize(
+    ("systems", "sizes"),
+    [
+        ((), ["cpu", "full"]),
+        (("first",), ["cpu", "full"]),
+        (("first", "second"), ["cpu", "full"]),
+        (("second",), ["full"]),
+    ],
+)
+def test_a_size_without_the_systems_of_a_table_has_no_line(script, tmp_path, systems, sizes):
     file = tmp_path / "mine.yaml"
     file.write_text(
-        "{title: Mine, config: phrasebook, systems: {one: {}, two: {}}, sizes: {cpu: {only: [one]}, full: {}}}",
+        "{title: Mine, config: phrasebook, systems: {first: {}, second: {}}, "
+        "sizes: {cpu: {only: [first]}, full: {}}}",
         encoding="utf-8",
     )
-    sizes = {
-        those: [each.size for each in script["results_of"](str(file), those)]
-        for those in ((), ("one",), ("one", "two"), ("two",))
-    }
-    assert sizes == {
-        (): ["cpu", "full"],
-        ("one",): ["cpu", "full"],
-        ("one", "two"): ["cpu", "full"],
-        ("two",): ["full"],
-    }
+    assert [result.size for result in script["results_of"](str(file), systems)] == sizes
 
 
-def test_systems_of_one_result_are_columns_beside_each_other(script):
-    """A mean of other directions than the paper's would say nothing beside it."""
+def test_systems_of_one_result_are_columns_of_a_table(script):
+    """A mean is shown only over the directions of the paper."""
     reference = Reference.load("attention_bridge_bilingual")
 
     def scored(value, directions):
@@ -161,103 +167,122 @@ def test_systems_of_one_result_are_columns_beside_each_other(script):
         }
 
     result = script["Result"]("mine", "cpu")
-    systems = {"one": scored(30.0, reference.scores), "two": scored(40.0, ["en-de"])}
-    result.__dict__["values"] = {"measure": "bleu", "systems": systems}
-    lines = script["_beside_the_reference"](
-        reference, {"mine": ["one", "two", "left out"]}, run=[result]
-    ).splitlines()
-    assert lines[0] == "|  | the paper | mine, cpu: one | mine, cpu: two |"
+    systems = {"first": scored(30.0, reference.scores), "second": scored(40.0, ["en-de"])}
+    set_values(result, {"measure": "bleu", "systems": systems})
+    page = script["_beside_the_reference"](
+        reference, {"mine": ["first", "second", "left out"]}, run=[result]
+    )
+    lines = page.splitlines()
+    assert lines[0] == "|  | the paper | mine, cpu: first | mine, cpu: second |"
     assert lines[2] == "| **mean, supervised** | 35.93 | 30.00 | – |"
-    assert "| en-de | 36.78 | 30.00 | 40.00 |" in lines and "| en-cs | 28.00 | 30.00 | – |" in lines
+    assert "| en-de | 36.78 | 30.00 | 40.00 |" in lines
+    assert "| en-cs | 28.00 | 30.00 | – |" in lines
 
 
-def test_a_result_is_taken_over_with_its_picture_and_what_was_written_by_hand_stays(
-    script, tmp_path, monkeypatch
-):
-    taken = script["take_over"]
-    monkeypatch.setitem(taken.__globals__, "HERE", tmp_path / "evaluation" / "results")
-    monkeypatch.setitem(taken.__globals__, "PICTURES", tmp_path / "pictures")
+@pytest.fixture
+def take_over(script, tmp_path, monkeypatch):
+    """`take_over` of the script, with an experiment `mine` and its finished size `cpu`."""
+    function = script["take_over"]
+    monkeypatch.setitem(function.__globals__, "HERE", tmp_path / "evaluation" / "results")
+    monkeypatch.setitem(function.__globals__, "PICTURES", tmp_path / "pictures")
     for folder in ("evaluation/results", "evaluation/experiments", "pictures", "out/mine/cpu"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "evaluation" / "experiments" / "mine.yaml").write_text(
-        "{title: Mine, config: x, systems: {one: {}}, sizes: {cpu: {}}}"
+        "{title: Mine, config: x, systems: {first: {}}, sizes: {cpu: {}}}"
     )
     out = tmp_path / "out" / "mine" / "cpu"
     (out / "result.json").write_text(json.dumps({"size": "cpu"}))
     (out / "result.png").write_bytes(b"picture")
     (out / "result.md").write_text("# Mine\n\n![](result.png)\n\nfirst\n")
-    page = taken(out)
-    assert (
-        page.name == "mine.cpu.md"
-        and (tmp_path / "pictures" / "mine.cpu.png").read_bytes() == b"picture"
-    )
-    assert (
-        page.read_text()
-        == "# Mine\n\n<!-- as it came out -->\n\n![](../../docs/pictures/mine.cpu.png)\n\nfirst\n"
-    )
-    page.write_text(page.read_text().replace("# Mine\n", "# Mine\n\nWhat it shows.\n"))
+    return function
+
+
+def test_a_result_is_copied_with_its_picture(take_over, tmp_path, script):
+    page = take_over(tmp_path / "out" / "mine" / "cpu")
+    assert page.name == "mine.cpu.md"
+    assert (tmp_path / "pictures" / "mine.cpu.png").read_bytes() == b"picture"
+    picture = "![](../../docs/pictures/mine.cpu.png)"
+    assert page.read_text() == f"# Mine\n\n{script['MARKER']}\n\n{picture}\n\nfirst\n"
+
+
+def test_text_above_the_marker_stays(take_over, tmp_path, script):
+    out = tmp_path / "out" / "mine" / "cpu"
+    marker = script["MARKER"]
+    page = take_over(out)
+    page.write_text(page.read_text().replace("# Mine\n", "# Mine\n\nThe finding.\n"))
     (out / "result.md").write_text("# Mine\n\nsecond\n")
-    assert (
-        taken(out).read_text() == "# Mine\n\nWhat it shows.\n\n<!-- as it came out -->\n\nsecond\n"
-    )
-    page.write_text("# Mine\n\nwritten by hand, without the line\n")
-    with pytest.raises(DataError, match="no line '<!-- as it came out -->'"):
-        taken(out)
-    assert page.read_text() == "# Mine\n\nwritten by hand, without the line\n"
-    page.unlink()
-    for written, sentence in (
+    assert take_over(out).read_text() == f"# Mine\n\nThe finding.\n\n{marker}\n\nsecond\n"
+
+
+def test_a_page_without_the_marker_is_not_replaced(take_over, tmp_path, script):
+    out = tmp_path / "out" / "mine" / "cpu"
+    page = take_over(out)
+    page.write_text("# Mine\n\nwithout the marker\n")
+    with pytest.raises(DataError, match=f"no line '{script['MARKER']}'"):
+        take_over(out)
+    assert page.read_text() == "# Mine\n\nwithout the marker\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
         ('{"size": "big"}', "found the size 'big'; mine has cpu"),
         ("{}", "does not say which size it is of"),
         ("{", "size"),
-    ):
-        (out / "result.json").write_text(written)
-        with pytest.raises(DataError, match=sentence):
-            taken(out)
-    out.joinpath("result.png").unlink()
+    ],
+)
+def test_an_invalid_result_file_is_an_error(take_over, tmp_path, content, sentence):
+    out = tmp_path / "out" / "mine" / "cpu"
+    (out / "result.json").write_text(content)
+    with pytest.raises(DataError, match=sentence):
+        take_over(out)
+    assert not list((tmp_path / "evaluation" / "results").iterdir())
+
+
+def test_a_result_without_picture_is_an_error(take_over, tmp_path):
+    out = tmp_path / "out" / "mine" / "cpu"
+    (out / "result.png").unlink()
     with pytest.raises(DataError, match="no result.png"):
-        taken(out)
-    assert not page.exists()
-    out.joinpath("result.png").touch()
+        take_over(out)
+    assert not list((tmp_path / "evaluation" / "results").iterdir())
+
+
+def test_a_result_of_an_unknown_experiment_is_an_error(take_over, tmp_path):
+    out = tmp_path / "out" / "mine" / "cpu"
     out.rename(tmp_path / "other")
     (tmp_path / "other" / "result.json").write_text(json.dumps({"size": ""}))
     with pytest.raises(DataError, match="'other' is none of evaluation/experiments"):
-        taken(tmp_path / "other")
+        take_over(tmp_path / "other")
 
 
-def test_a_folder_without_a_result_is_the_users_mistake(script, tmp_path, monkeypatch, capsys):
+def test_a_folder_without_a_result_is_a_mistake_of_the_user(script, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["record.py", str(tmp_path)])
-    with pytest.raises(SystemExit) as end:
+    with pytest.raises(SystemExit) as exit_info:
         script["main"]()
-    assert end.value.code == 2 and capsys.readouterr().err.startswith(
-        f"error: {tmp_path}: no result.json"
-    )
+    assert exit_info.value.code == 2
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: no result.json")
 
 
-def test_the_page_of_experiments_counts_as_they_do():
-    """Models, updates and tasks in an update, which its estimate of time goes on from."""
-    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
-    for name in (
-        name for name in presets.names("evaluation/experiments") if name.startswith("multi30k")
-    ):
-        configs = [
-            member.config for member in members_of(Experiment.load(name).at("full"), Path("x"))
-        ]
-        (tasks,) = {config.schedule.tasks_per_update for config in configs}
-        assert (
-            f"| `{name}` | {len(configs)} | {sum(config.training.steps for config in configs):,} | {tasks} |"
-            in page
-        )
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.startswith("multi30k")])
+def test_the_page_of_experiments_has_their_models_updates_and_tasks(name):
+    """Its estimates of time depend on models, updates, and tasks per update."""
+    page = (ROOT / "docs" / "research" / "experiments.md").read_text(encoding="utf-8")
+    members = members_of(Experiment.load(name).at("full"), Path("x"))
+    configs = [member.config for member in members]
+    (tasks,) = {config.schedule.tasks_per_update for config in configs}
+    updates = sum(config.training.steps for config in configs)
+    assert f"| `{name}` | {len(configs)} | {updates:,} | {tasks} |" in page
 
 
-def test_what_was_left_out_stands_beside_the_models_that_saw_it(script):
+def test_left_out_directions_are_compared_with_models_that_trained_them(script):
     result = script["Result"]("mine", "cpu")
-    seen = {"mean": 24.0, "deviation": 1.0, "count": 2}
+    trained = {"mean": 24.0, "deviation": 1.0, "count": 2}
     left_out = {
-        "en-de": {"zero-shot": 22.0, "supervised": seen},
-        "de-en": {"zero-shot": 21.0, "supervised": seen},
+        "en-de": {"zero-shot": 22.0, "supervised": trained},
+        "de-en": {"zero-shot": 21.0, "supervised": trained},
         "en-fr": {"zero-shot": 9.0, "supervised": None},
     }
-    result.__dict__["values"] = {"left_out": left_out}
+    set_values(result, {"left_out": left_out})
     lines = script["_left_out"](result).splitlines()
     assert lines[2:] == [
         "| en-de | 22.00† | 24.00 ± 1.00 | -2.00 |",
@@ -267,18 +292,16 @@ def test_what_was_left_out_stands_beside_the_models_that_saw_it(script):
 
 
 @pytest.mark.parametrize(
-    ("runs", "test", "said"),
+    ("runs", "test", "has_note"),
     [
-        (2, "* differs from one", True),
-        (2, "* differs from one; of means over the seeds", False),
-        (1, "* differs from one", False),
+        (2, "* differs from first", True),
+        (2, "* differs from first; the test compares means over the seeds", False),
+        (1, "* differs from first", False),
         (2, None, False),
     ],
 )
-def test_a_mark_of_first_seeds_beside_means_says_so(script, runs, test, said):
+def test_a_test_of_the_first_seeds_has_a_note(script, runs, test, has_note):
     result = script["Result"]("mine", "cpu")
-    result.__dict__["values"] = {
-        "test": test,
-        "systems": {"one": {"kinds": {"bleu": {"supervised": {"count": runs}}}}},
-    }
-    assert ("of the first seed of each" in result.mark) == said
+    kinds = {"bleu": {"supervised": {"count": runs}}}
+    set_values(result, {"test": test, "systems": {"first": {"kinds": kinds}}})
+    assert ("first seed of each" in result.mark) == has_note
