@@ -1,13 +1,14 @@
-"""A run as a module of a real `sentence_transformers.SentenceTransformer`, so that its evaluators and losses work on our model.
+"""A run as a module of `sentence_transformers.SentenceTransformer`, for its evaluators and losses.
 
     from polyglot.interop.sentence_transformers import sentence_transformer
 
     model = sentence_transformer("runs/phrasebook", language="en")
     model.encode(["The dog sleeps."])                             # in English
-    model.encode(["<de> Der Hund schläft.", "The dog sleeps."])   # a sentence may name its own language
-    model.encode(["Der Hund schläft."], prompt_name="de")         # the same, in the library's words
+    model.encode(["<de> Der Hund schläft.", "The dog sleeps."])   # a sentence may name its language
+    model.encode(["Der Hund schläft."], prompt_name="de")         # the same with a prompt
 
-Evaluators call `encode` with bare sentences: where two languages meet, `tagged(sentences, "de")` says which is which.
+Evaluators call `encode` without a language. For text in two languages, mark the sentences with
+`tagged(sentences, "de")`.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ try:
     from sentence_transformers.sentence_transformer.modules import InputModule
 except ImportError:
     raise ConfigError(
-        "sentence-transformers 6 or newer is not installed; pip install 'polyglot-nmt[sentence-transformers]'"
+        "sentence-transformers 6 or newer is not installed; "
+        "pip install 'polyglot-nmt[sentence-transformers]'"
     ) from None
 
 TAG = re.compile(r"<([A-Za-z][A-Za-z0-9_]*)> ?")
-LIKE_A_LANGUAGE = re.compile(r"<([A-Za-z]{2,3}(?:[_-][A-Za-z0-9]+)*)>")
-"""A code of ISO 639, with script or country if need be."""
+LANGUAGE_LIKE_TAG = re.compile(r"<([A-Za-z]{2,3}(?:[_-][A-Za-z0-9]+)*)>")
+"""Tag that looks like an ISO 639 code, which may have a script or a country."""
 
 
 class RunModule(InputModule):
-    """Sentences to vectors by the encoders and the bridge of a run."""
+    """Module that converts sentences to vectors with the encoders and the bridge of a run."""
 
     save_in_root = True
     config_keys = ["run", "language", "pooling", "layer", "checkpoint"]
@@ -53,18 +55,18 @@ class RunModule(InputModule):
         layer: str = "bridge",
         checkpoint: str | int = "best",
     ) -> None:
-        """language: of sentences that name none. Raises ConfigError and CheckpointError as sentences."""
+        """language: of sentences without a tag.
+
+        Raises ConfigError and CheckpointError with a message for the user.
+        """
         super().__init__()
-        self.run, self.language, self.pooling, self.layer, self.checkpoint = (
-            str(run),
-            language,
-            pooling,
-            layer,
-            checkpoint,
-        )
-        self.translator = Translator.load(
-            run, checkpoint=checkpoint, device="cpu"
-        )  # sentence-transformers moves it
+        self.run = str(run)
+        self.language = language
+        self.pooling = pooling
+        self.layer = layer
+        self.checkpoint = checkpoint
+        # sentence-transformers moves the model to another device later.
+        self.translator = Translator.load(run, checkpoint=checkpoint, device="cpu")
         self.translator.check_languages([language])
         self.model = self.translator.model
         self.size = self.translator.vector_size(layer=layer, pooling=pooling)
@@ -72,56 +74,58 @@ class RunModule(InputModule):
     def preprocess(
         self, inputs: Sequence[str], prompt: str | None = None, **settings: Any
     ) -> dict[str, Tensor]:
-        """`input_ids` and `attention_mask` (B, S), `languages` (B,) as numbers of the encoders"""
-        texts = [self._with_language((prompt or "") + text) for text in inputs]
-        pieces = [self.translator.encode_text([text], language)[0] for language, text in texts]
+        """Return `input_ids` and `attention_mask` (B, S), and `languages` (B,) as numbers."""
+        pieces = []
+        languages = []
+        for text in inputs:
+            language, sentence = self._split_tag((prompt or "") + text)
+            pieces += self.translator.encode_text([sentence], language)
+            languages.append(self.translator.sources.index(language))
         ids, mask = pad(pieces)
         return {
             "input_ids": ids,
             "attention_mask": mask,
-            "languages": torch.tensor(
-                [self.translator.sources.index(language) for language, _ in texts]
-            ),
+            "languages": torch.tensor(languages),
         }
 
-    def _with_language(self, text: str) -> tuple[str, str]:
-        """`<de> Hund` to `de` and `Hund`, where `de` is a language that can be read; any other text is in the module's own, tag and all.
+    def _split_tag(self, text: str) -> tuple[str, str]:
+        """Split `<de> Hund` into `de` and `Hund` if the run has an encoder of `de`.
 
-        What looks like the tag of another language is warned of, each once.
+        Other text is in the module's language, with its tag. Warns of a tag that looks like another
+        language.
         """
         tag = TAG.match(text)
         if tag and tag[1] in self.translator.sources:
             return tag[1], text[tag.end() :]
-        if unknown := LIKE_A_LANGUAGE.match(text):
+        unknown_tag = LANGUAGE_LIKE_TAG.match(text)
+        if unknown_tag:
             known = ", ".join(self.translator.sources)
             warnings.warn(
-                f"{unknown[0]} before a sentence names no language that {self.run} reads ({known}): it is read as text in {self.language}",
+                f"the tag {unknown_tag[0]} is no language with an encoder in {self.run} ({known}): "
+                f"the sentence is encoded as text in {self.language}",
                 stacklevel=2,
             )
         return self.language, text
 
     def forward(self, features: dict[str, Tensor], **settings: Any) -> dict[str, Tensor]:
-        """Adds `sentence_embedding` (B, K·D) of `flat`, (B, D) of `mean` and `max`; zeros for a blank sentence."""
-        ids, mask, languages = (
-            features["input_ids"],
-            features["attention_mask"].bool(),
-            features["languages"],
-        )
+        """Add `sentence_embedding`: (B, K·D) for `flat`, (B, D) for `mean` and `max`.
+
+        The vector of a blank sentence is all zeros.
+        """
+        ids = features["input_ids"]
+        mask = features["attention_mask"].bool()
+        languages = features["languages"]
         vectors = torch.zeros(len(ids), self.size, device=ids.device)
         for number in languages.unique().tolist():
-            rows = ((languages == number) & mask.any(dim=1)).nonzero().squeeze(1)
-            if len(rows):
-                found = pool(
-                    layer_rows(
-                        self.model,
-                        self.translator.sources[number],
-                        ids[rows],
-                        mask[rows],
-                        layer=self.layer,
-                    ),
-                    self.pooling,
-                )
-                vectors = vectors.index_copy(0, rows, found)
+            is_selected = (languages == number) & mask.any(dim=1)
+            sentences = is_selected.nonzero().squeeze(1)
+            if not len(sentences):
+                continue
+            language = self.translator.sources[number]
+            rows = layer_rows(
+                self.model, language, ids[sentences], mask[sentences], layer=self.layer
+            )
+            vectors = vectors.index_copy(0, sentences, pool(rows, self.pooling))
         return {**features, "sentence_embedding": vectors}
 
     def get_embedding_dimension(self) -> int:
@@ -130,16 +134,14 @@ class RunModule(InputModule):
     def save(
         self, output_path: str, *args: Any, safe_serialization: bool = True, **settings: Any
     ) -> None:
-        """Settings and parameters; text steps and vocabularies stay in the run directory."""
+        """Save settings and parameters; vocabularies stay in the run directory."""
         self.save_config(output_path)
         self.save_torch_weights(output_path, safe_serialization=True)
 
     @classmethod
-    def load(cls, model_name_or_path: str, **given: Any) -> RunModule:
-        module = super().load(
-            model_name_or_path,
-            **{key: value for key, value in given.items() if key != "init_defaults"},
-        )
+    def load(cls, model_name_or_path: str, **settings: Any) -> RunModule:
+        settings.pop("init_defaults", None)
+        module = super().load(model_name_or_path, **settings)
         return cls.load_torch_weights(model_name_or_path, model=module)
 
 
@@ -152,12 +154,15 @@ def sentence_transformer(
     checkpoint: str | int = "best",
     device: str | None = None,
 ) -> SentenceTransformer:
-    """A SentenceTransformer around a run; a prompt for each language it reads. Raises ConfigError and CheckpointError as sentences."""
+    """Make a SentenceTransformer of a run, with a prompt for each language that it can encode.
+
+    Raises ConfigError and CheckpointError with a message for the user.
+    """
     module = RunModule(str(run), language, pooling, layer, checkpoint)
-    prompts = {one: tagged([""], one)[0] for one in module.translator.sources}
+    prompts = {source: f"<{source}> " for source in module.translator.sources}
     return SentenceTransformer(modules=[module], prompts=prompts, device=device or "cpu")
 
 
 def tagged(sentences: Sequence[str], language: str) -> list[str]:
-    """The sentences with their language before them, as `<de> Der Hund schläft.`"""
+    """Put the language before each sentence: `<de> Der Hund schläft.`"""
     return [f"<{language}> {sentence}" for sentence in sentences]

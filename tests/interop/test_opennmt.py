@@ -128,14 +128,14 @@ def test_it_translates_as_onmt_translate_does(model, tmp_path):
 @pytest.mark.parametrize(
     ("model", "problem"),
     [
-        (OPTIONS | {"max_relative_positions": 4}, "max_relative_positions is 4, needed is 0"),
-        (RECURRENT | {"bridge": True}, "bridge is True, needed is False"),
-        (RECURRENT | {"encoder_type": "cnn"}, "encoder_type is 'cnn', needed is 'rnn' or 'brnn'"),
+        (OPTIONS | {"max_relative_positions": 4}, "max_relative_positions is 4, expected 0"),
+        (RECURRENT | {"bridge": True}, "bridge is True, expected False"),
+        (RECURRENT | {"encoder_type": "cnn"}, "encoder_type is 'cnn', expected 'rnn' or 'brnn'"),
     ],
 )
 def test_a_model_of_another_kind_is_refused(model, problem, tmp_path):
     path = checkpoint(tmp_path / "model.pt", model)
-    with pytest.raises(CheckpointError, match=f"cannot be taken over: {problem}"):
+    with pytest.raises(CheckpointError, match=f"cannot be converted: {problem}"):
         convert(path, tmp_path / "run", source="en", target="de")
     assert not (tmp_path / "run").exists()
 

@@ -77,7 +77,7 @@ def test_what_looks_like_another_language_is_warned_of(model):
     }.items():
         with pytest.warns(
             UserWarning,
-            match=rf"^{tag} before a sentence names no language that .* reads \(en, de, fr\): it is read as text in en$",
+            match=rf"^the tag {tag} is no language with an encoder in .* \(en, de, fr\): the sentence is encoded as text in en$",
         ):
             model[0].preprocess([text])
     with warnings.catch_warnings():
