@@ -133,8 +133,9 @@ def row(
 
 def trainer(model: dict[str, Any], *, precision: str) -> Callable[[Any], None]:
     """A step of training of that model."""
+    from polyglot.model.config import ModelConfig
     from polyglot.model.losses import Criterion, LossesConfig
-    from polyglot.model.translation_model import ModelConfig, TranslationModel
+    from polyglot.model.translation_model import TranslationModel
     from polyglot.optim.optimizers import OPTIMIZERS, parameter_groups
     from polyglot.tasks.pairs import LanguagePair
     from polyglot.training.gradient_scaling import clip_gradients

@@ -19,9 +19,14 @@ import torch
 
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
-from polyglot.decoding.vocabulary_selection import RestrictedVocabularyDecoder, most_probable_words, union_of_words
+from polyglot.decoding.vocabulary_selection import (
+    RestrictedVocabularyDecoder,
+    most_probable_words,
+    union_of_words,
+)
 from polyglot.inference.translator import Translator
-from polyglot.model.translation_model import ModelConfig, TranslationModel
+from polyglot.model.config import ModelConfig
+from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import SPECIAL_TOKENS, pad
 from polyglot.tasks.pairs import LanguagePair

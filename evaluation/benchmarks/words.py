@@ -68,8 +68,9 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     limit_shape_caches()
     import numpy
 
+    from polyglot.model.config import ModelConfig
     from polyglot.model.losses import Criterion, LossesConfig
-    from polyglot.model.translation_model import ModelConfig, TranslationModel
+    from polyglot.model.translation_model import TranslationModel
     from polyglot.optim.optimizers import OPTIMIZERS, parameter_groups
     from polyglot.tasks.batch import Batch
     from polyglot.tasks.pairs import LanguagePair, Task

@@ -119,7 +119,7 @@ def _unmatched_bleu_pairs(config: Config) -> list[Problem]:
 def _unknown_components(config: Config, pairs: Sequence[LanguagePair] | None) -> Iterator[Problem]:
     """Yield patterns of `freeze` and `initialize` that match no component."""
     # If the trained pairs are not known, use the components of all pairs.
-    names = config.model.components(pairs or _all_pairs(config.languages), config.sharing)
+    names = config.model.component_names(pairs or _all_pairs(config.languages), config.sharing)
     for key, patterns in (("freeze", config.freeze), ("initialize", config.initialize)):
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in names):

@@ -13,8 +13,8 @@ from polyglot.data.corpora import CORPORA
 from polyglot.data.filters import FilterConfig
 from polyglot.decoding.base import SearchConfig
 from polyglot.distributed.config import ParallelConfig
+from polyglot.model.config import ModelConfig
 from polyglot.model.losses import LossesConfig
-from polyglot.model.translation_model import ModelConfig
 from polyglot.optim.lr_schedules import LEARNING_RATES
 from polyglot.optim.optimizers import OPTIMIZERS
 from polyglot.tasks.pairs import LanguagePair, Task
@@ -203,7 +203,7 @@ class Config(ComponentConfig):
     @property
     def components(self) -> list[str]:
         """The names of all components."""
-        return self.model.components(self.pairs, self.sharing)
+        return self.model.component_names(self.pairs, self.sharing)
 
     def to_yaml(self) -> str:
         """The configuration with every default filled in."""

@@ -19,18 +19,25 @@ class EmbeddingConfig(ComponentConfig):
     dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout on the embeddings."""
     scale: bool = True
-    """Multiply embeddings by √E, so that they enter at unit size and learn at the pace of the rest (Vaswani et al. 2017, section 3.4)."""
+    """Multiply embeddings by √E, so that their components have unit size and they learn as fast as
+    other parameters (Vaswani et al. 2017, section 3.4)."""
     tie_sides: bool = False
-    """One table for the encoder and the decoder of a language."""
+    """Share one table between the encoder and the decoder of a language."""
     tie_output: bool = False
-    """The decoder's table is its output layer too; needs `decoder.size` equal to `embedding.size`."""
+    """Use the decoder's table as its output layer too; needs `decoder.size` equal to
+    `embedding.size`."""
 
 
 class Embedding(nn.Module):
-    """Token ids to embedded words, around a table that others may share."""
+    """Embed token ids with a table that other components may share."""
 
-    def __init__(self, config: EmbeddingConfig, table: nn.Embedding, *, language_token: bool = False) -> None:
-        """language_token: the language has a vector of its own in the place of bos, by which a decoder of several knows what to write."""
+    def __init__(
+        self, config: EmbeddingConfig, table: nn.Embedding, *, language_token: bool = False
+    ) -> None:
+        """language_token: replace bos by a vector of this language.
+
+        A decoder that several languages share gets the target language from this vector.
+        """
         super().__init__()
         self.table = table
         self.language = nn.Parameter(torch.zeros(1, config.size)) if language_token else None
@@ -41,10 +48,11 @@ class Embedding(nn.Module):
         """tokens (...) -> (..., E)"""
         words = self.table(tokens)
         if self.language is not None:
-            words = torch.where((tokens == BOS).unsqueeze(-1), self.language.to(words.dtype), words)
+            is_bos = (tokens == BOS).unsqueeze(-1)
+            words = torch.where(is_bos, self.language.to(words.dtype), words)
         return self.dropout(words * self.scale)
 
 
 def embedding_table(vocabulary_size: int, size: int) -> nn.Embedding:
-    """A (V, E) table whose pad row is 0; as an embedding it has no gradient."""
+    """Return a (V, E) table; the row of pad is 0 and has no gradient in an embedding."""
     return nn.Embedding(vocabulary_size, size, padding_idx=PAD)

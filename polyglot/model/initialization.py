@@ -8,17 +8,18 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from polyglot.model.options import Option
+from polyglot.model.options import option_vocabulary_parameters
 from polyglot.tasks.batch import PAD
 
 
 class SkipInit(TorchFunctionMode):
-    """Inside, modules do not draw the first values of their parameters: they come from `initialize` or a checkpoint.
+    """Context in which new modules do not draw initial values for their parameters.
 
-    What is drawn through `torch.nn.init` is named itself, since the mode is off inside its own handler.
+    The values come later, from `initialize` or from a checkpoint. Functions of `torch.nn.init` are
+    listed themselves, because the mode is off inside its own handler.
     """
 
-    DRAWS = {
+    RANDOM_FUNCTIONS = {
         Tensor.uniform_,
         Tensor.normal_,
         nn.init.uniform_,
@@ -28,65 +29,85 @@ class SkipInit(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
         kwargs = kwargs or {}
-        if function in self.DRAWS:
+        if function in self.RANDOM_FUNCTIONS:
             return kwargs["tensor"] if "tensor" in kwargs else args[0]
         return function(*args, **kwargs)
 
 
 def initialize(module: nn.Module, *, initial_range: float | None, seed: str, name: str) -> None:
-    """Draw every parameter of the component of that name anew, each from a generator of its own.
+    """Draw every parameter of the component `name`, each from its own generator.
 
-    The bodies and options of one role and size start as the same function, so that languages have less far to a common space; words have
-    nothing to do with the words of the same number elsewhere, so embeddings and output layers start differently.
+    The bodies and options of one role (encoder or decoder) and size get the same values in every
+    language, which brings the languages closer to a common space. Embeddings and output layers get
+    different values, because equal word numbers mean different words.
 
-    Uniform in ±initial_range as the paper's program does, or, when None, Glorot for matrices, orthogonal for recurrence,
-    1/√E for embeddings, 0 for biases but 1 for the forget gate (Jozefowicz et al. 2015). Layer norms always start as what they are
-    without parameters.
+    initial_range: draw uniformly from ± this value, as the program of the paper does. If None:
+    Glorot for matrices, orthogonal for recurrent weights, 1/√E for embeddings, 0 for biases but 1
+    for the forget gate (Jozefowicz et al. 2015). Layer norms always start as the identity.
     """
     role = name.partition(".")[0]
-    norms = {
-        id(parameter)
-        for child in module.modules()
-        if isinstance(child, nn.LayerNorm)
-        for parameter in child.parameters()
-    }
-    of_words = {
-        id(parameter)
-        for child in module.modules()
-        if isinstance(child, Option)
-        for parameter in child.vocabulary_parameters()
-    }
+    norm_parameters = _norm_parameters(module)
+    vocabulary_parameters = {id(item) for item in option_vocabulary_parameters(module)}
+
     for key, parameter in module.named_parameters():
-        if id(parameter) in norms:
+        if id(parameter) in norm_parameters:
             nn.init.constant_(parameter, 1.0 if key.endswith("weight") else 0.0)
             continue
-        owner = (
-            role
-            if key.startswith(("body.", "options.")) and id(parameter) not in of_words
-            else name
-        )
+
+        in_all_languages = key.startswith(("body.", "options."))
+        in_all_languages = in_all_languages and id(parameter) not in vocabulary_parameters
+        owner = role if in_all_languages else name
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{owner}/{key}".encode()))
+
         if initial_range is not None:
             nn.init.uniform_(parameter, -initial_range, initial_range, generator=generator)
-        elif parameter.dim() < 2:
-            nn.init.zeros_(parameter)
-        elif "embedding" in f"{name}.{key}":
-            nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5, generator=generator)
-        elif "weight_hh" in key:
-            for gate in parameter.split(parameter.shape[1]):
-                nn.init.orthogonal_(gate, generator=generator)
-        elif key.endswith("matrices"):
-            for matrix in parameter.split(parameter.shape[1]):
-                nn.init.xavier_uniform_(matrix, generator=generator)
         else:
-            nn.init.xavier_uniform_(parameter, generator=generator)
+            _draw(parameter, f"{name}.{key}", generator)
+
     if initial_range is None:
-        for recurrence in (child for child in module.modules() if isinstance(child, nn.LSTM)):
-            for name, parameter in recurrence.named_parameters():
-                if name.startswith("bias_ih"):
-                    nn.init.ones_(
-                        parameter.data[recurrence.hidden_size : 2 * recurrence.hidden_size]
-                    )
-    for table in (child for child in module.modules() if isinstance(child, nn.Embedding)):
-        with torch.no_grad():
-            table.weight[PAD].zero_()
+        _set_forget_gate_biases(module)
+    _set_padding_rows(module)
+
+
+def _norm_parameters(module: nn.Module) -> set[int]:
+    """Return the ids of the parameters of layer norms."""
+    parameters = set()
+    for child in module.modules():
+        if isinstance(child, nn.LayerNorm):
+            parameters |= {id(parameter) for parameter in child.parameters()}
+    return parameters
+
+
+def _draw(parameter: nn.Parameter, name: str, generator: torch.Generator) -> None:
+    """Draw one parameter with the usual initialisation of its kind."""
+    if parameter.dim() < 2:
+        nn.init.zeros_(parameter)
+    elif "embedding" in name:
+        nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5, generator=generator)
+    elif "weight_hh" in name:
+        for gate in parameter.split(parameter.shape[1]):
+            nn.init.orthogonal_(gate, generator=generator)
+    elif name.endswith("matrices"):
+        for matrix in parameter.split(parameter.shape[1]):
+            nn.init.xavier_uniform_(matrix, generator=generator)
+    else:
+        nn.init.xavier_uniform_(parameter, generator=generator)
+
+
+def _set_forget_gate_biases(module: nn.Module) -> None:
+    """Set the forget-gate biases of LSTMs to 1; PyTorch orders the gates i, f, g, o."""
+    for lstm in module.modules():
+        if not isinstance(lstm, nn.LSTM):
+            continue
+        forget_gate = slice(lstm.hidden_size, 2 * lstm.hidden_size)
+        for name, bias in lstm.named_parameters():
+            if name.startswith("bias_ih"):
+                nn.init.ones_(bias.data[forget_gate])
+
+
+def _set_padding_rows(module: nn.Module) -> None:
+    """Set the embedding of pad to 0 in all tables."""
+    with torch.no_grad():
+        for table in module.modules():
+            if isinstance(table, nn.Embedding):
+                table.weight[PAD].zero_()

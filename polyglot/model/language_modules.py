@@ -1,4 +1,4 @@
-"""What one language owns: its encoder and its decoder, each with embeddings and options, the decoder with the output layer."""
+"""Encoder and decoder of one language, with embeddings, options and the output layer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from polyglot.model.options import build_options, options_at
 
 
 class LanguageEncoder(nn.Module):
-    """Token ids of one language to states of the size that the bridge takes."""
+    """Map token ids of one language to states of the size that the bridge takes."""
 
     def __init__(
         self,
@@ -30,53 +30,59 @@ class LanguageEncoder(nn.Module):
         options: Iterable[ComponentConfig] = (),
         share_with: LanguageEncoder | None = None,
     ) -> None:
-        """share_with: the encoder of another language, to share all but the embeddings with."""
+        """share_with: encoder of another language; everything except the embeddings is shared."""
         super().__init__()
         self.embedding = Embedding(embedding, table)
-        self.body = share_with.body if share_with else ENCODERS.build(config, input_size=embedding.size)
-        words, states = (
-            {"size": embedding.size, "memory_size": None},
-            {"input_size": embedding.size, "size": self.body.size},
-        )
-        self.options = (
-            share_with.options if share_with else build_options(options, embedding=words, states=states)
-        )
-        self.projection = share_with.projection if share_with else resize(self.body.size, states_size)
+        if share_with is not None:
+            self.body = share_with.body
+            self.options = share_with.options
+            self.projection = share_with.projection
+            return
+
+        self.body = ENCODERS.build(config, input_size=embedding.size)
+        option_sizes = {
+            "embedding": {"size": embedding.size, "memory_size": None},
+            "states": {"input_size": embedding.size, "size": self.body.size},
+        }
+        self.options = build_options(options, sizes=option_sizes)
+        self.projection = resize(self.body.size, states_size)
 
     def shared_modules(self) -> nn.ModuleDict:
-        """What others of its group have, too."""
-        return nn.ModuleDict(
-            {"body": self.body, "projection": self.projection, "options": self.options}
-        )
+        """Return the modules that the languages of a sharing group have in common."""
+        modules = {"body": self.body, "projection": self.projection, "options": self.options}
+        return nn.ModuleDict(modules)
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """tokens and mask (B, S) -> states (B, S, D), 0 on padding"""
-        return self.with_final_states(tokens, mask)[0]
+        states, _ = self.with_final_states(tokens, mask)
+        return states
 
     def with_final_states(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, FinalStates | None]:
-        """The same, and what a decoder may start from where the encoder hands it on."""
+        """Return the states, and the final states if this encoder passes them to the decoder."""
         words = self.embedding(tokens)
         for option in options_at(self.options, "embedding"):
             words = option(words, mask)
-        states, final = self.body.with_final_states(words, mask)
+
+        states, final_states = self.body.with_final_states(words, mask)
         for option in options_at(self.options, "states"):
             states = option(states, words, mask)
-        return self.projection(states) * mask.unsqueeze(-1), final
+
+        return self.projection(states) * mask.unsqueeze(-1), final_states
 
 
 class DecoderState(NamedTuple):
-    """Where N hypotheses in one language stand."""
+    """Decoding state of N hypotheses in one language."""
 
     body: Any
-    """what the decoder keeps of them"""
+    """Decoding state of the body."""
     output: AccumulatedLinear | SelectedRowsLinear
-    """(V, D): the output layer, laid out once for many steps; only some of its rows where the words are chosen"""
+    """Output layer (V, D), packed once for many steps; with vocabulary selection, some rows of it."""
     options: tuple[Any, ...]
-    """what each option between embeddings and body keeps of them"""
+    """State of each option between the embeddings and the body."""
 
 
 class LanguageDecoder(nn.Module):
-    """Target words of one language from any memory."""
+    """Decode the target words of one language from any memory."""
 
     def __init__(
         self,
@@ -90,53 +96,64 @@ class LanguageDecoder(nn.Module):
         share_with: LanguageDecoder | None = None,
         share_output: bool = False,
     ) -> None:
-        """language_token: see Embedding. share_with: the decoder of another language to share the body with. share_output: and the output layer, too."""
+        """language_token: see `Embedding`.
+
+        share_with: decoder of another language; the body and the options are shared.
+        share_output: the output layer is shared too.
+        """
         super().__init__()
         self.embedding = Embedding(embedding, table, language_token=language_token)
-        self.body = (
-            share_with.body
-            if share_with
-            else DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
-        )
-        words = {"size": embedding.size, "memory_size": memory_size}
-        beside = {
-            "initial_state_size": self.body.initial_state_size or memory_size,
-            "size": self.body.size,
-            "vocabulary_size": table.num_embeddings,
-        }
-        self.options = (
-            share_with.options
-            if share_with
-            else build_options(
-                options, embedding=words, decoder={**beside, "memory_size": memory_size}
+        if share_with is not None:
+            self.body = share_with.body
+            self.options = share_with.options
+        else:
+            self.body = DECODERS.build(config, input_size=embedding.size, memory_size=memory_size)
+            self.options = self._build_options(
+                options, embedding.size, memory_size, table.num_embeddings
             )
-        )
-        self.output = (
-            share_with.output if share_with and share_output else Linear(self.body.size, table.num_embeddings)
-        )
+
+        if share_with is not None and share_output:
+            self.output = share_with.output
+        else:
+            self.output = Linear(self.body.size, table.num_embeddings)
         if embedding.tie_output:
             self.output.weight = table.weight
         self.share_output = share_output
 
+    def _build_options(
+        self,
+        options: Iterable[ComponentConfig],
+        embedding_size: int,
+        memory_size: int,
+        vocabulary_size: int,
+    ) -> nn.ModuleDict:
+        option_sizes = {
+            "embedding": {"size": embedding_size, "memory_size": memory_size},
+            "decoder": {
+                "initial_state_size": self.body.initial_state_size or memory_size,
+                "size": self.body.size,
+                "memory_size": memory_size,
+                "vocabulary_size": vocabulary_size,
+            },
+        }
+        return build_options(options, sizes=option_sizes)
+
     def shared_modules(self) -> nn.ModuleDict:
-        """What others of its group have, too."""
-        return nn.ModuleDict(
-            {
-                "body": self.body,
-                "options": self.options,
-                **({"output": self.output} if self.share_output else {}),
-            }
-        )
+        """Return the modules that the languages of a sharing group have in common."""
+        modules = {"body": self.body, "options": self.options}
+        if self.share_output:
+            modules["output"] = self.output
+        return nn.ModuleDict(modules)
 
     def forward(self, target_in: Tensor, target_mask: Tensor, memory: Memory) -> Tensor:
-        """target_in and target_mask (B, T) -> states (B, T, D), still to be projected"""
+        """target_in and target_mask (B, T) -> states (B, T, D), before the output layer"""
         words = self.embedding(target_in)
         for option in options_at(self.options, "embedding"):
             words = option(words, target_mask, memory)
         return self.body(words, target_mask, memory)
 
     def word_predictor(self, loss: str) -> nn.Module | None:
-        """Return the word predictor that the loss of that name trains; None if no option has one."""
+        """Return the word predictor that the named loss trains; None if no option has one."""
         for option in options_at(self.options, "decoder"):
             predictor = option.word_predictors().get(loss)
             if predictor is not None:
@@ -144,52 +161,67 @@ class LanguageDecoder(nn.Module):
         return None
 
     def start(self, memory: Memory, words: Tensor | None = None) -> DecoderState:
-        """The decoding state before the first word, one row a sentence of the memory (B, K, D).
+        """Return the state before the first word, with one row for each sentence of the memory.
 
-        words: the only ones that will have scores, the same for all (U,) or those of each sentence (B, U).
+        words: with vocabulary selection, the words that get logits: (U,) for all sentences, or
+        (B, U) for each sentence.
         """
         options = tuple(option.start(memory) for option in options_at(self.options, "embedding"))
-        weight, bias = self.output.weight, self.output.bias
+        return DecoderState(self.body.start(memory), self._output_layer(words), options)
+
+    def _output_layer(self, words: Tensor | None) -> AccumulatedLinear | SelectedRowsLinear:
+        weight = self.output.weight
+        bias = self.output.bias
         if words is None:
-            output = AccumulatedLinear(weight, bias=bias)
-        elif words.dim() == 1:
-            output = AccumulatedLinear(weight.index_select(0, words), bias=bias.index_select(0, words))
-        else:
-            output = SelectedRowsLinear(weight, bias, words)
-        return DecoderState(self.body.start(memory), output, options)
+            return AccumulatedLinear(weight, bias=bias)
+        if words.dim() == 1:
+            return AccumulatedLinear(
+                weight.index_select(0, words), bias=bias.index_select(0, words)
+            )
+        return SelectedRowsLinear(weight, bias, words)
 
     def step(
         self, tokens: Tensor, state: DecoderState, memory: Memory
     ) -> tuple[Tensor, DecoderState]:
-        """tokens (N,) -> scores (N, V) of the next word, or of the chosen ones, before the softmax, and the state after it"""
-        if state.options:  # no two words are alike in their contexts
-            words, options = self._in_context(self.embedding(tokens), state.options)
-            read, state = self.body.prepare_words(words, state.body), state._replace(options=options)
+        """tokens (N,) -> logits (N, V) of the next word, and the next state
+
+        With vocabulary selection, the logits are those of the selected words (N, U).
+        """
+        if state.options:
+            # Options make a word depend on its context, so equal words have different inputs.
+            words, options = self._step_options(self.embedding(tokens), state.options)
+            inputs = self.body.prepare_words(words, state.body)
         else:
-            different, rows = tokens.unique(return_inverse=True)
-            read = self.body.prepare_words(self.embedding(different), state.body).index_select(0, rows)
-        states, body = self.body.step(read, state.body, memory)
-        return state.output(states), state._replace(body=body)
+            options = state.options
+            distinct_tokens, rows = tokens.unique(return_inverse=True)
+            distinct_words = self.embedding(distinct_tokens)
+            inputs = self.body.prepare_words(distinct_words, state.body).index_select(0, rows)
 
-    def reorder(
-        self, state: DecoderState, rows: Tensor, sentences: Tensor | None
-    ) -> DecoderState:
-        """The state whose row n is the old row rows[n] (N',), of the sentences that stay (B',), or of all when None."""
-        options = tuple(
-            option.reorder(own, rows)
-            for option, own in zip(options_at(self.options, "embedding"), state.options)
-        )
-        output = (
-            state.output.select(sentences)
-            if isinstance(state.output, SelectedRowsLinear) and sentences is not None
-            else state.output
-        )
-        return DecoderState(self.body.reorder(state.body, rows, sentences), output, options)
+        states, body = self.body.step(inputs, state.body, memory)
+        return state.output(states), state._replace(body=body, options=options)
 
-    def _in_context(self, words: Tensor, states: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
-        """What the options make of embedded words (N, E), and their states after it."""
-        after = []
+    def _step_options(
+        self, words: Tensor, states: tuple[Any, ...]
+    ) -> tuple[Tensor, tuple[Any, ...]]:
+        """Apply the options to embedded words (N, E), and return their next states."""
+        next_states = []
         for option, state in zip(options_at(self.options, "embedding"), states):
-            words, state = option.step(words, state)
-            after.append(state)
-        return words, tuple(after)
+            words, next_state = option.step(words, state)
+            next_states.append(next_state)
+        return words, tuple(next_states)
+
+    def reorder(self, state: DecoderState, rows: Tensor, sentences: Tensor | None) -> DecoderState:
+        """Return the state whose row n is the old row rows[n] (N',).
+
+        sentences: indices (B',) of the sentences to keep, or None to keep all of them.
+        """
+        options = []
+        for option, option_state in zip(options_at(self.options, "embedding"), state.options):
+            options.append(option.reorder(option_state, rows))
+
+        output = state.output
+        if sentences is not None and isinstance(output, SelectedRowsLinear):
+            output = output.select(sentences)
+
+        body = self.body.reorder(state.body, rows, sentences)
+        return DecoderState(body, output, tuple(options))

@@ -1,4 +1,4 @@
-"""What is minimised: each loss has a name, a weight and the output it reads; the total is their weighted sum."""
+"""Losses: each has a name, a weight and the outputs it reads; the total is their weighted sum."""
 
 from __future__ import annotations
 
@@ -20,207 +20,251 @@ LOSSES: Registry[Loss] = Registry("loss")
 
 
 class Loss:
-    """One term of the objective, for each target token."""
+    """One term of the objective, averaged over the target tokens of a batch."""
 
     class Config(ComponentConfig):
         weight: float = Field(1.0, ge=0)
-        """Its share in the total."""
+        """Weight in the total."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
-        """The loss (), summed over the batch and divided by its target tokens, or None where the model has nothing of the kind."""
+        """Return the loss (), summed over the batch and divided by its target tokens.
+
+        Returns None if the model or the batch does not have this loss.
+        """
         raise NotImplementedError
 
 
 @LOSSES.register("translation")
 class TranslationLoss(Loss):
-    """−log p(y given x), mean over the target tokens; padding is not even projected."""
+    """Cross-entropy −log p(y given x), mean over the target tokens."""
 
     class Config(Loss.Config):
         weight: float = Field(1.0, gt=0)
-        """Its share in the total; never 0, since nothing else teaches a decoder."""
+        """Weight in the total; more than 0, because no other loss trains a decoder."""
         label_smoothing: float = Field(0.0, ge=0, lt=1)
-        """Share of the probability that is spread over the whole vocabulary (Szegedy et al. 2016)."""
+        """Share of the probability that is spread over the vocabulary (Szegedy et al. 2016)."""
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
-        # The positions of real tokens, without asking the device how many there are: the batch knows.
-        real = torch.nonzero_static(batch.target_mask.flatten(), size=batch.target_tokens).squeeze(
-            1
-        )
+        # Padding is not projected. The batch knows the number of real tokens; asking the device
+        # for it would wait for the device.
+        is_real = batch.target_mask.flatten()
+        real = torch.nonzero_static(is_real, size=batch.target_tokens).squeeze(1)
         states = output.states.flatten(0, 1).index_select(0, real)
         targets = batch.target_out.flatten().index_select(0, real)
-        weight, bias = output.projection.weight, output.projection.bias
-        smoothing = self.config.label_smoothing if torch.is_grad_enabled() else 0.0
-        return (
-            projected_cross_entropy(states, weight, bias, targets, smoothing=smoothing)
-            / batch.target_tokens
+
+        loss = projected_cross_entropy(
+            states,
+            output.projection.weight,
+            output.projection.bias,
+            targets,
+            smoothing=self.config.label_smoothing if torch.is_grad_enabled() else 0.0,
         )
+        return loss / batch.target_tokens
 
 
 @LOSSES.register("bridge")
 class BridgePenalty(Loss):
-    """‖A·Aᵀ − I‖²_F: heads that look at the same words cost (Vázquez et al., section 2.3).
+    """Penalty ‖A·Aᵀ − I‖²_F on heads that attend to the same words (Vázquez et al., section 2.3).
 
-    The paper adds λ times the penalty of a sentence to −log p of the whole sentence, and the weight is its λ. So, like the
-    translation loss, it is summed over the batch and divided by the same number. Bridges without attention weights have none.
+    The paper adds λ times the penalty of a sentence to −log p of the whole sentence; λ is the
+    weight here. So the penalty is summed over the batch and divided by the target tokens, like the
+    translation loss. Bridges without attention weights have no penalty.
     """
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
         weights = output.memory.weights
         if weights is None:
             return None
-        with torch.autocast(
-            weights.device.type, enabled=False
-        ):  # else the product would be rounded again
+
+        # Autocast would round the product to half precision.
+        with torch.autocast(weights.device.type, enabled=False):
             products = weights.float() @ weights.float().transpose(1, 2)  # (B, K, K)
-        return (
-            products - torch.eye(weights.shape[1], device=weights.device)
-        ).square().sum() / batch.target_tokens
+        identity = torch.eye(weights.shape[1], device=weights.device)
+        return (products - identity).square().sum() / batch.target_tokens
 
 
 @LOSSES.register("agreement")
 class AgreementLoss(Loss):
-    """1 − cos between a row that the bridge makes of a source and the same row of its translation, mean over the rows, sum over sentences.
+    """1 − cos of the bridge rows of a source and of its translation.
 
-    After Arivazhagan et al. 2019 (arXiv 1903.07091), who compare states pooled over positions; where a bridge makes no fixed number of
-    rows, so do we, by their mean. First the mean over the batch is taken off, or what is alike in all sentences would agree best: it
-    takes batches of many sentences, and one alone learns nothing. The translation is read by the encoder of its language, as it is in
-    training, and held fixed, so that a task trains its own components alone; the other direction moves the other encoder. Copies, and
-    languages that nothing is translated from, have none. Like the penalty it is divided by target tokens: a weight is for a sentence.
+    Mean over the rows, sum over the sentences. After Arivazhagan et al. 2019 (arXiv 1903.07091),
+    who compare states pooled over positions. A bridge without a fixed number of rows is compared
+    by the mean of its rows, as there.
+
+    - The mean of the batch is subtracted first. Otherwise, the loss would be lowest if all
+      sentences had equal rows. So it needs batches of many sentences; a single sentence has no
+      gradient.
+    - The encoder of the target language reads the translation in its present mode. This side has
+      no gradient: a task trains only its own components, and the opposite task trains the other
+      encoder.
+    - Copies have no agreement loss, nor do target languages without an encoder.
     """
 
     class Config(Loss.Config):
         weight: float = Field(0.0, ge=0)
-        """Its share in the total."""
+        """Weight in the total."""
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
-        words, mask = batch.target_in[:, 1:], batch.target_mask[:, 1:]
-        if (
-            output.encode_target is None or batch.task.pair.is_copy or not words.shape[1]
-        ):  # the last: all of them empty
+        words = batch.target_in[:, 1:]
+        mask = batch.target_mask[:, 1:]
+        only_empty_targets = not words.shape[1]
+        if output.encode_target is None or batch.task.pair.is_copy or only_empty_targets:
             return None
+
         with torch.no_grad():
             translation = output.encode_target(words, mask)
-        ours, theirs = (self._directions(memory) for memory in (output.memory, translation))
-        return (1 - (ours * theirs).sum(dim=2)).mean(dim=1).sum() / batch.target_tokens
+        source_rows = self._centred_rows(output.memory)
+        target_rows = self._centred_rows(translation)
+        cosines = (source_rows * target_rows).sum(dim=2)  # (B, K)
+        return (1 - cosines).mean(dim=1).sum() / batch.target_tokens
 
     @staticmethod
-    def _directions(memory: Memory) -> Tensor:
-        """From the mean of the batch to each sentence (B, K, D), of length 1; K is 1 where rows have no counterparts.
+    def _centred_rows(memory: Memory) -> Tensor:
+        """Subtract the mean of the batch from the rows, and scale them to length 1: (B, K, D).
 
-        Shorter where it is no more than a hundredth of the mean, which half precision does not tell from rounding.
+        K is 1 if the rows of different sentences do not correspond to each other. Rows whose
+        length is less than a hundredth of the mean stay shorter than 1, since half precision
+        cannot distinguish them from rounding errors.
         """
-        rows = (memory.states if memory.mask is None else memory.mean().unsqueeze(1)).float()
+        if memory.mask is None:
+            rows = memory.states.float()
+        else:
+            rows = memory.mean().unsqueeze(1).float()
+
         mean = rows.mean(dim=0)
-        least = 0.01 * mean.detach().norm(dim=1, keepdim=True) + torch.finfo(torch.float32).tiny
-        away = rows - mean
-        return away / away.norm(dim=2, keepdim=True).maximum(least)
+        tiny = torch.finfo(torch.float32).tiny
+        minimum = 0.01 * mean.detach().norm(dim=1, keepdim=True) + tiny
+        centred = rows - mean
+        return centred / centred.norm(dim=2, keepdim=True).maximum(minimum)
 
 
 @LOSSES.register("initial_words")
 class InitialWordsLoss(Loss):
-    """−Σ_j log p(y_j given x) over the words of the target, whatever their order, predicted from the decoder's initial state (L_E).
+    """L_E = −Σ_j log p(y_j given x), predicted from the decoder's initial state without word order.
 
-    Weng et al. 2017, section 3.1. The end of the sentence is no word. Only for decoders with `word_prediction`.
+    Source: Weng et al. 2017, section 3.1. The end of the sentence is not a word. Only for decoders
+    with the option `word_prediction`.
     """
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
         predictor = output.decoder.word_predictor("initial_words")
         if predictor is None:
             return None
-        hidden, _ = predictor(output.decoder.body.initial_state(output.memory), output.memory)
-        weight, bias = predictor.output.weight, predictor.output.bias
-        return (
-            projected_bag_cross_entropy(hidden, weight, bias, batch.target_out, _words(batch))
-            / batch.target_tokens
+
+        initial_state = output.decoder.body.initial_state(output.memory)
+        hidden, _ = predictor(initial_state, output.memory)
+        loss = projected_bag_cross_entropy(
+            hidden,
+            predictor.output.weight,
+            predictor.output.bias,
+            batch.target_out,
+            _word_mask(batch),
         )
+        return loss / batch.target_tokens
 
 
 @LOSSES.register("remaining_words")
 class RemainingWordsLoss(Loss):
-    """−Σ_j 1/(T−j+1) Σ_{k≥j} log p_j(y_k): at each step, the words still to come, predicted from the decoder's state (L_D).
+    """L_D = −Σ_j 1/(T−j+1) Σ_{k≥j} log p_j(y_k): the words still to come, at each step.
 
-    Weng et al. 2017, section 3.2. One softmax a step. The end of the sentence is no word. Only for decoders with `word_prediction`.
+    Source: Weng et al. 2017, section 3.2. Each step has one softmax, predicted from the state of
+    the decoder. The end of the sentence is not a word. Only for decoders with `word_prediction`.
     """
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
         predictor = output.decoder.word_predictor("remaining_words")
         if predictor is None:
             return None
-        words = _words(batch)
-        count, length = (
-            batch.target_tokens - len(words),
-            words.shape[1],
-        )  # each sentence has one end
-        places = torch.nonzero_static(words.flatten(), size=count).squeeze(1)
-        hidden = (
-            predictor(output.states, output.memory).flatten(0, 1).index_select(0, places)
-        )
-        sentences, steps = places // length, places % length
-        remaining = words[sentences] & (
-            torch.arange(length, device=words.device) >= steps.unsqueeze(1)
-        )  # (N, T)
+
+        is_word = _word_mask(batch)  # (B, T)
+        sentence_count, length = is_word.shape
+        word_count = batch.target_tokens - sentence_count  # without one end for each sentence
+        positions = torch.nonzero_static(is_word.flatten(), size=word_count).squeeze(1)  # (N,)
+        sentences = positions // length
+        steps = positions % length
+
+        states = predictor(output.states, output.memory)
+        hidden = states.flatten(0, 1).index_select(0, positions)
+
+        is_now_or_later = torch.arange(length, device=is_word.device) >= steps.unsqueeze(1)
+        remaining = is_word[sentences] & is_now_or_later  # (N, T)
         shares = remaining / remaining.sum(dim=1, keepdim=True)
-        weight, bias = predictor.output.weight, predictor.output.bias
-        return (
-            projected_bag_cross_entropy(hidden, weight, bias, batch.target_out[sentences], shares)
-            / batch.target_tokens
+        loss = projected_bag_cross_entropy(
+            hidden,
+            predictor.output.weight,
+            predictor.output.bias,
+            batch.target_out[sentences],
+            shares,
         )
+        return loss / batch.target_tokens
 
 
-def _words(batch: Batch) -> Tensor:
-    """Which targets are words: neither padding nor the end. (B, T)"""
+def _word_mask(batch: Batch) -> Tensor:
+    """True on targets that are neither padding nor the end of the sentence: (B, T)."""
     return batch.target_mask & (batch.target_out != EOS)
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """The terms by name, each () and for one target token, so that runs compare; and their weighted sum, which is minimised."""
+    """Losses of one batch."""
 
     terms: Mapping[str, Tensor]
+    """Each loss () by name, for one target token, so that runs can be compared."""
     total: Tensor
-    """() for what `losses.per` names"""
+    """Weighted sum () of the terms, for one token or sentence (`losses.per`); it is minimised."""
 
 
 class LossesConfig(ComponentConfig):
-    """The terms of the objective."""
+    """Terms of the objective."""
 
     translation: TranslationLoss.Config = TranslationLoss.Config()
     """Cross-entropy of the target."""
     bridge: BridgePenalty.Config = BridgePenalty.Config()
-    """Penalty on bridge heads that attend alike."""
+    """Penalty on bridge heads that attend to the same words."""
     agreement: AgreementLoss.Config = AgreementLoss.Config()
     """Distance between the bridge rows of a sentence and of its translation."""
     initial_words: InitialWordsLoss.Config = InitialWordsLoss.Config()
-    """Words of the target predicted from the decoder's initial state."""
+    """Words of the target, predicted from the decoder's initial state."""
     remaining_words: RemainingWordsLoss.Config = RemainingWordsLoss.Config()
-    """Words still to come predicted from the decoder's states."""
+    """Words still to come, predicted from the decoder's states."""
     per: Literal["token", "sentence"] = "token"
-    """What the sum over an update is divided by: its target tokens, or its sentences, as papers with SGD at 1.0 and their programs mean it
-    (OpenNMT-py's `normalization: sents`). A gradient per sentence is as many times larger as a sentence has target tokens; SGD's learning
-    rate and `training.clip_norm` go by it, Adam does not."""
+    """Divisor of the sum over an update: its target tokens or its sentences. Papers that use SGD at
+    1.0, and their programs, divide by sentences (OpenNMT-py's `normalization: sents`). The gradient
+    per sentence is larger, by the number of target tokens in a sentence. SGD's learning rate and
+    `training.clip_norm` depend on it; Adam does not."""
 
 
 class Criterion:
-    """All configured losses of a batch."""
+    """All losses of a batch that have a weight."""
 
     def __init__(self, config: LossesConfig) -> None:
         self.per = config.per
-        configs = {
-            name: getattr(config, name)
-            for name in LossesConfig.model_fields
-            if name in LOSSES.names()
-        }
-        self.losses = {name: LOSSES.build(one) for name, one in configs.items() if one.weight > 0}
+        self.losses: dict[str, Loss] = {}
+        for name in LossesConfig.model_fields:
+            if name not in LOSSES.names():
+                continue
+            loss_config = getattr(config, name)
+            if loss_config.weight > 0:
+                self.losses[name] = LOSSES.build(loss_config)
 
     def count(self, batch: Batch) -> int:
-        """How much of what the loss is divided by is in a batch: its share in an update of several."""
+        """Return the divisor for this batch: the number of sentences or of target tokens.
+
+        It is the weight of the batch in an update of several batches.
+        """
         return batch.sentences if self.per == "sentence" else batch.target_tokens
 
     def __call__(self, output: Output, batch: Batch) -> Losses:
-        terms = {name: loss(output, batch) for name, loss in self.losses.items()}
-        terms = {name: term for name, term in terms.items() if term is not None}
-        for_a_token = sum(self.losses[name].config.weight * term for name, term in terms.items())
-        return Losses(terms, for_a_token * (batch.target_tokens / self.count(batch)))
+        terms = {}
+        for name, loss in self.losses.items():
+            term = loss(output, batch)
+            if term is not None:
+                terms[name] = term
+
+        total_per_token = sum(
+            self.losses[name].config.weight * term for name, term in terms.items()
+        )
+        return Losses(terms, total_per_token * (batch.target_tokens / self.count(batch)))

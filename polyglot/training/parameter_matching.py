@@ -13,7 +13,8 @@ import torch
 
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError
-from polyglot.model.translation_model import ModelConfig, TranslationModel
+from polyglot.model.config import ModelConfig
+from polyglot.model.translation_model import TranslationModel
 from polyglot.training.memory_estimate import count_parameters
 
 TOLERANCE = 0.01

@@ -13,9 +13,10 @@ import torch
 from polyglot.core.registry import Registry
 from polyglot.layers.opennmt import is_installed
 from polyglot.model.bridges import BRIDGES
+from polyglot.model.config import ModelConfig
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
-from polyglot.model.translation_model import ModelConfig, TranslationModel
+from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.batch import Batch
 from polyglot.tasks.pairs import LanguagePair, Task
 

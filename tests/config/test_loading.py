@@ -18,7 +18,7 @@ from polyglot.config.schema import Config
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError
 from polyglot.core.yaml import parse_value, read_yaml
-from polyglot.model.translation_model import ModelConfig
+from polyglot.model.config import ModelConfig
 
 MINIMAL = """\
 languages: [en, de, fr]
@@ -542,17 +542,17 @@ model:
     ] == [
         "schedule.phases.0: names neither pairs nor copies; name what trains in this phase",
         "schedule.phases.0: until_step 3 is not after from_step 9",
-        "model: embedding.tie_output needs equal sizes",
-        "model: decoder.attention 'dot' needs decoder.size",
-        "model: languages.fr.embedding.tie_output needs equal sizes",
-        "model: languages.fr.decoder.attention 'dot' needs decoder.size",
-        "model: bridge, on states of 16: 3 heads cannot share size 16; use a number that divides it",
+        "model.embedding.tie_output: needs embedding.size",
+        "model.decoder.attention: 'dot' needs decoder.size",
+        "model.languages.fr.embedding.tie_output: needs embedding.size",
+        "model.languages.fr.decoder.attention: 'dot' needs decoder.size",
+        "model.bridge.heads: 3 heads cannot share size 16; use a number that divides it",
     ]
     options = "{encoder: [word_prediction, word_prediction], decoder: [roles, roles]}"
     assert problems(f"{MINIMAL}model: {{options: {options}}}\n") == [
-        "model.options: encoder: word_prediction named twice; once is enough",
-        "model.options: encoder: word_prediction, word_prediction cannot be put on an encoder, only on the other side",
-        "model.options: decoder: roles named twice; once is enough",
+        "model.options.encoder: word_prediction named twice; once is enough",
+        "model.options.encoder: word_prediction cannot be added to an encoder, only to the other side",
+        "model.options.decoder: roles named twice; once is enough",
     ]
     files = "{en: [a, b], fr-de: [a, b], d-: [a, b]}"
     found = problems(MINIMAL.replace('path: "train.{language}"', f"pairs: {files}"))
@@ -582,15 +582,15 @@ def test_bleu_of_a_zero_shot_pair_is_fine(load):
     [
         (
             "{embedding: {tie_output: true, size: 16}, decoder: {type: lstm, size: 32}}",
-            "model: embedding.tie_output needs equal sizes",
+            "model.embedding.tie_output: needs embedding.size",
         ),
         (
             "{encoder: {type: lstm, size: 16}, decoder: {type: lstm, size: 32, attention: dot}}",
-            "model: decoder.attention 'dot' needs decoder.size (32)",
+            "model.decoder.attention: 'dot' needs decoder.size (32)",
         ),
         (
             "{languages: {de: {embedding: {tie_output: true, size: 16}}}}",
-            "model: languages.de.embedding.tie_output needs equal sizes",
+            "model.languages.de.embedding.tie_output: needs embedding.size",
         ),
     ],
 )

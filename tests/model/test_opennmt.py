@@ -8,10 +8,10 @@ import torch
 from polyglot.core.errors import ConfigError
 from polyglot.layers import opennmt
 from polyglot.layers.opennmt import is_installed
+from polyglot.model.config import ModelConfig
 from polyglot.model.decoders import DECODERS
 from polyglot.model.encoders import ENCODERS
 from polyglot.model.memory import Memory
-from polyglot.model.translation_model import ModelConfig
 from tests.builders.models import allclose
 
 SIZE = 16
@@ -122,7 +122,7 @@ def test_a_decoder_that_starts_from_final_states_needs_an_encoder_alike(changes,
     ModelConfig.model_validate(model)
     with pytest.raises(
         ValueError,
-        match=f"decoder.start 'final' needs encoders with type onmt_rnn, size 16, layers 2, cell LSTM, {problem}",
+        match=f"decoder.start: 'final' needs encoders with type onmt_rnn, size 16, layers 2, cell LSTM, {problem}",
     ):
         ModelConfig.model_validate(model | changes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from polyglot.core.problems import Problem
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.model.memory import Memory
 
@@ -19,8 +20,8 @@ class Bridge(nn.Module):
     class Config(ComponentConfig):
         """Settings that every bridge has."""
 
-        def validate_size(self, size: int) -> str | None:
-            """Return an error message if the settings cannot work with this size of the states.
+        def validate_size(self, size: int) -> Problem | None:
+            """Return the problem of settings that cannot work with states of this size.
 
             It is called when the configuration is read, before anything is built.
             """

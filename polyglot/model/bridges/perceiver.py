@@ -6,6 +6,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from polyglot.core.problems import Problem
 from polyglot.layers.transformer import BlockConfig, CrossAttentionLayer, final_norm, heads_error
 from polyglot.model.bridges.base import BRIDGES, Bridge
 from polyglot.model.memory import Memory
@@ -26,8 +27,9 @@ class PerceiverBridge(Bridge):
         layers: int = Field(1, ge=1, le=256)
         """Number of layers."""
 
-        def validate_size(self, size: int) -> str | None:
-            return heads_error(size, self.heads)
+        def validate_size(self, size: int) -> Problem | None:
+            error = heads_error(size, self.heads)
+            return None if error is None else Problem(("heads",), error)
 
     def __init__(self, config: Config, *, size: int) -> None:
         super().__init__()

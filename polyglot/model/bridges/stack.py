@@ -6,6 +6,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from polyglot.core.problems import Problem
 from polyglot.model.bridges.base import BRIDGES, Bridge
 from polyglot.model.memory import Memory
 
@@ -27,11 +28,11 @@ class StackedBridge(Bridge):
         )
         """Bridges in order, from the encoders to the decoders; any type except `stack`."""
 
-        def validate_size(self, size: int) -> str | None:
+        def validate_size(self, size: int) -> Problem | None:
             for number, bridge in enumerate(self.bridges):
-                error = bridge.validate_size(size)
-                if error:
-                    return f"bridges.{number}: {error}"
+                problem = bridge.validate_size(size)
+                if problem is not None:
+                    return problem.below("bridges", number)
             return None
 
     def __init__(self, config: Config, *, size: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from polyglot.core.problems import Problem
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.layers.recurrent import RecurrentDecoderConfig
 from polyglot.model.memory import Memory
@@ -14,14 +15,16 @@ DECODERS: Registry[Decoder] = Registry("decoder")
 
 
 class EncoderRequirement(NamedTuple):
-    """Settings that a decoder needs in every encoder, with words for the error message."""
+    """Settings that a value of a decoder's key needs in every encoder."""
 
-    reason: str
-    """Setting of the decoder that needs them, such as `decoder.start 'final'`."""
+    key: str
+    """Key of the decoder, such as `start`."""
+    value: str
+    """Value of the key, such as `final`."""
     settings: dict[str, Any]
-    """Required settings of the encoders, with their `type`."""
-    alternative: str
-    """Advice for a model that cannot meet the requirement."""
+    """Settings that the encoders must have, with their `type`."""
+    advice: str
+    """End of the error message."""
 
 
 class Decoder(nn.Module):
@@ -43,12 +46,12 @@ class Decoder(nn.Module):
 
         size: int
 
-        def validate_memory_size(self, memory_size: int) -> str | None:
-            """Return an error message if the settings cannot work with this memory size."""
+        def validate_size(self, memory_size: int) -> Problem | None:
+            """Return the problem of settings that cannot work with a memory of this size."""
             return None
 
         def encoder_requirement(self) -> EncoderRequirement | None:
-            """Return the settings that every encoder must have; None if any encoder will do."""
+            """Return the settings that every encoder must have, or None."""
             return None
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
@@ -88,10 +91,11 @@ class Decoder(nn.Module):
 class AttentionDecoderConfig(RecurrentDecoderConfig, Decoder.Config):
     """Settings of recurrent decoders with attention."""
 
-    def validate_memory_size(self, memory_size: int) -> str | None:
+    def validate_size(self, memory_size: int) -> Problem | None:
         if self.attention != "dot" or self.size == memory_size:
             return None
-        return (
-            f"decoder.attention 'dot' needs decoder.size ({self.size}) equal to the size of "
-            f"the states ({memory_size}); make them equal or use 'general'"
+        message = (
+            f"'dot' needs decoder.size ({self.size}) equal to the size of the states "
+            f"({memory_size}); make them equal or use 'general'"
         )
+        return Problem(("attention",), message)

@@ -65,7 +65,9 @@ class OpenNmtRnnDecoder(Decoder):
                 "layers": self.layers,
                 "cell": self.cell,
             }
-            return EncoderRequirement("decoder.start 'final'", settings, "use 'mean'")
+            return EncoderRequirement(
+                "start", "final", settings, advice="make them alike or use 'mean'"
+            )
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()

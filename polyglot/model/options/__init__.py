@@ -1,4 +1,4 @@
-"""Options by name: what can be put on an encoder or a decoder. A new one is one file and one line here."""
+"""Options by name. A new option needs one file and one import here."""
 
 from polyglot.model.options.base import (
     OPTIONS,
@@ -6,10 +6,11 @@ from polyglot.model.options.base import (
     EmbeddingOption,
     Option,
     StatesOption,
+    apply_preceding,
     build_options,
     is_decoder_option_tensor,
+    option_vocabulary_parameters,
     options_at,
-    apply_preceding,
 )
 from polyglot.model.options.context_gate import ContextGate
 from polyglot.model.options.latent_graph import LatentGraph
@@ -27,6 +28,7 @@ __all__ = [
     "StatesOption",
     "WordPrediction",
     "build_options",
+    "option_vocabulary_parameters",
     "is_decoder_option_tensor",
     "options_at",
     "apply_preceding",

@@ -1,8 +1,11 @@
-"""What every option is: something that is put on the encoder or the decoder of a language by name, and absent when it is not."""
+"""Interface of options: modules that are added to an encoder or a decoder by name.
+
+An option that is not named in the configuration does not exist: no parameters, no computation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
@@ -16,10 +19,11 @@ Place = Literal["embedding", "states", "decoder"]
 
 
 class Option(nn.Module):
-    """A part of one component, in the place that its class names.
+    """Module that belongs to an encoder or a decoder, at the place that its class names.
 
-    `embedding`: between the embeddings and the body, of an encoder or a decoder. `states`: after the body of an encoder.
-    `decoder`: beside the states of a decoder.
+    `embedding`: between the embeddings and the body of an encoder or a decoder.
+    `states`: after the body of an encoder.
+    `decoder`: beside the states of a decoder, which it does not change.
     """
 
     place: ClassVar[Place]
@@ -28,14 +32,18 @@ class Option(nn.Module):
         """Settings of the option."""
 
     def vocabulary_parameters(self) -> Iterable[nn.Parameter]:
-        """Parameters with a row for each word of the language: they start differently in every language."""
+        """Return the parameters with one row for each word of the vocabulary.
+
+        Their initial values differ between the languages.
+        """
         return ()
 
 
 class EmbeddingOption(Option):
-    """Changes embedded words before the body reads them. On the target side no position sees what follows it.
+    """Change embedded words before the body reads them.
 
-    In search its state is any value that only the subclass looks into, as that of a decoder is.
+    On the target side, a position does not depend on later positions. The state in search may be
+    any value, as the decoding state of a decoder.
     """
 
     place = "embedding"
@@ -45,29 +53,32 @@ class EmbeddingOption(Option):
         super().__init__()
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
-        """embedded (B, S, E), mask (B, S), on the target side the memory -> (B, S, E), which padding does not change"""
+        """embedded (B, S, E), mask (B, S) -> (B, S, E); padding does not change real positions
+
+        memory: only on the target side.
+        """
         raise NotImplementedError
 
     def start(self, memory: Memory) -> Any:
-        """The state before the first word, one row a sentence."""
+        """Return the state before the first word, with one row for each sentence."""
         raise NotImplementedError
 
     def step(self, words: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """words (N, E) -> (N, E) of the same position, and the state after it"""
+        """words (N, E) -> changed words (N, E) of the same position, and the next state"""
         raise NotImplementedError
 
     def reorder(self, state: Any, rows: Tensor) -> Any:
-        """The state whose row n is the old row rows[n] (N',)."""
+        """Return the state whose row n is the old row rows[n] (N',)."""
         raise NotImplementedError
 
 
 class StatesOption(Option):
-    """Changes the states of an encoder."""
+    """Change the states of an encoder."""
 
     place = "states"
 
     def __init__(self, config: ComponentConfig, *, input_size: int, size: int) -> None:
-        """input_size: E of what the body read. size: D of its states."""
+        """input_size: size E of the words that the body reads. size: D of its states."""
         super().__init__()
 
     def forward(self, states: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
@@ -76,7 +87,7 @@ class StatesOption(Option):
 
 
 class DecoderOption(Option):
-    """Stands beside the states of a decoder, and leaves them as they are: it learns with them, and costs nothing in search."""
+    """Train with the states of a decoder without changing them; search is not slower."""
 
     place = "decoder"
 
@@ -89,7 +100,10 @@ class DecoderOption(Option):
         memory_size: int,
         vocabulary_size: int,
     ) -> None:
-        """initial_state_size: size of the state before the first word. size, memory_size: D of the states and of the memory. vocabulary_size: V."""
+        """initial_state_size: size of s₀. size: D of the decoder's states. vocabulary_size: V.
+
+        memory_size: D of the memory.
+        """
         super().__init__()
 
     def word_predictors(self) -> Mapping[str, nn.Module]:
@@ -97,37 +111,50 @@ class DecoderOption(Option):
         return {}
 
 
-def build_options(configs: Iterable[ComponentConfig], **given: Mapping[str, Any]) -> nn.ModuleDict:
-    """The options of one component by name. given: by place, the keywords that its options are built with."""
-    return nn.ModuleDict(
-        {
-            config.type: OPTIONS.build(config, **given[OPTIONS.get(config.type).place])
-            for config in configs
-        }
-    )
+def build_options(
+    configs: Iterable[ComponentConfig], *, sizes: Mapping[Place, Mapping[str, int]]
+) -> nn.ModuleDict:
+    """Build the options of one component, by name.
 
-
-def is_decoder_option_tensor(name: str) -> bool:
-    """Whether a tensor of a component belongs to an option that changes no state, by its name there."""
-    owner, _, rest = name.partition(".")
-    option = rest.partition(".")[0]
-    return (
-        owner == "options" and option in OPTIONS.names() and OPTIONS.get(option).place == "decoder"
-    )
+    sizes: for each place, the sizes that its options are built with.
+    """
+    options = nn.ModuleDict()
+    for config in configs:
+        place = OPTIONS.get(config.type).place
+        options[config.type] = OPTIONS.build(config, **sizes[place])
+    return options
 
 
 def options_at(options: nn.ModuleDict, place: Place) -> list[Option]:
-    """Those in one place, in the order of the configuration."""
+    """Return the options at one place, in the order of the configuration."""
     return [option for option in options.values() if option.place == place]
+
+
+def option_vocabulary_parameters(module: nn.Module) -> Iterator[nn.Parameter]:
+    """Iterate over the vocabulary parameters of all options inside a module."""
+    for child in module.modules():
+        if isinstance(child, Option):
+            yield from child.vocabulary_parameters()
+
+
+def is_decoder_option_tensor(name: str) -> bool:
+    """True if a tensor of a component, by its name there, belongs to an option at `decoder`.
+
+    Without such an option, the states of the component are the same.
+    """
+    parts = name.split(".")
+    if len(parts) < 2 or parts[0] != "options" or parts[1] not in OPTIONS.names():
+        return False
+    return OPTIONS.get(parts[1]).place == "decoder"
 
 
 def apply_preceding(
     options: nn.ModuleDict, name: str, words: Tensor, mask: Tensor, memory: Memory | None = None
 ) -> Tensor:
-    """The embedded words (B, S, E) as they come to the option of that name, through those before it."""
-    given = () if memory is None else (memory,)
+    """Apply the options before the named option to embedded words (B, S, E)."""
+    memory_arguments = () if memory is None else (memory,)
     for option in options_at(options, "embedding"):
         if option is options[name]:
             break
-        words = option(words, mask, *given)
+        words = option(words, mask, *memory_arguments)
     return words

@@ -1,4 +1,4 @@
-"""Word prediction: beside its states, a decoder learns to say which words are still to come."""
+"""Word prediction: training-only heads that predict the words still to come."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from polyglot.model.options.base import OPTIONS, DecoderOption
 
 
 class InitialWordPredictor(nn.Module):
-    """p(w given x) = softmax(W · tanh(U [s₀; c])), c = Σ α_i h_i with α = softmax(att(s₀, h_i)): WP-E (section 3.1)."""
+    """p(w given x) = softmax(W · tanh(U [s₀; c])) of all target words: WP-E (section 3.1).
+
+    c = Σ α_i h_i with α = softmax(att(s₀, h_i)).
+    """
 
     def __init__(
         self,
@@ -30,63 +33,67 @@ class InitialWordPredictor(nn.Module):
         vocabulary_size: int,
     ) -> None:
         super().__init__()
-        hidden = config.hidden_size or size
+        hidden_size = config.hidden_size or size
         self.attention = Attention("mlp", query_size=initial_state_size, memory_size=memory_size)
-        self.combine = Linear(initial_state_size + memory_size, hidden)
+        self.combine = Linear(initial_state_size + memory_size, hidden_size)
         self.dropout = Dropout(config.dropout)
-        self.output = Linear(hidden, vocabulary_size)
+        self.output = Linear(hidden_size, vocabulary_size)
 
-    def forward(self, first: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """first (B, ·), memory (B, K, D) -> what is projected to words (B, H), and the attention of s₀ (B, K)"""
-        contexts, weights = self.attention(
-            first.unsqueeze(1), self.attention.keys(memory.states), memory.states, memory.mask
-        )
-        hidden = self.combine(torch.cat([first, contexts.squeeze(1)], dim=1)).tanh()
-        return self.dropout(hidden), weights.squeeze(1)
+    def forward(self, initial_state: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """initial_state (B, ·), memory (B, K, D) -> hidden (B, H), attention weights of s₀ (B, K)
+
+        `output` projects the hidden layer to words.
+        """
+        queries = initial_state.unsqueeze(1)
+        keys = self.attention.keys(memory.states)
+        contexts, weights = self.attention(queries, keys, memory.states, memory.mask)
+        combined = torch.cat([initial_state, contexts.squeeze(1)], dim=1)
+        return self.dropout(self.combine(combined).tanh()), weights.squeeze(1)
 
 
 class RemainingWordPredictor(nn.Module):
-    """p_j = softmax(W · tanh(U [tanh(P s_j); c_j])) of the words not yet written at step j: WP-D (section 3.2).
+    """p_j = softmax(W · tanh(U [tanh(P s_j); c_j])) of the words still to come at step j: WP-D.
 
-    c_j comes from an attention of its own over the memory: decoders of every kind have states, but not every one has a single context.
+    Source: section 3.2 of the paper. c_j comes from a separate attention over the memory, since
+    not every decoder has a single context vector.
     """
 
     def __init__(
         self, config: WordPrediction.Config, *, size: int, memory_size: int, vocabulary_size: int
     ) -> None:
         super().__init__()
-        hidden = config.hidden_size or size
+        hidden_size = config.hidden_size or size
         self.attention = Attention("general", query_size=size, memory_size=memory_size)
         self.state = Linear(size, size)
-        self.combine = Linear(size + memory_size, hidden)
+        self.combine = Linear(size + memory_size, hidden_size)
         self.dropout = Dropout(config.dropout)
-        self.output = Linear(hidden, vocabulary_size)
+        self.output = Linear(hidden_size, vocabulary_size)
 
     def forward(self, states: Tensor, memory: Memory) -> Tensor:
-        """states (B, T, D), memory (B, K, ·) -> what is projected to words (B, T, H)"""
-        contexts, _ = self.attention(
-            states, self.attention.keys(memory.states), memory.states, memory.mask
-        )
-        return self.dropout(
-            self.combine(torch.cat([self.state(states).tanh(), contexts], dim=2)).tanh()
-        )
+        """states (B, T, D), memory (B, K, ·) -> hidden (B, T, H), which `output` projects to words"""
+        keys = self.attention.keys(memory.states)
+        contexts, _ = self.attention(states, keys, memory.states, memory.mask)
+        combined = torch.cat([self.state(states).tanh(), contexts], dim=2)
+        return self.dropout(self.combine(combined).tanh())
 
 
 @OPTIONS.register("word_prediction")
 class WordPrediction(DecoderOption):
-    """Predicts the words of the target, in no order: from the decoder's initial state, and at each step those to come (Weng et al. 2017).
+    """Predict the target words without their order (Weng et al. 2017).
 
-    It only adds losses, `initial_words` and `remaining_words`: translating with the whole vocabulary costs what it costs without it.
-    What it predicts from the initial state can choose the output words of search.
+    The predictions are made from the decoder's initial state, and at each step for the words still
+    to come. The option only adds the losses `initial_words` and `remaining_words`: translation with
+    the whole vocabulary is not slower. The prediction from the initial state can select the output
+    words of search (vocabulary selection).
     """
 
     class Config(DecoderOption.Config):
         predict: Literal["initial", "states", "both"] = "both"
         """From the initial state (the paper's WP-E), from each state (WP-D), or both (WP-ED)."""
         hidden_size: int | None = Field(None, ge=1, le=65536)
-        """Size of the layer that is projected to words; by default that of the decoder."""
+        """Size of the layer that is projected to words; by default the size of the decoder."""
         dropout: float = Field(0.0, ge=0, lt=1)
-        """Dropout on that layer."""
+        """Dropout on this layer."""
 
     def __init__(
         self,
@@ -104,13 +111,15 @@ class WordPrediction(DecoderOption):
             memory_size=memory_size,
             vocabulary_size=vocabulary_size,
         )
-        given = {"size": size, "memory_size": memory_size, "vocabulary_size": vocabulary_size}
-        self.initial = (
-            InitialWordPredictor(config, initial_state_size=initial_state_size, **given)
-            if config.predict != "states"
-            else None
-        )
-        self.states = RemainingWordPredictor(config, **given) if config.predict != "initial" else None
+        sizes = {"size": size, "memory_size": memory_size, "vocabulary_size": vocabulary_size}
+        self.initial = None
+        self.states = None
+        if config.predict != "states":
+            self.initial = InitialWordPredictor(
+                config, initial_state_size=initial_state_size, **sizes
+            )
+        if config.predict != "initial":
+            self.states = RemainingWordPredictor(config, **sizes)
 
     def word_predictors(self) -> dict[str, nn.Module]:
         predictors: dict[str, nn.Module] = {}
@@ -121,9 +130,5 @@ class WordPrediction(DecoderOption):
         return predictors
 
     def vocabulary_parameters(self) -> Iterable[nn.Parameter]:
-        return [
-            parameter
-            for part in (self.initial, self.states)
-            if part is not None
-            for parameter in part.output.parameters()
-        ]
+        for predictor in self.word_predictors().values():
+            yield from predictor.output.parameters()

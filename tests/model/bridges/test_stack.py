@@ -64,10 +64,10 @@ def test_the_penalty_sees_the_attention_in_it(bridges):
 
 def test_heads_that_do_not_divide_the_states_are_refused_with_their_place():
     with pytest.raises(
-        ValueError, match=r"bridge, on states of 16: bridges\.1: 3 heads cannot share size 16"
+        ValueError, match=r"bridge\.bridges\.1\.heads: 3 heads cannot share size 16"
     ):
         tiny_config(
             bridge={"type": "stack", "bridges": ["attention", {"type": "transformer", "heads": 3}]}
         )
-    with pytest.raises(ValueError, match="bridge, on states of 16: 5 heads cannot share size 16"):
+    with pytest.raises(ValueError, match=r"bridge\.heads: 5 heads cannot share size 16"):
         tiny_config(bridge={"type": "perceiver", "heads": 5})

@@ -173,7 +173,7 @@ def test_each_role_begins_as_a_matrix_of_its_own_size_does():
         ({"options": {"encoder": ["rolls"]}}, "no type named 'rolls'. Did you mean 'roles'?"),
         (
             {"options": {"decoder": ["latent_graph"]}},
-            "decoder: latent_graph cannot be put on a decoder, only on the other side",
+            "decoder: latent_graph cannot be added to a decoder, only to the other side",
         ),
         ({"options": {"encoder": [ROLES, ROLES]}}, "encoder: roles named twice; once is enough"),
         (

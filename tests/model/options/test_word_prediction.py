@@ -263,6 +263,6 @@ def test_what_cannot_be_meant_is_said(tmp_path):
     ):
         check_config(shared, where="shared")
     encoder = tiny_settings(tmp_path, model={"options": {"encoder": ["word_prediction"]}})
-    with pytest.raises(ConfigError, match="word_prediction cannot be put on an encoder"):
+    with pytest.raises(ConfigError, match="word_prediction cannot be added to an encoder"):
         check_config(encoder, where="encoder")
     assert WordPrediction.place == "decoder"

@@ -1,0 +1,218 @@
+"""Configuration of the model: the components of every language, and the bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from polyglot.core.problems import InvalidSettings, Problem
+from polyglot.core.registry import ComponentConfig, normalize_spec
+from polyglot.model.bridges import BRIDGES
+from polyglot.model.decoders import DECODERS
+from polyglot.model.embedding import EmbeddingConfig
+from polyglot.model.encoders import ENCODERS
+from polyglot.model.options import OPTIONS
+from polyglot.tasks.pairs import LanguagePair
+from polyglot.tasks.sharing import SharingConfig
+
+
+class OptionsConfig(ComponentConfig):
+    """Options of an encoder and of a decoder."""
+
+    encoder: list[OPTIONS.config_type()] = []
+    """Options of the encoder; options at the same place are applied in this order."""
+    decoder: list[OPTIONS.config_type()] = []
+    """Options of the decoder; options at the same place are applied in this order."""
+
+    @model_validator(mode="after")
+    def _validate_sides(self) -> OptionsConfig:
+        problems = [
+            *self._side_problems("encoder", wrong_place="decoder"),
+            *self._side_problems("decoder", wrong_place="states"),
+        ]
+        if problems:
+            raise InvalidSettings(problems)
+        return self
+
+    def _side_problems(self, side: str, *, wrong_place: str) -> Iterator[Problem]:
+        """Yield repeated options, and options that only the other side can have."""
+        names = [option.type for option in getattr(self, side)]
+        distinct = list(dict.fromkeys(names))
+
+        repeated = [name for name in distinct if names.count(name) > 1]
+        if repeated:
+            yield Problem((side,), f"{', '.join(repeated)} named twice; once is enough")
+
+        misplaced = [name for name in distinct if OPTIONS.get(name).place == wrong_place]
+        if misplaced:
+            article = "an" if side == "encoder" else "a"
+            message = (
+                f"{', '.join(misplaced)} cannot be added to {article} {side}, "
+                "only to the other side"
+            )
+            yield Problem((side,), message)
+
+
+class LanguageConfig(ComponentConfig):
+    """Components of one language."""
+
+    embedding: EmbeddingConfig = EmbeddingConfig()
+    """Word embeddings."""
+    encoder: ENCODERS.config_type(default="lstm")
+    """Encoder of the language."""
+    decoder: DECODERS.config_type(default="lstm")
+    """Decoder of the language."""
+    options: OptionsConfig = OptionsConfig()
+    """Options of the encoder and the decoder."""
+
+
+class ModelConfig(LanguageConfig):
+    """Components of every language, the bridge, and the differences of single languages."""
+
+    bridge: BRIDGES.config_type(default="attention")
+    """Layers that all languages share."""
+    states_size: int | None = Field(None, ge=1, le=65536)
+    """Size D of the states that every encoder passes to the bridge; by default `encoder.size`. An
+    encoder of another size gets a projection."""
+    initial_range: float | None = Field(None, gt=0, le=10)
+    """Draw every parameter uniformly from ± this value (the paper: 0.1), instead of the usual
+    initialisation of each kind of parameter."""
+    languages: dict[str, LanguageConfig] = {}
+    """Settings of single languages that differ, such as `de: {encoder: {layers: 1}}`; all other
+    settings are as above."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete_languages(cls, value: Any) -> Any:
+        """Complete the settings of every language with the common settings."""
+        if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
+            return value
+
+        common = {}
+        for key, field in LanguageConfig.model_fields.items():
+            common[key] = normalize_spec(value.get(key, {}), dict(field.default))
+
+        languages = {}
+        for language, settings in value["languages"].items():
+            is_mapping = isinstance(settings, dict)
+            languages[language] = _override(common, settings) if is_mapping else settings
+        return {**value, "languages": languages}
+
+    @model_validator(mode="after")
+    def _validate_sizes(self) -> ModelConfig:
+        common_problems = list(self._size_problems(self))
+        problems = list(common_problems)
+        for language, settings in self.languages.items():
+            for problem in self._size_problems(settings):
+                if problem not in common_problems:
+                    problems.append(problem.below("languages", language))
+
+        bridge_problem = self.bridge.validate_size(self.memory_size)
+        if bridge_problem is not None:
+            problems.append(bridge_problem.below("bridge"))
+
+        if problems:
+            raise InvalidSettings(problems)
+        return self
+
+    def _size_problems(self, settings: LanguageConfig) -> Iterator[Problem]:
+        """Yield the problems of one language, or of the common settings."""
+        embedding = settings.embedding
+        decoder = settings.decoder
+        if embedding.tie_output and embedding.size != decoder.size:
+            message = (
+                f"needs embedding.size ({embedding.size}) equal to decoder.size "
+                f"({decoder.size}); make them equal or set it to false"
+            )
+            yield Problem(("embedding", "tie_output"), message)
+
+        decoder_problem = decoder.validate_size(self.memory_size)
+        if decoder_problem is not None:
+            yield decoder_problem.below("decoder")
+
+        yield from self._encoder_problems(decoder)
+
+    def _encoder_problems(self, decoder: ComponentConfig) -> Iterator[Problem]:
+        """Yield the encoders of any language that do not have the settings a decoder needs."""
+        requirement = decoder.encoder_requirement()
+        if requirement is None:
+            return
+
+        encoders = {"encoder": self.encoder}
+        for language, settings in self.languages.items():
+            encoders[f"languages.{language}.encoder"] = settings.encoder
+
+        for name, encoder in encoders.items():
+            found = {key: getattr(encoder, key, None) for key in requirement.settings}
+            if found != requirement.settings:
+                message = (
+                    f"{requirement.value!r} needs encoders with {_listed(requirement.settings)}, "
+                    f"found {_listed(found)} in {name}; {requirement.advice}"
+                )
+                yield Problem(("decoder", requirement.key), message)
+
+    @property
+    def memory_size(self) -> int:
+        """Size D of the states and of the bridge rows."""
+        return self.states_size or self.encoder.size
+
+    def for_language(self, language: str) -> LanguageConfig:
+        """Return the settings of one language."""
+        return self.languages.get(language, self)
+
+    def component_names(self, pairs: Iterable[LanguagePair], sharing: SharingConfig) -> list[str]:
+        """Return the names of the components that these pairs need, without building the model.
+
+        `bridge` is included even if the bridge has no parameters.
+        """
+        names = {"bridge": None}  # an ordered set
+        for pair in pairs:
+            for part, language in (("encoder", pair.source), ("decoder", pair.target)):
+                names |= dict.fromkeys(self._part_names(part, language, sharing))
+        return list(names)
+
+    def _part_names(self, part: str, language: str, sharing: SharingConfig) -> Iterator[str]:
+        """Yield the names of the encoder or decoder of one language, and of what it shares."""
+        tied = self.for_language(language).embedding.tie_sides
+        separate_table = tied or sharing.is_shared("embeddings", language)
+        if separate_table:
+            side = "source_embedding" if part == "encoder" else "target_embedding"
+            kind = "embedding" if tied else side
+            yield f"{kind}.{sharing.group_name('embeddings', language)}"
+
+        shared = sharing.is_shared(part, language)
+        if shared:
+            yield f"{part}.{sharing.group_name(part, language)}"
+
+        # A shared encoder with a shared table leaves nothing to the language alone; a shared
+        # decoder leaves the embedding of the language token.
+        if part == "decoder" or not shared or not separate_table:
+            yield f"{part}.{language}"
+
+
+def _listed(settings: Mapping[str, Any]) -> str:
+    """Return `type onmt_rnn, size 512`, without settings that are None."""
+    texts = []
+    for key, value in settings.items():
+        if value is not None:
+            texts.append(f"{key} {value}")
+    return ", ".join(texts)
+
+
+def _override(common: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the common settings with those of one language in their place.
+
+    A component of another type than the common one takes nothing from the common settings.
+    """
+    merged = dict(common)
+    for key, value in settings.items():
+        value = normalize_spec(value, {})
+        base = common.get(key)
+        if isinstance(value, dict) and isinstance(base, dict):
+            same_type = value.get("type", base.get("type")) == base.get("type")
+            if same_type:
+                value = {**base, **value}
+        merged[key] = value
+    return merged
