@@ -1,4 +1,4 @@
-"""COMET is asked as its package wants it, and what is missing is a sentence."""
+"""COMET: input and score of the package, and messages for missing parts."""
 
 from __future__ import annotations
 
@@ -12,40 +12,37 @@ from polyglot.core.errors import ConfigError
 from polyglot.evaluation import comet
 
 
-def test_a_missing_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="comet: .*none.ckpt: no such file"):
         comet.Comet(str(tmp_path / "none.ckpt"))
 
 
-def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "comet", None)
     (tmp_path / "model.ckpt").touch()
-    with pytest.raises(
-        ConfigError,
-        match=r"comet: the metric needs a package that is not installed: pip install 'polyglot-nmt\[comet\]'",
-    ):
+    message = r"needs a package that is not installed: pip install 'polyglot-nmt\[comet\]'"
+    with pytest.raises(ConfigError, match=message):
         comet.Comet(str(tmp_path / "model.ckpt"))
 
 
-def test_it_is_given_source_translation_and_reference(
+def test_the_package_gets_source_translation_and_reference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    received = []
 
     def predict(rows: list[dict[str, str]], **settings: object) -> SimpleNamespace:
-        asked.extend(rows)
+        received.extend(rows)
         return SimpleNamespace(system_score=0.875)
 
-    monkeypatch.setitem(
-        sys.modules,
-        "comet",
-        SimpleNamespace(load_from_checkpoint=lambda path: SimpleNamespace(predict=predict)),
-    )
+    model = SimpleNamespace(predict=predict)
+    package = SimpleNamespace(load_from_checkpoint=lambda path: model)
+    monkeypatch.setitem(sys.modules, "comet", package)
     monkeypatch.setattr(comet, "version", lambda name: "2.2.2")
-    (tmp_path / "wmt22" / "checkpoints").mkdir(parents=True)
-    (tmp_path / "wmt22" / "checkpoints" / "model.ckpt").touch()
-    score = comet.Comet(str(tmp_path / "wmt22" / "checkpoints" / "model.ckpt")).score(
-        ["a"], ["b"], ["c"]
-    )
-    assert asked == [{"src": "c", "mt": "a", "ref": "b"}]
-    assert (score.value, score.signature) == (87.5, "model:wmt22|version:2.2.2")
+    path = tmp_path / "wmt22" / "checkpoints" / "model.ckpt"
+    path.parent.mkdir(parents=True)
+    path.touch()
+
+    score = comet.Comet(str(path)).score(["a"], ["b"], ["c"])
+    assert received == [{"src": "c", "mt": "a", "ref": "b"}]
+    assert score.value == 87.5
+    assert score.signature == "model:wmt22|version:2.2.2"

@@ -357,7 +357,9 @@ def test_what_was_translated_elsewhere_keeps_the_machine_and_the_versions_it_was
     run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, _ = evaluated(run, tmp_path / "out", asked)
-    monkeypatch.setattr("polyglot.evaluation.provenance.describe_machine", lambda device: "another machine")
+    monkeypatch.setattr(
+        "polyglot.evaluation.provenance.describe_machine", lambda device: "another machine"
+    )
     monkeypatch.setattr("torch.__version__", "99.0")
     after, translated = evaluated(run, tmp_path / "out", asked, metrics=["ter"])
     assert (translated, after.machine, after.versions) == ([], before.machine, before.versions)
@@ -372,7 +374,9 @@ def test_a_pivot_says_who_translated_each_of_its_hops(
     run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = evaluated(run, tmp_path / "out", asked, pivot="en")[0].machine
-    monkeypatch.setattr("polyglot.evaluation.provenance.describe_machine", lambda device: "another machine")
+    monkeypatch.setattr(
+        "polyglot.evaluation.provenance.describe_machine", lambda device: "another machine"
+    )
     cell = tmp_path / "out" / "cells" / "de-en-fr.json"
     cell.unlink()
     evaluated(run, tmp_path / "out", asked, pivot="en")

@@ -1,4 +1,4 @@
-"""Our scores are sacreBLEU's, to the last digit, and carry its signature."""
+"""Scores are those of sacreBLEU to the last digit, with its signature."""
 
 from __future__ import annotations
 
@@ -47,101 +47,81 @@ HYPOTHESES = [
         ("ter-lowercased", "de", None, []),
     ],
 )
-def test_equal_to_the_sacrebleu_command_line(
+def test_scores_are_those_of_the_sacrebleu_command_line(
     measure: str, target: str, tokenizer: str | None, options: list[str], tmp_path: Path
 ) -> None:
-    """On the text as the condition has it."""
+    """The command line gets the preprocessed text."""
     scorer = Scorer(Measure.parse(measure), target=target, tokenizer=tokenizer)
     metric = measure.partition("-")[0].removesuffix("++")
-    theirs = command_line(
+    expected = command_line(
         tmp_path, scorer.prepare(REFERENCES), scorer.prepare(HYPOTHESES), "-m", metric, *options
     )
-    ours = scorer.score(HYPOTHESES, REFERENCES)
-    assert 0 < ours.value < 100
-    assert (round(ours.value, 14), ours.signature) == (theirs["score"], theirs["signature"])
-    assert Measure.parse(measure).title.partition(" (")[0] == theirs["name"]
+    score = scorer.score(HYPOTHESES, REFERENCES)
+    assert 0 < score.value < 100
+    assert round(score.value, 14) == expected["score"]
+    assert score.signature == expected["signature"]
+    assert Measure.parse(measure).title.partition(" (")[0] == expected["name"]
 
 
+LOWERCASE_OPTIONS = {"bleu": ["-lc"], "chrf": ["--chrf-lowercase"], "ter": []}
+
+
+@pytest.mark.parametrize("resamples", [50, 80])
 @pytest.mark.parametrize("metric", ["bleu", "ter", "chrf"])
-def test_intervals_are_those_of_the_command_line(metric: str, tmp_path: Path) -> None:
-    ours = Scorer(Measure(metric, "lowercased"), target="de").score(
-        HYPOTHESES, REFERENCES, resamples=50
-    )
-    options = [
-        "-m",
-        metric,
-        *(["-lc"] if metric == "bleu" else ["--chrf-lowercase"] if metric == "chrf" else []),
-        "--confidence",
-        "--confidence-n",
-        "50",
-    ]
-    theirs = command_line(tmp_path, REFERENCES, HYPOTHESES, *options)
-    assert (round(ours.value, 14), round(ours.mean, 14), round(ours.interval, 14)) == tuple(
-        theirs[key] for key in ("score", "confidence_mean", "confidence_var")
-    )
-    assert (
-        ours.signature
-        == Scorer(Measure(metric, "lowercased"), target="de")
-        .score(HYPOTHESES, REFERENCES)
-        .signature
-    )
+def test_intervals_are_those_of_the_command_line(
+    metric: str, resamples: int, tmp_path: Path
+) -> None:
+    scorer = Scorer(Measure(metric, "lowercased"), target="de")
+    score = scorer.score(HYPOTHESES, REFERENCES, resamples=resamples)
+    options = ["-m", metric, *LOWERCASE_OPTIONS[metric]]
+    options += ["--confidence", "--confidence-n", str(resamples)]
+    expected = command_line(tmp_path, REFERENCES, HYPOTHESES, *options)
+    assert round(score.value, 14) == expected["score"]
+    assert round(score.mean, 14) == expected["confidence_mean"]
+    assert round(score.interval, 14) == expected["confidence_var"]
+    assert score.signature == scorer.score(HYPOTHESES, REFERENCES).signature
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_a_text_of_which_hardly_anything_is_right_has_an_interval_too(metric: str) -> None:
-    """Some resamples have nothing right at all."""
-    found = Scorer(Measure(metric, "cased"), target="de").score(
-        ["zz"] * 59 + REFERENCES[:1], ["Es regnet."] * 59 + REFERENCES[:1], resamples=100
-    )
-    assert found.mean >= 0 and found.interval > 0
+def test_a_text_with_almost_no_match_has_an_interval(metric: str) -> None:
+    """Some resamples have no match at all."""
+    scorer = Scorer(Measure(metric, "cased"), target="de")
+    hypotheses = ["zz"] * 59 + REFERENCES[:1]
+    references = ["Es regnet."] * 59 + REFERENCES[:1]
+    score = scorer.score(hypotheses, references, resamples=100)
+    assert score.mean >= 0
+    assert score.interval > 0
 
 
 def command_line(folder: Path, references: list[str], hypotheses: list[str], *options: str) -> dict:
     for name, lines in {"references": references, "hypotheses": hypotheses}.items():
         (folder / name).write_bytes("".join(f"{line}\n" for line in lines).encode())
-    command = [
-        sys.executable,
-        "-m",
-        "sacrebleu",
-        "references",
-        "-i",
-        "hypotheses",
-        "-w",
-        "14",
-        "-f",
-        "json",
-        *options,
-    ]
-    return json.loads(
-        subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
-    )
+    command = [sys.executable, "-m", "sacrebleu", "references", "-i", "hypotheses"]
+    command += ["-w", "14", "-f", "json", *options]
+    result = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return json.loads(result.stdout)
 
 
-def test_the_conditions_do_to_text_what_they_say() -> None:
+def test_each_condition_applies_its_steps() -> None:
     text = ["Der Hund schläft „hier“."]
-    assert (
-        CONDITIONS["cased"].preparation("de")(text)
-        == CONDITIONS["lowercased"].preparation("de")(text)
-        == text
-    )
+    assert CONDITIONS["cased"].preparation("de")(text) == text
+    assert CONDITIONS["lowercased"].preparation("de")(text) == text
     assert CONDITIONS["tokenised"].preparation("de")(text) == ["der hund schläft „ hier “ ."]
     assert CONDITIONS["paper"].preparation("de")(text) == ['der hund schläft " hier " .']
 
 
 @pytest.mark.parametrize("name", ["bleu", "chrf++", "ter-paper", "bleu-tokenised"])
-def test_a_measure_is_read_as_it_is_written(name: str) -> None:
+def test_the_name_of_a_measure_is_parsed(name: str) -> None:
     assert str(Measure.parse(name)) == name
 
 
-def test_the_signature_says_how_it_was_scored() -> None:
+def test_the_signature_has_case_and_tokenizer() -> None:
     def signature(condition: str = "cased", tokenizer: str | None = None) -> str:
-        return (
-            Scorer(Measure("bleu", condition), target="zh", tokenizer=tokenizer)
-            .score(["一 只 狗"], ["一只狗"])
-            .signature
-        )
+        scorer = Scorer(Measure("bleu", condition), target="zh", tokenizer=tokenizer)
+        return scorer.score(["一 只 狗"], ["一只狗"]).signature
 
-    assert "case:mixed" in signature() and "tok:zh" in signature()
+    assert "case:mixed" in signature()
+    assert "tok:zh" in signature()
     assert "case:lc" in signature("lowercased")
     assert "tok:char" in signature(tokenizer="char")
 
@@ -166,39 +146,41 @@ def test_a_condition_keeps_the_tokenizer_of_languages_without_spaces(target: str
     ("language", "tokenizer"),
     [("de", "13a"), ("zho_Hant", "zh"), ("jpn", "ja-mecab"), ("ko", "ko-mecab"), ("my", "char")],
 )
-def test_the_tokenizer_follows_the_target(language: str, tokenizer: str) -> None:
+def test_the_tokenizer_depends_on_the_target(language: str, tokenizer: str) -> None:
     assert default_tokenizer(language) == tokenizer
     assert tokenizer in {"13a", *TOKENIZER_LANGUAGES}
 
 
-def test_a_tokenizer_that_is_not_installed_is_said_in_one_sentence(
+def test_a_tokenizer_that_is_not_installed_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def lacking(**settings: object) -> None:
+    def fail(**settings: object) -> None:
         raise RuntimeError(
             "\nJapanese tokenization requires extra dependencies.\n\n    pip install sacrebleu[ja]\n"
         )
 
-    monkeypatch.setitem(METRICS, "bleu", lacking)
-    with pytest.raises(ConfigError) as caught:
+    monkeypatch.setitem(METRICS, "bleu", fail)
+    with pytest.raises(ConfigError) as error_info:
         Scorer(Measure("bleu"), target="ja")
-    assert str(caught.value) == (
-        "bleu into ja: the tokenizer 'ja-mecab' cannot be used: Japanese tokenization requires extra dependencies. "
+    assert str(error_info.value) == (
+        "bleu into ja: the tokenizer 'ja-mecab' cannot be used: "
+        "Japanese tokenization requires extra dependencies. "
         "pip install sacrebleu[ja]; or set another, such as tokenizer: char"
     )
 
 
-def test_a_tokenizer_whose_model_cannot_be_downloaded_is_said(
+def test_a_tokenizer_without_its_download_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def offline(**settings: object) -> None:
+    def fail(**settings: object) -> None:
         raise URLError(OSError(-2, "Name or service not known"))
 
-    monkeypatch.setitem(METRICS, "bleu", offline)
-    with pytest.raises(ConfigError) as caught:
+    monkeypatch.setitem(METRICS, "bleu", fail)
+    with pytest.raises(ConfigError) as error_info:
         Scorer(Measure("bleu"), target="fr", tokenizer="flores200")
-    assert str(caught.value) == (
-        "bleu into fr: the tokenizer 'flores200' cannot be used: sacreBLEU downloads its model at the first use, and that failed: "
+    assert str(error_info.value) == (
+        "bleu into fr: the tokenizer 'flores200' cannot be used: "
+        "sacreBLEU downloads its model at the first use, and that failed: "
         "[Errno -2] Name or service not known; or set another, such as tokenizer: char"
     )
 
@@ -206,6 +188,7 @@ def test_a_tokenizer_whose_model_cannot_be_downloaded_is_said(
 @pytest.mark.parametrize("metric", sorted(METRICS))
 def test_a_perfect_translation_has_the_best_score_and_an_empty_one_the_worst(metric: str) -> None:
     scorer = Scorer(Measure(metric), target="de")
-    best, worst = (0, 100) if Measure(metric).lower_is_better else (100, 0)
+    best = 0 if Measure(metric).lower_is_better else 100
+    worst = 100 - best
     assert scorer.score(REFERENCES, REFERENCES).value == pytest.approx(best)
     assert scorer.score([""] * len(REFERENCES), REFERENCES).value == worst

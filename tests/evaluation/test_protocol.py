@@ -113,7 +113,9 @@ def test_pairs_bring_the_copies_of_languages_that_they_read_and_write() -> None:
 
 
 def test_a_run_of_one_language_has_its_copy() -> None:
-    assert list(map(str, Protocol().select_pairs(translator("en", "en"), ["en"], TRAINED))) == ["en-en"]
+    assert list(map(str, Protocol().select_pairs(translator("en", "en"), ["en"], TRAINED))) == [
+        "en-en"
+    ]
 
 
 def test_a_run_without_a_needed_component_is_an_error() -> None:

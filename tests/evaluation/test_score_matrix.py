@@ -160,7 +160,9 @@ def test_another_format_is_said(tmp_path: Path) -> None:
 
 
 def test_names_of_runs_corpora_and_machines_stay_text_in_markdown() -> None:
-    page = markdown.matrix_markdown(dataclasses.replace(matrix(run=MARKDOWN_TEXT), test=[MARKDOWN_TEXT], machine=MARKDOWN_TEXT))
+    page = markdown.matrix_markdown(
+        dataclasses.replace(matrix(run=MARKDOWN_TEXT), test=[MARKDOWN_TEXT], machine=MARKDOWN_TEXT)
+    )
     shown = visible_texts(page)
     assert f"Translation matrix: {MARKDOWN_TEXT}, best checkpoint (step 4000)" in shown
     assert f"test text: {MARKDOWN_TEXT}" in shown and f"machine: {MARKDOWN_TEXT}" in shown
@@ -272,7 +274,10 @@ def test_saved_and_loaded_with_pivots_it_is_the_same(tmp_path: Path) -> None:
 
 def test_markdown_has_direct_beside_two_hops() -> None:
     text = markdown.matrix_markdown(matrix(pivot=True))
-    assert "### Direct and pivot translation, through en" in text and "| de-fr | 10.00† | 35.00‡ | -25.00 |" in text
+    assert (
+        "### Direct and pivot translation, through en" in text
+        and "| de-fr | 10.00† | 35.00‡ | -25.00 |" in text
+    )
     assert "| fr-de | 21.00† | 20.00‡ | +1.00 |" in text and "| pivot | 27.50‡ | 2 |" in text
     assert "| de-en-fr | pivot | 34.75 ± 1.50 | – |" in text
 
