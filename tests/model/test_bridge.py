@@ -1,4 +1,4 @@
-"""The attention bridge: the formulas of Vázquez et al., section 2, and the properties that follow."""
+"""Attention bridge: formulas of Vázquez et al., section 2, and properties that follow from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from polyglot.tasks.batch import Batch
 from polyglot.tasks.pairs import LanguagePair, Task
 from tests.builders.models import allclose
 
-SIZE, HEADS = 16, 4
+SIZE = 16
+HEADS = 4
 
 
 @pytest.fixture
@@ -22,61 +23,67 @@ def bridge():
     return AttentionBridge(AttentionBridge.Config(heads=HEADS, hidden_size=8), size=SIZE)
 
 
-def penalty(weights, *, pieces=1):
-    """Of all sentences together; each target has so many pieces and an end."""
+def all_real(sentences, length):
+    return torch.ones(sentences, length, dtype=torch.bool)
+
+
+def penalty(weights, *, target_length=1):
+    """Penalty of these attention weights, summed over the sentences."""
     memory = Memory(torch.zeros(len(weights), weights.shape[1], SIZE), weights=weights)
     batch = Batch.from_sentences(
-        Task(LanguagePair("de", "en")), [[5]] * len(weights), [[5] * pieces] * len(weights)
+        Task(LanguagePair("de", "en")),
+        [[5]] * len(weights),
+        [[5] * target_length] * len(weights),
     )
-    return (
-        BridgePenalty(BridgePenalty.Config())(Output(None, None, memory), batch).item()
-        * batch.target_tokens
-    )
+    loss = BridgePenalty(BridgePenalty.Config())(Output(None, None, memory), batch)
+    return loss.item() * batch.target_tokens
 
 
-def test_is_the_formula(bridge):
+def test_weights_and_rows_equal_the_formula(bridge):
     states = torch.randn(2, 5, SIZE)
-    memory = bridge(states, torch.ones(2, 5, dtype=torch.bool))
-    for one, weights, rows in zip(states, memory.weights, memory.states):
-        expected = torch.softmax(
-            bridge.heads.weight @ torch.relu(bridge.hidden.weight @ one.T), dim=1
-        )
-        assert allclose(weights, expected) and allclose(rows, expected @ one)
+    memory = bridge(states, all_real(2, 5))
+    for sentence in range(2):
+        hidden = torch.relu(bridge.hidden.weight @ states[sentence].T)
+        expected = torch.softmax(bridge.heads.weight @ hidden, dim=1)
+        assert allclose(memory.weights[sentence], expected)
+        assert allclose(memory.states[sentence], expected @ states[sentence])
 
 
 @pytest.mark.parametrize("length", [1, 2, HEADS - 1, HEADS, 20])
-def test_as_many_rows_for_every_length(bridge, length):
-    memory = bridge(torch.randn(3, length, SIZE), torch.ones(3, length, dtype=torch.bool))
-    assert memory.states.shape == (3, HEADS, SIZE) and memory.mask is None
+def test_number_of_rows_does_not_depend_on_the_length(bridge, length):
+    memory = bridge(torch.randn(3, length, SIZE), all_real(3, length))
+    assert memory.states.shape == (3, HEADS, SIZE)
+    assert memory.mask is None
 
 
-def test_one_word_is_every_row(bridge):
+def test_every_row_of_a_one_word_sentence_is_its_state(bridge):
     states = torch.randn(1, 1, SIZE)
-    assert allclose(
-        bridge(states, torch.ones(1, 1, dtype=torch.bool)).states, states.expand(1, HEADS, SIZE)
-    )
+    memory = bridge(states, all_real(1, 1))
+    assert allclose(memory.states, states.expand(1, HEADS, SIZE))
 
 
-def test_the_decoder_starts_from_the_mean_of_the_rows(bridge):
-    memory = bridge(torch.randn(2, 5, SIZE), torch.ones(2, 5, dtype=torch.bool))
+def test_memory_mean_is_the_mean_of_the_rows(bridge):
+    memory = bridge(torch.randn(2, 5, SIZE), all_real(2, 5))
     assert allclose(memory.mean(), memory.states.sum(1) / HEADS)
 
 
-def test_no_penalty_for_orthonormal_rows():
+def test_orthonormal_rows_have_no_penalty():
     assert penalty(torch.eye(HEADS, 6).unsqueeze(0)) == pytest.approx(0)
 
 
-@pytest.mark.parametrize("positions", [1, 3, 6])
-def test_penalty_of_equal_rows(positions):
-    """Every row uniform: A·Aᵀ is 1/n everywhere, so K(K−1) entries of 1/n² and K of (1/n − 1)²."""
-    equal = torch.full((2, HEADS, positions), 1 / positions)
-    expected = HEADS * (HEADS - 1) / positions**2 + HEADS * (1 / positions - 1) ** 2
-    assert penalty(equal) == pytest.approx(len(equal) * expected, rel=1e-5)
+@pytest.mark.parametrize("length", [1, 3, 6])
+def test_penalty_of_uniform_rows(length):
+    """A·Aᵀ is 1/S everywhere: K(K−1) entries of 1/S² and K entries of (1/S − 1)²."""
+    uniform = torch.full((2, HEADS, length), 1 / length)
+    off_diagonal = HEADS * (HEADS - 1) / length**2
+    diagonal = HEADS * (1 / length - 1) ** 2
+    assert penalty(uniform) == pytest.approx(2 * (off_diagonal + diagonal), rel=1e-5)
 
 
-def test_penalty_weighs_against_the_whole_sentence():
-    """As −log p(y given x) does: summed over sentences, and shared among target tokens like the translation loss, however many."""
-    one, other = torch.eye(HEADS, 6).unsqueeze(0), torch.full((1, HEADS, 6), 1 / 6)
-    both = torch.cat([one, other])
-    assert penalty(both) == pytest.approx(penalty(one) + penalty(other), rel=1e-5)
-    assert penalty(both, pieces=1) == pytest.approx(penalty(both, pieces=9), rel=1e-5)
+def test_penalty_is_summed_over_sentences_and_independent_of_target_length():
+    """Like −log p(y given x) of a sentence; the division by target tokens is the same."""
+    orthonormal = torch.eye(HEADS, 6).unsqueeze(0)
+    uniform = torch.full((1, HEADS, 6), 1 / 6)
+    both = torch.cat([orthonormal, uniform])
+    assert penalty(both) == pytest.approx(penalty(orthonormal) + penalty(uniform), rel=1e-5)
+    assert penalty(both) == pytest.approx(penalty(both, target_length=9), rel=1e-5)

@@ -1,4 +1,4 @@
-"""What is minimised, against its formula written out."""
+"""Losses compared with their formulas."""
 
 from __future__ import annotations
 
@@ -17,22 +17,19 @@ from tests.builders.models import random_batch, tiny_config, tiny_model
 LAMBDA = 0.7
 
 
-def by_hand(model, batch):
+def expected_losses(model, batch):
     """−log p(y given x) + λ · ‖A·Aᵀ − I‖²_F of each sentence (B)."""
     output = model(batch)
-    scores = functional.linear(
-        output.states, output.projection.weight, output.projection.bias
-    )  # (B, T, V)
-    words = functional.cross_entropy(
-        scores.transpose(1, 2), batch.target_out, reduction="none"
+    projection = output.projection
+    logits = functional.linear(output.states, projection.weight, projection.bias)  # (B, T, V)
+    cross_entropies = functional.cross_entropy(
+        logits.transpose(1, 2), batch.target_out, reduction="none"
     )  # (B, T)
+
     attention = output.memory.weights  # (B, K, S)
-    penalty = (
-        (attention @ attention.transpose(1, 2) - torch.eye(attention.shape[1]))
-        .square()
-        .sum(dim=(1, 2))
-    )
-    return (words * batch.target_mask).sum(dim=1) + LAMBDA * penalty
+    products = attention @ attention.transpose(1, 2)
+    penalties = (products - torch.eye(attention.shape[1])).square().sum(dim=(1, 2))
+    return (cross_entropies * batch.target_mask).sum(dim=1) + LAMBDA * penalties
 
 
 @pytest.fixture(scope="module")
@@ -46,130 +43,181 @@ def criterion(per):
 
 @pytest.mark.parametrize("lengths", [[(5, 4), (1, 1), (9, 7)], [(3, 12)]])
 @pytest.mark.parametrize("per", ["token", "sentence"])
-def test_it_is_the_papers_formula(per, lengths, model):
+def test_total_equals_the_formula_of_the_paper(per, lengths, model):
     batch = random_batch(lengths=lengths)
-    number = batch.target_tokens if per == "token" else len(lengths)
-    assert criterion(per)(model(batch), batch).total.item() == pytest.approx(
-        by_hand(model, batch).sum().item() / number, rel=1e-5
-    )
+    divisor = batch.target_tokens if per == "token" else len(lengths)
+    total = criterion(per)(model(batch), batch).total.item()
+    assert total == pytest.approx(expected_losses(model, batch).sum().item() / divisor, rel=1e-5)
 
 
 @pytest.mark.parametrize("copies", [2, 5])
 @pytest.mark.parametrize("per", ["token", "sentence"])
-def test_a_batch_of_one_sentence_again_and_again_is_that_sentence(per, copies, model):
-    one = random_batch(lengths=[(5, 4)])
-    repeated = {
-        name: getattr(one, name).repeat(copies, 1)
-        for name in ("source", "source_mask", "target_in", "target_out", "target_mask")
-    }
-    many = replace(one, **repeated, target_tokens=one.target_tokens * copies)
-    totals = [criterion(per)(model(batch), batch).total.item() for batch in (one, many)]
-    assert totals[0] == pytest.approx(totals[1], rel=1e-5)
+def test_repeated_sentence_has_the_loss_of_the_sentence(per, copies, model):
+    single = random_batch(lengths=[(5, 4)])
+    repeated_tensors = {}
+    for name in ("source", "source_mask", "target_in", "target_out", "target_mask"):
+        repeated_tensors[name] = getattr(single, name).repeat(copies, 1)
+    repeated = replace(single, **repeated_tensors, target_tokens=single.target_tokens * copies)
+
+    loss_of_single = criterion(per)(model(single), single).total.item()
+    loss_of_repeated = criterion(per)(model(repeated), repeated).total.item()
+    assert loss_of_single == pytest.approx(loss_of_repeated, rel=1e-5)
 
 
-def test_what_is_reported_is_for_a_token_either_way(model):
-    """So that curves of runs compare, whatever is minimised."""
+def test_reported_terms_are_per_token_for_both_divisors(model):
+    """So the curves of runs with different divisors can be compared."""
     batch = random_batch()
-    terms = [criterion(per)(model(batch), batch).terms for per in ("token", "sentence")]
-    assert {name: term.item() for name, term in terms[0].items()} == {
-        name: term.item() for name, term in terms[1].items()
-    }
-    assert list(terms[0]) == ["translation", "bridge"]
+    per_token = criterion("token")(model(batch), batch).terms
+    per_sentence = criterion("sentence")(model(batch), batch).terms
+    assert list(per_token) == list(per_sentence) == ["translation", "bridge"]
+    for name, term in per_token.items():
+        assert term.item() == per_sentence[name].item()
 
 
-# Agreement -----------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("smoothing", [0.1, 0.4])
+def test_label_smoothing_equals_torch_in_training_and_is_off_without_gradients(smoothing, model):
+    batch = random_batch()
+    losses = Criterion(LossesConfig.model_validate({"translation": {"label_smoothing": smoothing}}))
+    output = model(batch)
+    real_states = output.states[batch.target_mask]
+    logits = functional.linear(real_states, output.projection.weight, output.projection.bias)
+    targets = batch.target_out[batch.target_mask]
+
+    smoothed = functional.cross_entropy(logits, targets, label_smoothing=smoothing)
+    torch.testing.assert_close(losses(output, batch).terms["translation"], smoothed)
+    with torch.no_grad():
+        plain = functional.cross_entropy(logits, targets)
+        torch.testing.assert_close(losses(output, batch).terms["translation"], plain)
 
 
-def agreement(output, batch):
-    return (
-        AgreementLoss(AgreementLoss.Config(weight=1.0))(output, batch)
-        * batch.target_tokens
-        / batch.sentences
-    )
+# Agreement
 
 
-def beside(rows, translated):
-    """The loss of a sentence between these bridge matrices (B, K, D), whatever the batch; masks where they are states."""
-    batch = random_batch(lengths=[(3, 3)] * len(rows.states))
-    return agreement(Output(None, None, rows, lambda tokens, mask: translated), batch).item()
+def agreement_loss(output, batch):
+    """Agreement loss per sentence."""
+    loss = AgreementLoss(AgreementLoss.Config(weight=1.0))(output, batch)
+    return loss * batch.target_tokens / batch.sentences
 
 
-def matrices(seed, rows=4):
+def agreement_of_memories(source, target):
+    """Agreement loss per sentence of two memories, in a batch of any sentences."""
+    batch = random_batch(lengths=[(3, 3)] * len(source.states))
+    return agreement_loss(Output(None, None, source, lambda tokens, mask: target), batch)
+
+
+def random_rows(seed, rows=4):
     return torch.randn(5, rows, 6, generator=torch.Generator().manual_seed(seed))
 
 
-def test_rows_that_agree_up_to_size_and_place_cost_nothing():
-    """In each language they may have a length and an origin of their own."""
-    assert beside(Memory(matrices(0)), Memory(3 * matrices(0) + matrices(1)[:1])) == pytest.approx(
-        0, abs=1e-5
+def test_agreement_and_its_gradient_equal_the_formula():
+    """1 − cos of the rows after subtracting the batch mean, which depends on every row."""
+    source = random_rows(0).requires_grad_()
+    target = random_rows(1)
+    loss = agreement_of_memories(Memory(source), Memory(target))
+    (gradient,) = torch.autograd.grad(loss, source)
+
+    cosines = functional.cosine_similarity(
+        source - source.mean(dim=0), target - target.mean(dim=0), dim=2
     )
-    assert beside(Memory(matrices(0)), Memory(-matrices(0))) == pytest.approx(2, abs=1e-5)
-    assert 0.5 < beside(Memory(matrices(0)), Memory(matrices(1))) < 1.5
+    expected = (1 - cosines).mean()
+    (expected_gradient,) = torch.autograd.grad(expected, source)
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(gradient, expected_gradient)
 
 
-def test_each_row_has_its_counterpart():
-    assert beside(Memory(matrices(0)), Memory(matrices(0)[:, [1, 0, 2, 3]])) > 0.2
+def test_gradient_of_agreement_does_not_move_the_mean_of_the_batch():
+    """The loss does not change if the same vector is added to all sentences."""
+    source = random_rows(0).requires_grad_()
+    loss = agreement_of_memories(Memory(source), Memory(random_rows(1)))
+    (gradient,) = torch.autograd.grad(loss, source)
+    assert gradient.abs().max() > 0.01
+    torch.testing.assert_close(gradient.sum(dim=0), torch.zeros(4, 6))
+
+
+def test_agreement_ignores_scale_and_origin_of_a_language():
+    rows = random_rows(0)
+    moved_rows = 3 * rows + random_rows(1)[:1]
+    same = agreement_of_memories(Memory(rows), Memory(moved_rows))
+    opposite = agreement_of_memories(Memory(rows), Memory(-rows))
+    unrelated = agreement_of_memories(Memory(rows), Memory(random_rows(1)))
+    assert same.item() == pytest.approx(0, abs=1e-5)
+    assert opposite.item() == pytest.approx(2, abs=1e-5)
+    assert 0.5 < unrelated.item() < 1.5
+
+
+def test_agreement_compares_rows_of_the_same_number():
+    rows = random_rows(0)
+    assert agreement_of_memories(Memory(rows), Memory(rows[:, [1, 0, 2, 3]])) > 0.2
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_what_is_alike_in_all_sentences_does_not_agree(dtype):
-    """Nor does the rounding by which it differs give it a direction; but a tenth of what is alike is one."""
-    alike = matrices(0)[:1].expand(5, -1, -1)
-    rows = (
-        alike
-        * (1 + torch.finfo(dtype).eps * torch.tensor([0.0, 1.0, 0.0, 0.0, 1.0]).reshape(5, 1, 1))
-    ).to(dtype)
-    states = rows.float().requires_grad_()
-    loss = beside(Memory(states), Memory(states))
+def test_equal_sentences_do_not_agree_by_rounding_errors(dtype):
+    """Rounding errors are not a direction; a difference of a tenth of the mean is one."""
+    equal_rows = random_rows(0)[:1].expand(5, -1, -1)
+    rounding = torch.tensor([0.0, 1.0, 0.0, 0.0, 1.0]).reshape(5, 1, 1)
+    rows = (equal_rows * (1 + torch.finfo(dtype).eps * rounding)).to(dtype)
+    rows_in_float32 = rows.float()
+    loss = agreement_of_memories(Memory(rows_in_float32), Memory(rows_in_float32)).item()
     assert loss > 0.7
-    assert beside(Memory(rows), Memory(rows)) == pytest.approx(loss)
-    different = (
-        alike + 0.1 * alike.norm(dim=2, keepdim=True) * functional.normalize(matrices(1), dim=2)
-    ).to(dtype)
-    assert beside(Memory(different), Memory(different)) < 0.05
+    assert agreement_of_memories(Memory(rows), Memory(rows)).item() == pytest.approx(loss)
+
+    lengths = equal_rows.norm(dim=2, keepdim=True)
+    directions = functional.normalize(random_rows(1), dim=2)
+    different_rows = (equal_rows + 0.1 * lengths * directions).to(dtype)
+    assert agreement_of_memories(Memory(different_rows), Memory(different_rows)) < 0.05
 
 
 @pytest.mark.parametrize(
     "encoder", [name for name in ENCODERS.names() if not name.startswith("onmt_")]
 )
-def test_sentences_without_words_have_none_of_it(encoder):
-    """A filter may let them through, and those of one length come together."""
-    model, batch = tiny_model(tiny_config(encoder)), random_batch(lengths=[(3, 0), (2, 0)])
-    assert AgreementLoss(AgreementLoss.Config(weight=1.0))(model(batch), batch) is None
-    some = random_batch(lengths=[(3, 0), (2, 2)])
-    assert agreement(model(some), some).isfinite()
+def test_empty_targets_have_no_agreement_loss(encoder):
+    """A filter may keep empty sentences, and bucketing by length puts them into one batch."""
+    model = tiny_model(tiny_config(encoder))
+    only_empty = random_batch(lengths=[(3, 0), (2, 0)])
+    partly_empty = random_batch(lengths=[(3, 0), (2, 2)])
+    loss = AgreementLoss(AgreementLoss.Config(weight=1.0))
+    assert loss(model(only_empty), only_empty) is None
+    assert loss(model(partly_empty), partly_empty).isfinite()
 
 
-def test_states_of_different_number_are_compared_by_their_means():
+def test_memories_without_fixed_size_are_compared_by_their_means():
+    states = random_rows(0, rows=9)
     mask = torch.ones(5, 9, dtype=torch.bool)
-    states = matrices(0, rows=9)
-    pooled = Memory(
-        states.mean(dim=1, keepdim=True).expand(-1, 2, -1), torch.ones(5, 2, dtype=torch.bool)
-    )
-    assert beside(Memory(states, mask), pooled) == pytest.approx(0, abs=1e-5)
+    two_equal_rows = states.mean(dim=1, keepdim=True).expand(-1, 2, -1)
+    pooled = Memory(two_equal_rows, torch.ones(5, 2, dtype=torch.bool))
+    loss = agreement_of_memories(Memory(states, mask), pooled)
+    assert loss.item() == pytest.approx(0, abs=1e-5)
 
 
 @pytest.mark.parametrize("bridge", ["attention", "none"])
-def test_it_trains_the_sources_side_alone(bridge):
-    """The translation is what the source shall come to; its encoder is not the task's."""
-    model, batch = tiny_model(tiny_config(bridge=bridge)), random_batch("de-en")
-    agreement(model(batch), batch).backward()
-    trained = {
-        name
-        for name, own in model.component_parameters().items()
-        if any(one.grad is not None for one in own.values())
-    }
-    assert trained == {"encoder.de", *({"bridge"} if bridge == "attention" else ())}
-    before = agreement(model(batch), batch).item()
-    optimizer = torch.optim.Adam([one for one in model.parameters() if one.grad is not None], 0.01)
+def test_agreement_trains_only_the_source_side(bridge):
+    """The encoder of the target language does not belong to the task."""
+    model = tiny_model(tiny_config(bridge=bridge))
+    batch = random_batch("de-en")
+    agreement_loss(model(batch), batch).backward()
+
+    trained = set()
+    for component, parameters in model.component_parameters().items():
+        if any(parameter.grad is not None for parameter in parameters.values()):
+            trained.add(component)
+    assert trained == ({"encoder.de", "bridge"} if bridge == "attention" else {"encoder.de"})
+
+
+def test_training_reduces_the_agreement_loss():
+    model = tiny_model(tiny_config())
+    batch = random_batch("de-en")
+    parameters = [*model.encoders["de"].parameters(), *model.bridge.parameters()]
+    optimizer = torch.optim.Adam(parameters, 0.01)
+    before = agreement_loss(model(batch), batch).item()
     for _ in range(30):
         optimizer.zero_grad()
-        agreement(model(batch), batch).backward()
+        agreement_loss(model(batch), batch).backward()
         optimizer.step()
-    assert agreement(model(batch), batch).item() < before / 2
+    assert agreement_loss(model(batch), batch).item() < before / 2
 
 
 @pytest.mark.parametrize(("pairs", "pair"), [(["de-en", "de-de"], "de-de"), (["de-en"], "de-en")])
-def test_copies_and_languages_nothing_is_translated_from_have_none(pairs, pair):
-    model, batch = tiny_model(tiny_config(), pairs), random_batch(pair)
+def test_copies_and_targets_without_encoder_have_no_agreement_loss(pairs, pair):
+    model = tiny_model(tiny_config(), pairs)
+    batch = random_batch(pair)
     assert AgreementLoss(AgreementLoss.Config(weight=1.0))(model(batch), batch) is None

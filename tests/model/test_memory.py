@@ -1,4 +1,4 @@
-"""What a decoder attends to, taken apart into sentences and put together again."""
+"""Memory split into sentences and joined again."""
 
 from __future__ import annotations
 
@@ -9,20 +9,50 @@ from polyglot.model.memory import Memory
 
 
 @pytest.mark.parametrize("counts", [[3, 3, 3], [1, 4, 2], [2]])
-def test_sentences_make_the_memory_that_they_were_taken_from(counts: list[int]) -> None:
+def test_join_restores_a_split_memory(counts: list[int]) -> None:
     states = torch.randn(len(counts), 6, 5)
     mask = torch.arange(6) < torch.tensor(counts).unsqueeze(1)
-    final = (torch.randn(len(counts), 2, 5), torch.randn(len(counts), 2, 5))
-    alone = Memory(states, mask, final_states=final).split()
-    assert [tuple(own.states.shape) for own in alone] == [(1, count, 5) for count in counts]
-    again, most = Memory.join(alone), max(counts)
-    assert all(torch.equal(one, other) for one, other in zip(again.final_states, final, strict=True))
-    expected = mask[:, :most]
-    assert torch.equal(again.states, states[:, :most] * expected.unsqueeze(2))
-    assert again.mask is None if expected.all() else torch.equal(again.mask, expected)
+    final_states = (torch.randn(len(counts), 2, 5), torch.randn(len(counts), 2, 5))
+
+    sentences = Memory(states, mask, final_states=final_states).split()
+    assert [tuple(memory.states.shape) for memory in sentences] == [(1, n, 5) for n in counts]
+
+    joined = Memory.join(sentences)
+    longest = max(counts)
+    expected_mask = mask[:, :longest]
+    assert torch.equal(joined.states, states[:, :longest] * expected_mask.unsqueeze(2))
+    for joined_part, part in zip(joined.final_states, final_states, strict=True):
+        assert torch.equal(joined_part, part)
+    if expected_mask.all():
+        assert joined.mask is None
+    else:
+        assert torch.equal(joined.mask, expected_mask)
 
 
-def test_a_memory_without_a_mask_keeps_every_row() -> None:
+def test_memory_without_mask_keeps_all_rows() -> None:
     states = torch.randn(2, 4, 3)
-    again = Memory.join(Memory(states).split())
-    assert torch.equal(again.states, states) and again.mask is None and again.final_states is None
+    joined = Memory.join(Memory(states).split())
+    assert torch.equal(joined.states, states)
+    assert joined.mask is None
+    assert joined.final_states is None
+
+
+def test_select_takes_all_tensors_of_the_sentences() -> None:
+    memory = Memory(
+        torch.randn(3, 4, 5),
+        mask=torch.rand(3, 4) < 0.5,
+        weights=torch.randn(3, 4, 6),
+        final_states=(torch.randn(3, 2, 5),),
+    )
+    selected = memory.select(torch.tensor([2, 0]))
+    assert torch.equal(selected.states, memory.states[[2, 0]])
+    assert torch.equal(selected.mask, memory.mask[[2, 0]])
+    assert torch.equal(selected.weights, memory.weights[[2, 0]])
+    assert torch.equal(selected.final_states[0], memory.final_states[0][[2, 0]])
+
+
+def test_mean_leaves_out_masked_rows() -> None:
+    states = torch.randn(1, 3, 4)
+    padded = torch.cat([states, torch.full((1, 2, 4), 9.0)], dim=1)
+    mask = torch.tensor([[True, True, True, False, False]])
+    torch.testing.assert_close(Memory(padded, mask).mean(), states.mean(dim=1))

@@ -96,7 +96,9 @@ def test_final_states_are_those_of_each_sentence_alone(cell, bidirectional):
         forwards, backwards = states[row, length - 1, : SIZE // 2], states[row, 0, SIZE // 2 :]
         wanted = torch.cat([forwards, backwards]) if bidirectional else states[row, length - 1]
         assert allclose(final[0][row, -1], wanted)
-        _, alone = encoder.with_final_states(embedded[row : row + 1, :length], mask[row : row + 1, :length])
+        _, alone = encoder.with_final_states(
+            embedded[row : row + 1, :length], mask[row : row + 1, :length]
+        )
         assert all(allclose(one[0], other[row]) for one, other in zip(alone, final))
 
 
