@@ -81,7 +81,11 @@ def embed(
         portions = chunks_in_language(blocks, language)
     else:
         portions = chunks_from_columns(
-            blocks, language=language_column, text=text_column, place=place, known=encoder.sources
+            blocks,
+            language_column=language_column,
+            text_column=text_column,
+            place=place,
+            languages=encoder.sources,
         )
     settings = {
         "pooling": pooling,

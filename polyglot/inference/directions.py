@@ -30,7 +30,11 @@ class Directions:
 
 
 def check_direction(
-    source: str, target: str, *, sources: Collection[str], targets: Collection[str]
+    source: str,
+    target: str,
+    *,
+    sources: Collection[str],
+    targets: Collection[str],
 ) -> None:
     """Raise ConfigError if the source language has no encoder or the target no decoder."""
     if source not in sources:

@@ -172,7 +172,9 @@ class EnsembleTranslator:
         return inputs
 
     def _inputs_in(
-        self, lines: Iterable[str], source: str
+        self,
+        lines: Iterable[str],
+        source: str,
     ) -> Iterator[tuple[Translator, list[SourceSentence]]]:
         """Yield the sentences for each member with an encoder of the language."""
         if not isinstance(lines, str):
@@ -182,7 +184,10 @@ class EnsembleTranslator:
                 yield member, member.sentences(lines, source)
 
     def generate(
-        self, sources: Sequence[EncodedSources], target: str, config: SearchConfig
+        self,
+        sources: Sequence[EncodedSources],
+        target: str,
+        config: SearchConfig,
     ) -> list[list[Translation]]:
         """Return the n best translations of sentences that every member has encoded.
 
@@ -204,7 +209,10 @@ class EnsembleTranslator:
             readable |= dict.fromkeys(member.sources)
         for language in sources:
             check_direction(
-                language, target, sources=list(readable), targets=self.members[0].targets
+                language,
+                target,
+                sources=list(readable),
+                targets=self.members[0].targets,
             )
         for member in self.members:
             self._check_member(member, sources, target)

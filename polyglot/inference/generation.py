@@ -30,7 +30,11 @@ MAX_SELECTED_WEIGHTS = 1 << 25
 
 
 def generate_translations(
-    inputs: ModelInputs, target: str, config: SearchConfig, *, average: Average = "log"
+    inputs: ModelInputs,
+    target: str,
+    config: SearchConfig,
+    *,
+    average: Average = "log",
 ) -> list[list[Translation]]:
     """Return the n best translations of each sentence; a blank sentence stays empty.
 
@@ -110,7 +114,9 @@ def _source_lengths(sources: Sequence[EncodedSources]) -> torch.Tensor:
 
 
 def _select_words(
-    sources: Sequence[EncodedSources], target: str, config: SearchConfig
+    sources: Sequence[EncodedSources],
+    target: str,
+    config: SearchConfig,
 ) -> torch.Tensor | None:
     """Return the only words that search may use: (B, K) for each sentence, or (U,) for all.
 
@@ -157,7 +163,10 @@ def sentences_per_search(config: SearchConfig, decoders: Sequence[LanguageDecode
 
 
 def search_batches(
-    sentences: Sequence[Sequence[int]], *, size: int, keep_empty: bool = False
+    sentences: Sequence[Sequence[int]],
+    *,
+    size: int,
+    keep_empty: bool = False,
 ) -> Iterator[list[int]]:
     """Yield batches of at most `size` rows of similar length, the longest first.
 
@@ -166,5 +175,8 @@ def search_batches(
     """
     lengths = [len(sentence) for sentence in sentences]
     return length_batches(
-        lengths, max_sentences=size, max_positions=size * USUAL_LENGTH, keep_empty=keep_empty
+        lengths,
+        max_sentences=size,
+        max_positions=size * USUAL_LENGTH,
+        keep_empty=keep_empty,
     )

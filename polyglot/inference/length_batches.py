@@ -8,7 +8,11 @@ import numpy
 
 
 def length_batches(
-    lengths: Sequence[int], *, max_sentences: int, max_positions: int, keep_empty: bool = False
+    lengths: Sequence[int],
+    *,
+    max_sentences: int,
+    max_positions: int,
+    keep_empty: bool = False,
 ) -> Iterator[list[int]]:
     """Yield the row numbers of each batch, the longest sentences first.
 

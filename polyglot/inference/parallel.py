@@ -22,7 +22,9 @@ DEPTH = 2
 
 
 def parallel_map(
-    work: Callable[[Item], Result], items: Iterable[Item], device: torch.device
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    device: torch.device,
 ) -> Iterator[Result]:
     """Apply `work` to the items in threads, and yield the results in order as they are ready.
 

@@ -149,7 +149,12 @@ class Translator(SentenceEncoder):
     # Translation
 
     def translate(
-        self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any
+        self,
+        sentences: Iterable[str],
+        *,
+        source: str,
+        target: str,
+        **search_settings: Any,
     ) -> list[str]:
         """Return the best translation of each sentence, in order; a blank sentence stays empty.
 
@@ -160,7 +165,12 @@ class Translator(SentenceEncoder):
         return [best.text for best, *_ in hypotheses]
 
     def hypotheses(
-        self, sentences: Iterable[str], *, source: str, target: str, **search_settings: Any
+        self,
+        sentences: Iterable[str],
+        *,
+        source: str,
+        target: str,
+        **search_settings: Any,
     ) -> list[list[Translation]]:
         """Return the n best translations of each sentence with their scores, best first.
 
@@ -183,7 +193,10 @@ class Translator(SentenceEncoder):
         return EncodedSources(self, sentences, memory)
 
     def generate(
-        self, sources: Sequence[EncodedSources], target: str, config: SearchConfig
+        self,
+        sources: Sequence[EncodedSources],
+        target: str,
+        config: SearchConfig,
     ) -> list[list[Translation]]:
         """Return the n best translations of encoded sentences.
 
@@ -216,7 +229,10 @@ class Translator(SentenceEncoder):
 
     @torch.inference_mode()
     def word_scores(
-        self, sources: EncodedSources, target: str, config: SearchConfig
+        self,
+        sources: EncodedSources,
+        target: str,
+        config: SearchConfig,
     ) -> torch.Tensor | None:
         """Score every target word (B, V) as a word of the translation, up to a constant.
 
@@ -244,7 +260,12 @@ class Translator(SentenceEncoder):
     # Scores
 
     def score(
-        self, sources: Iterable[str], targets: Iterable[str], *, source: str, target: str
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        *,
+        source: str,
+        target: str,
     ) -> list[float]:
         """Return log p(target | source) of each sentence pair, summed over pieces and the end.
 
@@ -259,7 +280,10 @@ class Translator(SentenceEncoder):
                 "the numbers must be equal"
             )
         source_texts, target_texts = self._preprocess_pairs(
-            source_lines, target_lines, source=source, target=target
+            source_lines,
+            target_lines,
+            source=source,
+            target=target,
         )
         source_pieces = self.vocabularies[source].encode(source_texts)
         target_pieces = self.vocabularies[target].encode(target_texts)
@@ -268,7 +292,9 @@ class Translator(SentenceEncoder):
         scores = [0.0] * len(source_pieces)
         for rows in search_batches(target_pieces, size=MAX_HYPOTHESES // 8, keep_empty=True):
             batch = Batch.from_sentences(
-                task, [source_pieces[row] for row in rows], [target_pieces[row] for row in rows]
+                task,
+                [source_pieces[row] for row in rows],
+                [target_pieces[row] for row in rows],
             )
             for row, score in zip(rows, self._score_batch(batch)):
                 scores[row] = score
@@ -285,7 +311,10 @@ class Translator(SentenceEncoder):
         for states, tokens, mask in zip(output.states, batch.target_out, batch.target_mask):
             tokens = tokens[mask].to(self.device)
             loss = projected_cross_entropy(
-                states[: len(tokens)], projection.weight, projection.bias, tokens
+                states[: len(tokens)],
+                projection.weight,
+                projection.bias,
+                tokens,
             )
             scores.append(-loss.item())
         return scores
@@ -293,7 +322,11 @@ class Translator(SentenceEncoder):
     # Sentence embeddings
 
     def encode_chunks(
-        self, chunks: Iterable[SentenceChunk], *, precision: str = "float32", **settings: Any
+        self,
+        chunks: Iterable[SentenceChunk],
+        *,
+        precision: str = "float32",
+        **settings: Any,
     ) -> Iterator[tuple[SentenceChunk, torch.Tensor]]:
         """Embed the sentences as `SentenceEncoder` does.
 
@@ -305,7 +338,9 @@ class Translator(SentenceEncoder):
         return self._finite_vectors(super().encode_chunks(chunks, **settings), precision)
 
     def _finite_vectors(
-        self, encoded: Iterable[tuple[SentenceChunk, torch.Tensor]], precision: str
+        self,
+        encoded: Iterable[tuple[SentenceChunk, torch.Tensor]],
+        precision: str,
     ) -> Iterator[tuple[SentenceChunk, torch.Tensor]]:
         """Check the vectors before int8 hides NaN, and cast them."""
         for chunk, vectors in encoded:
@@ -336,7 +371,12 @@ class Translator(SentenceEncoder):
         ]
 
     def _preprocess_pairs(
-        self, source_lines: Sequence[str], target_lines: Sequence[str], *, source: str, target: str
+        self,
+        source_lines: Sequence[str],
+        target_lines: Sequence[str],
+        *,
+        source: str,
+        target: str,
     ) -> tuple[list[str], list[str]]:
         """Preprocess sentence pairs, with matching symbols; a blank side stays empty."""
         source_steps = self.normalisers[source]

@@ -49,7 +49,10 @@ class SourceModel(Protocol):
         """Encode sentences of one language."""
 
     def word_scores(
-        self, sources: EncodedSources, target: str, config: SearchConfig
+        self,
+        sources: EncodedSources,
+        target: str,
+        config: SearchConfig,
     ) -> torch.Tensor | None:
         """Score every target word (B, V) for vocabulary selection, or None if not possible."""
 

@@ -116,7 +116,9 @@ def _vocabulary_rows(vocabulary: Sequence[str], words: Sequence[str]) -> list[in
 
 
 def _target_words(
-    weights: Mapping[str, Tensor], generator: Mapping[str, Tensor], rows: list[int]
+    weights: Mapping[str, Tensor],
+    generator: Mapping[str, Tensor],
+    rows: list[int],
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield the target embeddings and the output layer, whose weight may be the embeddings."""
     table = weights[LIBRARY_TABLE.format("decoder")]
@@ -169,7 +171,10 @@ def _check_components(run: Run, components: Mapping[str, Mapping[str, Tensor]], 
     """Raise CheckpointError if the tensors do not fit to the model of the run."""
     sizes = {language: len(vocabulary) for language, vocabulary in run.vocabularies.items()}
     model = TranslationModel(
-        run.config.model, vocabulary_sizes=sizes, pairs=run.config.pairs, seed=None
+        run.config.model,
+        vocabulary_sizes=sizes,
+        pairs=run.config.pairs,
+        seed=None,
     )
     for name, parameters in model.component_parameters().items():
         check_compatible(components[name], parameters, where=f"{path}: {name}")

@@ -170,7 +170,9 @@ def _linear(name: str, weight: Tensor, bias: Tensor | None = None) -> Iterator[t
 
 
 def _norm(
-    name: str, weights: Mapping[str, Tensor], library_name: str
+    name: str,
+    weights: Mapping[str, Tensor],
+    library_name: str,
 ) -> Iterator[tuple[str, Tensor]]:
     for part in ("weight", "bias"):
         yield f"{name}.{part}", weights[f"{library_name}.{part}"]

@@ -72,7 +72,10 @@ class RunModule(InputModule):
         self.size = self.translator.vector_size(layer=layer, pooling=pooling)
 
     def preprocess(
-        self, inputs: Sequence[str], prompt: str | None = None, **settings: Any
+        self,
+        inputs: Sequence[str],
+        prompt: str | None = None,
+        **settings: Any,
     ) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (B, S), and `languages` (B,) as numbers."""
         pieces = []
@@ -99,10 +102,10 @@ class RunModule(InputModule):
             return tag[1], text[tag.end() :]
         unknown_tag = LANGUAGE_LIKE_TAG.match(text)
         if unknown_tag:
-            known = ", ".join(self.translator.sources)
+            sources = ", ".join(self.translator.sources)
             warnings.warn(
-                f"the tag {unknown_tag[0]} is no language with an encoder in {self.run} ({known}): "
-                f"the sentence is encoded as text in {self.language}",
+                f"the tag {unknown_tag[0]} is no language with an encoder in {self.run} "
+                f"({sources}): the sentence is encoded as text in {self.language}",
                 stacklevel=2,
             )
         return self.language, text
@@ -123,7 +126,11 @@ class RunModule(InputModule):
                 continue
             language = self.translator.sources[number]
             rows = layer_rows(
-                self.model, language, ids[sentences], mask[sentences], layer=self.layer
+                self.model,
+                language,
+                ids[sentences],
+                mask[sentences],
+                layer=self.layer,
             )
             vectors = vectors.index_copy(0, sentences, pool(rows, self.pooling))
         return {**features, "sentence_embedding": vectors}
@@ -132,7 +139,11 @@ class RunModule(InputModule):
         return self.size
 
     def save(
-        self, output_path: str, *args: Any, safe_serialization: bool = True, **settings: Any
+        self,
+        output_path: str,
+        *args: Any,
+        safe_serialization: bool = True,
+        **settings: Any,
     ) -> None:
         """Save settings and parameters; vocabularies stay in the run directory."""
         self.save_config(output_path)

@@ -43,19 +43,26 @@ def config_with_language(
         "trained_before": [str(pair) for pair in before.pairs],
     }
     return configure(
-        values, overrides, run=f"{run.path}-{language}", where=f"{run.path} with {language}"
+        values,
+        overrides,
+        run=f"{run.path}-{language}",
+        where=f"{run.path} with {language}",
     )
 
 
 def _check_arguments(
-    run: Run, language: str, *, partners: Sequence[str], free: Sequence[str]
+    run: Run,
+    language: str,
+    *,
+    partners: Sequence[str],
+    free: Sequence[str],
 ) -> None:
-    known = run.config.languages
-    if language in known:
+    languages = run.config.languages
+    if language in languages:
         raise ConfigError(f"{run.path}: has {language} already")
     for partner in partners:
-        if partner not in known:
-            raise ConfigError(f"{run.path}: {unknown_name('language', partner, known)}")
+        if partner not in languages:
+            raise ConfigError(f"{run.path}: {unknown_name('language', partner, languages)}")
     components = run.config.components
     for pattern in free:
         if not any(fnmatchcase(name, pattern) for name in components):

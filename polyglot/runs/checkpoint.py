@@ -254,7 +254,10 @@ def _on_all_ranks(processes: Processes, work: Callable[[], Any] | None) -> list[
 
 
 def _file_contents(
-    components: Mapping[str, Mapping[str, Tensor]], training: Mapping[str, Tensor], *, rank: int
+    components: Mapping[str, Mapping[str, Tensor]],
+    training: Mapping[str, Tensor],
+    *,
+    rank: int,
 ) -> Iterator[tuple[str, bytes]]:
     """Yield file names and contents one by one: memory never holds a second copy of the model."""
     for name, parameters in components.items():

@@ -53,7 +53,9 @@ def value_at(nested: Any, path: str) -> Any:
 
 
 def visible_difference(
-    checkpoint: Checkpoint, config: Config, vocabulary_sizes: Mapping[str, int]
+    checkpoint: Checkpoint,
+    config: Config,
+    vocabulary_sizes: Mapping[str, int],
 ) -> str:
     """Describe the difference that the parameters of a checkpoint show.
 
@@ -77,7 +79,10 @@ def visible_difference(
         return f"the pairs, or the sharing of components: only one of the two has {listed}"
     for name, parameters in components.items():
         difference = _component_difference(
-            name, checkpoint.component(name), parameters, sizes=list(vocabulary_sizes.values())
+            name,
+            checkpoint.component(name),
+            parameters,
+            sizes=list(vocabulary_sizes.values()),
         )
         if difference:
             return difference

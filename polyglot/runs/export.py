@@ -16,7 +16,11 @@ from polyglot.tasks.sharing import SharingConfig
 
 
 def export(
-    run: Run, place: Path, *, checkpoint: str | int, components: Sequence[str] = ("*",)
+    run: Run,
+    place: Path,
+    *,
+    checkpoint: str | int,
+    components: Sequence[str] = ("*",),
 ) -> tuple[Run, list[str]]:
     """Make a run directory with components of a run and the vocabularies of their languages.
 

@@ -11,7 +11,10 @@ from polyglot.core.errors import CheckpointError, abbreviate
 
 
 def copy_parameters(
-    tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str
+    tensors: Mapping[str, Tensor],
+    parameters: Mapping[str, Tensor],
+    *,
+    where: str,
 ) -> None:
     """Copy tensors into parameters of the same names.
 
@@ -24,7 +27,10 @@ def copy_parameters(
 
 
 def check_compatible(
-    tensors: Mapping[str, Tensor], parameters: Mapping[str, Tensor], *, where: str
+    tensors: Mapping[str, Tensor],
+    parameters: Mapping[str, Tensor],
+    *,
+    where: str,
 ) -> None:
     """Raise CheckpointError if names or shapes differ."""
     if tensors.keys() != parameters.keys():

@@ -106,10 +106,19 @@ def find_neighbours(
     sides = [_Side.read(*source), _Side.read(*target)]
     with tempfile.TemporaryDirectory(prefix="polyglot-similar-") as folder:
         source_vectors, target_vectors = _embed_sides(
-            encoder, sides, Path(folder), pooling=pooling, layer=layer, progress=progress
+            encoder,
+            sides,
+            Path(folder),
+            pooling=pooling,
+            layer=layer,
+            progress=progress,
         )
         forwards, backwards = scored_neighbours(
-            source_vectors, target_vectors, k=neighbours, margin=margin, search=SEARCHES[search]
+            source_vectors,
+            target_vectors,
+            k=neighbours,
+            margin=margin,
+            search=SEARCHES[search],
         )
     source_side, target_side = sides
     return BitextNeighbours(

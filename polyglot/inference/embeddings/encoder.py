@@ -128,7 +128,9 @@ class SentenceEncoder:
         return result[0] if is_single else result
 
     def _check_input(
-        self, sentences: Iterable[str], language: str | Iterable[str]
+        self,
+        sentences: Iterable[str],
+        language: str | Iterable[str],
     ) -> list[SentenceChunk]:
         """Split the sentences into chunks. Raises ConfigError and DataError for invalid input."""
         if not isinstance(sentences, Iterable):
@@ -154,7 +156,11 @@ class SentenceEncoder:
         return chunks
 
     def _size_without_sentences(
-        self, language: str | Iterable[str], *, layer: str, pooling: str
+        self,
+        language: str | Iterable[str],
+        *,
+        layer: str,
+        pooling: str,
     ) -> int:
         if not isinstance(language, str):
             language = next(iter(self.model.encoders))
@@ -225,7 +231,11 @@ class SentenceEncoder:
         return TokenizedChunk(chunk, pieces)
 
     def _make_batches(
-        self, tokenized: Iterable[TokenizedChunk], *, batch_size: int, vector_size: int
+        self,
+        tokenized: Iterable[TokenizedChunk],
+        *,
+        batch_size: int,
+        vector_size: int,
     ) -> Iterator[EmbeddingBatch]:
         for chunk, pieces in tokenized:
             vectors = torch.empty(len(pieces), vector_size, device=self._device)
@@ -258,7 +268,10 @@ class SentenceEncoder:
 
 
 def _complete_chunks(
-    batches: Iterable[EmbeddingBatch], *, precision: str, normalize: bool
+    batches: Iterable[EmbeddingBatch],
+    *,
+    precision: str,
+    normalize: bool,
 ) -> Iterator[tuple[SentenceChunk, Tensor]]:
     """Yield the chunks whose last batch is finished, with their vectors in main memory."""
     for batch in batches:
@@ -293,7 +306,10 @@ def _rows_of_language(languages: Sequence[str], language: str) -> list[int]:
 
 
 def language_batches(
-    languages: Sequence[str], pieces: Sequence[list[int]], *, size: int
+    languages: Sequence[str],
+    pieces: Sequence[list[int]],
+    *,
+    size: int,
 ) -> Iterator[tuple[str, list[int]]]:
     """Yield the language and the rows of each batch; blank sentences are in no batch."""
     for language in dict.fromkeys(languages):

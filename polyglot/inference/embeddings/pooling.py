@@ -55,7 +55,12 @@ def unsupported_pooling(model: TranslationModel, *, layer: str, pooling: str) ->
 
 
 def layer_rows(
-    model: TranslationModel, language: str, tokens: Tensor, mask: Tensor, *, layer: str
+    model: TranslationModel,
+    language: str,
+    tokens: Tensor,
+    mask: Tensor,
+    *,
+    layer: str,
 ) -> Memory:
     """Compute the rows to pool: tokens and mask (B, S) -> (B, K, D), for words (B, S, E)."""
     encoder = model.encoders[language]

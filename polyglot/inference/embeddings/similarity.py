@@ -176,7 +176,10 @@ class Pair(NamedTuple):
 
 
 def mine_bitext(
-    forwards: Neighbours, backwards: Neighbours, *, threshold: float = -float("inf")
+    forwards: Neighbours,
+    backwards: Neighbours,
+    *,
+    threshold: float = -float("inf"),
 ) -> list[Pair]:
     """Select pairs greedily, best first, each sentence at most once.
 
@@ -225,8 +228,8 @@ def _stack(vectors: Sequence[Tensor] | Sequence[numpy.ndarray]) -> Tensor:
     tensors = [torch.as_tensor(vector) for vector in vectors]
     shapes = list(dict.fromkeys(tuple(tensor.shape) for tensor in tensors))
     if len(shapes) != 1:
-        found = " and ".join(map(str, shapes[:2])) or "an empty list"
+        listed = " and ".join(map(str, shapes[:2])) or "an empty list"
         raise DataError(
-            f"similarity: all vectors of a list must have the same shape (D,), found {found}"
+            f"similarity: all vectors of a list must have the same shape (D,), found {listed}"
         )
     return torch.stack(tensors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from polyglot.core.errors import DataError
 from polyglot.inference.embeddings.encoder import SentenceChunk, split_chunks
@@ -15,35 +15,37 @@ def chunks_in_language(blocks: Iterable[list[str]], language: str) -> Iterator[S
 
 
 def chunks_from_columns(
-    blocks: Iterable[list[str]], *, language: int, text: int, place: str, known: Iterable[str]
+    blocks: Iterable[list[str]],
+    *,
+    language_column: int,
+    text_column: int,
+    place: str,
+    languages: Collection[str],
 ) -> Iterator[SentenceChunk]:
-    """Yield chunks of tab-separated lines.
+    """Yield chunks of tab-separated lines; columns are numbered from 1.
 
-    language, text: numbers of the columns, from 1. place: name of the file in messages. Raises
-    DataError, with the line number, for a missing column or a language that is not in `known`.
+    place: name of the file in messages. languages: the languages that can be encoded. Raises
+    DataError, with the line number, for a missing column or another language.
     """
-    languages = set(known)
     done = 0
     for lines in split_chunks(blocks):
-        rows = [line.split("\t") for line in lines]
-        for number, row in enumerate(rows, start=done + 1):
-            _check_row(
-                row,
-                columns=max(language, text),
-                language=language,
-                languages=languages,
-                place=f"{place}, line {number}",
-            )
+        sentences = []
+        sentence_languages = []
+        for number, line in enumerate(lines, start=done + 1):
+            columns = line.split("\t")
+            expected = max(language_column, text_column)
+            if len(columns) < expected:
+                raise DataError(
+                    f"{place}, line {number}: found {len(columns)} columns between tabs; "
+                    f"expected {expected}"
+                )
+            language = columns[language_column - 1]
+            if language not in languages:
+                listed = ", ".join(sorted(languages))
+                raise DataError(
+                    f"{place}, line {number}: language {language!r} has no encoder. Known: {listed}"
+                )
+            sentences.append(columns[text_column - 1])
+            sentence_languages.append(language)
         done += len(lines)
-        yield SentenceChunk([row[text - 1] for row in rows], [row[language - 1] for row in rows])
-
-
-def _check_row(
-    row: Sequence[str], *, columns: int, language: int, languages: Collection[str], place: str
-) -> None:
-    if len(row) < columns:
-        raise DataError(f"{place}: found {len(row)} columns between tabs; expected {columns}")
-    name = row[language - 1]
-    if name not in languages:
-        known = ", ".join(sorted(languages))
-        raise DataError(f"{place}: language {name!r} has no encoder. Known: {known}")
+        yield SentenceChunk(sentences, sentence_languages)

@@ -21,7 +21,11 @@ class VectorFile(Protocol):
         """size: numbers in a vector. precision: `float32`, `float16` or `int8`."""
 
     def write(
-        self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
+        self,
+        vectors: numpy.ndarray,
+        *,
+        sentences: Sequence[str],
+        languages: Sequence[str],
     ) -> None:
         """vectors (N, D)"""
 
@@ -39,7 +43,11 @@ class NpyFile:
         self._write_header()
 
     def write(
-        self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
+        self,
+        vectors: numpy.ndarray,
+        *,
+        sentences: Sequence[str],
+        languages: Sequence[str],
     ) -> None:
         self._file.write(numpy.ascontiguousarray(vectors, dtype=self._type).data)
         self._count += len(vectors)
@@ -77,7 +85,11 @@ class ParquetFile:
         self._writer = pyarrow.parquet.ParquetWriter(path, self._schema)
 
     def write(
-        self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
+        self,
+        vectors: numpy.ndarray,
+        *,
+        sentences: Sequence[str],
+        languages: Sequence[str],
     ) -> None:
         arrow = self._arrow
         numbers = arrow.array(vectors.reshape(-1))
@@ -99,7 +111,11 @@ class JsonLinesFile:
         self._file = path.open("w", encoding="utf-8")
 
     def write(
-        self, vectors: numpy.ndarray, *, sentences: Sequence[str], languages: Sequence[str]
+        self,
+        vectors: numpy.ndarray,
+        *,
+        sentences: Sequence[str],
+        languages: Sequence[str],
     ) -> None:
         for language, sentence, vector in zip(languages, sentences, vectors.tolist(), strict=True):
             record = {"language": language, "sentence": sentence, "embedding": vector}
@@ -119,9 +135,9 @@ FORMATS: dict[str, type[VectorFile]] = {
 def vector_format(path: Path) -> type[VectorFile]:
     """Return the format of a file name. Raises ConfigError for an unknown suffix."""
     if path.suffix not in FORMATS:
-        known = ", ".join(FORMATS)
-        found = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
-        raise ConfigError(f"{path}: no format of vectors has {found}. Known: {known}")
+        suffixes = ", ".join(FORMATS)
+        description = f"the suffix {path.suffix!r}" if path.suffix else "a name without a suffix"
+        raise ConfigError(f"{path}: no format of vectors has {description}. Known: {suffixes}")
     return FORMATS[path.suffix]
 
 
