@@ -1,4 +1,4 @@
-"""A dry run says what training would do, without doing it."""
+"""Dry run: tasks, vocabularies, parameters and memory of a training, without training."""
 
 from __future__ import annotations
 
@@ -46,55 +46,57 @@ from tests.builders.runs import (
         },
     ],
 )
-def test_it_counts_the_parameters_of_the_model_that_is_built(sections, tmp_path):
+def test_a_dry_run_counts_the_parameters_of_the_model_that_is_built(sections, tmp_path):
     write_corpus(tmp_path)
-    planned = plan_training(check_config(tiny_settings(tmp_path, **sections), where="tiny"))
+    plan = plan_training(check_config(tiny_settings(tmp_path, **sections), where="tiny"))
     trainer = make_trainer(tiny_run(tmp_path, **sections))
-    built = {
-        name: sum(parameter.numel() for parameter in own.values())
-        for name, own in trainer.parameters.items()
-    }
-    assert planned.parameters == built
-    assert sum(built.values()) == sum(parameter.numel() for parameter in trainer.model.parameters())
-    assert planned.memory()["parameters"] == 4 * sum(built.values())
-    assert {name: len(stream.dataset) for name, stream in trainer.streams.items()} == {
-        name: len(each) for name, each in planned.datasets.items()
-    }
-    assert planned.vocabulary_sizes == {
-        language: len(vocabulary) for language, vocabulary in trainer.run.vocabularies.items()
-    }
+
+    counts = {}
+    for component, parameters in trainer.parameters.items():
+        counts[component] = sum(parameter.numel() for parameter in parameters.values())
+    total = sum(parameter.numel() for parameter in trainer.model.parameters())
+    assert plan.parameters == counts
+    assert sum(counts.values()) == total
+    assert plan.memory()["parameters"] == 4 * total
+
+    assert plan.datasets.keys() == trainer.streams.keys()
+    for name, stream in trainer.streams.items():
+        assert len(plan.datasets[name]) == len(stream.dataset)
+    for language, vocabulary in trainer.run.vocabularies.items():
+        assert plan.vocabulary_sizes[language] == len(vocabulary)
 
 
-def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
-    planned = plan_training(load_config(write_config(tmp_path, schedule={"copies": ["de"]})))
-    text = StringIO()
-    Console(file=text, width=100).print(*planned.tables())
-    shown = text.getvalue()
+def descriptions_of(plan):
+    return describe_memory(plan.config, tasks_with_gradients=plan.placement.tasks_with_gradients)
+
+
+def test_the_tables_show_tasks_vocabularies_components_and_memory(tmp_path):
+    plan = plan_training(load_config(write_config(tmp_path, schedule={"copies": ["de"]})))
+    output = StringIO()
+    Console(file=output, width=100).print(*plan.tables())
+    text = output.getvalue()
+
     for task in ("en-de", "de-en", "en-fr", "fr-en", "de-de"):
-        assert task in shown and planned.datasets[task] is not None
+        assert task in text
+        assert task in plan.datasets
     for component in ("encoder.en", "bridge", "decoder.fr"):
-        assert f"{planned.parameters[component]:,}" in shown
-    assert str(LINES) in shown and f"{sum(planned.parameters.values()):,}" in shown
-    memory = planned.memory()
-    assert (
-        all(size > 0 for size in memory.values())
-        and memory.keys()
-        == describe_memory(planned.config, tasks_with_gradients=planned.placement.tasks_with_gradients).keys()
-    )
-    assert (
-        f"{sum(memory.values()) / 2**20:,.0f}"
-        in shown.split("Memory of training")[1].split("│ all ")[1].splitlines()[0]
-    )
-    assert all(
-        words in shown
-        for words in describe_memory(
-            planned.config, tasks_with_gradients=planned.placement.tasks_with_gradients
-        ).values()
-    )
+        assert f"{plan.parameters[component]:,}" in text
+    assert str(LINES) in text
+    assert f"{sum(plan.parameters.values()):,}" in text
+
+    memory = plan.memory()
+    descriptions = descriptions_of(plan)
+    assert min(memory.values()) > 0
+    assert memory.keys() == descriptions.keys()
+    for description in descriptions.values():
+        assert description in text
+    memory_table = text.split("Memory of training")[1]
+    total_row = memory_table.split("│ all ")[1].splitlines()[0]
+    assert f"{sum(memory.values()) / 2**20:,.0f}" in total_row
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "kept", "words"),
+    ("optimizer", "state_values", "words"),
     [
         ("adam", 2, "up to 2 numbers of adam"),
         ("sgd", 0, "nothing: sgd"),
@@ -102,15 +104,14 @@ def test_it_shows_tasks_vocabularies_components_and_memory(tmp_path):
         ("muon", 2, "up to 2 numbers of muon"),
     ],
 )
-def test_memory_of_optimizers(optimizer, kept, words, tmp_path):
-    planned = plan_training(load_config(write_config(tmp_path, optimizer=optimizer)))
-    assert planned.memory()["optimizer"] == 4 * kept * sum(planned.parameters.values())
-    assert describe_memory(planned.config, tasks_with_gradients=planned.placement.tasks_with_gradients)[
-        "optimizer"
-    ].startswith(words)
+def test_the_memory_of_an_optimizer(optimizer, state_values, words, tmp_path):
+    plan = plan_training(load_config(write_config(tmp_path, optimizer=optimizer)))
+    total = sum(plan.parameters.values())
+    assert plan.memory()["optimizer"] == 4 * state_values * total
+    assert descriptions_of(plan)["optimizer"].startswith(words)
 
 
-def test_it_leaves_no_run_behind(tmp_path):
+def test_a_dry_run_creates_no_run_directory(tmp_path):
     config = write_config(tmp_path)
     before = sorted(tmp_path.iterdir())
     plan_training(load_config(config))
@@ -118,29 +119,32 @@ def test_it_leaves_no_run_behind(tmp_path):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
-def test_what_this_machine_does_not_have_is_a_sentence(tmp_path, monkeypatch):
-    config = write_config(tmp_path)
-    monkeypatch.setattr(preflight, "get_available_trackers", lambda: [])
-    for override, sentence in (
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
         (
             "training.precision=fp16",
-            "training.precision: 'fp16' cannot be had on this machine's cpu; use 'no' or another",
+            "training.precision: 'fp16' is not available on this machine's cpu; "
+            "use 'no' or another",
         ),
         (
             "training.trackers=[tensorboard]",
             "training.trackers: tensorboard not installed; for tensorboard, pip install",
         ),
-    ):
-        with pytest.raises(ConfigError, match=sentence):
-            plan_training(load_config(config, [override]))
-        with pytest.raises(ConfigError, match=sentence):
-            build.build_trainer(
-                Run.create(load_config(config, [override, f"run={tmp_path / override}"])),
-                lambda model: None,
-            )
+    ],
+)
+def test_missing_hardware_or_packages_are_an_error(override, message, tmp_path, monkeypatch):
+    config = write_config(tmp_path)
+    monkeypatch.setattr(preflight, "get_available_trackers", lambda: [])
+    with pytest.raises(ConfigError, match=message):
+        plan_training(load_config(config, [override]))
+
+    run = Run.create(load_config(config, [override, f"run={tmp_path / 'new'}"]))
+    with pytest.raises(ConfigError, match=message):
+        build.build_trainer(run, lambda model: None)
 
 
-def test_it_finds_what_is_wrong_with_any_text(tmp_path):
+def test_missing_validation_text_is_an_error(tmp_path):
     config = write_config(tmp_path)
     for language in WORDS:
         (tmp_path / f"valid.{language}").unlink()
@@ -149,47 +153,50 @@ def test_it_finds_what_is_wrong_with_any_text(tmp_path):
 
 
 @pytest.mark.parametrize("part", ["valid", "test"])
-def test_held_out_text_may_lack_languages_as_a_run_may(part, tmp_path):
-    """What trains is not refused; what is there is read, as a run would."""
-    settings = {"data": {part: [{"type": "text", "path": "valid.{language}"}]}}
-    config = load_config(write_config(tmp_path, **settings))
+def test_held_out_text_may_lack_languages_but_must_be_readable(part, tmp_path):
+    data = {part: [{"type": "text", "path": "valid.{language}"}]}
+    config = load_config(write_config(tmp_path, data=data))
     (tmp_path / "valid.fr").unlink()
     run = Run.create(config)
     trainer = make_trainer(run, Validator(run))
     assert plan_training(config).parameters.keys() == trainer.parameters.keys()
+
     (tmp_path / "valid.de").write_text("ein\n")
     with pytest.raises(DataError, match="valid.(en|de) has .* lines, but .*valid.(en|de) has"):
         plan_training(config)
+
     (tmp_path / "valid.de").unlink()
     if part == "valid":
         with pytest.raises(DataError, match="valid.de: no such file"):
             plan_training(config)
 
 
-def test_bleu_that_chooses_the_best_needs_text(tmp_path):
-    config = load_config(
-        write_config(tmp_path, validation={"best_by": "bleu", "bleu_pairs": ["en-fr"]})
-    )
+def test_bleu_that_chooses_the_best_checkpoint_needs_text(tmp_path):
+    validation = {"best_by": "bleu", "bleu_pairs": ["en-fr"]}
+    config = load_config(write_config(tmp_path, validation=validation))
     plan_training(config)
     (tmp_path / "valid.fr").unlink()
     with pytest.raises(DataError, match="valid.fr: no such file"):
         plan_training(config)
+
     run = Run.create(config)
     with pytest.raises(DataError, match="valid.fr: no such file"):
         make_trainer(run, Validator(run))
 
 
-def test_many_processes_are_shown_by_the_smallest_and_the_largest(tmp_path):
+def process_rows(config, processes):
+    """Rows of the table of processes: name, tasks, parameters."""
+    tables = plan_training(config, processes).tables()
+    [table] = [table for table in tables if table.title == "Processes"]
+    return list(zip(*(column.cells for column in table.columns)))
+
+
+def test_the_table_of_many_processes_shows_the_smallest_and_the_largest(tmp_path, monkeypatch):
     config = load_config(write_config(tmp_path, schedule={"copies": ["de"]}))
-    divided = load_config(tmp_path / "tiny.yaml", ["parallel.placement=partitioned"])
+    assert [row[0] for row in process_rows(config, 3)] == ["0", "1", "2"]
+    assert [row[0] for row in process_rows(config, 100)] == ["each of 100"]
 
-    def shown(config, number):
-        [table] = [one for one in plan_training(config, number).tables() if one.title == "Processes"]
-        return list(zip(*(column.cells for column in table.columns)))
-
-    assert [row[0] for row in shown(config, 3)] == ["0", "1", "2"]
-    assert [row[0] for row in shown(config, 100)] == ["each of 100"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyglot.training.dry_run.MAX_LISTED_PROCESSES", 1)
-        each = shown(divided, 2)
-    assert [row[:2] for row in each] == [("1, the smallest of 2", "2"), ("0, the largest", "3")]
+    monkeypatch.setattr("polyglot.training.dry_run.MAX_LISTED_PROCESSES", 1)
+    partitioned = load_config(tmp_path / "tiny.yaml", ["parallel.placement=partitioned"])
+    rows = process_rows(partitioned, 2)
+    assert [row[:2] for row in rows] == [("1, the smallest of 2", "2"), ("0, the largest", "3")]

@@ -238,7 +238,9 @@ def test_no_number_is_never_the_best(by, value):
     assert progress.record_validation(by=by, value=3.0) and progress.without_better == 0
     assert not progress.record_validation(by=by, value=value) and progress.without_better == 1
     assert progress.record_validation(by=by, value=2.0 if by == "loss" else 4.0)
-    assert not progress.record_validation(by=by, value=progress.best["value"]), "as good is not better"
+    assert not progress.record_validation(by=by, value=progress.best["value"]), (
+        "as good is not better"
+    )
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -255,7 +257,9 @@ def test_a_validation_that_is_no_number_is_null_in_the_log(value, tmp_path):
 
 def test_another_measure_begins_anew():
     progress = Progress(best={"step": 3, "by": "loss", "value": 2.5})
-    assert progress.record_validation(by="bleu", value=0.3) and not progress.record_validation(by="bleu", value=0.2)
+    assert progress.record_validation(by="bleu", value=0.3) and not progress.record_validation(
+        by="bleu", value=0.2
+    )
 
 
 def test_a_mark_that_is_missing_is_made_up_for(tmp_path):

@@ -1,4 +1,4 @@
-"""More memory than there is is said before it is taken."""
+"""Memory estimate: a training that needs more memory than there is warns before it begins."""
 
 from __future__ import annotations
 
@@ -12,78 +12,103 @@ from polyglot.training import memory_estimate
 from polyglot.training.dry_run import plan_training
 from tests.builders.runs import make_trainer, tiny_run, write_config
 
-SENTENCE = "training will need about"
+WARNING = "training will need about"
 
 
 @pytest.fixture
-def machine(monkeypatch):
-    """Says how many bytes the device has."""
-    return lambda size: monkeypatch.setattr(memory_estimate, "device_memory", lambda device: size)
+def set_device_memory(monkeypatch):
+    """Function that sets the bytes of the device's memory."""
+
+    def set_memory(size):
+        monkeypatch.setattr(memory_estimate, "device_memory", lambda device: size)
+
+    return set_memory
 
 
-def test_the_machine_has_some():
+def test_the_memory_of_this_machine_is_plausible():
     assert 2**28 < memory_estimate.device_memory(torch.device("cpu")) < 2**50
 
 
-def test_a_container_may_have_less(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory_estimate, "CONTAINER_LIMIT", tmp_path / "memory.max")
-    whole = memory_estimate.device_memory(torch.device("cpu"))  # of the machine, without any container
-    for written, found in (("max", whole), (str(2**20), 2**20), (str(2**60), whole)):
-        (tmp_path / "memory.max").write_text(f"{written}\n")
-        assert memory_estimate.device_memory(torch.device("cpu")) == found
+@pytest.mark.parametrize("limit", [2**20, 2**60])
+def test_the_limit_of_a_container_counts_if_it_is_lower(limit, tmp_path, monkeypatch):
+    file = tmp_path / "memory.max"
+    monkeypatch.setattr(memory_estimate, "CONTAINER_LIMIT", file)
+    machine = memory_estimate.device_memory(torch.device("cpu"))  # without the file
+    file.write_text("max\n")
+    assert memory_estimate.device_memory(torch.device("cpu")) == machine
+    file.write_text(f"{limit}\n")
+    assert memory_estimate.device_memory(torch.device("cpu")) == min(limit, machine)
 
 
-def test_a_plan_that_does_not_fit_is_said(machine, tmp_path, caplog):
+def test_a_dry_run_warns_if_memory_is_too_small(set_device_memory, tmp_path, caplog):
     config = load_config(write_config(tmp_path))
     caplog.set_level(logging.WARNING)
     needed = plan_training(config).memory()
-    assert SENTENCE not in caplog.text
-    machine(sum(needed.values()))
+    set_device_memory(sum(needed.values()))
     plan_training(config)
-    assert SENTENCE not in caplog.text
-    machine(sum(needed.values()) - 1)
+    assert WARNING not in caplog.text
+
+    set_device_memory(sum(needed.values()) - 1)
     plan_training(config)
-    assert (
-        "and this machine's " in caplog.text
-        and "lower the sizes and layers of `model`" in caplog.text
-    )
-    assert all(purpose in caplog.text for purpose in needed)
+    assert WARNING in caplog.text
+    assert "and this machine's " in caplog.text
+    assert "lower the sizes and layers of `model`" in caplog.text
+    for purpose in needed:
+        assert purpose in caplog.text
 
 
-def test_a_start_says_it_before_the_model_is_built(machine, tmp_path, caplog):
+def test_a_training_warns_before_the_model_is_built(set_device_memory, tmp_path, caplog):
     run = tiny_run(tmp_path)
-    machine(1000)
+    set_device_memory(1000)
     caplog.set_level(logging.WARNING)
     trainer = make_trainer(run)
-    assert SENTENCE in caplog.text and "activations" not in caplog.text
-    parameters = {
-        name: sum(one.numel() for one in own.values()) for name, own in trainer.parameters.items()
-    }
-    assert memory_estimate.count_parameters(trainer.model) == parameters
+    assert WARNING in caplog.text
+    assert "activations" not in caplog.text
+
+    counts = {}
+    for component, parameters in trainer.parameters.items():
+        counts[component] = sum(parameter.numel() for parameter in parameters.values())
+    assert memory_estimate.count_parameters(trainer.model) == counts
 
 
-def test_activations_are_those_of_the_largest_task(tmp_path):
-    """A language may have components of its own, and each task only those of its two languages."""
+def test_activations_are_those_of_the_task_that_needs_most(tmp_path):
+    schedule = {"pairs": ["en-de", "fr-en"]}
 
     def activations(**model):
-        found = plan_training(
-            load_config(write_config(tmp_path, model=model, schedule={"pairs": ["en-de", "fr-en"]}))
-        )
-        return memory_estimate.activation_memory(found.config, found.datasets)
+        path = write_config(tmp_path, model=model, schedule=schedule)
+        plan = plan_training(load_config(path))
+        return memory_estimate.activation_memory(plan.config, plan.datasets)
 
-    alike, wide = activations(), {"encoder": {"type": "lstm", "size": 64}}
-    assert activations(languages={"de": wide}) == alike, "nobody reads German"
-    assert activations(languages={"fr": wide}) > alike
+    base = activations()
+    wide = {"encoder": {"type": "lstm", "size": 64}}
+    assert activations(languages={"de": wide}) == base  # German is only a target
+    assert activations(languages={"fr": wide}) > base
+
     small = {"encoder": {"type": "lstm", "size": 4}, "decoder": {"type": "lstm", "size": 4}}
-    assert activations(languages=dict.fromkeys(("en", "de", "fr"), small)) < alike
+    assert activations(languages=dict.fromkeys(("en", "de", "fr"), small)) < base
 
 
-@pytest.mark.parametrize("batches", [1, 2, 1000])
-def test_gradients_are_those_of_some_components_and_never_more_than_all(batches, tmp_path):
-    config = load_config(write_config(tmp_path, schedule={"tasks_per_update": batches}))
-    found = memory_estimate.parameter_memory(
-        config,
-        dict.fromkeys(config.components, 10),
-        tasks_with_gradients=config.schedule.tasks_per_update,
-    )
-    assert found["gradients"] == 4 * 10 * min(3 * batches, len(config.components))
+def test_activations_are_sixteen_states_for_each_position_of_the_widest_batch(tmp_path):
+    """With batches of one sentence, the widest batch is the longest sentence."""
+    model = {
+        "embedding": {"size": 10},
+        "encoder": {"type": "lstm", "size": 12, "layers": 2},
+        "decoder": {"type": "lstm", "size": 16, "layers": 3},
+    }
+    path = write_config(tmp_path, model=model, schedule={"pairs": ["en-de"]}, batching={"size": 1})
+    plan = plan_training(load_config(path))
+    [dataset] = plan.datasets.values()
+    longest = max(dataset.source_lengths.max(), dataset.target_lengths.max() + 1)
+    states = 2 * 12 + 3 * 16 + 10
+    expected = 4 * 16 * longest * states
+    assert memory_estimate.activation_memory(plan.config, plan.datasets) == expected
+
+
+@pytest.mark.parametrize("tasks_per_update", [1, 2, 1000])
+def test_gradients_are_those_of_the_tasks_of_an_update(tasks_per_update, tmp_path):
+    schedule = {"tasks_per_update": tasks_per_update}
+    config = load_config(write_config(tmp_path, schedule=schedule))
+    counts = dict.fromkeys(config.components, 10)
+    memory = memory_estimate.parameter_memory(config, counts, tasks_with_gradients=tasks_per_update)
+    components = min(3 * tasks_per_update, len(config.components))
+    assert memory["gradients"] == 4 * 10 * components

@@ -1,4 +1,4 @@
-"""A matched model has as many parameters as it should, and is one that can be built."""
+"""Parameter matching: a matched model has the wanted number of parameters and can be built."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from polyglot.config.loading import check_config
 from polyglot.core.errors import ConfigError
-from polyglot.training.parameter_matching import match_parameters, count_model_parameters
+from polyglot.training.parameter_matching import count_model_parameters, match_parameters
 from tests.builders.runs import tiny_settings
 
 TRANSFORMER = {"type": "transformer", "size": 64, "heads": 8, "layers": 2, "feed_forward": 128}
@@ -22,7 +22,7 @@ MODELS = {
         "encoder": {**TRANSFORMER, "positions": "rotary", "heads": 4},
         "decoder": {**TRANSFORMER, "positions": "rotary"},
     },
-    "own": {
+    "one language with another encoder": {
         "encoder": {"size": 32},
         "decoder": {"size": 32},
         "languages": {"de": {"encoder": {"type": "cnn", "size": 40}}},
@@ -35,32 +35,37 @@ MODELS = {
 SIZES = dict.fromkeys(["en", "de", "fr"], 500)
 
 
-def config(tmp_path, model):
-    return check_config(tiny_settings(tmp_path, model=model), where="tiny")
+def model_config(folder, model):
+    return check_config(tiny_settings(folder, model=model), where="tiny")
+
+
+def replace_setting(settings, key, value):
+    """Replace a value of nested settings; key: `model.bridge.bridges.0.size`."""
+    *path, last = key.split(".")[1:]
+    for part in path:
+        settings = settings[int(part) if part.isdigit() else part]
+    settings[last] = value
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("share", [0.6, 3.0])
-def test_it_comes_within_one_percent(name, share, tmp_path):
-    settings = config(tmp_path, MODELS[name])
-    wanted = round(count_model_parameters(settings, settings.model, SIZES) * share)
-    found = match_parameters(settings, SIZES, wanted)
-    assert found.parameters == pytest.approx(wanted, rel=0.01)
-    laid = settings.model.model_dump()
-    for key, value in found.settings.items():
-        *path, last = (int(part) if part.isdigit() else part for part in key.split(".")[1:])
-        place = laid
-        for part in path:
-            place = place[part]
-        place[last] = value
-    assert (
-        count_model_parameters(settings, type(settings.model).model_validate(laid), SIZES) == found.parameters
+@pytest.mark.parametrize("factor", [0.6, 3.0])
+def test_a_matched_model_has_the_wanted_number_of_parameters(name, factor, tmp_path):
+    config = model_config(tmp_path, MODELS[name])
+    goal = round(count_model_parameters(config, config.model, SIZES) * factor)
+    matched = match_parameters(config, SIZES, goal)
+    assert matched.parameters == pytest.approx(goal, rel=0.01)
+
+    settings = config.model.model_dump()
+    for key, value in matched.settings.items():
+        replace_setting(settings, key, value)
+    model = type(config.model).model_validate(settings)
+    assert count_model_parameters(config, model, SIZES) == matched.parameters
+
+
+def test_a_number_that_no_width_gives_is_an_error(tmp_path):
+    message = (
+        r"no width has 10 parameters within 1%; the nearest has [\d,]+; "
+        "change layers or vocabularies, too"
     )
-
-
-def test_what_cannot_be_matched_is_said(tmp_path):
-    with pytest.raises(
-        ConfigError,
-        match=r"no width has 10 parameters within 1%; the nearest has [\d,]+; change layers or vocabularies, too",
-    ):
-        match_parameters(config(tmp_path, MODELS["recurrent"]), SIZES, 10)
+    with pytest.raises(ConfigError, match=message):
+        match_parameters(model_config(tmp_path, MODELS["recurrent"]), SIZES, 10)

@@ -1,4 +1,4 @@
-"""What is said when work is divided otherwise from a checkpoint on."""
+"""Warnings about the division of work that changed since a checkpoint."""
 
 from __future__ import annotations
 
@@ -11,123 +11,126 @@ from polyglot.config.loading import check_config
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.training.build import build_schedule
 from polyglot.training.placement import build_placement
-from polyglot.training.resume import SamplingLayout, resume_warnings
+from polyglot.training.resume import SamplingLayout, StreamChanges, resume_warnings
 from tests.builders.runs import tiny_run, tiny_settings, train
 
-DIVISIONS = [
-    SamplingLayout(processes, tasks_per_update, tasks, placement)
-    for processes, tasks_per_update, tasks, placement in product(
-        [1, 2], [1, 2, 4], ["mixed", "same"], ["replicated", "partitioned"]
-    )
-    if (tasks, placement) != ("same", "partitioned")  # which a configuration cannot have
-]
+
+def valid_layouts():
+    """All combinations that a configuration can have."""
+    combinations = product([1, 2], [1, 2, 4], ["mixed", "same"], ["replicated", "partitioned"])
+    layouts = [SamplingLayout(*combination) for combination in combinations]
+    return [
+        layout for layout in layouts if (layout.tasks, layout.placement) != ("same", "partitioned")
+    ]
 
 
-def batches(division, folder):
-    """The tasks of the first updates, as they are drawn."""
-    schedule = {"tasks_per_update": division.tasks_per_update}
+def drawn_tasks(layout, folder):
+    """Names of the tasks of the first 20 updates."""
     values = tiny_settings(
         folder,
-        schedule=schedule,
-        parallel={"tasks": division.tasks, "placement": division.placement},
+        schedule={"tasks_per_update": layout.tasks_per_update},
+        parallel={"tasks": layout.tasks, "placement": layout.placement},
     )
     config = check_config(values, where="here")
-    placement = build_placement(
-        build_schedule(config, dict.fromkeys((task.name for task in config.tasks), 60)),
-        config,
-        division.processes,
-    )
-    return [[task.name for _, task in placement.batches_at(step)] for step in range(20)]
+    sizes = {task.name: 60 for task in config.tasks}
+    placement = build_placement(build_schedule(config, sizes), config, layout.processes)
+
+    updates = []
+    for step in range(20):
+        updates.append([batch.task.name for batch in placement.batches_at(step)])
+    return updates
 
 
-def test_the_same_tasks_are_drawn_just_where_it_says_so(tmp_path):
-    drawn = {division: batches(division, tmp_path) for division in DIVISIONS}
-    for one, other in product(DIVISIONS, repeat=2):
-        assert (one.drawn == other.drawn) == (drawn[one] == drawn[other]), (one, other)
+def test_layouts_with_equal_sampling_keys_draw_equal_tasks(tmp_path):
+    layouts = valid_layouts()
+    drawn = {layout: drawn_tasks(layout, tmp_path) for layout in layouts}
+    for first, second in product(layouts, repeat=2):
+        equal_keys = first.sampling_key == second.sampling_key
+        assert equal_keys == (drawn[first] == drawn[second]), (first, second)
 
 
 ONE = {"processes": 1, "tasks_per_update": 2, "tasks": "mixed", "placement": "replicated"}
 TWO = {**ONE, "processes": 2, "tasks_per_update": 1}
-PARTITIONED = {**TWO, "placement": "partitioned"}
-OTHERS = "other tasks are drawn"
-MORE = f"but an update has another number of batches from here on, and {OTHERS}"
-ANEW = "of streamed text, what is left of the epoch is divided anew, after the sentences that were in memory"
+TWO_SAME = {**TWO, "tasks": "same"}
+TWO_PARTITIONED = {**TWO, "placement": "partitioned"}
+CONTINUES = "every text continues at its position"
+OTHER_NUMBER = "but from here on an update has another number of batches and other tasks"
+OTHER_TASKS = "but from here on other tasks are drawn"
+OTHER_READERS = (
+    "the rest of the epoch of streamed text is divided again, after the sentences that were in "
+    "memory"
+)
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "streamed", "said"),
+    ("old", "new", "streamed", "warning"),
     [
-        (TWO, TWO, True, ""),
-        (ONE, TWO, False, ""),
-        (
+        pytest.param(TWO, TWO, True, None, id="no change"),
+        pytest.param(ONE, TWO, False, None, id="equal number of batches"),
+        pytest.param(
             ONE,
             TWO,
             True,
-            f"with one process, schedule.tasks_per_update 2 and goes on with 2 processes, schedule.tasks_per_update 1: ; {ANEW}",
+            "was written with one process, schedule.tasks_per_update 2 and continues with "
+            f"2 processes, schedule.tasks_per_update 1: {CONTINUES}; {OTHER_READERS}",
+            id="equal number of batches, streamed",
         ),
-        (
+        pytest.param(
             {**ONE, "tasks_per_update": 1},
             TWO,
             False,
-            f"with one process and goes on with 2 processes: , {MORE}",
+            f"was written with one process and continues with 2 processes: {CONTINUES}, "
+            f"{OTHER_NUMBER}",
+            id="more processes",
         ),
-        (
+        pytest.param(
             TWO,
             {**TWO, "tasks_per_update": 3},
             True,
-            f"with schedule.tasks_per_update 1 and goes on with schedule.tasks_per_update 3: , {MORE}",
+            "was written with schedule.tasks_per_update 1 and continues with "
+            f"schedule.tasks_per_update 3: {CONTINUES}, {OTHER_NUMBER}",
+            id="more tasks",
         ),
-        (
+        pytest.param(
             TWO,
-            {**TWO, "tasks": "same"},
+            TWO_SAME,
             True,
-            f"with parallel.tasks mixed and goes on with parallel.tasks same: , but {OTHERS} from here on",
+            "was written with parallel.tasks mixed and continues with parallel.tasks same: "
+            f"{CONTINUES}, {OTHER_TASKS}",
+            id="same tasks",
         ),
-        (
-            {**TWO, "tasks": "same"},
-            PARTITIONED,
+        pytest.param(
+            TWO_SAME,
+            TWO_PARTITIONED,
             True,
-            "with parallel.tasks same, parallel.placement replicated and goes on with parallel.tasks mixed, parallel.placement partitioned: "
-            f", but {OTHERS} from here on; {ANEW}",
+            "was written with parallel.tasks same, parallel.placement replicated and continues "
+            f"with parallel.tasks mixed, parallel.placement partitioned: {CONTINUES}, "
+            f"{OTHER_TASKS}; {OTHER_READERS}",
+            id="placement",
         ),
-        (
+        pytest.param(
             TWO,
             {**ONE, "tasks_per_update": 1, "placement": "partitioned"},
             False,
-            f"with 2 processes and goes on with one process: , {MORE}",
+            f"was written with 2 processes and continues with one process: {CONTINUES}, "
+            f"{OTHER_NUMBER}",
+            id="one process",
         ),
-        ({}, TWO, True, ""),
-    ],
-    ids=[
-        "nothing",
-        "as many batches",
-        "as many, streamed",
-        "more",
-        "more of each",
-        "the same tasks",
-        "placement",
-        "one",
-        "not known",
+        pytest.param({}, TWO, True, None, id="older checkpoint without a layout"),
     ],
 )
-def test_it_is_said_in_a_sentence_and_only_where_it_does_something(
-    was, now, streamed, said, tmp_path
-):
-    schedule, parallel = (
-        {"tasks_per_update": now["tasks_per_update"]},
-        {key: now[key] for key in ("tasks", "placement")},
+def test_a_change_is_a_warning_if_it_has_an_effect(old, new, streamed, warning, tmp_path):
+    run = tiny_run(
+        tmp_path,
+        schedule={"tasks_per_update": new["tasks_per_update"]},
+        parallel={"tasks": new["tasks"], "placement": new["placement"]},
     )
-    run = tiny_run(tmp_path, schedule=schedule, parallel=parallel)
-    given = {"streamed": ["de-en"] if streamed else [], "begun": [], "changed": []}
-    sentences = list(resume_warnings(run, {"division": was}, now["processes"], **given))
-    assert sentences == (
-        [f"was written {said.replace(': ', ': every text goes on where it was', 1)}"]
-        if said
-        else []
-    )
+    changes = StreamChanges(streamed=["de-en"] if streamed else [])
+    warnings = resume_warnings(run, {"division": old}, new["processes"], changes)
+    assert list(warnings) == ([warning] if warning else [])
 
 
-def test_a_checkpoint_says_how_work_was_divided(tmp_path):
+def test_a_checkpoint_stores_the_layout(tmp_path):
     run = tiny_run(
         tmp_path,
         schedule={"tasks_per_update": 2},
@@ -135,6 +138,6 @@ def test_a_checkpoint_says_how_work_was_divided(tmp_path):
         training={"steps": 1},
     )
     train(run)
-    assert checkpoints.choose(run.checkpoints, "last")[0].training_state()["division"] == asdict(
-        SamplingLayout(1, 2, "same", "replicated")
-    )
+    [checkpoint] = checkpoints.choose(run.checkpoints, "last")
+    stored = checkpoint.training_state()["division"]
+    assert stored == asdict(SamplingLayout(1, 2, "same", "replicated"))

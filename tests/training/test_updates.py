@@ -227,7 +227,10 @@ def test_dropout_is_for_training_alone(tmp_path):
     run, modes = tiny_run(tmp_path, training={"steps": 6}, validation={"every": 2}), []
 
     def validator(model):
-        return lambda: (modes.append(("validation", model.training)), ValidationResult({"de-en": 1.0}))[1]
+        return lambda: (
+            modes.append(("validation", model.training)),
+            ValidationResult({"de-en": 1.0}),
+        )[1]
 
     trainer = make_trainer(run, validator)
     trainer.model.register_forward_pre_hook(
