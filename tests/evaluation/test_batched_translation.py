@@ -1,4 +1,4 @@
-"""Many directions at once give what each gives by itself, in whatever portions and batches."""
+"""Translation of many directions together: the same translations as each direction alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from polyglot.decoding.base import Hypothesis, SearchConfig
 from polyglot.decoding.shortlist import Shortlist
 from polyglot.evaluation import batched_translation
-from polyglot.evaluation.batched_translation import SourceText, translate_directions
+from polyglot.evaluation.batched_translation import Direction, SourceText, translate_directions
 from polyglot.inference import generation
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
@@ -22,20 +22,40 @@ from polyglot.tasks.pairs import LanguagePair
 from polyglot.training.build import build_model
 from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 
+AnyTranslator = Translator | EnsembleTranslator
+Texts = Mapping[str, SourceText]
+
 TEXTS = {
     "en": SourceText("en", ["", *TEXT["en"], "a dog"]),
     "de": SourceText("de", [*TEXT["de"], "  ", *reversed(TEXT["de"])]),
     "more": SourceText("de", ["ein Hund sieht einen Vogel", "es"]),
 }
-WANTED = [("en", "de"), ("en", "fr"), ("de", "fr"), ("de", "en"), ("more", "fr")]
+DIRECTIONS = [("en", "de"), ("en", "fr"), ("de", "fr"), ("de", "en"), ("more", "fr")]
 
 
-@pytest.mark.parametrize(
-    "bridge", ["attention", "none"]
-)  # the second has as many rows as a sentence has pieces
+def translate_together(
+    translator: AnyTranslator, texts: Texts, **settings: Any
+) -> dict[Direction, list[str]]:
+    results = translate_directions(translator, texts, DIRECTIONS, config=SearchConfig(**settings))
+    return {direction: lines for direction, lines, _ in results}
+
+
+def translate_separately(
+    translator: AnyTranslator, texts: Texts, **settings: Any
+) -> dict[Direction, list[str]]:
+    translations = {}
+    for name, target in DIRECTIONS:
+        text = texts[name]
+        translations[name, target] = translator.translate(
+            text.lines, source=text.language, target=target, **settings
+        )
+    return translations
+
+
+@pytest.mark.parametrize("bridge", ["attention", "none"])  # with and without fixed number of rows
 @pytest.mark.parametrize(("portion", "batch"), [(4096, 1280), (5, 4), (1, 1)])
 @pytest.mark.parametrize("beam", [1, 3])
-def test_each_direction_is_as_if_it_were_alone(
+def test_each_direction_is_translated_as_if_it_were_alone(
     bridge: str,
     portion: int,
     batch: int,
@@ -44,123 +64,107 @@ def test_each_direction_is_as_if_it_were_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     translator = tiny_translator(tiny_run(tmp_path, model={"bridge": {"type": bridge}}))
-    alone = {
-        (text, target): translator.translate(
-            TEXTS[text].lines, source=TEXTS[text].language, target=target, beam=beam
-        )
-        for text, target in WANTED
-    }
-    assert len({line for lines in alone.values() for line in lines}) > 8, (
-        "nothing could be taken for another"
-    )
+    expected = translate_separately(translator, TEXTS, beam=beam)
+    different_lines = {line for lines in expected.values() for line in lines}
+    assert len(different_lines) > 8, "otherwise a mixed-up order would not be noticed"
+
     monkeypatch.setattr(batched_translation, "PORTION", portion)
     monkeypatch.setattr(generation, "MAX_HYPOTHESES", batch)
-    told: dict[str, int] = {}
+    progress: dict[str, int] = {}
 
     def advance(target: str, sentences: int) -> None:
-        told[target] = told.get(target, 0) + sentences
+        progress[target] = progress.get(target, 0) + sentences
 
-    found = list(
+    results = list(
         translate_directions(
-            translator, TEXTS, WANTED, config=SearchConfig(beam=beam), advance=advance
+            translator, TEXTS, DIRECTIONS, config=SearchConfig(beam=beam), advance=advance
         )
     )
-    assert {direction: lines for direction, lines, _ in found} == alone and len(found) == len(
-        WANTED
-    )
-    assert told == {"de": 7, "fr": 20, "en": 11} and all(seconds > 0 for *_, seconds in found)
+    assert len(results) == len(DIRECTIONS)
+    assert {direction: lines for direction, lines, _ in results} == expected
+    assert all(seconds > 0 for _, _, seconds in results)
+    assert progress == {"de": 7, "fr": 20, "en": 11}
 
 
-def test_a_text_is_read_once_whatever_its_targets(tmp_path: Path) -> None:
+def test_a_text_is_encoded_once_for_all_target_languages(tmp_path: Path) -> None:
     translator = tiny_translator(tiny_run(tmp_path))
     encode_sources = translator.encode_sources
     generate = translator.generate
-    calls = []
-    targets = []
+    encoded = []
+    decoded = []
 
-    def counting_encode_sources(sentences):
-        calls.append((sentences[0].language, len(sentences)))
+    def record_encoding(sentences):
+        encoded.append((sentences[0].language, len(sentences)))
         return encode_sources(sentences)
 
-    def counting_generate(sources, target, config):
-        targets.append((target, len(sources[0].sentences)))
+    def record_decoding(sources, target, config):
+        decoded.append((target, len(sources[0].sentences)))
         return generate(sources, target, config)
 
-    translator.encode_sources = counting_encode_sources
-    translator.generate = counting_generate
-    list(translate_directions(translator, TEXTS, WANTED, config=SearchConfig(beam=1)))
-    assert calls == [("de", 12), ("en", 6)] and targets == [("de", 6), ("fr", 18), ("en", 10)]
+    translator.encode_sources = record_encoding
+    translator.generate = record_decoding
+    translate_together(translator, TEXTS, beam=1)
+    assert encoded == [("de", 12), ("en", 6)]
+    assert decoded == [("de", 6), ("fr", 18), ("en", 10)]
 
 
-def many(
-    translator: Translator | EnsembleTranslator, texts: Mapping[str, SourceText], **settings: Any
-) -> dict[tuple[str, str], list[str]]:
-    found = translate_directions(translator, texts, WANTED, config=SearchConfig(**settings))
-    return {direction: lines for direction, lines, _ in found}
-
-
-def one_by_one(
-    translator: Translator | EnsembleTranslator, texts: Mapping[str, SourceText], **settings: Any
-) -> dict[tuple[str, str], list[str]]:
-    given = [(text, texts[text].language, texts[text].lines, target) for text, target in WANTED]
-    return {
-        (text, target): translator.translate(lines, source=language, target=target, **settings)
-        for text, language, lines, target in given
-    }
-
-
-def test_several_models_write_many_directions_as_they_write_each(tmp_path: Path) -> None:
+def test_an_ensemble_translates_as_for_each_direction_alone(tmp_path: Path) -> None:
     run = tiny_run(tmp_path)
-    one, other = tiny_translator(run), tiny_translator(run)
-    other.model = build_model(run.config, run.vocabularies, seed=2).eval()
-    both = EnsembleTranslator([one, other])
-    assert many(both, TEXTS, beam=2) == one_by_one(both, TEXTS, beam=2)
-    assert len({str(one_by_one(each, TEXTS, beam=2)) for each in (one, other, both)}) == 3
+    first = tiny_translator(run)
+    second = tiny_translator(run)
+    second.model = build_model(run.config, run.vocabularies, seed=2).eval()
+    both = EnsembleTranslator([first, second])
+    expected = translate_separately(both, TEXTS, beam=2)
+    assert translate_together(both, TEXTS, beam=2) == expected
+    assert translate_separately(first, TEXTS, beam=2) != expected
+    assert translate_separately(second, TEXTS, beam=2) != expected
 
 
-def test_words_are_selected_by_what_each_language_says(tmp_path: Path) -> None:
+def test_a_shortlist_selects_words_by_source_language(tmp_path: Path) -> None:
     translator = tiny_translator(tiny_run(tmp_path))
-    pieces = {
-        language: [numpy.array(own) for own in translator.encode_text(TEXT[language], language)]
-        for language in TEXT
-    }
-    sizes = {language: len(vocabulary) for language, vocabulary in translator.vocabularies.items()}
+    pieces = {}
+    for language, lines in TEXT.items():
+        pieces[language] = [numpy.array(ids) for ids in translator.encode_text(lines, language)]
 
-    def counted(pair: LanguagePair) -> Shortlist:
-        return Shortlist.learn(
-            pieces[pair.source], pieces[pair.target], (sizes[pair.source], sizes[pair.target])
-        )
+    def learn_shortlist(pair: LanguagePair) -> Shortlist:
+        source_size = len(translator.vocabularies[pair.source])
+        target_size = len(translator.vocabularies[pair.target])
+        return Shortlist.learn(pieces[pair.source], pieces[pair.target], (source_size, target_size))
 
-    translator.shortlists = counted
+    translator.shortlists = learn_shortlist
     settings = {"beam": 2, "select": 2, "select_by": "shortlist"}
-    found = many(translator, TEXTS, **settings)
-    assert (
-        found == one_by_one(translator, TEXTS, **settings) != one_by_one(translator, TEXTS, beam=2)
-    )
+    translations = translate_together(translator, TEXTS, **settings)
+    assert translations == translate_separately(translator, TEXTS, **settings)
+    assert translations != translate_separately(translator, TEXTS, beam=2)
 
 
-def test_symbols_stand_for_what_their_own_sentences_say(
+def test_symbols_are_replaced_by_those_of_their_own_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = tiny_translator(tiny_run(tmp_path, text={"symbols": {}}))
+    language_of_decoder = {
+        decoder: language for language, decoder in translator.model.decoders.items()
+    }
 
-    def written(
-        decoder: object, memory: Memory, lengths: Tensor, config: SearchConfig
+    def search(
+        decoder: Any, memory: Memory, lengths: Tensor, config: SearchConfig
     ) -> list[list[Hypothesis]]:
-        language = next(name for name, own in translator.model.decoders.items() if own is decoder)
-        [tokens] = translator.vocabularies[language].encode(["⟨number1⟩"])
+        """Translate every sentence as one number symbol."""
+        vocabulary = translator.vocabularies[language_of_decoder[decoder]]
+        [tokens] = vocabulary.encode(["⟨number1⟩"])
         return [[Hypothesis(-1.0, -1.0, tuple(tokens))]] * len(lengths)
 
-    monkeypatch.setattr(generation, "search", written)
+    monkeypatch.setattr(generation, "search", search)
     texts = {
         "en": SourceText("en", ["1,234.5 dogs", "a dog", "3 cats"]),
         "de": SourceText("de", ["7.654,5 Hunde", "ein Hund"]),
         "more": SourceText("de", ["9 Hunde"]),
     }
-    found = many(translator, texts)
-    assert translator.symbols_without_rule == 4, (
-        "in a dog into de and fr, in ein Hund into fr and en"
-    )
-    assert found == one_by_one(translator, texts)
-    assert found["en", "de"] == ["1.234,5", "", "3"] and found["de", "en"] == ["7,654.5", ""]
-    assert found["de", "fr"][0].endswith("654,5") and found["more", "fr"] == ["9"]
+    translations = translate_together(translator, texts)
+    lost = "in 'a dog' into de and fr, in 'ein Hund' into fr and en"
+    assert translator.symbols_without_rule == 4, lost
+    assert translations == translate_separately(translator, texts)
+    assert translations["en", "de"] == ["1.234,5", "", "3"]
+    assert translations["de", "en"] == ["7,654.5", ""]
+    assert translations["de", "fr"][0].endswith("654,5")
+    assert translations["more", "fr"] == ["9"]

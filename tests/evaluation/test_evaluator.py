@@ -1,10 +1,12 @@
-"""From a run directory to a saved matrix, with a model that was never trained."""
+"""Evaluation of a tiny untrained model: from the run directory to the saved matrix."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -23,9 +25,26 @@ from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 
+GERMAN_FRENCH = LanguagePair("de", "fr")
+GERMAN_ENGLISH = LanguagePair("de", "en")
+
 
 def protocol(**settings: object) -> Protocol:
     return Protocol.model_validate(settings)
+
+
+def files_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def stop_at_french(error: type[BaseException]) -> Callable[[str, int, int], None]:
+    """Progress function that raises the error when the translation into French starts."""
+
+    def progress(work: str, finished: int, total: int) -> None:
+        if work == "into fr":
+            raise error
+
+    return progress
 
 
 @pytest.fixture
@@ -34,47 +53,67 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The directions that are translated, in one hop each."""
+def translated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Directions that are translated, without the pivot."""
     names: list[str] = []
 
-    def counted(translator, texts, wanted, **given):
-        names.extend(f"{texts[text].language}-{target}" for text, target in wanted)
-        return translate_directions(translator, texts, wanted, **given)
+    def record(translator, texts, directions, **settings):
+        for text, target in directions:
+            names.append(f"{texts[text].language}-{target}")
+        return translate_directions(translator, texts, directions, **settings)
 
-    monkeypatch.setattr(route_translation, "translate_directions", counted)
+    monkeypatch.setattr(route_translation, "translate_directions", record)
     return names
 
 
-def test_every_direction_from_the_run_to_the_files(run: Run, tmp_path: Path) -> None:
-    told = []
-    matrix = evaluate(
-        run, tiny_translator(run), protocol(), progress=lambda *news: told.append(news)
-    )
-    assert told == [
-        (f"into {target}", 15 * place + done, 45)
-        for place, target in enumerate(["en", "de", "fr"])
-        for done in (0, 15)
+def write_other_text(folder: Path) -> None:
+    (folder / "other.de").write_text("das Kind liest\n", encoding="utf-8")
+    (folder / "other.en").write_text("the child reads\n", encoding="utf-8")
+
+
+# A whole evaluation
+
+
+def test_all_directions_are_scored(run: Run) -> None:
+    matrix = evaluate(run, tiny_translator(run), protocol())
+    kinds: dict[str, set[str]] = {}
+    for pair, cell in matrix.cells.items():
+        kinds.setdefault(cell.kind, set()).add(str(pair))
+        assert cell.sentences == 5
+        assert cell.reason is None
+        assert set(cell.scores) == {"bleu", "chrf"}
+    assert kinds == {
+        "supervised": {"en-de", "de-en", "en-fr", "fr-en"},
+        "zero-shot": {"de-fr", "fr-de"},
+        "copy": {"en-en", "de-de", "fr-fr"},
+    }
+
+
+def test_progress_counts_the_sentences_of_each_target(run: Run) -> None:
+    calls = []
+    evaluate(run, tiny_translator(run), protocol(), progress=lambda *call: calls.append(call))
+    assert calls == [
+        ("into en", 0, 45),
+        ("into en", 15, 45),
+        ("into de", 15, 45),
+        ("into de", 30, 45),
+        ("into fr", 30, 45),
+        ("into fr", 45, 45),
     ]
-    kinds = {str(pair): cell.kind for pair, cell in matrix.cells.items()}
-    assert {pair for pair, kind in kinds.items() if kind == "zero-shot"} == {"de-fr", "fr-de"}
-    assert {pair for pair, kind in kinds.items() if kind == "copy"} == {"en-en", "de-de", "fr-fr"}
-    assert all(
-        cell.sentences == 5 and cell.reason is None and set(cell.scores) == {"bleu", "chrf"}
-        for cell in matrix.cells.values()
-    )
-    matrix.save(run.evaluation / "default")
-    assert ScoreMatrix.load(run.evaluation / "default") == matrix
-    values = json.loads((run.evaluation / "default" / "matrix.json").read_text(encoding="utf-8"))
-    assert (
-        values["checkpoint"]["steps"] == [7]
-        and values["search"]["beam"] == 2
-        and values["test"] == ["text test.{language}"]
-    )
+
+
+def test_the_saved_matrix_is_complete(run: Run, tmp_path: Path) -> None:
+    folder = run.evaluation / "default"
+    matrix = evaluate(run, tiny_translator(run), protocol())
+    matrix.save(folder)
+    assert ScoreMatrix.load(folder) == matrix
+    content = (folder / "matrix.json").read_text(encoding="utf-8")
+    values = json.loads(content)
+    assert values["checkpoint"]["steps"] == [7]
+    assert values["search"]["beam"] == 2
+    assert values["test"] == ["text test.{language}"]
     assert set(values["versions"]) >= {"polyglot", "torch", "sacrebleu"}
-    assert str(tmp_path) not in (run.evaluation / "default" / "matrix.json").read_text(
-        encoding="utf-8"
-    )
+    assert str(tmp_path) not in content
 
 
 def test_the_files_give_the_same_score_on_the_sacrebleu_command_line(
@@ -82,117 +121,59 @@ def test_the_files_give_the_same_score_on_the_sacrebleu_command_line(
 ) -> None:
     matrix = evaluate(run, tiny_translator(run), protocol(pairs=["de-fr"], metrics=["chrf"]))
     matrix.save(tmp_path / "out")
-    command = [
-        sys.executable,
-        "-m",
-        "sacrebleu",
-        "test.fr",
-        "-i",
-        "out/hypotheses/de-fr.txt",
-        "-m",
-        "chrf",
-        "-w",
-        "14",
-        "-f",
-        "json",
-    ]
-    theirs = json.loads(
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    )
-    score = matrix.cells[LanguagePair("de", "fr")].scores["chrf"]
-    assert 0 < score.value == pytest.approx(theirs["score"], abs=1e-13)
-    assert score.signature == theirs["signature"]
+    command = [sys.executable, "-m", "sacrebleu", "test.fr", "-i", "out/hypotheses/de-fr.txt"]
+    command += ["-m", "chrf", "-w", "14", "-f", "json"]
+    result = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    expected = json.loads(result.stdout)
+    score = matrix.cells[GERMAN_FRENCH].scores["chrf"]
+    assert score.value > 0
+    assert score.value == pytest.approx(expected["score"], abs=1e-13)
+    assert score.signature == expected["signature"]
 
 
 def test_hypotheses_are_those_of_the_translator(run: Run) -> None:
     translator = tiny_translator(run)
-    matrix = evaluate(run, translator, protocol(pairs=["de-fr"], search={"beam": 3}, sentences=3))
+    settings = protocol(pairs=["de-fr"], search={"beam": 3}, sentences=3)
+    matrix = evaluate(run, translator, settings)
     expected = translator.translate(TEXT["de"][:3], source="de", target="fr", beam=3)
-    assert matrix.hypotheses == {"de-fr": expected} and matrix.search["beam"] == 3
+    assert matrix.hypotheses == {"de-fr": expected}
+    assert matrix.search["beam"] == 3
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_an_interruption_keeps_what_was_translated_and_the_matrix_of_before(
-    error: type[BaseException], run: Run, tmp_path: Path
-) -> None:
-    folder = tmp_path / "out"
-    evaluate(run, tiny_translator(run), protocol(sentences=2), folder=folder).save(folder)
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    whole = evaluate(run, tiny_translator(run), protocol())
-
-    def stop(what: str, done: int, of: int) -> None:
-        if what == "into fr":
-            raise error
-
-    with pytest.raises(error):
-        evaluate(run, tiny_translator(run), protocol(), folder=folder, progress=stop)
-    assert {path: path.read_bytes() for path in before} == before
-    done = [pair for pair in whole.cells if pair.target != "fr"]
-    texts = {
-        path.name: path.read_text(encoding="utf-8").splitlines()
-        for path in folder.glob(".unfinished/hypotheses/*")
-    }
-    assert texts == {f"{pair}.txt": whole.hypotheses[str(pair)] for pair in done}
-    matrix = evaluate(run, tiny_translator(run), protocol(), folder=folder)
-    matrix.save(folder)
-    assert ScoreMatrix.load(folder) == matrix and not (folder / ".unfinished").exists()
+@pytest.mark.parametrize("resamples", [0, 20])
+def test_the_protocol_sets_the_number_of_resamples(run: Run, resamples: int) -> None:
+    settings = protocol(pairs=["de-fr"], metrics=["chrf"], resamples=resamples)
+    matrix = evaluate(run, tiny_translator(run), settings)
+    expected = Scorer(Measure("chrf"), target="fr").score(
+        matrix.hypotheses["de-fr"], TEXT["fr"], resamples=resamples
+    )
+    assert matrix.cells[GERMAN_FRENCH].scores["chrf"] == expected
+    assert (expected.interval is None) == (resamples == 0)
 
 
-def test_what_an_interrupted_evaluation_left_does_not_come_into_another_matrix(
-    run: Run, asked: list[str], tmp_path: Path
-) -> None:
-    """The directions of the earlier one are used again, and stay what they were."""
-    folder = tmp_path / "out"
-    before, _ = evaluated(run, folder, asked)
-    cells = {path: path.read_bytes() for path in folder.glob("cells/*")}
-
-    def stop(what: str, done: int, of: int) -> None:
-        if what == "into fr":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(
-            run,
-            tiny_translator(run, sha256="b"),
-            protocol(pivot="en"),
-            folder=folder,
-            progress=stop,
-        )
-    after, translated = evaluated(run, folder, asked)
-    assert (after, translated) == (before, []) and {
-        path: path.read_bytes() for path in folder.glob("cells/*")
-    } == cells
+def test_the_protocol_sets_the_tokenizer(run: Run) -> None:
+    settings = protocol(pairs=["de-fr"], metrics=["bleu"], tokenizer="char")
+    matrix = evaluate(run, tiny_translator(run), settings)
+    assert "tok:char" in matrix.cells[GERMAN_FRENCH].scores["bleu"].signature
 
 
-def test_a_folder_that_cannot_be_written_is_said_before_anything_is_translated(
-    run: Run, tmp_path: Path
-) -> None:
-    (tmp_path / "out").write_text("in the way")
-    told = []
-    with pytest.raises(CheckpointError, match="out.*: the matrix cannot be written: "):
-        evaluate(
-            run,
-            tiny_translator(run),
-            protocol(),
-            folder=tmp_path / "out",
-            progress=lambda *news: told.append(news),
-        )
-    assert told == []
+# Test text
 
 
 def test_a_language_without_text_has_empty_cells_with_the_reason(run: Run, tmp_path: Path) -> None:
     (tmp_path / "test.fr").unlink()
     matrix = evaluate(run, tiny_translator(run), protocol())
-    empty = {str(pair): cell.reason for pair, cell in matrix.cells.items() if cell.reason}
-    assert empty == dict.fromkeys(["en-fr", "de-fr", "fr-en", "fr-de", "fr-fr"], "no text in fr")
-    assert set(matrix.means("bleu")) == {"supervised", "copy"} and len(matrix.hypotheses) == 4
+    reasons = {str(pair): cell.reason for pair, cell in matrix.cells.items() if cell.reason}
+    french_pairs = ["en-fr", "de-fr", "fr-en", "fr-de", "fr-fr"]
+    assert reasons == dict.fromkeys(french_pairs, "no text in fr")
+    assert set(matrix.means("bleu")) == {"supervised", "copy"}
+    assert len(matrix.hypotheses) == 4
 
 
 def test_no_text_at_all_is_an_error(run: Run) -> None:
+    settings = protocol(test=[{"type": "text", "path": "none.{language}"}])
     with pytest.raises(DataError, match="test.*none.*no such file|none.{language}: nothing"):
-        evaluate(
-            run, tiny_translator(run), protocol(test=[{"type": "text", "path": "none.{language}"}])
-        )
+        evaluate(run, tiny_translator(run), settings)
 
 
 def test_a_run_without_test_corpora_is_an_error(tmp_path: Path) -> None:
@@ -201,265 +182,357 @@ def test_a_run_without_test_corpora_is_an_error(tmp_path: Path) -> None:
         evaluate(run, tiny_translator(run), protocol())
 
 
-def test_files_of_unequal_length_stop_before_anything_is_translated(
-    run: Run, tmp_path: Path
+def test_files_of_different_length_are_an_error_before_the_translation(
+    run: Run, tmp_path: Path, translated: list[str]
 ) -> None:
     (tmp_path / "test.fr").write_text("un chien dort\n", encoding="utf-8")
-    told = []
     with pytest.raises(DataError, match="test.en has 5 lines, but .*test.fr has 1"):
-        evaluate(run, tiny_translator(run), protocol(), progress=lambda *news: told.append(news))
-    assert told == []
+        evaluate(run, tiny_translator(run), protocol())
+    assert translated == []
 
 
-def test_the_protocol_names_other_test_text(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "other.de").write_text("das Kind liest\n", encoding="utf-8")
-    (tmp_path / "other.en").write_text("the child reads\n", encoding="utf-8")
-    matrix = evaluate(
-        run,
-        tiny_translator(run),
-        protocol(test=[{"type": "text", "path": "other.{language}"}], pairs=["de-en"]),
-    )
-    assert matrix.cells[LanguagePair("de", "en")].sentences == 1 and matrix.test == [
-        "text other.{language}"
-    ]
+def test_the_protocol_can_name_other_test_text(run: Run, tmp_path: Path) -> None:
+    write_other_text(tmp_path)
+    settings = protocol(test=[{"type": "text", "path": "other.{language}"}], pairs=["de-en"])
+    matrix = evaluate(run, tiny_translator(run), settings)
+    assert matrix.cells[GERMAN_ENGLISH].sentences == 1
+    assert matrix.test == ["text other.{language}"]
 
 
-def test_capitals_count_unless_the_protocol_says_otherwise(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "test.en").write_text(
-        "".join(f"{line.upper()}\n" for line in TEXT["en"]), encoding="utf-8"
-    )
+def test_each_test_set_has_its_own_matrix(run: Run, tmp_path: Path) -> None:
+    write_other_text(tmp_path)
+    test_sets = {}
+    for name in ("test", "other"):
+        test_sets[name] = [{"type": "text", "path": f"{name}.{{language}}"}]
+    settings = protocol(test_sets=test_sets, pairs=["de-en"], copies=False)
+    sentences = {}
+    for name in settings.corpora:
+        matrix = evaluate(run, tiny_translator(run), settings, test_set=name)
+        assert matrix.test_set == name
+        sentences[name] = matrix.cells[GERMAN_ENGLISH].sentences
+    assert sentences == {"test": 5, "other": 1}
 
-    def score(*, lowercase: bool) -> float:
-        return evaluate(
-            run,
-            tiny_translator(run),
-            protocol(conditions=["lowercased" if lowercase else "cased"], pairs=["de-en"]),
-        ).means("chrf-lowercased" if lowercase else "chrf")["supervised"]
 
-    assert score(lowercase=False) == 0 < score(lowercase=True)
+def test_each_text_is_stored_once(run: Run) -> None:
+    matrix = evaluate(run, tiny_translator(run), protocol(pivot="en"))
+    languages = sorted(name.partition(".")[0] for name in matrix.texts)
+    assert languages == ["de", "en", "fr"]
+    cell = matrix.cells[GERMAN_FRENCH]
+    assert matrix.texts[cell.source_text] == TEXT["de"]
+    assert matrix.texts[cell.reference_text] == TEXT["fr"]
+
+
+def test_corpora_are_described_without_folders() -> None:
+    assert describe_corpus(PhrasebookCorpus.Config(split="test")) == "phrasebook test"
+    corpus = TextCorpus.Config(path="/home/somebody/text.{language}.gz", weight=2.0)
+    assert describe_corpus(corpus) == "text text.{language}.gz"
+
+
+# Capitals
 
 
 @pytest.mark.parametrize(
-    ("steps", "conditions", "said"),
+    ("condition", "measure", "counts_capitals"),
+    [("cased", "chrf", True), ("lowercased", "chrf-lowercased", False)],
+)
+def test_capitals_count_unless_the_condition_ignores_them(
+    run: Run, tmp_path: Path, condition: str, measure: str, counts_capitals: bool
+) -> None:
+    upper_case = "".join(f"{line.upper()}\n" for line in TEXT["en"])
+    (tmp_path / "test.en").write_text(upper_case, encoding="utf-8")
+    settings = protocol(conditions=[condition], pairs=["de-en"])
+    matrix = evaluate(run, tiny_translator(run), settings)
+    assert (matrix.means(measure)["supervised"] == 0) == counts_capitals
+
+
+@pytest.mark.parametrize("pairs", ["de-en", "en-de"])
+@pytest.mark.parametrize(
+    ("step", "conditions", "is_warned"),
     [
         ("lowercase", ["cased"], True),
         ("lowercase", ["cased", "tokenised"], False),
         ("unicode", ["cased"], False),
     ],
 )
-def test_a_run_without_capitals_that_is_scored_with_them_alone_is_said(
-    steps, conditions, said, tmp_path, caplog
+def test_a_lower_case_run_that_is_scored_with_capitals_gives_a_warning(
+    pairs, step, conditions, is_warned, tmp_path, caplog
 ) -> None:
-    run = tiny_run(tmp_path, text={"languages": {"de": [steps]}})
-    for pairs in (["de-en"], ["en-de"]):
-        caplog.clear()
-        evaluate(run, tiny_translator(run), protocol(conditions=conditions, pairs=pairs))
-        assert ("the run writes de without capitals" in caplog.text) == (
-            said and pairs == ["en-de"]
-        )
+    run = tiny_run(tmp_path, text={"languages": {"de": [step]}})
+    evaluate(run, tiny_translator(run), protocol(conditions=conditions, pairs=pairs))
+    has_warning = "the run writes de without capitals" in caplog.text
+    assert has_warning == (is_warned and pairs == "en-de")
 
 
-def test_corpora_are_named_without_folders() -> None:
-    assert describe_corpus(PhrasebookCorpus.Config(split="test")) == "phrasebook test"
-    assert (
-        describe_corpus(TextCorpus.Config(path="/home/somebody/text.{language}.gz", weight=2.0))
-        == "text text.{language}.gz"
-    )
+# Pivot translation
 
 
-# Two hops ----------------------------------------------------------------------------------------------------------------
-
-
-def test_the_pivot_route_is_two_calls_of_translate(run: Run) -> None:
+def test_pivot_translation_is_two_calls_of_translate(run: Run) -> None:
     translator = tiny_translator(run)
     matrix = evaluate(run, translator, protocol(pivot="en", search={"beam": 3}))
-    assert {str(pair): (cell.name, cell.kind) for pair, cell in matrix.pivots.items()} == {
-        "de-fr": ("de-en-fr", "pivot"),
-        "fr-de": ("fr-en-de", "pivot"),
-    }
-    between = translator.translate(TEXT["de"], source="de", target="en", beam=3)
-    expected = translator.translate(between, source="en", target="fr", beam=3)
-    assert matrix.hypotheses["de-en-fr"] == expected != matrix.hypotheses["de-fr"]
-    assert matrix.pivots[LanguagePair("de", "fr")].scores["chrf"] == Scorer(
-        Measure("chrf"), target="fr"
-    ).score(expected, TEXT["fr"], resamples=1000)
+    names = {str(pair): cell.name for pair, cell in matrix.pivots.items()}
+    assert names == {"de-fr": "de-en-fr", "fr-de": "fr-en-de"}
+    assert {cell.kind for cell in matrix.pivots.values()} == {"pivot"}
+    english = translator.translate(TEXT["de"], source="de", target="en", beam=3)
+    expected = translator.translate(english, source="en", target="fr", beam=3)
+    assert matrix.hypotheses["de-en-fr"] == expected
+    assert matrix.hypotheses["de-en-fr"] != matrix.hypotheses["de-fr"]
+    score = Scorer(Measure("chrf"), target="fr").score(expected, TEXT["fr"], resamples=1000)
+    assert matrix.pivots[GERMAN_FRENCH].scores["chrf"] == score
 
 
-def test_the_first_hop_is_translated_once(run: Run, asked: list[str]) -> None:
+def test_the_first_step_of_a_pivot_translation_is_shared(run: Run, translated: list[str]) -> None:
     evaluate(run, tiny_translator(run), protocol(pivot="en", copies=False))
-    assert (
-        asked.count("de-en") == 1 and asked.count("en-fr") == 2
-    )  # from the test text, and from what the first hop gave
+    assert translated.count("de-en") == 1
+    assert translated.count("en-fr") == 2, "of the test text, and of the translated German text"
 
 
-def test_a_first_hop_that_has_no_cell_is_translated_all_the_same(
-    run: Run, asked: list[str]
-) -> None:
-    told = []
+def test_a_first_step_without_its_own_cell_is_translated(run: Run, translated: list[str]) -> None:
+    calls = []
     matrix = evaluate(
         run,
         tiny_translator(run),
         protocol(pivot="en", pairs=["de-fr"], copies=False),
-        progress=lambda *news: told.append(news),
+        progress=lambda *call: calls.append(call),
     )
-    assert [cell.name for cell in matrix.all_cells] == ["de-fr", "de-en-fr"] and asked == [
-        "de-fr",
-        "de-en",
-        "en-fr",
-    ]
-    assert told[-1] == ("into fr", 15, 15)
+    assert [cell.name for cell in matrix.all_cells] == ["de-fr", "de-en-fr"]
+    assert translated == ["de-fr", "de-en", "en-fr"]
+    assert calls[-1] == ("into fr", 15, 15)
 
 
-def test_a_pivot_that_the_run_does_not_have_is_an_error(run: Run) -> None:
+def test_a_pivot_without_components_is_an_error(run: Run) -> None:
     with pytest.raises(ConfigError, match="pivot: target language: no decoder named 'xx'"):
         evaluate(run, tiny_translator(run), protocol(pivot="xx"))
 
 
-# What is there already ---------------------------------------------------------------------------------------------------
+# Interruptions
 
 
-def evaluated(
-    run: Run, folder: Path, asked: list[str], *, sha256: str | None = "a", **settings: object
-) -> tuple[ScoreMatrix, list[str]]:
-    """The matrix, and the directions that were translated for it."""
-    asked.clear()
-    matrix = evaluate(
-        run,
-        tiny_translator(run, sha256=sha256),
-        protocol(**{"pivot": "en", **settings}),
-        folder=folder,
-    )
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_interruption_keeps_finished_directions_and_the_earlier_matrix(
+    error: type[BaseException], run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    evaluate(run, tiny_translator(run), protocol(sentences=2), folder=folder).save(folder)
+    before = files_of(folder)
+    complete = evaluate(run, tiny_translator(run), protocol())
+
+    with pytest.raises(error):
+        evaluate(
+            run,
+            tiny_translator(run),
+            protocol(),
+            folder=folder,
+            progress=stop_at_french(error),
+        )
+    assert {path: path.read_bytes() for path in before} == before
+    unfinished = {}
+    for path in folder.glob(".unfinished/hypotheses/*"):
+        unfinished[path.stem] = path.read_text(encoding="utf-8").splitlines()
+    finished_pairs = [pair for pair in complete.cells if pair.target != "fr"]
+    assert unfinished == {str(pair): complete.hypotheses[str(pair)] for pair in finished_pairs}
+
+    matrix = evaluate(run, tiny_translator(run), protocol(), folder=folder)
     matrix.save(folder)
-    return matrix, list(asked)
+    assert ScoreMatrix.load(folder) == matrix
+    assert not (folder / ".unfinished").exists()
 
 
-def test_what_is_scored_is_not_scored_again(
-    run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_folder_that_cannot_be_written_is_an_error_before_the_translation(
+    run: Run, tmp_path: Path, translated: list[str]
 ) -> None:
-    before, translated = evaluated(run, tmp_path / "out", asked)
-    assert len(translated) == 9 + 2
-    monkeypatch.setattr(Scorer, "score", lambda *given, **other: pytest.fail("scored again"))
-    after, translated = evaluated(run, tmp_path / "out", asked)
-    assert (after, translated) == (before, []) and ScoreMatrix.load(tmp_path / "out") == before
+    (tmp_path / "out").write_text("a file in place of the folder")
+    with pytest.raises(CheckpointError, match="out.*: the matrix cannot be written: "):
+        evaluate(run, tiny_translator(run), protocol(), folder=tmp_path / "out")
+    assert translated == []
 
 
-def test_another_metric_scores_but_does_not_translate(
-    run: Run, asked: list[str], tmp_path: Path
+# Use of earlier results
+
+
+@dataclass
+class Evaluations:
+    """Evaluates a run repeatedly into one folder."""
+
+    run: Run
+    folder: Path
+    translated: list[str] = field(default_factory=list)
+    """directions that the last evaluation translated"""
+
+    def evaluate(self, *, sha256: str | None = "a", **settings: object) -> ScoreMatrix:
+        """Evaluate and save. sha256: hash of the parameters; settings: of the protocol."""
+        self.translated.clear()
+        translator = tiny_translator(self.run, sha256=sha256)
+        settings = {"pivot": "en", **settings}
+        matrix = evaluate(self.run, translator, protocol(**settings), folder=self.folder)
+        matrix.save(self.folder)
+        return matrix
+
+    def interrupt(self, *, sha256: str) -> None:
+        """Evaluate until the translation into French starts."""
+        translator = tiny_translator(self.run, sha256=sha256)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(
+                self.run,
+                translator,
+                protocol(pivot="en"),
+                folder=self.folder,
+                progress=stop_at_french(KeyboardInterrupt),
+            )
+
+
+@pytest.fixture
+def evaluations(run: Run, tmp_path: Path, translated: list[str]) -> Evaluations:
+    return Evaluations(run, tmp_path / "out", translated)
+
+
+def test_earlier_results_are_not_computed_again(
+    evaluations: Evaluations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, _ = evaluated(run, tmp_path / "out", asked)
-    after, translated = evaluated(run, tmp_path / "out", asked, metrics=["ter"])
-    assert translated == [] and set(after.cells[LanguagePair("de", "fr")].scores) == {"ter"}
+    before = evaluations.evaluate()
+    assert len(evaluations.translated) == 9 + 2
+    monkeypatch.setattr(Scorer, "score", lambda *args, **kwargs: pytest.fail("scored again"))
+    assert evaluations.evaluate() == before
+    assert evaluations.translated == []
+    assert ScoreMatrix.load(evaluations.folder) == before
+
+
+def test_another_metric_is_scored_without_translation(evaluations: Evaluations) -> None:
+    before = evaluations.evaluate()
+    after = evaluations.evaluate(metrics=["ter"])
+    assert evaluations.translated == []
+    assert set(after.cells[GERMAN_FRENCH].scores) == {"ter"}
     assert after.hypotheses == before.hypotheses
-    assert [cell.seconds for cell in after.all_cells] == [cell.seconds for cell in before.all_cells]
-
-
-def test_what_was_translated_elsewhere_keeps_the_machine_and_the_versions_it_was_translated_with(
-    run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, _ = evaluated(run, tmp_path / "out", asked)
-    monkeypatch.setattr(
-        "polyglot.evaluation.provenance.describe_machine", lambda device: "another machine"
-    )
-    monkeypatch.setattr("torch.__version__", "99.0")
-    after, translated = evaluated(run, tmp_path / "out", asked, metrics=["ter"])
-    assert (translated, after.machine, after.versions) == ([], before.machine, before.versions)
-    (tmp_path / "out" / "cells" / "de-fr.json").unlink()
-    mixed, translated = evaluated(run, tmp_path / "out", asked)
-    assert (translated, mixed.machine) == (["de-fr"], f"{before.machine}; another machine")
-    assert mixed.versions == before.versions | {"torch": f"{before.versions['torch']}; 99.0"}
-    assert evaluated(run, tmp_path / "new", asked)[0].machine == "another machine"
-
-
-def test_a_pivot_says_who_translated_each_of_its_hops(
-    run: Run, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = evaluated(run, tmp_path / "out", asked, pivot="en")[0].machine
-    monkeypatch.setattr(
-        "polyglot.evaluation.provenance.describe_machine", lambda device: "another machine"
-    )
-    cell = tmp_path / "out" / "cells" / "de-en-fr.json"
-    cell.unlink()
-    evaluated(run, tmp_path / "out", asked, pivot="en")
-    assert json.loads(cell.read_text())["made_with"]["machine"] == f"{here}; another machine"
-
-
-@pytest.mark.parametrize("made_with", [{}, "a machine", {"machine": "a"}])
-def test_a_direction_that_does_not_say_who_translated_it_is_translated_again(
-    made_with, run: Run, asked: list[str], tmp_path: Path
-) -> None:
-    evaluated(run, tmp_path / "out", asked)
-    cell = tmp_path / "out" / "cells" / "de-fr.json"
-    cell.write_text(json.dumps(json.loads(cell.read_text()) | {"made_with": made_with}))
-    assert evaluated(run, tmp_path / "out", asked)[1] == ["de-fr"]
+    seconds = [cell.seconds for cell in before.all_cells]
+    assert [cell.seconds for cell in after.all_cells] == seconds
 
 
 @pytest.mark.parametrize(
-    "change", ["parameters", "search", "sentences", "hypotheses", "damage", "unknown parameters"]
+    "settings", [{"resamples": 5}, {"tokenizer": "char"}, {"conditions": ["lowercased"]}]
 )
-def test_what_depends_on_something_else_is_translated_again(
-    change: str, run: Run, asked: list[str], tmp_path: Path
+def test_other_score_settings_are_scored_without_translation(
+    settings: dict, evaluations: Evaluations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluated(run, tmp_path / "out", asked, sha256=None if change == "unknown parameters" else "a")
-    settings = {"search": {"search": {"beam": 1}}, "sentences": {"sentences": 2}}.get(change, {})
-    if change == "hypotheses":
-        (tmp_path / "out" / "hypotheses" / "de-fr.txt").write_text("changed by hand\n" * 5)
-    if change == "damage":
-        (tmp_path / "out" / "cells" / "de-fr.json").write_text("{")
-    _, translated = evaluated(
-        run,
-        tmp_path / "out",
-        asked,
-        sha256={"parameters": "b", "unknown parameters": None}.get(change, "a"),
-        **settings,
-    )
-    assert translated == ["de-fr"] if change in ("hypotheses", "damage") else len(translated) == 11
+    evaluations.evaluate()
+    scored = []
+    score = Scorer.score
+
+    def record(scorer: Scorer, *args: object, **kwargs: object) -> object:
+        scored.append(scorer)
+        return score(scorer, *args, **kwargs)
+
+    monkeypatch.setattr(Scorer, "score", record)
+    matrix = evaluations.evaluate(**settings)
+    assert evaluations.translated == []
+    assert len(scored) == len(matrix.all_cells) * len(matrix.measures)
 
 
-def test_killed_in_the_middle_it_goes_on_where_it_was(
-    run: Run, asked: list[str], tmp_path: Path
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"sha256": "b"},
+        {"search": {"beam": 1}},
+        {"sentences": 2},
+    ],
+)
+def test_a_change_of_parameters_search_or_text_translates_again(
+    settings: dict, evaluations: Evaluations
 ) -> None:
-    whole, _ = evaluated(run, tmp_path / "whole", asked)
-
-    def stop(what: str, done: int, of: int) -> None:
-        if what == "into fr":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(
-            run,
-            tiny_translator(run, sha256="a"),
-            protocol(pivot="en"),
-            folder=tmp_path / "out",
-            progress=stop,
-        )
-    matrix, translated = evaluated(run, tmp_path / "out", asked)
-    assert translated == ["en-fr", "de-fr", "fr-fr", "en-fr", "en-de"]  # and the second hops
-    assert {cell.name: cell.scores for cell in matrix.all_cells} == {
-        cell.name: cell.scores for cell in whole.all_cells
-    }
+    evaluations.evaluate()
+    evaluations.evaluate(**settings)
+    assert len(evaluations.translated) == 11
 
 
-def test_each_text_is_kept_once(run: Run, asked: list[str], tmp_path: Path) -> None:
-    matrix, _ = evaluated(run, tmp_path / "out", asked)
-    assert sorted(name.partition(".")[0] for name in matrix.texts) == ["de", "en", "fr"]
-    cell = matrix.cells[LanguagePair("de", "fr")]
-    assert (matrix.texts[cell.source_text], matrix.texts[cell.reference_text]) == (
-        TEXT["de"],
-        TEXT["fr"],
-    )
+def test_parameters_without_hash_are_always_translated_again(evaluations: Evaluations) -> None:
+    evaluations.evaluate(sha256=None)
+    evaluations.evaluate(sha256=None)
+    assert len(evaluations.translated) == 11
 
 
-def test_each_of_several_test_sets_has_its_matrix(
-    run: Run, asked: list[str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("hypotheses/de-fr.txt", "changed by hand\n" * 5), ("cells/de-fr.json", "{")],
+)
+def test_a_changed_or_damaged_direction_is_translated_again(
+    file: str, content: str, evaluations: Evaluations
 ) -> None:
-    (tmp_path / "other.de").write_text("das Kind liest\n", encoding="utf-8")
-    (tmp_path / "other.en").write_text("the child reads\n", encoding="utf-8")
-    sets = {name: [{"type": "text", "path": f"{name}.{{language}}"}] for name in ("test", "other")}
-    given = protocol(test_sets=sets, pairs=["de-en"], copies=False)
-    sizes = {
-        name: evaluate(run, tiny_translator(run), given, test_set=name)
-        .cells[LanguagePair("de", "en")]
-        .sentences
-        for name in given.corpora
-    }
-    assert sizes == {"test": 5, "other": 1}
+    evaluations.evaluate()
+    (evaluations.folder / file).write_text(content)
+    evaluations.evaluate()
+    assert evaluations.translated == ["de-fr"]
+
+
+@pytest.mark.parametrize("provenance", [{}, "a machine", {"machine": "a"}])
+def test_a_direction_without_provenance_is_translated_again(
+    provenance, evaluations: Evaluations
+) -> None:
+    evaluations.evaluate()
+    cell = evaluations.folder / "cells" / "de-fr.json"
+    cell.write_text(json.dumps(json.loads(cell.read_text()) | {"made_with": provenance}))
+    evaluations.evaluate()
+    assert evaluations.translated == ["de-fr"]
+
+
+def change_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "polyglot.evaluation.provenance.describe_machine"
+    monkeypatch.setattr(name, lambda device: "another machine")
+
+
+def test_earlier_translations_keep_their_machine_and_versions(
+    evaluations: Evaluations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = evaluations.evaluate()
+    change_machine(monkeypatch)
+    monkeypatch.setattr("torch.__version__", "99.0")
+    after = evaluations.evaluate(metrics=["ter"])
+    assert evaluations.translated == []
+    assert after.machine == before.machine
+    assert after.versions == before.versions
+
+
+def test_translations_of_two_machines_have_both(
+    evaluations: Evaluations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = evaluations.evaluate()
+    change_machine(monkeypatch)
+    monkeypatch.setattr("torch.__version__", "99.0")
+    (evaluations.folder / "cells" / "de-fr.json").unlink()
+    mixed = evaluations.evaluate()
+    assert evaluations.translated == ["de-fr"]
+    assert mixed.machine == f"{before.machine}; another machine"
+    torch_versions = f"{before.versions['torch']}; 99.0"
+    assert mixed.versions == before.versions | {"torch": torch_versions}
+
+
+def test_a_pivot_translation_has_the_machines_of_both_steps(
+    evaluations: Evaluations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = evaluations.evaluate()
+    change_machine(monkeypatch)
+    cell = evaluations.folder / "cells" / "de-en-fr.json"
+    cell.unlink()
+    evaluations.evaluate()
+    provenance = json.loads(cell.read_text())["made_with"]
+    assert provenance["machine"] == f"{before.machine}; another machine"
+
+
+def test_an_interrupted_evaluation_does_not_change_another_matrix(
+    evaluations: Evaluations,
+) -> None:
+    before = evaluations.evaluate()
+    cells = files_of(evaluations.folder / "cells")
+    evaluations.interrupt(sha256="b")
+    assert evaluations.evaluate() == before
+    assert evaluations.translated == []
+    assert files_of(evaluations.folder / "cells") == cells
+
+
+def test_an_interrupted_evaluation_continues(evaluations: Evaluations, tmp_path: Path) -> None:
+    complete = evaluations.evaluate()
+    evaluations.folder = tmp_path / "interrupted"
+    evaluations.interrupt(sha256="a")
+    matrix = evaluations.evaluate()
+    into_french = ["en-fr", "de-fr", "fr-fr"]
+    second_steps = ["en-fr", "en-de"]
+    assert evaluations.translated == into_french + second_steps
+    scores = {cell.name: cell.scores for cell in complete.all_cells}
+    assert {cell.name: cell.scores for cell in matrix.all_cells} == scores
