@@ -1,4 +1,4 @@
-"""A run of three languages on a corpus of a few lines, with an untrained model: everything but good translations."""
+"""A run of three languages on a corpus of a few lines, with an untrained model."""
 
 from __future__ import annotations
 
@@ -36,23 +36,26 @@ TEXT = {
         "un oiseau voit deux chats et un chien",
     ],
 }
+PARTS = ("train", "valid", "test")
 
 
 def tiny_run(folder: Path, **sections: Any) -> Run:
-    """A run directory below `folder`, its corpora beside it; only de-en, en-de, en-fr and fr-en are trained."""
-    for part in ("train", "valid", "test"):
+    """Create a run directory below `folder`, with its corpora beside it.
+
+    Only de-en, en-de, en-fr and fr-en are trained. sections: changes of the configuration.
+    """
+    for part in PARTS:
         for language, lines in TEXT.items():
-            (folder / f"{part}.{language}").write_text(
-                "".join(f"{line}\n" for line in lines), encoding="utf-8"
-            )
-    values = {
+            content = "".join(f"{line}\n" for line in lines)
+            (folder / f"{part}.{language}").write_text(content, encoding="utf-8")
+
+    data: dict[str, Any] = {"folder": str(folder)}
+    for part in PARTS:
+        data[part] = [{"type": "text", "path": f"{part}.{{language}}"}]
+    values: dict[str, Any] = {
         "languages": ["en", "de", "fr"],
         "run": str(folder / "run"),
-        "data": {"folder": str(folder)}
-        | {
-            part: [{"type": "text", "path": f"{part}.{{language}}"}]
-            for part in ("train", "valid", "test")
-        },
+        "data": data,
         "vocabulary": {"type": "word", "size": 100},
         "schedule": {"type": "uniform", "pairs": ["en-*", "*-en"]},
         "model": {
@@ -64,13 +67,17 @@ def tiny_run(folder: Path, **sections: Any) -> Run:
         "search": {"beam": 2},
         "training": {"steps": 1},
     }
-    for section, own in sections.items():
-        values[section] = {**values.get(section, {}), **own}
+    for section, changes in sections.items():
+        values[section] = {**values.get(section, {}), **changes}
+
     run = Run.create(check_config(values, where="tiny"))
-    corpora = load_training_corpora(run.config)
-    for language, vocabulary in build_vocabularies(
-        run.config, corpora, run.normalisers, languages=run.config.languages
-    ).items():
+    vocabularies = build_vocabularies(
+        run.config,
+        load_training_corpora(run.config),
+        run.normalisers,
+        languages=run.config.languages,
+    )
+    for language, vocabulary in vocabularies.items():
         vocabulary.save(run.vocabulary_file(language))
     return run
 
@@ -80,13 +87,14 @@ def tiny_model(run: Run) -> TranslationModel:
 
 
 def tiny_translator(run: Run, *, sha256: str | None = None) -> Translator:
-    """sha256: of its parameters, as one from a checkpoint has it."""
-    description = {"run": run.path.name, "checkpoint": "last", "steps": [7]} | (
-        {"sha256": sha256} if sha256 else {}
+    """Translator with an untrained model. sha256: hash of its parameters, as of a checkpoint."""
+    description: dict[str, Any] = {"run": run.path.name, "checkpoint": "last", "steps": [7]}
+    if sha256:
+        description["sha256"] = sha256
+    return Translator(
+        tiny_model(run),
+        vocabularies=run.vocabularies,
+        normalisers=run.normalisers,
+        search_config=run.config.search,
+        description=description,
     )
-    given = {
-        "vocabularies": run.vocabularies,
-        "normalisers": run.normalisers,
-        "search_config": run.config.search,
-    }
-    return Translator(tiny_model(run), **given, description=description)

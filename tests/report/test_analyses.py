@@ -1,4 +1,4 @@
-"""Sentence embeddings and the heads of the bridge on the page: what `polyglot analyse` wrote, and nothing else."""
+"""Sections of the report with sentence embeddings and heads, from the files of `polyglot analyse`."""
 
 from __future__ import annotations
 
@@ -15,138 +15,138 @@ from polyglot.analysis.embeddings.config import AnalysisSettings
 from polyglot.analysis.embeddings.page import save
 from polyglot.report.files import RunFiles
 from polyglot.report.page import page
-from polyglot.report.sections.analysis import analysis
+from polyglot.report.sections.analysis import analysis as analysis_section
 from polyglot.report.sections.embeddings import HEIGHT, MARGIN, WIDTH, draw_plane, embeddings
 from polyglot.report.sections.heads import heads
 from polyglot.runs.run import Run
 from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 
-NASTY = "<script>document.title='broken'</script> & \"quoted\""
+HTML_TEXT = "<script>document.title='broken'</script> & \"quoted\""
+MAP_SENTENCES = 4
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """German says something nasty; `z-last` was analysed besides `default`."""
+    """Run whose first German test sentence looks like HTML."""
     run = tiny_run(tmp_path_factory.mktemp("analyses"))
-    (Path(run.config.data.folder) / "test.de").write_text(
-        "\n".join([NASTY, *TEXT["de"][1:]]), encoding="utf-8"
-    )
-    (Path(run.config.data.folder) / "sts.tsv").write_text(
-        "".join(f"{line}\t{line[::-1]}\t{len(line)}\n" for line in TEXT["en"])
-    )
+    folder = Path(run.config.data.folder)
+    german = "\n".join([HTML_TEXT, *TEXT["de"][1:]])
+    (folder / "test.de").write_text(german, encoding="utf-8")
+    similarity = "".join(f"{line}\t{line[::-1]}\t{len(line)}\n" for line in TEXT["en"])
+    (folder / "sts.tsv").write_text(similarity)
     return run
 
 
 @pytest.fixture(scope="module")
-def found(run: Run) -> Analysis:
-    similarity = [{"name": "mine", "languages": ["en", "en"], "path": "sts.tsv"}]
+def analysis(run: Run) -> Analysis:
     settings = AnalysisSettings.model_validate(
-        {"similarity": similarity, "probe_sentences": 0, "map_sentences": 4}
+        {
+            "similarity": [{"name": "mine", "languages": ["en", "en"], "path": "sts.tsv"}],
+            "probe_sentences": 0,
+            "map_sentences": MAP_SENTENCES,
+        }
     )
-    found = analyse(run, tiny_translator(run), settings)
-    save(found, run.path / "analysis" / "default")
-    return found
+    result = analyse(run, tiny_translator(run), settings)
+    save(result, run.path / "analysis" / "default")
+    return result
 
 
-def test_a_run_that_was_not_analysed_has_neither(tmp_path: Path) -> None:
+def test_a_run_without_analyses_has_no_sections(tmp_path: Path) -> None:
     files = RunFiles(tiny_run(tmp_path))
-    assert embeddings(files) is None and heads(files) is None
+    assert embeddings(files) is None
+    assert heads(files) is None
 
 
-def test_every_sentence_is_a_dot_that_says_it_and_is_text_only(run: Run, found: Analysis) -> None:
+def test_every_sentence_is_a_dot_with_escaped_text(run: Run, analysis: Analysis) -> None:
     html = str(embeddings(RunFiles(run)).body)
-    assert html.count("<circle") == 4 * 3 * len(found.map.planes) and html.count("<figure") == len(
-        found.map.planes
-    )
+    planes = len(analysis.map.planes)
+    assert html.count("<circle") == MAP_SENTENCES * 3 * planes
+    assert html.count("<figure") == planes
     assert "<script" not in html
-    assert html.count("&lt;script&gt;") == 2 * len(found.map.planes), (
-        "in a dot, and in the table behind the picture"
-    )
-    for line in TEXT["fr"][:4]:
-        assert f"fr: {line.replace(chr(39), '&#39;')}</title>" in html
+    assert html.count("&lt;script&gt;") == 2 * planes, "in a dot, and in the table of the figure"
+    for line in TEXT["fr"][:MAP_SENTENCES]:
+        escaped = line.replace("'", "&#39;")
+        assert f"fr: {escaped}</title>" in html
     for figure in re.findall(r"<figure.*?</figure>", html, re.DOTALL):
-        assert figure.count("<table>") == 1 and figure.count('<input type="checkbox"') == 3
+        assert figure.count("<table>") == 1
+        assert figure.count('<input type="checkbox"') == 3
 
 
-def test_the_numbers_are_those_of_the_analysis(run: Run, found: Analysis) -> None:
+def test_the_numbers_are_those_of_the_analysis(run: Run, analysis: Analysis) -> None:
     html = str(embeddings(RunFiles(run)).body)
-    for name, matrix in found.retrieval.items():
-        values = [
-            matrix.means(metric)[kind]
-            for kind in ("supervised", "zero-shot")
-            for metric in ("p@1", "mrr", "xsim")
-        ]
-        row = f'<th scope="row">{name}</th><td>{found.sizes[name]}</td>' + "".join(
-            f"<td>{value:,.1f}</td>" for value in values
-        )
+    for name, matrix in analysis.retrieval.items():
+        row = f'<th scope="row">{name}</th><td>{analysis.sizes[name]}</td>'
+        for kind in ("supervised", "zero-shot"):
+            for metric in ("p@1", "mrr", "xsim"):
+                row += f"<td>{matrix.means(metric)[kind]:,.1f}</td>"
         assert row in html
-        assert (
-            f'<th scope="row">{name}</th><td>{100 * found.similarity[name][0].spearman:,.1f}</td>'
-            in html
-        )
+        correlation = 100 * analysis.similarity[name][0].spearman
+        assert f'<th scope="row">{name}</th><td>{correlation:,.1f}</td>' in html
 
 
-def test_a_plane_fills_its_picture() -> None:
-    picture = draw_plane({"en": [(-1.0, 5.0), (0.0, 6.0)], "de": [(3.0, 7.0), (1.0, 6.0)]})
-    en, de = picture["languages"]
-    assert en["dots"] == [
-        (MARGIN, HEIGHT - MARGIN),
-        (MARGIN + (WIDTH - 2 * MARGIN) / 4, HEIGHT / 2),
-    ]
-    assert de["dots"][0] == (WIDTH - MARGIN, MARGIN)
-    assert picture["lines"][:2] == [
-        (MARGIN, HEIGHT - MARGIN, WIDTH / 2, HEIGHT / 2),
-        (WIDTH - MARGIN, MARGIN, WIDTH / 2, HEIGHT / 2),
-    ]
+def test_a_plane_fills_its_figure() -> None:
+    plane = draw_plane({"en": [(-1.0, 5.0), (0.0, 6.0)], "de": [(3.0, 7.0), (1.0, 6.0)]})
+    english, german = plane["languages"]
+    lower_left = (MARGIN, HEIGHT - MARGIN)
+    upper_right = (WIDTH - MARGIN, MARGIN)
+    centre = (WIDTH / 2, HEIGHT / 2)
+    assert english["dots"] == [lower_left, (MARGIN + (WIDTH - 2 * MARGIN) / 4, HEIGHT / 2)]
+    assert german["dots"][0] == upper_right
+    assert plane["lines"][:2] == [(*lower_left, *centre), (*upper_right, *centre)]
 
 
-def test_heads_from_the_front_of_a_sentence_to_its_end(run: Run, found: Analysis) -> None:
+def test_heads_are_ordered_from_start_to_end_of_a_sentence(run: Run, analysis: Analysis) -> None:
     path = run.path / "analysis" / "default" / "analysis.json"
     values = json.loads(path.read_text(encoding="utf-8"))
-    assert values["heads"]["similarity"] == found.heads.similarity.tolist()
-    front, end = [[1.0, *[0.0] * 9], [*[0.0] * 9, 1.0]]
+    assert values["heads"]["similarity"] == analysis.heads.similarity.tolist()
+
+    attends_to_start = [1.0, *[0.0] * 9]
+    attends_to_end = [*[0.0] * 9, 1.0]
+    positions = [attends_to_end, attends_to_start]
     values["heads"] = {
-        "positions": {"en": [end, front], "de": [end, front]},
+        "positions": {"en": positions, "de": positions},
         "similarity": [[1.0, 0.25], [0.25, 1.0]],
     }
-    other = path.parent.parent / "made-up" / "analysis.json"
-    other.parent.mkdir()
-    other.write_text(json.dumps(values), encoding="utf-8")
+    invented = run.path / "analysis" / "invented"
+    invented.mkdir()
+    (invented / "analysis.json").write_text(json.dumps(values), encoding="utf-8")
     html = str(heads(RunFiles(run)).body)
-    assert html.index("<h3>default</h3>") < html.index("<h3>made-up</h3>")
-    made_up = html[html.index("<h3>made-up</h3>") :]
-    assert "2 heads" in made_up and "two heads: 0.250" in made_up
-    first, second = re.findall(r'<tr><th scope="row">(\d)</th>(.*?)</tr>', made_up)[:2]
-    assert (first[0], second[0]) == ("2", "1")
-    assert first[1].startswith('<td style="--v: 1.000">100</td>') and second[1].endswith(
-        ">100</td>"
-    )
+    shutil.rmtree(invented)
+
+    assert html.index("<h3>default</h3>") < html.index("<h3>invented</h3>")
+    section = html[html.index("<h3>invented</h3>") :]
+    assert "2 heads" in section
+    assert "two heads: 0.250" in section
+    first, second = re.findall(r'<tr><th scope="row">(\d)</th>(.*?)</tr>', section)[:2]
+    assert first[0] == "2"
+    assert first[1].startswith('<td style="--v: 1.000">100</td>')
+    assert second[0] == "1"
+    assert second[1].endswith(">100</td>")
 
 
 @pytest.mark.parametrize("file", ["analysis.json", "page.json"])
 @pytest.mark.parametrize(
     "content", ['{"format": 99}', '{"form', "[]", "null"], ids=["version", "cut", "list", "null"]
 )
-def test_what_another_version_wrote_or_damage_is_left_out_and_said(
+def test_files_of_another_version_and_damaged_files_are_left_out(
     file: str, content: str, tmp_path: Path
 ) -> None:
     run = tiny_run(tmp_path)
-    (run.path / "analysis" / "default").mkdir(parents=True)
-    (run.path / "analysis" / "default" / file).write_text(content)
-    assert (
-        embeddings(RunFiles(run)) is None
-        and heads(RunFiles(run)) is None
-        and analysis(RunFiles(run)) is None
-    )
+    folder = run.path / "analysis" / "default"
+    folder.mkdir(parents=True)
+    (folder / file).write_text(content)
+    assert embeddings(RunFiles(run)) is None
+    assert heads(RunFiles(run)) is None
+    assert analysis_section(RunFiles(run)) is None
     assert "another version of Polyglot wrote it: analysis/default. " in page(RunFiles(run))
 
 
-def test_a_correlation_that_there_is_none_of_is_a_dash(run: Run, found: Analysis) -> None:
-    place = run.path / "analysis" / "alike"
-    similarity = {
-        name: [Correlations("alike", ("en", "en"), None, None, 2)] for name in found.retrieval
-    }
-    save(dataclasses.replace(found, similarity=similarity), place)
+def test_an_undefined_correlation_is_a_dash(run: Run, analysis: Analysis) -> None:
+    undefined = Correlations("alike", ("en", "en"), None, None, 2)
+    similarity = {name: [undefined] for name in analysis.retrieval}
+    folder = run.path / "analysis" / "alike"
+    save(dataclasses.replace(analysis, similarity=similarity), folder)
     html = embeddings(RunFiles(run)).body
-    shutil.rmtree(place)
-    assert '<th scope="col">alike</th>' in html and "<td>–</td>" in html
+    shutil.rmtree(folder)
+    assert '<th scope="col">alike</th>' in html
+    assert "<td>–</td>" in html

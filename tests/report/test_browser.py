@@ -1,4 +1,4 @@
-"""The page in a real browser: no errors, no connections, switches that work. Screenshots stay in tests/artefacts."""
+"""Report in a browser: no errors, no connections, working switches. Screenshots are in tests/artefacts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from polyglot.report import write
 from tests.conftest import ROOT
-from tests.report.pages import NASTY, nasty_run
+from tests.report.pages import HTML_TEXT, report_run
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -41,43 +41,43 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     path = write(
-        nasty_run(tmp_path_factory.mktemp("report")),
-        sentences=[("de", NASTY), ("en", "one dog sings")],
+        report_run(tmp_path_factory.mktemp("report")),
+        sentences=[("de", HTML_TEXT), ("en", "one dog sings")],
     )
     driver.get(path.as_uri())
     yield driver
     driver.quit()
 
 
-def shown(browser: webdriver.Chrome, selector: str) -> list[str]:
-    return [each.text for each in browser.find_elements(By.CSS_SELECTOR, selector)]
+def texts(browser: webdriver.Chrome, selector: str) -> list[str]:
+    return [element.text for element in browser.find_elements(By.CSS_SELECTOR, selector)]
 
 
-def test_it_opens_without_errors_and_connects_to_nothing(browser: webdriver.Chrome) -> None:
+def test_the_page_opens_without_errors_and_without_connections(browser: webdriver.Chrome) -> None:
     assert browser.title == "run · Polyglot"  # which a script of the corpus would have changed
     assert browser.get_log("browser") == []
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
 
 
-def test_the_matrix_switches_measures_routes_and_kinds(browser: webdriver.Chrome) -> None:
+def test_the_matrix_has_switches_for_measure_view_and_kind(browser: webdriver.Chrome) -> None:
     form = browser.find_element(By.ID, "matrix-controls")
     cells = "#matrix-shown td button"
-    before = shown(browser, cells)
+    before = texts(browser, cells)
     assert len(before) == 9 and sum("†" in each for each in before) == 2
     measure, view = (Select(form.find_element(By.NAME, name)) for name in ("measure", "view"))
     measure.select_by_visible_text("TER")
-    ter = shown(browser, cells)
+    ter = texts(browser, cells)
     assert (
         ter != before
         and "lower is better" in browser.find_element(By.CSS_SELECTOR, "#matrix-shown caption").text
     )
     measure.select_by_value("bleu-paper")
     view.select_by_value("pivot")
-    assert [each for each in shown(browser, cells) if each.endswith("‡")] == shown(
+    assert [each for each in texts(browser, cells) if each.endswith("‡")] == shown(
         browser, cells
-    ) and len(shown(browser, cells)) == 2
+    ) and len(texts(browser, cells)) == 2
     view.select_by_value("paper")
-    assert "0.8†" in shown(browser, cells)  # de-fr without copies: 0.83
+    assert "0.8†" in texts(browser, cells)  # de-fr without copies: 0.83
     view.select_by_value("beside")
     for cell in browser.find_elements(By.CSS_SELECTOR, "#matrix-shown td[data-kind]"):
         assert (cell.get_dom_attribute("data-worse") is not None) == cell.text.startswith("-"), (
@@ -92,10 +92,12 @@ def test_the_matrix_switches_measures_routes_and_kinds(browser: webdriver.Chrome
     box.click()
     assert len(browser.find_elements(By.CSS_SELECTOR, "#matrix-shown td.faded")) == 2
     box.click()
-    assert shown(browser, cells) == before
+    assert texts(browser, cells) == before
 
 
-def test_the_keyboard_reaches_a_cell_and_its_sentences(browser: webdriver.Chrome) -> None:
+def test_a_cell_and_its_sentences_are_reachable_with_the_keyboard(
+    browser: webdriver.Chrome,
+) -> None:
     (cell,) = browser.find_elements(
         By.XPATH, "//*[@id='matrix-shown']//tr[th='de']/td[3]/button"
     )  # into French
@@ -115,27 +117,32 @@ def test_the_keyboard_reaches_a_cell_and_its_sentences(browser: webdriver.Chrome
     )
 
 
-def test_examples_are_text_in_the_order_that_is_asked_for(browser: webdriver.Chrome) -> None:
+def test_examples_are_text_in_the_selected_order(browser: webdriver.Chrome) -> None:
     form = browser.find_element(By.ID, "examples-controls")
     Select(form.find_element(By.NAME, "pair")).select_by_value("de-fr")
     order = Select(form.find_element(By.NAME, "order"))
     order.select_by_value("text")
-    items = shown(browser, "#examples-shown li")
-    assert len(items) == 4 and NASTY in items[0] and NASTY in items[3] and "through en" in items[0]
+    items = texts(browser, "#examples-shown li")
+    assert (
+        len(items) == 4
+        and HTML_TEXT in items[0]
+        and HTML_TEXT in items[3]
+        and "through en" in items[0]
+    )
     assert browser.find_elements(By.CSS_SELECTOR, "#examples-shown script") == []
     order.select_by_value("best")
-    best = shown(browser, "#examples-shown li")
+    best = texts(browser, "#examples-shown li")
     order.select_by_value("worst")
-    assert sorted(best) == sorted(items) and shown(browser, "#examples-shown li") != best
+    assert sorted(best) == sorted(items) and texts(browser, "#examples-shown li") != best
     search = form.find_element(By.NAME, "search")
     search.send_keys("quoted")
-    assert len(shown(browser, "#examples-shown li")) == 2
+    assert len(texts(browser, "#examples-shown li")) == 2
     search.clear()
     search.send_keys(Keys.SPACE, Keys.BACKSPACE)
     assert browser.find_elements(By.CSS_SELECTOR, "#examples-shown del")
 
 
-def test_curves_and_sentences_of_the_bridge_can_be_chosen(browser: webdriver.Chrome) -> None:
+def test_curves_and_sentences_of_the_bridge_can_be_selected(browser: webdriver.Chrome) -> None:
     (box,) = browser.find_elements(By.CSS_SELECTOR, "#chart-loss .legend input[data-curve='en-de']")
     (curve,) = browser.find_elements(By.CSS_SELECTOR, "#chart-loss g[data-curve='en-de']")
     assert curve.is_displayed()
@@ -151,7 +158,7 @@ def test_curves_and_sentences_of_the_bridge_can_be_chosen(browser: webdriver.Chr
     ("name", "width", "scheme"),
     [("light", 1200, "light"), ("dark", 1200, "dark"), ("phone", 390, "light")],
 )
-def test_it_fits_light_and_dark_screens_and_phones(
+def test_the_page_fits_light_and_dark_screens_and_phones(
     browser: webdriver.Chrome, name: str, width: int, scheme: str
 ) -> None:
     browser.execute_cdp_cmd(
@@ -164,7 +171,7 @@ def test_it_fits_light_and_dark_screens_and_phones(
     )
     browser.refresh()
     assert browser.execute_script("return document.documentElement.scrollWidth") == width, (
-        "nothing stands out to the right"
+        "nothing is wider than the screen"
     )
     light = browser.execute_script(
         "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0] > 127"
@@ -185,7 +192,7 @@ def test_it_fits_light_and_dark_screens_and_phones(
     assert browser.get_log("browser") == []
 
 
-def test_the_button_turns_light_to_dark(browser: webdriver.Chrome) -> None:
+def test_the_button_changes_the_theme(browser: webdriver.Chrome) -> None:
     colour = "return getComputedStyle(document.body).backgroundColor"
     before = browser.execute_script(colour)
     browser.find_element(By.ID, "theme").click()
@@ -194,7 +201,7 @@ def test_the_button_turns_light_to_dark(browser: webdriver.Chrome) -> None:
     assert browser.execute_script(colour) == before
 
 
-def test_it_prints(browser: webdriver.Chrome) -> None:
+def test_the_page_can_be_printed(browser: webdriver.Chrome) -> None:
     import base64
 
     browser.execute_cdp_cmd(

@@ -1,50 +1,53 @@
-"""Curves: axes of round numbers that hold every point, and not more points than can be seen."""
+"""Curves: round ticks that enclose all points, and a limited number of points."""
 
 from __future__ import annotations
 
 import math
 
 from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import strategies as st
 
 from polyglot.report.charts import POINTS, Chart, draw_chart, thin_out, ticks
 
-NUMBERS = some.floats(-1e6, 1e6).filter(lambda value: abs(value) > 1e-3 or value == 0)
+NUMBERS = st.floats(-1e6, 1e6).filter(lambda value: abs(value) > 1e-3 or value == 0)
 
 
 @given(NUMBERS, NUMBERS)
-def test_ticks_hold_what_is_between(one: float, other: float) -> None:
-    low, high = sorted((one, other))
-    found = ticks(low, high)
-    assert found[0] <= low + 1e-6 and found[-1] >= high - 1e-6 and 1 <= len(found) <= 8
-    steps = {round(after - before, 9) for before, after in zip(found, found[1:])}
-    assert max(steps, default=0) - min(steps, default=0) <= 1e-6 * max(1.0, abs(low), abs(high))
+def test_ticks_enclose_the_range_in_equal_steps(first: float, second: float) -> None:
+    low, high = sorted((first, second))
+    positions = ticks(low, high)
+    assert positions[0] <= low + 1e-6
+    assert positions[-1] >= high - 1e-6
+    assert 1 <= len(positions) <= 8
+    steps = {round(after - before, 9) for before, after in zip(positions, positions[1:])}
+    tolerance = 1e-6 * max(1.0, abs(low), abs(high))
+    assert max(steps, default=0) - min(steps, default=0) <= tolerance
 
 
-@given(some.lists(some.tuples(some.integers(), some.floats(allow_nan=False)), max_size=2000))
-def test_thinned_curves_keep_their_ends(points: list[tuple[float, float]]) -> None:
-    found = thin_out(points)
-    assert len(found) <= POINTS + 1 and found[:1] == points[:1] and found[-1:] == points[-1:]
+@given(st.lists(st.tuples(st.integers(), st.floats(allow_nan=False)), max_size=2000))
+def test_thinned_curves_keep_both_ends(points: list[tuple[float, float]]) -> None:
+    thinned = thin_out(points)
+    assert len(thinned) <= POINTS + 1
+    assert thinned[:1] == points[:1]
+    assert thinned[-1:] == points[-1:]
 
 
-def test_a_curve_is_drawn_where_its_numbers_are() -> None:
-    html = draw_chart(
-        Chart(
-            "loss",
-            "Loss <of> a task",
-            "nats",
-            {"en-de": [(0, 0.0), (100, 10.0)], "x": [(0, math.nan)]},
-        )
-    )
-    assert 'd="M48.0 266.0L508.0 10.0"' in html  # from the lower left corner to the upper right one
-    assert "Loss &lt;of&gt; a task" in html and "<of>" not in html
-    assert '<th scope="row">100</th><td>10</td>' in html and 'data-curve="x"' not in html
+def test_a_curve_goes_from_corner_to_corner() -> None:
+    curves = {"en-de": [(0, 0.0), (100, 10.0)], "x": [(0, math.nan)]}
+    html = draw_chart(Chart("loss", "Loss <of> a task", "nats", curves))
+    assert 'd="M48.0 266.0L508.0 10.0"' in html, "from the lower left to the upper right corner"
+    assert "Loss &lt;of&gt; a task" in html
+    assert "<of>" not in html
+    assert '<th scope="row">100</th><td>10</td>' in html
+    assert 'data-curve="x"' not in html
 
 
-def test_a_constant_curve_stands_above_zero() -> None:
+def test_the_axis_of_a_constant_curve_starts_at_zero() -> None:
     html = draw_chart(Chart("rate", "Rate", "rate", {"rate": [(0, 0.5), (100, 0.5)]}))
-    assert 'd="M48.0 10.0L508.0 10.0"' in html and ">0<" in html and ">0.5<" in html
+    assert 'd="M48.0 10.0L508.0 10.0"' in html
+    assert ">0<" in html
+    assert ">0.5<" in html
 
 
-def test_no_numbers_are_no_picture() -> None:
+def test_no_finite_numbers_give_no_chart() -> None:
     assert draw_chart(Chart("loss", "Loss", "nats", {"en-de": [(1, math.inf)]})) == ""

@@ -1,4 +1,4 @@
-"""The page holds what the run has, as text and nothing else; what a run lacks is left out or said."""
+"""Report page: it has what the run has, all text is escaped, and missing parts are left out."""
 
 from __future__ import annotations
 
@@ -14,29 +14,40 @@ import pytest
 from markupsafe import Markup
 
 from polyglot.core.errors import ConfigError
+from polyglot.inference.translator import Translator
 from polyglot.report import write
 from polyglot.report.files import RunFiles
 from polyglot.report.page import page
 from polyglot.report.section import Section
+from polyglot.report.sections.attention import weights
 from polyglot.runs.run import Run
 from tests.builders.runs import tiny_run
-from tests.report.pages import NASTY, nasty_run
+from tests.report.pages import HTML_TEXT, report_run
+
+SECTIONS = ["headline", "matrix", "examples", "curves", "attention", "data", "configuration"]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return nasty_run(tmp_path_factory.mktemp("report"))
+    return report_run(tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture(scope="module")
 def html(run: Run) -> str:
-    path = write(run, sentences=[("de", NASTY)])
+    path = write(run, sentences=[("de", HTML_TEXT)])
     assert path == run.path / "report.html"
     return path.read_text(encoding="utf-8")
 
 
-class Reader(HTMLParser):
-    """What a browser would see: tags with attributes, and text."""
+@pytest.fixture
+def copied_run(run: Run, tmp_path: Path) -> Path:
+    """Path of a copy of the run that a test may change."""
+    shutil.copytree(run.path, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+class PageReader(HTMLParser):
+    """Tags with attributes, and texts, as a browser reads them."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -50,160 +61,146 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
 
+    def attributes(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
 
 def data_of(html: str) -> dict:
-    return json.loads(
-        re.search(
-            r'<script type="application/json" id="report-data">(.*?)</script>', html, re.DOTALL
-        )[1]
-    )
+    """Data for the script of a page."""
+    pattern = r'<script type="application/json" id="report-data">(.*?)</script>'
+    return json.loads(re.search(pattern, html, re.DOTALL)[1])
+
+
+# Safety
 
 
 def test_a_script_in_a_corpus_stays_text(html: str) -> None:
-    read = Reader(html)
-    assert [attributes for tag, attributes in read.tags if tag == "script"] == [
-        {"type": "application/json", "id": "report-data"},
-        {},
-    ]
-    assert NASTY in read.texts, "as the caption of its attention"
+    reader = PageReader(html)
+    assert reader.attributes("script") == [{"type": "application/json", "id": "report-data"}, {}]
+    assert HTML_TEXT in reader.texts, "as caption of its attention"
     rows = data_of(html)["examples"]["evaluations"]["default"]["routes"]["de-fr"]
-    assert NASTY in [row["source"] for row in rows] and NASTY in [
-        output[1] for row in rows for output in row["outputs"]
-    ]
-    assert not any(name.startswith("on") for _, attributes in read.tags for name in attributes)
+    assert HTML_TEXT in [row["source"] for row in rows]
+    outputs = [output for row in rows for _, output, _ in row["outputs"]]
+    assert HTML_TEXT in outputs
+    for _, attributes in reader.tags:
+        assert not any(name.startswith("on") for name in attributes)
 
 
-def test_nothing_is_loaded_and_only_our_script_may_run(html: str) -> None:
-    read = Reader(html)
-    policy = next(
-        attributes["content"]
-        for tag, attributes in read.tags
-        if attributes.get("http-equiv") == "Content-Security-Policy"
-    )
-    (ours,) = re.findall(r"<script>(.*?)</script>\n", html, re.DOTALL)[-1:]
-    digest = base64.b64encode(hashlib.sha256(ours.encode()).digest()).decode()
-    assert "default-src 'none'" in policy and f"script-src 'sha256-{digest}'" in policy
-    assert (
-        not re.search(r'(?:src|href)="(?!#)', html) and "url(" not in html and "@import" not in html
-    )
+def test_nothing_is_loaded_and_only_our_script_can_run(html: str) -> None:
+    policies = []
+    for attributes in PageReader(html).attributes("meta"):
+        if attributes.get("http-equiv") == "Content-Security-Policy":
+            policies.append(attributes["content"])
+    (policy,) = policies
+    script = re.findall(r"<script>(.*?)</script>\n", html, re.DOTALL)[-1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert "default-src 'none'" in policy
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert not re.search(r'(?:src|href)="(?!#)', html)
+    assert "url(" not in html
+    assert "@import" not in html
 
 
-def test_every_part_is_there(html: str) -> None:
-    read = Reader(html)
-    names = [attributes["id"] for tag, attributes in read.tags if tag == "section"]
-    assert names == [
-        "headline",
-        "matrix",
-        "examples",
-        "curves",
-        "attention",
-        "data",
-        "configuration",
-    ]
-    assert [attributes["href"] for tag, attributes in read.tags if tag == "a"][1:] == [
-        f"#{name}" for name in names
-    ]
-    ids = [attributes["id"] for _, attributes in read.tags if "id" in attributes]
+# Content
+
+
+def test_all_sections_are_on_the_page(html: str) -> None:
+    reader = PageReader(html)
+    assert [attributes["id"] for attributes in reader.attributes("section")] == SECTIONS
+    links = [attributes["href"] for attributes in reader.attributes("a")]
+    assert links[1:] == [f"#{name}" for name in SECTIONS]
+    ids = [attributes["id"] for _, attributes in reader.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
 
 
-def test_a_table_stands_behind_every_picture(html: str) -> None:
+def test_every_chart_has_a_table(html: str) -> None:
     figures = re.findall(r"<figure.*?</figure>", html, re.DOTALL)
-    assert len(figures) == 6 and all(
-        figure.count("<table>") == 1 and "<svg" in figure for figure in figures
-    )  # the gradient norm was never a number
-    assert html.count('<table class="grid">') == 4 and html.count('<table class="heat">') == 1
+    assert len(figures) == 6, "the gradient norm was never a number"
+    for figure in figures:
+        assert figure.count("<table>") == 1
+        assert "<svg" in figure
+    assert html.count('<table class="grid">') == 4
+    assert html.count('<table class="heat">') == 1
 
 
-def test_the_numbers_are_those_of_the_matrix(run: Run, html: str) -> None:
-    values = json.loads((run.evaluation / "default" / "matrix.json").read_text(encoding="utf-8"))
-    (one,) = data_of(html)["matrix"]["evaluations"]
-    assert (
-        one["lower"] == ["ter", "ter-paper"]
-        and one["pivot"] == "en"
-        and one["paper"]["measure"] == "bleu-paper"
-    )
-    ours = {cell["name"]: cell["scores"]["bleu"][0] for cell in one["cells"]}
-    assert ours == {
-        name_of(cell): cell["scores"]["bleu"]["value"]
-        for cell in (*values["cells"], *values["pivots"])
-    }
-    assert f"{values['means']['bleu']['supervised']:.1f}" in html
-    (signature,) = values["signatures"]["bleu"]
-    assert (
-        one["signatures"]["bleu"] == [f"BLEU|{signature}"]
-        and f"4 sentences of each direction; BLEU|{signature}" in html
-    )
-
-
-def name_of(cell: dict) -> str:
-    source, _, target = cell["pair"].partition("-")
+def cell_name(cell: dict) -> str:
+    source, target = cell["pair"].split("-")
     return f"{source}-{cell['via']}-{target}" if cell["via"] else cell["pair"]
 
 
-def test_heads_are_shown_with_shares_that_sum_to_one(run: Run) -> None:
-    from polyglot.inference.translator import Translator
-    from polyglot.report.sections.attention import weights
+def test_the_scores_are_those_of_the_matrix(run: Run, html: str) -> None:
+    content = (run.evaluation / "default" / "matrix.json").read_text(encoding="utf-8")
+    values = json.loads(content)
+    (evaluation,) = data_of(html)["matrix"]["evaluations"]
+    assert evaluation["lower"] == ["ter", "ter-paper"]
+    assert evaluation["pivot"] == "en"
+    assert evaluation["paper"]["measure"] == "bleu-paper"
+    scores = {cell["name"]: cell["scores"]["bleu"][0] for cell in evaluation["cells"]}
+    expected = {}
+    for cell in [*values["cells"], *values["pivots"]]:
+        expected[cell_name(cell)] = cell["scores"]["bleu"]["value"]
+    assert scores == expected
+    assert f"{values['means']['bleu']['supervised']:.1f}" in html
+    (signature,) = values["signatures"]["bleu"]
+    assert evaluation["signatures"]["bleu"] == [f"BLEU|{signature}"]
+    assert f"4 sentences of each direction; BLEU|{signature}" in html
 
-    found = weights(Translator.load(run), "de", "ein Hund singt", chosen=True)
-    assert len(found["pieces"]) == 3 and len(found["heads"]) == 3
-    assert all(sum(head) == pytest.approx(1) for head in found["heads"])
+
+def test_the_attention_of_each_head_sums_to_one(run: Run) -> None:
+    attention = weights(Translator.load(run), "de", "ein Hund singt", chosen=True)
+    assert len(attention["pieces"]) == 3
+    assert len(attention["heads"]) == 3
+    for head in attention["heads"]:
+        assert sum(head) == pytest.approx(1)
 
 
-def test_a_sentence_in_a_language_that_is_not_read_is_an_error(run: Run) -> None:
+def test_further_sections_are_placed_before_the_configuration(run: Run) -> None:
+    body = Markup("<p>here &amp; there</p>")
+    section = Section("map", "A map", body, {"points": ["</script>"]})
+    html = page(RunFiles(run), more=[section])
+    names = [attributes["id"] for attributes in PageReader(html).attributes("section")]
+    assert names[-3:] == ["data", "map", "configuration"]
+    assert data_of(html)["map"] == {"points": ["</script>"]}
+    assert "<p>here &amp; there</p>" in html
+
+
+# Missing and damaged parts
+
+
+def test_a_sentence_in_a_language_without_encoder_is_an_error(run: Run) -> None:
     with pytest.raises(ConfigError, match="no encoder named 'xx'"):
         page(RunFiles(run, (("xx", "a"),)))
 
 
-def test_a_run_that_was_only_begun_has_a_page(tmp_path: Path) -> None:
+def test_a_run_without_training_has_a_page(tmp_path: Path) -> None:
     html = page(RunFiles(tiny_run(tmp_path)))
-    assert (
-        "has not been evaluated" in html and 'id="matrix"' not in html and 'id="curves"' not in html
-    )
+    assert "has not been evaluated" in html
+    assert 'id="matrix"' not in html
+    assert 'id="curves"' not in html
 
 
-def test_text_that_is_elsewhere_is_said(run: Run, tmp_path: Path) -> None:
-    shutil.copytree(run.path, tmp_path / "moved")
-    text = (
-        (tmp_path / "moved" / "config.yaml")
-        .read_text(encoding="utf-8")
-        .replace(run.config.data.folder, str(tmp_path / "nowhere"))
-    )
-    (tmp_path / "moved" / "config.yaml").write_text(text, encoding="utf-8")
-    html = page(RunFiles(Run.open(tmp_path / "moved")))
-    assert "The training text cannot be read here" in html and 'id="examples"' in html
+def test_missing_training_text_is_reported(run: Run, copied_run: Path, tmp_path: Path) -> None:
+    config = copied_run / "config.yaml"
+    content = config.read_text(encoding="utf-8")
+    content = content.replace(run.config.data.folder, str(tmp_path / "nowhere"))
+    config.write_text(content, encoding="utf-8")
+    html = page(RunFiles(Run.open(copied_run)))
+    assert "The training text cannot be read here" in html
+    assert 'id="examples"' in html
 
 
-def test_what_another_version_wrote_is_left_out_and_said(run: Run, tmp_path: Path) -> None:
-    shutil.copytree(run.path, tmp_path / "old")
-    for damaged in ('{"format": 1}', '{"form', "[]"):
-        (tmp_path / "old" / "evaluation" / "default" / "matrix.json").write_text(damaged)
-        html = page(RunFiles(Run.open(tmp_path / "old")))
-        assert (
-            "another version of Polyglot wrote it: evaluation/default. " in html
-            and 'id="matrix"' not in html
-        )
+@pytest.mark.parametrize("content", ['{"format": 1}', '{"form', "[]"])
+def test_an_evaluation_of_another_version_is_left_out(content: str, copied_run: Path) -> None:
+    (copied_run / "evaluation" / "default" / "matrix.json").write_text(content)
+    html = page(RunFiles(Run.open(copied_run)))
+    assert "another version of Polyglot wrote it: evaluation/default. " in html
+    assert 'id="matrix"' not in html
 
 
-def test_an_evaluation_that_is_being_written_is_not_shown(run: Run, tmp_path: Path) -> None:
-    shutil.copytree(run.path, tmp_path / "begun")
-    place = tmp_path / "begun" / "evaluation" / "default"
-    (place / ".unfinished").mkdir()
-    (place / "matrix.json").rename(place / ".unfinished" / "matrix.json")
-    files = RunFiles(Run.open(tmp_path / "begun"))
-    assert files.evaluations == [] and files.unreadable == []
-
-
-def test_further_sections_stand_before_the_configuration(run: Run) -> None:
-    html = page(
-        RunFiles(run),
-        more=[
-            Section("map", "A map", Markup("<p>here &amp; there</p>"), {"points": ["</script>"]})
-        ],
-    )
-    assert (
-        html.index('<section id="data"')
-        < html.index('<section id="map"')
-        < html.index('<section id="configuration"')
-    )
-    assert data_of(html)["map"] == {"points": ["</script>"]} and "<p>here &amp; there</p>" in html
+def test_an_unfinished_evaluation_is_not_shown(copied_run: Path) -> None:
+    folder = copied_run / "evaluation" / "default"
+    (folder / ".unfinished").mkdir()
+    (folder / "matrix.json").rename(folder / ".unfinished" / "matrix.json")
+    files = RunFiles(Run.open(copied_run))
+    assert files.evaluations == []
+    assert files.unreadable == []
