@@ -75,7 +75,11 @@ def test_languages_start_alike_in_all_but_what_belongs_to_words(name):
         model = tiny_model(tiny_config(options=options))
         for part in (model.encoders, model.decoders):
             one, other = (part[language].options for language in ("de", "en"))
-            own = {id(parameter) for option in one.values() for parameter in option.vocabulary_parameters()}
+            own = {
+                id(parameter)
+                for option in one.values()
+                for parameter in option.vocabulary_parameters()
+            }
             for (key, mine), theirs in zip(one.named_parameters(), other.parameters()):
                 assert torch.equal(mine, theirs) != (id(mine) in own and mine.dim() > 1), (
                     options,

@@ -1,259 +1,282 @@
-"""Role interaction: the formulas of its paper, section 3, and what they promise."""
+"""Role interaction: the formulas of its paper, section 3, and properties of the assignments."""
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 import torch
+from torch.nn import functional, init
 
+from polyglot.layers import role_mixture
 from polyglot.layers.role_mixture import mix_roles
 from polyglot.model.memory import Memory
 from polyglot.model.options import Roles
 from tests.builders.models import allclose
 
-ROLES, SIZE = 5, 8
-SIDES = {"source": None, "target": 16}
+ROLES = 5
+SIZE = 8
+MEMORY_SIZES = {"source": None, "target": 16}
 ASSIGNMENTS = ["dense", "softmax", "onehot"]
 VARIANTS = {
-    "plain": {"residual": False},
+    "without residual": {"residual": False},
     "residual": {},
-    "approx": {"combination": "rank1"},
+    "rank1": {"combination": "rank1"},
     "cnn": {"context": "cnn", "width": 3},
 }
-EVERY = list(itertools.product(ASSIGNMENTS, VARIANTS, SIDES))
 
 
-def layer(side="source", **settings):
+def build_roles(side="source", **settings):
+    """Option with random matrices, so that words differ in their roles."""
     torch.manual_seed(0)
-    option = Roles(
-        Roles.Config(roles=ROLES, context_size=6, **({"dropout": 0.0} | settings)),
-        size=SIZE,
-        memory_size=SIDES[side],
-    ).eval()
+    config = Roles.Config(roles=ROLES, context_size=6, **({"dropout": 0.0} | settings))
+    option = Roles(config, size=SIZE, memory_size=MEMORY_SIZES[side]).eval()
     for parameter in option.parameters():
-        torch.nn.init.normal_(parameter) if parameter.dim() > 1 else torch.nn.init.zeros_(
-            parameter
-        )  # words differ in their roles
+        if parameter.dim() > 1:
+            init.normal_(parameter)
+        else:
+            init.zeros_(parameter)
     return option
 
 
-def words(*lengths):
+def sentences(*lengths):
+    """Embedded words (B, S, E) of sentences of these lengths, and their mask."""
     torch.manual_seed(1)
     mask = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
     return torch.randn(len(lengths), max(lengths), SIZE), mask
 
 
-@pytest.mark.parametrize(("assignment", "variant", "side"), EVERY)
-def test_every_assignment_and_variant_on_either_side_is_the_formula(assignment, variant, side):
-    option = layer(side, assignment=assignment, **VARIANTS[variant])
-    embedded, mask = words(6, 3)
-    found, roles = option(embedded, mask), option.assign_roles(embedded, mask)
-    for place in mask.nonzero().tolist():
-        word, role = embedded[*place], roles[*place]
-        if variant == "approx":
-            expected = (
-                option.output.weight
-                @ ((option.of_roles.weight @ role) * (option.of_words.weight @ word))
-                + word
-            )
+@pytest.mark.parametrize("side", MEMORY_SIZES)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_transformation_equals_the_formula(assignment, variant, side):
+    option = build_roles(side, assignment=assignment, **VARIANTS[variant])
+    embedded, mask = sentences(6, 3)
+    transformed = option(embedded, mask)
+    all_roles = option.assign_roles(embedded, mask)
+
+    for row, position in mask.nonzero().tolist():
+        word = embedded[row, position]
+        roles = all_roles[row, position]
+        if variant == "rank1":
+            role_part = option.of_roles.weight @ roles
+            word_part = option.of_words.weight @ word
+            expected = option.output.weight @ (role_part * word_part)
         else:
             transposed = option.matrices.view(ROLES, SIZE, SIZE)
-            expected = sum(role[i] * (transposed[i].T @ word) for i in range(ROLES)) + (
-                0 if variant == "plain" else word
-            )
-        assert allclose(found[*place], expected, 1e-4)
+            expected = sum(roles[i] * (transposed[i].T @ word) for i in range(ROLES))
+        if variant != "without residual":
+            expected = expected + word
+        assert allclose(transformed[row, position], expected, 1e-4)
 
 
-@pytest.mark.parametrize(
-    ("assignment", "context", "side"), list(itertools.product(ASSIGNMENTS, ["lstm", "cnn"], SIDES))
-)
-def test_the_roles_of_a_word_are_the_formula(assignment, context, side):
-    """Written out for each sentence by itself: c of both directions, or of what is not after the word, then tanh, then the choice."""
-    option = layer(side, assignment=assignment, context=context, width=3)
+@pytest.mark.parametrize("side", MEMORY_SIZES)
+@pytest.mark.parametrize("context", ["lstm", "cnn"])
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_assignment_equals_the_formula(assignment, context, side):
+    """Written out for each sentence: its contexts, then tanh, then the assignment."""
+    option = build_roles(side, assignment=assignment, context=context, width=3)
     for parameter in option.parameters():
-        torch.nn.init.normal_(parameter)
-    embedded, mask = words(6, 3)
-    found = option.assign_roles(embedded, mask)
-    for number, length in enumerate((6, 3)):
-        own = embedded[number, :length]
-        dense = torch.tanh(contexts(option, own, side) @ option.dense.weight.T + option.dense.bias)
-        if assignment != "dense":
+        init.normal_(parameter)
+    embedded, mask = sentences(6, 3)
+    roles = option.assign_roles(embedded, mask)
+
+    for row, length in enumerate((6, 3)):
+        contexts = expected_contexts(option, embedded[row, :length], side)
+        dense = torch.tanh(contexts @ option.dense.weight.T + option.dense.bias)
+        if assignment == "dense":
+            expected = dense
+        else:
             scores = dense @ option.choices.weight.T
-            expected = (
-                scores.softmax(-1)
-                if assignment == "softmax"
-                else torch.eye(ROLES)[scores.argmax(-1)]
-            )
-        assert allclose(found[number, :length], dense if assignment == "dense" else expected)
+            if assignment == "softmax":
+                expected = scores.softmax(-1)
+            else:
+                expected = torch.eye(ROLES)[scores.argmax(-1)]
+        assert allclose(roles[row, :length], expected)
 
 
-def contexts(option, own, side):
-    """c of the words of one sentence (S, E), by the plain layers."""
+def expected_contexts(option, words, side):
+    """Contexts c (S, C) of the words of one sentence (S, E), computed with plain layers."""
     if option.config.context == "cnn":
-        width, size = option.context.convolution.kernel_size[0], own.shape[1]
-        before = width - 1 if side == "target" else width // 2
-        around = torch.cat([torch.zeros(before, size), own, torch.zeros(width - 1 - before, size)])
-        weight, bias = option.context.convolution.weight, option.context.convolution.bias
-        windows = [around[place : place + width] for place in range(len(own))]
-        return torch.stack(
-            [torch.relu((weight * window.T).sum((1, 2)) + bias) for window in windows]
-        )
+        return expected_cnn_contexts(option.context.convolution, words, side)
+    batch = words.unsqueeze(0)
     if side == "target":
-        return option.context.forwards(own.unsqueeze(0))[0][0]
-    both = option.context.both
-    left, right = (
-        both.forwards(own.unsqueeze(0))[0][0],
-        both.backwards(own.flip(0).unsqueeze(0))[0][0],
-    )
-    return torch.cat([left, right.flip(0)], dim=1)
+        outputs, _ = option.context.forwards(batch)
+        return outputs[0]
+    left, _ = option.context.both.forwards(batch)
+    right, _ = option.context.both.backwards(batch.flip(1))
+    return torch.cat([left[0], right[0].flip(0)], dim=1)
 
 
-def test_the_contextualized_baseline_is_the_formula():
-    option, (embedded, mask) = layer(combination="additive"), words(4)
+def expected_cnn_contexts(convolution, words, side):
+    width = convolution.kernel_size[0]
+    before = width - 1 if side == "target" else width // 2
+    after = width - 1 - before
+    padded = torch.cat([torch.zeros(before, SIZE), words, torch.zeros(after, SIZE)])
+    contexts = []
+    for position in range(len(words)):
+        window = padded[position : position + width]
+        sums = (convolution.weight * window.T).sum((1, 2))
+        contexts.append(torch.relu(sums + convolution.bias))
+    return torch.stack(contexts)
+
+
+def test_additive_combination_equals_the_formula():
+    option = build_roles(combination="additive")
+    embedded, mask = sentences(4)
     expected = option.assign_roles(embedded, mask) @ option.of_roles.weight.T + embedded
     assert allclose(option(embedded, mask), expected)
 
 
 def test_softmax_roles_are_positive_and_sum_to_1():
-    roles = layer(assignment="softmax").assign_roles(*words(7, 4))
-    assert (roles > 0).all() and allclose(roles.sum(-1), torch.ones(2, 7))
+    roles = build_roles(assignment="softmax").assign_roles(*sentences(7, 4))
+    assert (roles > 0).all()
+    assert allclose(roles.sum(-1), torch.ones(2, 7))
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_onehot_roles_are_exactly_one_role_at_test(side):
-    roles = layer(side, assignment="onehot").assign_roles(*words(7, 4))
-    assert ((roles == 0) | (roles == 1)).all() and (roles.sum(-1) == 1).all()
+@pytest.mark.parametrize("side", MEMORY_SIZES)
+def test_onehot_roles_are_exactly_one_role_in_evaluation(side):
+    roles = build_roles(side, assignment="onehot").assign_roles(*sentences(7, 4))
+    assert ((roles == 0) | (roles == 1)).all()
+    assert (roles.sum(-1) == 1).all()
     assert len(roles.argmax(-1).unique()) > 1
 
 
-def test_onehot_roles_are_the_likeliest_of_the_same_softmax():
-    one, other = layer(assignment="onehot"), layer(assignment="softmax")
-    other.load_state_dict(
-        {key: tensor for key, tensor in one.state_dict().items() if not key.startswith("annealed")}
+def test_onehot_role_is_the_most_probable_role_of_the_softmax():
+    onehot = build_roles(assignment="onehot")
+    softmax = build_roles(assignment="softmax")
+    weights = onehot.state_dict()
+    weights.pop("annealed.temperature")
+    softmax.load_state_dict(weights)
+    words = sentences(9)
+    assert torch.equal(
+        onehot.assign_roles(*words).argmax(-1), softmax.assign_roles(*words).argmax(-1)
     )
-    assert torch.equal(one.assign_roles(*words(9)).argmax(-1), other.assign_roles(*words(9)).argmax(-1))
 
 
 def test_relaxed_roles_near_temperature_0_are_drawn_from_the_softmax():
-    option = layer(assignment="onehot").train()
+    option = build_roles(assignment="onehot").train()
     option.annealed.temperature.fill_(1e-4)
-    embedded, mask = words(1)
+    embedded, mask = sentences(1)
     draws = option.assign_roles(embedded.expand(4000, 1, SIZE), mask.expand(4000, 1))[:, 0]
-    expected = option.choices(option.dense(option.context(embedded, mask)).tanh()).softmax(-1)[0, 0]
-    assert allclose(draws.max(-1).values.mean(), torch.tensor(1.0), 1e-3) and allclose(
-        draws.mean(0), expected, 0.04
-    )
+
+    dense = option.dense(option.context(embedded, mask)).tanh()
+    probabilities = option.choices(dense).softmax(-1)[0, 0]
+    assert allclose(draws.max(-1).values.mean(), torch.tensor(1.0), 1e-3)
+    assert allclose(draws.mean(0), probabilities, 0.04)
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_a_seed_fixes_the_draw(side):
-    option, (embedded, mask) = layer(side, assignment="onehot").train(), words(5)
+@pytest.mark.parametrize("side", MEMORY_SIZES)
+def test_seed_determines_the_draw(side):
+    option = build_roles(side, assignment="onehot").train()
+    embedded, mask = sentences(5)
     torch.manual_seed(3)
     first = option(embedded, mask)
-    other = option(embedded, mask)
+    second = option(embedded, mask)
     torch.manual_seed(3)
-    assert torch.equal(option(embedded, mask), first) and not torch.equal(other, first)
+    assert torch.equal(option(embedded, mask), first)
+    assert not torch.equal(second, first)
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
-@pytest.mark.parametrize("side", SIDES)
-def test_residual_with_matrices_of_zeros_is_the_identity(assignment, side):
-    option, (embedded, mask) = layer(side, assignment=assignment), words(6, 2)
-    torch.nn.init.zeros_(option.matrices)
+@pytest.mark.parametrize("side", MEMORY_SIZES)
+def test_residual_with_zero_matrices_is_the_identity(assignment, side):
+    option = build_roles(side, assignment=assignment)
+    init.zeros_(option.matrices)
+    embedded, mask = sentences(6, 2)
     assert torch.equal(option(embedded, mask), embedded)
 
 
-def test_the_fast_path_of_one_role_equals_the_formula():
+@pytest.mark.parametrize("sparse", [True, False], ids=["role by role", "at once"])
+def test_mixture_of_one_role_is_its_product(sparse):
     torch.manual_seed(0)
-    chosen, embedded, matrices = (
-        torch.randint(0, ROLES, (4, 7)),
-        torch.randn(4, 7, SIZE),
-        torch.randn(ROLES * SIZE, SIZE),
-    )
-    onehot = torch.nn.functional.one_hot(chosen, ROLES).float()
-    expected = torch.stack(
-        [
-            matrices.view(ROLES, SIZE, SIZE)[role].T @ word
-            for role, word in zip(chosen.flatten(), embedded.flatten(0, 1))
-        ]
-    )
-    for sparse in (True, False):
-        assert allclose(mix_roles(onehot, embedded, matrices, sparse=sparse).flatten(0, 1), expected)
+    chosen = torch.randint(0, ROLES, (28,))
+    words = torch.randn(28, SIZE)
+    matrices = torch.randn(ROLES * SIZE, SIZE)
+    transposed = matrices.view(ROLES, SIZE, SIZE)
+    expected = torch.stack([transposed[role].T @ word for role, word in zip(chosen, words)])
+
+    onehot = functional.one_hot(chosen, ROLES).float()
+    mixed = mix_roles(onehot.view(4, 7, ROLES), words.view(4, 7, SIZE), matrices, sparse=sparse)
+    assert allclose(mixed.flatten(0, 1), expected)
 
 
-def test_the_fast_path_multiplies_each_word_once(monkeypatch):
-    from polyglot.layers import role_mixture
+def test_onehot_roles_multiply_each_word_once(monkeypatch):
+    multiplied = []
+    product = role_mixture.product
 
-    multiplied, product = [], role_mixture.product
-    monkeypatch.setattr(
-        role_mixture,
-        "product",
-        lambda inputs, weight: multiplied.append(inputs.numel()) or product(inputs, weight),
-    )
-    option, (embedded, mask) = layer(assignment="onehot"), words(30, 20)
-    option(embedded, mask)
+    def counting_product(inputs, weight):
+        multiplied.append(inputs.numel())
+        return product(inputs, weight)
+
+    monkeypatch.setattr(role_mixture, "product", counting_product)
+    embedded, mask = sentences(30, 20)
+    build_roles(assignment="onehot")(embedded, mask)
     assert sum(multiplied) == embedded.numel()
+
     multiplied.clear()
-    option = layer("target", assignment="onehot")
-    state = option.start(Memory(torch.randn(2, 3, SIDES["target"])))
+    option = build_roles("target", assignment="onehot")
+    state = option.start(Memory(torch.randn(2, 3, MEMORY_SIZES["target"])))
     option.step(embedded[:, 0], state)
     assert sum(multiplied) == embedded[:, 0].numel()
 
 
 @pytest.mark.parametrize("sparse", [True, False], ids=["role by role", "at once"])
-@pytest.mark.parametrize("count", [3, 1100])
-def test_the_products_have_the_gradients_of_the_formula(count, sparse):
-    """Of few words, and of so many that they are taken in blocks; a role of 0 was dropped, and its gradient goes no further."""
+@pytest.mark.parametrize("count", [3, 1100], ids=["one block", "several blocks"])
+def test_gradients_of_mixtures_equal_the_formula(count, sparse):
+    """Roles of 0 come from dropout, which stops their gradient."""
     torch.manual_seed(0)
-    kept = torch.rand(count, ROLES) > 0.3
-    shapes = (count, ROLES), (count, SIZE), (ROLES * SIZE, SIZE)
-    given = roles, embedded, matrices = [
-        torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes
-    ]
-    plain = torch.einsum("nr,ne,reo->no", roles * kept, embedded, matrices.view(ROLES, SIZE, SIZE))
-    found, weights = (
-        mix_roles(roles * kept, embedded, matrices, sparse=sparse),
-        torch.randn(count, SIZE, dtype=torch.float64),
-    )
-    assert torch.allclose(found, plain)
-    for one, other in zip(
-        *(torch.autograd.grad((each * weights).sum(), given) for each in (found, plain))
-    ):
-        assert torch.allclose(one, other)
+    is_kept = torch.rand(count, ROLES) > 0.3
+
+    def random_input(*shape):
+        return torch.randn(shape, dtype=torch.float64, requires_grad=True)
+
+    roles = random_input(count, ROLES)
+    words = random_input(count, SIZE)
+    matrices = random_input(ROLES * SIZE, SIZE)
+    transposed = matrices.view(ROLES, SIZE, SIZE)
+    expected = torch.einsum("nr,ne,reo->no", roles * is_kept, words, transposed)
+    mixed = mix_roles(roles * is_kept, words, matrices, sparse=sparse)
+    torch.testing.assert_close(mixed, expected)
+
+    output_gradient = torch.randn(count, SIZE, dtype=torch.float64)
+    inputs = [roles, words, matrices]
+    gradients = torch.autograd.grad(mixed, inputs, output_gradient)
+    expected_gradients = torch.autograd.grad(expected, inputs, output_gradient)
+    for gradient, expected_gradient in zip(gradients, expected_gradients):
+        torch.testing.assert_close(gradient, expected_gradient)
 
 
-def test_half_precision_loses_no_more_role_by_role_than_at_once():
-    """What comes back to a word is a sum over all its roles."""
+def word_gradient(roles, words, matrices, *, sparse=False):
+    """Gradient of the words, a sum over all roles, in double precision."""
+    words = words.detach().requires_grad_()
+    mixed = mix_roles(roles, words, matrices, sparse=sparse).double()
+    (gradient,) = torch.autograd.grad(mixed.sum(), words)
+    return gradient.double()
+
+
+def test_half_precision_is_as_exact_role_by_role_as_at_once():
     torch.manual_seed(0)
-    shapes = (300, 32), (300, 16), (32 * 16, 16)
-    given = [torch.randn(shape, dtype=torch.bfloat16, requires_grad=True) for shape in shapes]
-    exact = [each.detach().double().requires_grad_() for each in given]
-
-    def of_words(tensors, **how):
-        (found,) = torch.autograd.grad(mix_roles(*tensors, **how).double().sum(), tensors[1])
-        return found.double()
-
-    truth = of_words(exact)
-    lost = {
-        way: ((of_words(given, sparse=way) - truth).norm() / truth.norm()).item()
-        for way in (True, False)
-    }
-    assert lost[True] < 1.5 * lost[False], lost
+    shapes = [(300, 32), (300, 16), (32 * 16, 16)]
+    half = [torch.randn(shape, dtype=torch.bfloat16) for shape in shapes]
+    exact = word_gradient(*(tensor.double() for tensor in half))
+    error_by_role = (word_gradient(*half, sparse=True) - exact).norm() / exact.norm()
+    error_at_once = (word_gradient(*half, sparse=False) - exact).norm() / exact.norm()
+    assert error_by_role < 1.5 * error_at_once
 
 
-def test_a_convolution_sees_its_width_and_no_more():
-    option, (embedded, mask) = layer(context="cnn", width=3), words(9)
+@pytest.mark.parametrize(("width", "reach"), [(3, 1), (5, 2)])
+def test_cnn_context_has_its_width(width, reach):
+    option = build_roles(context="cnn", width=width)
+    embedded, mask = sentences(9)
     changed = embedded.clone()
     changed[0, 8] += 1
-    same = (option.assign_roles(embedded, mask) == option.assign_roles(changed, mask)).all(-1)[0]
-    assert same.tolist() == [True] * 7 + [False] * 2
+    is_equal = option.assign_roles(embedded, mask) == option.assign_roles(changed, mask)
+    assert is_equal.all(-1)[0].tolist() == [True] * (8 - reach) + [False] * (1 + reach)
 
 
-def test_dropout_is_on_the_roles():
-    option, (embedded, mask) = layer(dropout=0.5, assignment="softmax").train(), words(40, 40)
-    torch.nn.init.zeros_(option.choices.weight)  # all alike: 1/R each
-    seen = []
-    option.dropout.register_forward_hook(lambda module, given, roles: seen.append(roles))
-    option(embedded, mask)
-    assert seen[0].unique().tolist() == pytest.approx([0.0, 2 / ROLES])
+def test_dropout_is_applied_to_the_roles():
+    option = build_roles(dropout=0.5, assignment="softmax").train()
+    init.zeros_(option.choices.weight)  # every role has the probability 1/R
+    outputs = []
+    option.dropout.register_forward_hook(lambda module, inputs, output: outputs.append(output))
+    option(*sentences(40, 40))
+    assert outputs[0].unique().tolist() == pytest.approx([0.0, 2 / ROLES])
