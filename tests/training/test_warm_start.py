@@ -1,4 +1,4 @@
-"""Components that start from other runs are theirs to the bit, come with their vocabulary, and stay as they are when frozen."""
+"""Warm start: components that start from other runs with their vocabularies, and frozen ones."""
 
 from __future__ import annotations
 
@@ -15,79 +15,81 @@ from tests.builders.runs import make_trainer, tiny_run, tiny_settings, train
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    """A trained run of en, de, fr, and its folder."""
-    folder = tmp_path_factory.mktemp("source")
-    run = tiny_run(folder, "before", training={"steps": 2}, seed=2)
+    """Trained run of en, de, fr, from which other runs start."""
+    run = tiny_run(tmp_path_factory.mktemp("source"), "before", training={"steps": 2}, seed=2)
     train(run)
     return run
 
 
-def follower(source, name, **sections):
+def new_run(source, name, **sections):
+    """Run beside the source, with the same corpus."""
     return tiny_run(source.path.parent, name, **sections)
 
 
+def last_checkpoint(run):
+    [checkpoint] = checkpoints.choose(run.checkpoints, "last")
+    return checkpoint
+
+
 def component(run, name):
-    return checkpoints.choose(run.checkpoints, "last")[0].component(name)
+    return last_checkpoint(run).component(name)
 
 
-def same(one, other):
-    return one.keys() == other.keys() and all(
-        torch.equal(value, other[key]) for key, value in one.items()
-    )
+def are_equal(tensors, expected):
+    """Compare names and values, bit for bit."""
+    if tensors.keys() != expected.keys():
+        return False
+    return all(torch.equal(tensor, expected[name]) for name, tensor in tensors.items())
 
 
 def test_components_start_from_another_run(source):
-    run = follower(
-        source,
-        "parts",
-        initialize={
-            "encoder.de": str(source.path),
-            "bridge": {"run": str(source.path), "checkpoint": 2},
-        },
-    )
-    trainer = make_trainer(run)
+    initialize = {
+        "encoder.de": str(source.path),
+        "bridge": {"run": str(source.path), "checkpoint": 2},
+    }
+    parameters = make_trainer(new_run(source, "parts", initialize=initialize)).parameters
     for name in ("encoder.de", "bridge"):
-        assert same(component(source, name), trainer.parameters[name])
-    assert not same(component(source, "encoder.fr"), trainer.parameters["encoder.fr"])
+        assert are_equal(component(source, name), parameters[name])
+    assert not are_equal(component(source, "encoder.fr"), parameters["encoder.fr"])
 
 
-def test_vocabularies_come_along_and_the_rest_are_learnt(source):
-    run = follower(
-        source, "words", vocabulary={"type": "char"}, initialize={"decoder.de": str(source.path)}
+def test_a_component_brings_its_vocabulary_and_others_are_learnt(source):
+    run = new_run(
+        source,
+        "words",
+        vocabulary={"type": "char"},
+        initialize={"decoder.de": str(source.path)},
     )
     make_trainer(run)
-    sizes = {
-        language: len(vocabulary)
-        for language, vocabulary in Run.open(run.path).vocabularies.items()
-    }
-    assert run.vocabulary_file("de").read_bytes() == source.vocabulary_file("de").read_bytes()
-    assert sizes["de"] == len(source.vocabularies["de"]) and sizes["en"] != sizes["de"]
+    vocabularies = Run.open(run.path).vocabularies
+    expected = source.vocabulary_file("de").read_bytes()
+    assert run.vocabulary_file("de").read_bytes() == expected
+    assert len(vocabularies["de"]) == len(source.vocabularies["de"])
+    assert len(vocabularies["en"]) != len(vocabularies["de"])
 
 
-def test_a_pattern_takes_what_the_run_has(source):
-    run = follower(
+def test_a_pattern_matches_the_components_that_the_other_run_has(source):
+    run = new_run(
         source,
         "all",
         initialize={"*": str(source.path)},
         schedule={"pairs": ["en-*", "*-en", "de-de"]},
     )
-    assert all(
-        same(component(source, name), own) for name, own in make_trainer(run).parameters.items()
-    )
+    for name, parameters in make_trainer(run).parameters.items():
+        assert are_equal(component(source, name), parameters)
 
 
-def test_a_component_may_be_called_otherwise_there(source):
-    run = follower(
-        source,
-        "other",
-        initialize={"encoder.de": {"run": str(source.path), "component": "encoder.fr"}},
-    )
-    assert same(component(source, "encoder.fr"), make_trainer(run).parameters["encoder.de"])
-    assert run.vocabulary_file("de").read_bytes() == source.vocabulary_file("fr").read_bytes()
+def test_a_component_may_have_another_name_in_the_other_run(source):
+    initialize = {"encoder.de": {"run": str(source.path), "component": "encoder.fr"}}
+    run = new_run(source, "other", initialize=initialize)
+    parameters = make_trainer(run).parameters["encoder.de"]
+    assert are_equal(component(source, "encoder.fr"), parameters)
+    expected = source.vocabulary_file("fr").read_bytes()
+    assert run.vocabulary_file("de").read_bytes() == expected
 
 
-def test_a_resumed_run_goes_on_from_itself(source):
-    run = follower(source, "resumed", initialize={"*": str(source.path)}, training={"steps": 4})
+def test_a_resumed_run_does_not_need_the_other_run(source):
+    run = new_run(source, "resumed", initialize={"*": str(source.path)}, training={"steps": 4})
     train(run, stop_after=2)
     moved = source.path.rename(source.path.with_name("moved"))
     try:
@@ -96,8 +98,8 @@ def test_a_resumed_run_goes_on_from_itself(source):
         moved.rename(source.path)
 
 
-def test_what_is_frozen_stays_and_the_rest_learns(source):
-    run = follower(
+def test_frozen_components_do_not_change_and_others_learn(source):
+    run = new_run(
         source,
         "frozen",
         initialize={"*": str(source.path)},
@@ -105,16 +107,26 @@ def test_what_is_frozen_stays_and_the_rest_learns(source):
         training={"steps": 12},
     )
     train(run)
-    for name in checkpoints.choose(run.checkpoints, "last")[0].components:
-        assert same(component(source, name), component(run, name)) == (
-            name == "bridge" or name.startswith("encoder.")
-        ), name
-    tensors = checkpoints.choose(run.checkpoints, "last")[0].training_tensors()
-    assert {key.partition("/")[0] for key in tensors} == {"decoder.en", "decoder.de", "decoder.fr"}
+    checkpoint = last_checkpoint(run)
+    for name in checkpoint.components:
+        is_frozen = name == "bridge" or name.startswith("encoder.")
+        assert are_equal(component(source, name), component(run, name)) == is_frozen, name
+
+    with_state = {key.partition("/")[0] for key in checkpoint.training_tensors()}
+    assert with_state == {"decoder.en", "decoder.de", "decoder.fr"}
+
+
+def fill_in_path(value, path):
+    """Replace `{source}` by a path in nested settings."""
+    if isinstance(value, dict):
+        return {key: fill_in_path(item, path) for key, item in value.items()}
+    if isinstance(value, str):
+        return value.format(source=path)
+    return value
 
 
 @pytest.mark.parametrize(
-    ("sections", "kind", "sentence"),
+    ("sections", "error_type", "message"),
     [
         (
             {"freeze": ["*"]},
@@ -139,7 +151,8 @@ def test_what_is_frozen_stays_and_the_rest_learns(source):
         (
             {"initialize": {"encoder.de": "{source}"}, "text": {"steps": ["lowercase"]}},
             ConfigError,
-            "initialize.encoder.de: the text steps of de differ from those of de in {source}; make text.steps the same",
+            "initialize.encoder.de: the text steps of de differ from those of de in {source}; "
+            "make text.steps the same",
         ),
         (
             {
@@ -149,50 +162,48 @@ def test_what_is_frozen_stays_and_the_rest_learns(source):
                 }
             },
             ConfigError,
-            "initialize.encoder.de: the vocabulary of de in {source} is not that in {source}, which decoder.de starts from",
+            "initialize.encoder.de: the vocabulary of de in {source} is not that in {source}, "
+            "which decoder.de starts from",
         ),
     ],
 )
-def test_what_cannot_be_started_from_is_said(source, sections, kind, sentence):
-    def filled(value):
-        if isinstance(value, dict):
-            return {key: filled(one) for key, one in value.items()}
-        return value.format(source=source.path) if isinstance(value, str) else value
+def test_an_impossible_warm_start_is_an_error(source, sections, error_type, message):
+    sections = fill_in_path(sections, source.path)
+    settings = tiny_settings(source.path.parent, "wrong", **sections)
+    config = check_config(settings, where="tiny")
+    message = message.format(source=source.path)
+    with pytest.raises(error_type) as error:
+        plan_training(config)
+    assert message in str(error.value)
 
-    config = check_config(
-        tiny_settings(source.path.parent, "wrong", **filled(sections)), where="tiny"
-    )
-    for attempt in (lambda: plan_training(config), lambda: make_trainer(Run(config.run, config))):
-        with pytest.raises(kind) as error:
-            attempt()
-        assert sentence.format(source=source.path) in str(error.value)
-
-
-@pytest.mark.parametrize("place", ["freeze", "initialize"])
-def test_a_component_that_nobody_has_is_no_pattern(place, tmp_path):
-    value = ["encoder.nl"] if place == "freeze" else {"encoder.nl": "runs/a"}
-    with pytest.raises(
-        ConfigError, match=f"{place}: no component named 'encoder.nl'. Did you mean 'encoder.en'"
-    ):
-        check_config(tiny_settings(tmp_path, **{place: value}), where="tiny")
+    with pytest.raises(error_type) as error:
+        make_trainer(Run(config.run, config))
+    assert message in str(error.value)
 
 
-def test_components_are_named_before_they_are_built(tmp_path):
-    """In every way of sharing, the names that patterns are checked against are those that the model has."""
-    west = {"west": ["de", "fr"]}
-    ways = [
+@pytest.mark.parametrize("section", ["freeze", "initialize"])
+def test_an_unknown_component_is_an_error(section, tmp_path):
+    value = ["encoder.nl"] if section == "freeze" else {"encoder.nl": "runs/a"}
+    message = f"{section}.*: no component named 'encoder.nl'. Did you mean 'encoder.en'"
+    with pytest.raises(ConfigError, match=message):
+        check_config(tiny_settings(tmp_path, **{section: value}), where="tiny")
+
+
+WEST = {"west": ["de", "fr"]}
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize(
+    "sharing",
+    [
         {},
         "all",
-        {"encoder": west},
-        {"vocabulary": west, "embeddings": west},
-        {"vocabulary": "all", "embeddings": "all", "encoder": west, "decoder": "all"},
-    ]
-    for number, sharing in enumerate(ways):
-        for tied in (False, True):
-            run = tiny_run(
-                tmp_path,
-                f"{number}{tied}",
-                sharing=sharing,
-                model={"embedding": {"tie_sides": tied}},
-            )
-            assert set(run.config.components) == set(make_trainer(run).parameters)
+        {"encoder": WEST},
+        {"vocabulary": WEST, "embeddings": WEST},
+        {"vocabulary": "all", "embeddings": "all", "encoder": WEST, "decoder": "all"},
+    ],
+)
+def test_the_configuration_knows_the_components_of_the_model(sharing, tied, tmp_path):
+    """Patterns are checked against these names before the model is built."""
+    run = tiny_run(tmp_path, sharing=sharing, model={"embedding": {"tie_sides": tied}})
+    assert set(run.config.components) == set(make_trainer(run).parameters)
