@@ -1,6 +1,8 @@
-"""Options in a configuration and in a model: which side, which language, who shares them, and where first values come from."""
+"""Options in a configuration and in a model: sides, languages, sharing and initial values."""
 
 from __future__ import annotations
+
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -22,192 +24,207 @@ from tests.builders.models import (
 from tests.builders.runs import tiny_settings
 
 ROLES = {"type": "roles", "roles": 4, "context_size": 6}
+PAIRS = [LanguagePair("de", "en"), LanguagePair("en", "de")]
 
 
-def test_one_language_may_have_others():
-    own = {"de": {"options": {"encoder": ["latent_graph"]}}, "en": {"options": {"decoder": []}}}
-    model = tiny_model(tiny_config(options={"encoder": [ROLES], "decoder": [ROLES]}, languages=own))
-    assert {name: list(one.options) for name, one in model.encoders.items()} == {
-        "de": ["latent_graph"],
-        "en": ["roles"],
+def model_with_sharing(config, **groups):
+    return TranslationModel(
+        config,
+        vocabulary_sizes={"de": VOCABULARY, "en": VOCABULARY},
+        pairs=PAIRS,
+        seed=1,
+        sharing=SharingConfig(**groups),
+    )
+
+
+def option_names(modules):
+    return {language: list(module.options) for language, module in modules.items()}
+
+
+def test_a_language_can_have_other_options():
+    languages = {
+        "de": {"options": {"encoder": ["latent_graph"]}},
+        "en": {"options": {"decoder": []}},
     }
-    assert {name: list(one.options) for name, one in model.decoders.items()} == {
-        "de": ["roles"],
-        "en": [],
-    }
+    options = {"encoder": [ROLES], "decoder": [ROLES]}
+    model = tiny_model(tiny_config(options=options, languages=languages))
+    assert option_names(model.encoders) == {"de": ["latent_graph"], "en": ["roles"]}
+    assert option_names(model.decoders) == {"de": ["roles"], "en": []}
 
 
 def test_options_belong_to_the_component_of_their_language():
-    names = tiny_model(
-        tiny_config(options={"encoder": [ROLES], "decoder": ["context_gate"]})
-    ).component_parameters()
-    assert any(key.startswith("options.roles.") for key in names["encoder.de"])
-    assert any(key.startswith("options.context_gate.") for key in names["decoder.en"])
+    model = tiny_model(tiny_config(options={"encoder": [ROLES], "decoder": ["context_gate"]}))
+    parameters = model.component_parameters()
+    assert any(key.startswith("options.roles.") for key in parameters["encoder.de"])
+    assert any(key.startswith("options.context_gate.") for key in parameters["decoder.en"])
 
 
-def test_languages_that_share_an_encoder_share_its_options():
-    sharing = SharingConfig(encoder={"west": ["de", "en"]})
-    pairs = [LanguagePair("de", "en"), LanguagePair("en", "de")]
-    model = TranslationModel(
-        tiny_config(options={"encoder": [ROLES]}),
-        vocabulary_sizes={"de": VOCABULARY, "en": VOCABULARY},
-        pairs=pairs,
-        seed=1,
-        sharing=sharing,
-    )
+def test_languages_with_a_shared_encoder_share_its_options():
+    config = tiny_config(options={"encoder": [ROLES]})
+    model = model_with_sharing(config, encoder={"west": ["de", "en"]})
     assert model.encoders["de"].options is model.encoders["en"].options
-    names = model.component_parameters()
-    assert any(key.startswith("options.") for key in names["encoder.west"])
-    assert list(names["encoder.de"]) == ["embedding.table.weight"]
+    parameters = model.component_parameters()
+    assert any(key.startswith("options.") for key in parameters["encoder.west"])
+    assert list(parameters["encoder.de"]) == ["embedding.table.weight"]
 
 
-def put_on_both_sides(name):
-    """Every variant of an option, on the side that has it."""
-    side = "encoder" if OPTIONS.get(name).place != "decoder" else "decoder"
-    for chosen in setting_combinations(OPTIONS, name):
-        own = {**tiny_component(OPTIONS, name), **chosen}
-        yield {side: [own]} | ({"decoder": [own]} if OPTIONS.get(name).place == "embedding" else {})
+def models_with_variants(name):
+    """Models with every variant of an option, on both sides where both can have it."""
+    place = OPTIONS.get(name).place
+    for settings in setting_combinations(OPTIONS, name):
+        option = {**tiny_component(OPTIONS, name), **settings}
+        options = {}
+        if place != "decoder":
+            options["encoder"] = [option]
+        if place != "states":
+            options["decoder"] = [option]
+        yield tiny_model(tiny_config(options=options))
+
+
+def options_of(model, language):
+    """Options of the encoder and of the decoder of a language."""
+    encoder = model.encoders[language]
+    decoder = model.decoders[language]
+    return [*encoder.options.values(), *decoder.options.values()]
 
 
 @pytest.mark.parametrize("name", OPTIONS.names())
-def test_languages_start_alike_in_all_but_what_belongs_to_words(name):
-    for options in put_on_both_sides(name):
-        model = tiny_model(tiny_config(options=options))
-        for part in (model.encoders, model.decoders):
-            one, other = (part[language].options for language in ("de", "en"))
-            own = {
-                id(parameter)
-                for option in one.values()
-                for parameter in option.vocabulary_parameters()
-            }
-            for (key, mine), theirs in zip(one.named_parameters(), other.parameters()):
-                assert torch.equal(mine, theirs) != (id(mine) in own and mine.dim() > 1), (
-                    options,
-                    key,
-                )
-            assert all(
-                len(parameter) == VOCABULARY
-                for option in one.values()
-                for parameter in option.vocabulary_parameters()
-            )
-    assert len(own) == (4 if name == "word_prediction" else 0)
+def test_languages_start_with_equal_values_except_in_vocabulary_matrices(name):
+    for model in models_with_variants(name):
+        for german, english in zip(options_of(model, "de"), options_of(model, "en")):
+            vocabulary_ids = {id(parameter) for parameter in german.vocabulary_parameters()}
+            english_parameters = dict(english.named_parameters())
+            for key, parameter in german.named_parameters():
+                is_vocabulary_matrix = id(parameter) in vocabulary_ids and parameter.dim() > 1
+                is_equal = torch.equal(parameter, english_parameters[key])
+                assert is_equal != is_vocabulary_matrix, key
 
 
-def test_only_a_decoder_s_words_belong_to_its_vocabulary():
-    """Nothing else has a row for each word, so nothing else starts differently."""
-    for name in OPTIONS.names():
-        for options in put_on_both_sides(name):
-            model = tiny_model(tiny_config(options=options))
-            for option in (
-                option
-                for part in (model.encoders, model.decoders)
-                for option in part["de"].options.values()
-            ):
-                rows = {id(one) for one in option.parameters() if len(one) == VOCABULARY}
-                assert rows == {id(one) for one in option.vocabulary_parameters()}
+@pytest.mark.parametrize("name", OPTIONS.names())
+def test_vocabulary_parameters_are_those_with_a_row_for_each_word(name):
+    for model in models_with_variants(name):
+        for option in options_of(model, "de"):
+            vocabulary_ids = {id(parameter) for parameter in option.vocabulary_parameters()}
+            for parameter in option.parameters():
+                assert (len(parameter) == VOCABULARY) == (id(parameter) in vocabulary_ids)
+
+
+WEST = {"encoder": {"west": ["de", "en"]}}
 
 
 @pytest.mark.parametrize(
-    ("sharing", "tied", "frozen", "learning"),
+    ("sharing", "tied", "frozen", "annealed"),
     [
         ({}, False, ["encoder.de"], ["encoder.en.latent_graph"]),
         ({}, True, ["encoder.de"], ["encoder.en.latent_graph"]),
-        ({"encoder": {"west": ["de", "en"]}}, False, ["encoder.west"], []),
-        ({"encoder": {"west": ["de", "en"]}}, True, ["encoder.*"], []),
-        ({"encoder": {"west": ["de", "en"]}}, True, ["embedding.*"], ["encoder.west.latent_graph"]),
+        (WEST, False, ["encoder.west"], []),
+        (WEST, True, ["encoder.*"], []),
+        (WEST, True, ["embedding.*"], ["encoder.west.latent_graph"]),
     ],
 )
-def test_what_is_frozen_is_not_annealed_though_its_embeddings_learn(
-    sharing, tied, frozen, learning
+def test_frozen_options_are_not_annealed_even_if_their_embeddings_train(
+    sharing, tied, frozen, annealed
 ):
-    pairs = [LanguagePair("de", "en"), LanguagePair("en", "de")]
-    config = tiny_config(
-        options={"encoder": [{"type": "latent_graph"}]}, embedding={"tie_sides": tied}
-    )
-    sizes = dict.fromkeys(("de", "en"), VOCABULARY)
-    model = TranslationModel(
-        config, vocabulary_sizes=sizes, pairs=pairs, seed=1, sharing=SharingConfig(**sharing)
-    )
-    freeze(model, frozen, [Task(pair) for pair in pairs])
-    assert list(model.annealed()) == learning
+    config = tiny_config(options={"encoder": ["latent_graph"]}, embedding={"tie_sides": tied})
+    model = model_with_sharing(config, **sharing)
+    freeze(model, frozen, [Task(pair) for pair in PAIRS])
+    assert list(model.annealed()) == annealed
 
 
-def test_every_parameter_gets_its_first_value_once():
-    """From the seed; where a checkpoint will fill them, nothing is drawn."""
-    config = tiny_config(
-        options={
-            "encoder": [ROLES, "context_gate", {"type": "latent_graph"}],
-            "decoder": [{**ROLES, "context": "cnn"}],
-        }
-    )
-    torch.use_deterministic_algorithms(True)  # then memory that nothing has been written to is NaN
+@contextmanager
+def uninitialised_memory_is_nan():
+    torch.use_deterministic_algorithms(True)
     try:
-        model, unfilled = (tiny_model(config, seed=seed) for seed in (1, None))
+        yield
     finally:
         torch.use_deterministic_algorithms(False)
-    assert [
-        name for name, parameter in model.named_parameters() if not parameter.isfinite().all()
-    ] == []
-    matrices = {
-        name: one
-        for name, one in unfilled.named_parameters()
-        if one.dim() > 1 and ".options." in name
-    }
-    assert (
-        matrices
-        and [name for name, parameter in matrices.items() if parameter.isfinite().any()] == []
-    )
 
 
-def test_each_role_begins_as_a_matrix_of_its_own_size_does():
-    """Glorot's bound of one h×h matrix, not of all of them below each other."""
-    matrices = (
-        tiny_model(tiny_config(options={"encoder": [ROLES]}))
-        .encoders["de"]
-        .options["roles"]
-        .matrices
-    )
+CONFIG_WITH_OPTIONS = {
+    "encoder": [ROLES, "context_gate", {"type": "latent_graph"}],
+    "decoder": [{**ROLES, "context": "cnn"}],
+}
+
+
+def test_every_parameter_of_options_is_drawn_from_the_seed():
+    with uninitialised_memory_is_nan():
+        model = tiny_model(tiny_config(options=CONFIG_WITH_OPTIONS), seed=1)
+    for name, parameter in model.named_parameters():
+        assert parameter.isfinite().all(), name
+
+
+def test_nothing_is_drawn_for_a_model_that_a_checkpoint_fills():
+    with uninitialised_memory_is_nan():
+        model = tiny_model(tiny_config(options=CONFIG_WITH_OPTIONS), seed=None)
+    matrices = 0
+    for name, parameter in model.named_parameters():
+        if parameter.dim() > 1 and ".options." in name:
+            assert not parameter.isfinite().any(), name
+            matrices += 1
+    assert matrices > 10
+
+
+def test_role_matrices_are_drawn_with_glorot_bounds_of_a_single_matrix():
+    model = tiny_model(tiny_config(options={"encoder": [ROLES]}))
+    matrices = model.encoders["de"].options["roles"].matrices
     size = matrices.shape[1]
-    assert 0.9 < matrices.abs().max() / (6 / (2 * size)) ** 0.5 <= 1
+    bound = (6 / (2 * size)) ** 0.5
+    assert 0.9 < matrices.abs().max() / bound <= 1
 
 
 @pytest.mark.parametrize(
-    ("model", "sentence"),
+    ("side", "options", "message"),
     [
-        ({"options": {"encoder": ["rolls"]}}, "no type named 'rolls'. Did you mean 'roles'?"),
+        ("encoder", ["rolls"], "no type named 'rolls'. Did you mean 'roles'?"),
         (
-            {"options": {"decoder": ["latent_graph"]}},
-            "decoder: latent_graph cannot be added to a decoder, only to the other side",
+            "decoder",
+            ["latent_graph"],
+            "model.options.decoder: latent_graph cannot be added to a decoder, "
+            "only to the other side",
         ),
-        ({"options": {"encoder": [ROLES, ROLES]}}, "encoder: roles named twice; once is enough"),
         (
-            {"options": {"encoder": [{"type": "roles", "context_size": 7}]}},
+            "encoder",
+            ["word_prediction"],
+            "model.options.encoder: word_prediction cannot be added to an encoder, "
+            "only to the other side",
+        ),
+        (
+            "encoder",
+            [ROLES, ROLES],
+            "model.options.encoder: roles named twice; once is enough",
+        ),
+        (
+            "encoder",
+            [{"type": "roles", "context_size": 7}],
             "context_size 7 cannot be shared by two directions; use an even number",
         ),
         (
-            {"options": {"encoder": [{"type": "roles", "width": 4}]}},
+            "encoder",
+            [{"type": "roles", "width": 4}],
             "width 4 has no middle word; use an odd number",
         ),
         (
-            {"options": {"encoder": [{"type": "latent_graph", "hidden_size": 7}]}},
-            "hidden_size 7 cannot be shared by two directions",
+            "encoder",
+            [{"type": "latent_graph", "hidden_size": 7}],
+            "hidden_size 7 cannot be shared by two directions; use an even number",
         ),
     ],
 )
-def test_mistakes_are_sentences(tmp_path, model, sentence):
+def test_invalid_options_are_reported(tmp_path, side, options, message):
+    settings = tiny_settings(tmp_path, model={"options": {side: options}})
     with pytest.raises(ConfigError) as caught:
-        check_config(tiny_settings(tmp_path, model=model), where="tiny")
-    assert sentence in str(caught.value)
+        check_config(settings, where="tiny")
+    assert message in str(caught.value)
 
 
-def test_languages_cannot_share_what_has_different_options(tmp_path):
+def test_languages_with_different_options_cannot_share_an_encoder(tmp_path):
     settings = tiny_settings(
         tmp_path,
         model={"languages": {"de": {"options": {"encoder": [ROLES]}}}},
-        sharing={"encoder": {"west": ["de", "en"]}},
+        sharing=WEST,
     )
-    with pytest.raises(
-        ConfigError,
-        match="sharing.encoder: en and de cannot share while model.options.encoder differs between them",
-    ):
+    message = (
+        "sharing.encoder: en and de cannot share while model.options.encoder differs between them"
+    )
+    with pytest.raises(ConfigError, match=message):
         check_config(settings, where="tiny")

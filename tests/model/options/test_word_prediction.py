@@ -1,4 +1,4 @@
-"""Word prediction: its losses are the papers' sums, on decoders of every kind, and translations know nothing of it."""
+"""Word prediction: its losses equal the sums of the paper, and translation does not change."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from polyglot.config.loading import check_config
 from polyglot.core.errors import ConfigError
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.inference.translator import Translator
+from polyglot.layers import cross_entropy
 from polyglot.model.decoders import DECODERS
 from polyglot.model.losses import Criterion, InitialWordsLoss, LossesConfig, RemainingWordsLoss
-from polyglot.model.options import WordPrediction
-from polyglot.tasks.batch import EOS
+from polyglot.tasks.batch import EOS, PAD, Batch
 from tests.builders.models import (
     VOCABULARY,
     allclose,
@@ -28,7 +29,7 @@ from tests.builders.models import (
 from tests.builders.runs import sample_sentences, tiny_run, tiny_settings, train
 
 LENGTHS = ((5, 4), (1, 1), (9, 7))
-KINDS = [if_available(name) for name in DECODERS.names()]
+DECODER_NAMES = [if_available(name) for name in DECODERS.names()]
 TERMS = {
     "initial": {"initial_words"},
     "states": {"remaining_words"},
@@ -37,232 +38,271 @@ TERMS = {
 
 
 def model_with(decoder="gru", predict="both", **settings):
-    return tiny_model(
-        tiny_config(
-            decoder=decoder,
-            options={"decoder": [{"type": "word_prediction", "predict": predict, **settings}]},
-        )
-    ).eval()
+    option = {"type": "word_prediction", "predict": predict, **settings}
+    return tiny_model(tiny_config(decoder=decoder, options={"decoder": [option]})).eval()
 
 
-def of(model):
+def option_of(model):
     return model.decoders["en"].options["word_prediction"]
 
 
 def initial_loss(model, batch):
-    return InitialWordsLoss(InitialWordsLoss.Config())(model(batch), batch) * batch.target_tokens
+    """Loss of the initial state, summed over the batch."""
+    loss = InitialWordsLoss(InitialWordsLoss.Config())
+    return loss(model(batch), batch) * batch.target_tokens
 
 
 def remaining_loss(model, batch):
-    return (
-        RemainingWordsLoss(RemainingWordsLoss.Config())(model(batch), batch) * batch.target_tokens
-    )
+    """Loss of the states, summed over the batch."""
+    loss = RemainingWordsLoss(RemainingWordsLoss.Config())
+    return loss(model(batch), batch) * batch.target_tokens
 
 
-def words_of(batch):
-    return [[word for word in row.tolist() if word not in (0, EOS)] for row in batch.target_out]
+def target_words(batch):
+    sentences = []
+    for row in batch.target_out.tolist():
+        sentences.append([word for word in row if word not in (PAD, EOS)])
+    return sentences
 
 
-@pytest.mark.parametrize("decoder", KINDS)
-def test_the_loss_of_the_initial_state_is_the_sum_over_all_words(decoder):
-    model, batch = model_with(decoder), random_batch(lengths=LENGTHS)
-    output = model(batch)
-    hidden, _ = of(model).initial(output.decoder.body.initial_state(output.memory), output.memory)
-    logs = of(model).initial.output(hidden).log_softmax(-1)
-    expected = -sum(logs[row, word] for row, words in enumerate(words_of(batch)) for word in words)
+def has_gradient(parameter):
+    return parameter.grad is not None and parameter.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("decoder", DECODER_NAMES)
+def test_loss_of_the_initial_state_is_the_sum_over_all_words(decoder):
+    model = model_with(decoder)
+    batch = random_batch(lengths=LENGTHS)
+    memory = model(batch).memory
+    predictor = option_of(model).initial
+    hidden, _ = predictor(model.decoders["en"].body.initial_state(memory), memory)
+    log_probabilities = predictor.output(hidden).log_softmax(-1)
+
+    expected = torch.zeros(())
+    for row, words in enumerate(target_words(batch)):
+        for word in words:
+            expected = expected - log_probabilities[row, word]
     torch.testing.assert_close(initial_loss(model, batch), expected)
 
 
-@pytest.mark.parametrize("decoder", KINDS)
-def test_the_loss_of_the_states_is_the_double_sum(decoder):
-    """−Σ_j 1/(T−j+1) Σ_{k≥j} log p_j(y_k), word by word; one of the sentences has a single word."""
-    model, batch = model_with(decoder), random_batch(lengths=LENGTHS)
+@pytest.mark.parametrize("decoder", DECODER_NAMES)
+def test_loss_of_the_states_is_the_double_sum(decoder):
+    """−Σ_j 1/(T−j+1) Σ_{k≥j} log p_j(y_k), also for a sentence of one word."""
+    model = model_with(decoder)
+    batch = random_batch(lengths=LENGTHS)
     output = model(batch)
-    logs = of(model).states.output(of(model).states(output.states, output.memory)).log_softmax(-1)
+    predictor = option_of(model).states
+    hidden = predictor(output.states, output.memory)
+    log_probabilities = predictor.output(hidden).log_softmax(-1)
+
     expected = torch.zeros(())
-    for row, words in enumerate(words_of(batch)):
+    for row, words in enumerate(target_words(batch)):
         for j in range(len(words)):
-            expected = expected - sum(logs[row, j, words[k]] for k in range(j, len(words))) / (
-                len(words) - j
-            )
+            remaining = words[j:]
+            total = sum(log_probabilities[row, j, word] for word in remaining)
+            expected = expected - total / len(remaining)
     torch.testing.assert_close(remaining_loss(model, batch), expected)
 
 
-@pytest.mark.parametrize("decoder", KINDS)
-def test_padding_and_neighbours_never_count(decoder):
-    model, batch = model_with(decoder), random_batch(lengths=LENGTHS)
-    together = initial_loss(model, batch), remaining_loss(model, batch)
-    apart = [torch.zeros(()), torch.zeros(())]
-    sources = [row[mask].tolist() for row, mask in zip(batch.source, batch.source_mask)]
-    for source, words in zip(sources, words_of(batch)):
-        alone = type(batch).from_sentences(batch.task, [source], [words])
-        apart = [apart[0] + initial_loss(model, alone), apart[1] + remaining_loss(model, alone)]
-    assert allclose(together[0], apart[0], 1e-4) and allclose(together[1], apart[1], 1e-4)
+@torch.no_grad()
+def test_predictors_equal_their_formulas():
+    """c = Σ α_i h_i with the attention of s₀, and of every state."""
+    model = model_with("gru", hidden_size=6)
+    batch = random_batch(lengths=LENGTHS)
+    output = model(batch)
+    rows = output.memory.states
+    initial_state = model.decoders["en"].body.initial_state(output.memory)
+
+    predictor = option_of(model).initial
+    attention = predictor.attention
+    queries = attention.query(initial_state).unsqueeze(1)
+    energies = attention.energy(torch.tanh(queries + attention.key(rows))).squeeze(2)
+    weights = energies.softmax(dim=1)
+    context = (weights.unsqueeze(2) * rows).sum(dim=1)
+    expected = predictor.combine(torch.cat([initial_state, context], dim=1)).tanh()
+    hidden, found_weights = predictor(initial_state, output.memory)
+    torch.testing.assert_close(hidden, expected)
+    torch.testing.assert_close(found_weights, weights)
+    assert hidden.shape == (3, 6)
+
+    predictor = option_of(model).states
+    scores = predictor.attention.query(output.states) @ rows.mT
+    contexts = scores.softmax(dim=2) @ rows
+    states = predictor.state(output.states).tanh()
+    expected = predictor.combine(torch.cat([states, contexts], dim=2)).tanh()
+    torch.testing.assert_close(predictor(output.states, output.memory), expected)
 
 
-def test_a_target_without_words_costs_nothing():
-    model, batch = model_with(), random_batch(lengths=((3, 0), (2, 0)))
-    for loss in (initial_loss, remaining_loss):
-        value = loss(model, batch)
-        value.backward()
-        assert value.item() == 0
-    assert all(one.grad is None or one.grad.isfinite().all() for one in model.parameters())
+@pytest.mark.parametrize("decoder", DECODER_NAMES)
+def test_losses_of_a_batch_are_the_sums_of_its_sentences(decoder):
+    model = model_with(decoder)
+    batch = random_batch(lengths=LENGTHS)
+    initial_sum = torch.zeros(())
+    remaining_sum = torch.zeros(())
+    for row, words in enumerate(target_words(batch)):
+        source = batch.source[row][batch.source_mask[row]].tolist()
+        sentence = Batch.from_sentences(batch.task, [source], [words])
+        initial_sum = initial_sum + initial_loss(model, sentence)
+        remaining_sum = remaining_sum + remaining_loss(model, sentence)
+    assert allclose(initial_loss(model, batch), initial_sum, 1e-4)
+    assert allclose(remaining_loss(model, batch), remaining_sum, 1e-4)
+
+
+@pytest.mark.parametrize("loss", [initial_loss, remaining_loss])
+def test_empty_targets_have_the_loss_0(loss):
+    model = model_with()
+    value = loss(model, random_batch(lengths=((3, 0), (2, 0))))
+    value.backward()
+    assert value.item() == 0
+    for parameter in model.parameters():
+        assert parameter.grad is None or parameter.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("predict", TERMS)
-@pytest.mark.parametrize("decoder", KINDS)
-def test_it_learns_in_place_of_nothing_else(decoder, predict):
-    """Its terms are logged by name and weighted; gradients reach its own parameters, the encoder and, of states, the body."""
-    model, batch = model_with(decoder, predict), random_batch(lengths=LENGTHS)
-    plain = tiny_model(tiny_config(decoder=decoder)).eval()
-    with_heads, without = (
-        Criterion(LossesConfig())(model(batch), batch),
-        Criterion(LossesConfig())(plain(batch), batch),
-    )
-    assert with_heads.terms.keys() - without.terms.keys() == TERMS[predict]
-    torch.testing.assert_close(with_heads.terms["translation"], without.terms["translation"])
-    torch.testing.assert_close(
-        with_heads.total, without.total + sum(with_heads.terms[name] for name in TERMS[predict])
-    )
-    weights = {name: {"weight": 0.0} for name in TERMS[predict]}
-    assert (
-        Criterion(LossesConfig.model_validate(weights))(model(batch), batch).terms.keys()
-        == without.terms.keys()
-    )
-    sum(with_heads.terms[name] for name in TERMS[predict]).backward()
-    assert all(
-        one.grad is not None and one.grad.abs().sum() > 0
-        for name, one in of(model).named_parameters()
-        if "bias" not in name
-    )
-    assert any(
-        one.grad is not None and one.grad.abs().sum() > 0
-        for one in model.encoders["de"].parameters()
-    )
-    body = [
-        one.grad
-        for name, one in model.decoders["en"].body.named_parameters()
-        if "initial" not in name
-    ]
-    assert (
-        any(grad is not None and grad.abs().sum() > 0 for grad in body) == (predict != "initial")
-        or decoder == "onmt_rnn"
-    )
-
-
-@pytest.mark.parametrize("decoder", KINDS)
-def test_translating_costs_nothing_and_changes_nothing(decoder, monkeypatch):
-    model, plain = model_with(decoder), tiny_model(tiny_config(decoder=decoder)).eval()
-    monkeypatch.setattr(of(model).initial, "forward", None)
-    monkeypatch.setattr(of(model).states, "forward", None)
+@pytest.mark.parametrize("decoder", DECODER_NAMES)
+def test_losses_are_added_to_those_of_the_model_without_the_option(decoder, predict):
+    model = model_with(decoder, predict)
+    plain_model = tiny_model(tiny_config(decoder=decoder)).eval()
     batch = random_batch(lengths=LENGTHS)
-    found = []
-    for one in (model, plain):
+    losses = Criterion(LossesConfig())(model(batch), batch)
+    plain_losses = Criterion(LossesConfig())(plain_model(batch), batch)
+
+    assert losses.terms.keys() - plain_losses.terms.keys() == TERMS[predict]
+    torch.testing.assert_close(losses.terms["translation"], plain_losses.terms["translation"])
+    added = sum(losses.terms[name] for name in TERMS[predict])
+    torch.testing.assert_close(losses.total, plain_losses.total + added)
+
+    no_weights = LossesConfig.model_validate({name: {"weight": 0.0} for name in TERMS[predict]})
+    assert Criterion(no_weights)(model(batch), batch).terms.keys() == plain_losses.terms.keys()
+
+
+@pytest.mark.parametrize("predict", TERMS)
+@pytest.mark.parametrize("decoder", DECODER_NAMES)
+def test_gradients_reach_predictors_encoder_and_body(decoder, predict):
+    """The initial state depends only on the part of the body named `initial` (not in onmt_rnn)."""
+    model = model_with(decoder, predict)
+    batch = random_batch(lengths=LENGTHS)
+    losses = Criterion(LossesConfig())(model(batch), batch)
+    sum(losses.terms[name] for name in TERMS[predict]).backward()
+
+    for name, parameter in option_of(model).named_parameters():
+        assert has_gradient(parameter) or "bias" in name, name
+    assert any(map(has_gradient, model.encoders["de"].parameters()))
+
+    if decoder != "onmt_rnn":
+        body = model.decoders["en"].body.named_parameters()
+        reached = [name for name, parameter in body if has_gradient(parameter)]
+        after_initial_state = [name for name in reached if not name.startswith("initial")]
+        assert bool(after_initial_state) == (predict != "initial")
+
+
+@pytest.mark.parametrize("decoder", DECODER_NAMES)
+def test_search_does_not_call_the_predictors(decoder, monkeypatch):
+    model = model_with(decoder)
+    plain_model = tiny_model(tiny_config(decoder=decoder)).eval()
+    monkeypatch.setattr(option_of(model).initial, "forward", None)
+    monkeypatch.setattr(option_of(model).states, "forward", None)
+
+    def translate(model):
+        batch = random_batch(lengths=LENGTHS)
+        lengths = batch.source_mask.sum(dim=1)
         with torch.inference_mode():
-            memory = one.encode("de", batch.source, batch.source_mask)
-            found.append(
-                search(
-                    one.decoders["en"], memory, batch.source_mask.sum(dim=1), SearchConfig(beam=3)
-                )
-            )
-    assert found[0] == found[1]
+            memory = model.encode("de", batch.source, batch.source_mask)
+            return search(model.decoders["en"], memory, lengths, SearchConfig(beam=3))
+
+    assert translate(model) == translate(plain_model)
 
 
-def test_it_is_computed_in_mixed_precision():
-    model, batch = model_with(), random_batch(lengths=LENGTHS)
+def test_losses_in_mixed_precision_are_close_to_those_in_float32():
+    model = model_with()
+    batch = random_batch(lengths=LENGTHS)
     exact = Criterion(LossesConfig())(model(batch), batch)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         rounded = Criterion(LossesConfig())(model(batch), batch)
     rounded.total.backward()
+
     for name in TERMS["both"]:
-        assert rounded.terms[name].dtype == torch.float32 and rounded.terms[
-            name
-        ].item() == pytest.approx(exact.terms[name].item(), rel=0.02)
-    assert all(one.grad.isfinite().all() for one in of(model).parameters())
+        term = rounded.terms[name]
+        assert term.dtype == torch.float32
+        assert term.item() == pytest.approx(exact.terms[name].item(), rel=0.02)
+    for parameter in option_of(model).parameters():
+        assert parameter.grad.isfinite().all()
 
 
-def test_memory_does_not_grow_with_the_square_of_the_length(monkeypatch):
-    """No tensor of the loss has T²·V numbers: the largest is a sentence's T² words still to come."""
-    from polyglot.layers import cross_entropy
+class LargestTensor(TorchDispatchMode):
+    """Context that records the number of elements of the largest tensor an operation returns."""
 
+    def __init__(self):
+        super().__init__()
+        self.elements = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, torch.Tensor):
+                self.elements = max(self.elements, leaf.numel())
+        return result
+
+
+def test_no_tensor_of_the_loss_grows_with_the_squared_length_times_the_vocabulary(monkeypatch):
+    """The largest tensor is the mask of the words still to come, T² for each sentence."""
     monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", 4 * VOCABULARY * 8)
-    model, batch = model_with(hidden_size=4), random_batch(lengths=((3, 60), (2, 60), (4, 60)))
-    largest = [0]
-
-    class Sizes(TorchDispatchMode):
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            made = function(*args, **(kwargs or {}))
-            largest[0] = max(
-                largest[0],
-                *(one.numel() for one in tree_leaves(made) if isinstance(one, torch.Tensor)),
-                0,
-            )
-            return made
-
+    model = model_with(hidden_size=4)
+    batch = random_batch(lengths=((3, 60), (2, 60), (4, 60)))
     output = model(batch)
-    with Sizes():
-        loss = RemainingWordsLoss(RemainingWordsLoss.Config())(
-            replace(output, states=output.states.detach()), batch
-        )
-        loss.backward()
-    assert largest[0] <= 3 * 61 * 61
+    output = replace(output, states=output.states.detach())
+    with LargestTensor() as largest:
+        RemainingWordsLoss(RemainingWordsLoss.Config())(output, batch).backward()
+    assert largest.elements <= 3 * 61 * 61
 
 
-def test_a_run_starts_from_a_baseline_and_its_translations_need_no_heads(tmp_path):
+# Runs
+
+UNCHANGED = {
+    "training": {"steps": 1, "checkpoint": {"every": 1}},
+    "optimizer": {"learning_rate": 1e-12},
+}
+"""Settings of a run that keeps the parameters it starts from."""
+
+
+def translations(run):
+    lines = sample_sentences("de", seed=5, lines=8)
+    return Translator.load(run).translate(lines, source="de", target="en")
+
+
+def test_run_starts_from_a_baseline_and_can_drop_the_predictors(tmp_path):
     training = {"steps": 20, "log_every": 5, "checkpoint": {"every": 20}}
     baseline = tiny_run(tmp_path, "baseline", training=training)
     train(baseline)
-    options = {"options": {"decoder": ["word_prediction"]}}
-    start = {"initialize": {"*": str(baseline.path)}, "model": options, "training": training}
-    run = tiny_run(tmp_path, "words", **start)
+
+    from_baseline = {
+        "initialize": {"*": str(baseline.path)},
+        "model": {"options": {"decoder": ["word_prediction"]}},
+    }
+    run = tiny_run(tmp_path, "words", **from_baseline, training=training)
     trainer = train(run)
-    text = sample_sentences("de", seed=5, lines=8)
+    assert set(trainer.model.decoders["en"].options) == {"word_prediction"}
     log = run.log.read_text(encoding="utf-8")
-    assert '"initial_words"' in log and '"remaining_words"' in log
-    assert trainer.model.decoders["en"].options["word_prediction"] is not None
+    assert '"initial_words"' in log
+    assert '"remaining_words"' in log
 
-    first = tiny_run(
-        tmp_path,
-        "untrained",
-        **{
-            **start,
-            "training": {"steps": 1, "checkpoint": {"every": 1}},
-            "optimizer": {"learning_rate": 1e-12},
-        },
-    )
-    train(first)
-    given = {"source": "de", "target": "en"}
-    assert Translator.load(first).translate(text, **given) == Translator.load(baseline).translate(
-        text, **given
-    ), "it starts as the baseline"
+    untrained = tiny_run(tmp_path, "untrained", **from_baseline, **UNCHANGED)
+    train(untrained)
+    assert translations(untrained) == translations(baseline)
 
-    bare = tiny_run(
-        tmp_path,
-        "bare",
-        initialize={"*": str(run.path)},
-        training={"steps": 1, "checkpoint": {"every": 1}},
-        optimizer={"learning_rate": 1e-12},
-    )
-    train(bare)
-    with_heads, without = Translator.load(run), Translator.load(bare)
-    assert without.model.decoders["en"].word_predictor("initial_words") is None
-    assert without.translate(text, **given) == with_heads.translate(text, **given)
+    without_predictors = tiny_run(tmp_path, "bare", initialize={"*": str(run.path)}, **UNCHANGED)
+    train(without_predictors)
+    decoder = Translator.load(without_predictors).model.decoders["en"]
+    assert decoder.word_predictor("initial_words") is None
+    assert translations(without_predictors) == translations(run)
 
 
-def test_what_cannot_be_meant_is_said(tmp_path):
-    from polyglot.config.loading import check_config
-
-    shared = tiny_settings(
+def test_decoder_with_word_prediction_cannot_be_shared(tmp_path):
+    settings = tiny_settings(
         tmp_path,
         sharing={"decoder": {"all": ["en", "de", "fr"]}},
         model={"options": {"decoder": ["word_prediction"]}},
     )
-    with pytest.raises(
-        ConfigError,
-        match="word_prediction predicts words, so en and de and fr cannot share a decoder",
-    ):
-        check_config(shared, where="shared")
-    encoder = tiny_settings(tmp_path, model={"options": {"encoder": ["word_prediction"]}})
-    with pytest.raises(ConfigError, match="word_prediction cannot be added to an encoder"):
-        check_config(encoder, where="encoder")
-    assert WordPrediction.place == "decoder"
+    message = "word_prediction predicts words, so en and de and fr cannot share a decoder"
+    with pytest.raises(ConfigError, match=message):
+        check_config(settings, where="shared")
