@@ -1,4 +1,4 @@
-"""A run that was stopped and goes on is bit-identical to one that never stopped: parameters, optimizer, data, log."""
+"""Resuming: a stopped and resumed run equals, bit for bit, a run that never stopped."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ from polyglot.training.validation import ValidationResult, Validator
 from tests.builders.runs import make_trainer, tiny_run, train
 
 STEPS = 12
+BASE = {
+    "training": {"steps": STEPS},
+    "validation": {"every": 4},
+    "batching": {"size": 24},  # an epoch has three batches
+}
+ONEHOT = {"type": "roles", "roles": 3, "assignment": "onehot"}
 SECTIONS = {
     "adam": {},
     "dropout": {
@@ -64,19 +70,8 @@ SECTIONS = {
     "options": {
         "model": {
             "options": {
-                "encoder": [
-                    {"type": "roles", "roles": 3, "assignment": "onehot"},
-                    {"type": "latent_graph", "temperature": {"every": 3}},
-                ],
-                "decoder": [
-                    {
-                        "type": "roles",
-                        "roles": 3,
-                        "assignment": "onehot",
-                        "temperature": {"decay": 0.5},
-                    },
-                    "context_gate",
-                ],
+                "encoder": [ONEHOT, {"type": "latent_graph", "temperature": {"every": 3}}],
+                "decoder": [{**ONEHOT, "temperature": {"decay": 0.5}}, "context_gate"],
             }
         }
     },
@@ -88,235 +83,253 @@ SECTIONS = {
     },
     "tokens": {"batching": {"by": "tokens", "size": 60, "pool": 2}, "training": {"clip_norm": 0.1}},
 }
-EVERY = {
-    "training": {"steps": STEPS},
-    "validation": {"every": 4},
-    "batching": {"size": 24},
-}  # an epoch has three batches of 24
+"""settings of each kind of run, laid over BASE"""
 
 
-def sections(kind):
-    own = SECTIONS[kind]
-    return {key: {**EVERY.get(key, {}), **own.get(key, {})} for key in EVERY.keys() | own.keys()}
+def sections(kind, **changes):
+    """Sections of the configuration of a kind of run; `changes` replace values of a section."""
+    result = {name: dict(section) for name, section in BASE.items()}
+    for layer in (SECTIONS[kind], changes):
+        for name, section in layer.items():
+            result[name] = {**result.get(name, {}), **section}
+    return result
 
 
-def validator(model):
-    """Looks at the model and draws random numbers, as any validation may; gets worse after the second time."""
-    seen = []
+def validator(model, *, passes=0):
+    """Validator that draws random numbers, and whose result gets worse after the second pass.
+
+    passes: validation passes before this start of the run.
+    """
 
     def validate():
+        nonlocal passes
+        passes += 1
         assert not model.training
         torch.rand(7)
-        seen.append(sum(parameter.sum().item() for parameter in model.parameters()))
-        return ValidationResult({"de-en": {1: 3.0, 2: 2.0}.get(len(seen), 5.0)})
+        losses = {1: 3.0, 2: 2.0}
+        return ValidationResult({"de-en": losses.get(passes, 5.0)})
 
     return validate
 
 
+class NeverStopped:
+    """Runs that never stopped, trained once for each kind."""
+
+    def __init__(self, make_folder):
+        self._make_folder = make_folder
+        self._runs = {}
+
+    def get(self, kind, *, validate=True):
+        key = (kind, validate)
+        if key not in self._runs:
+            changes = {} if validate else {"validation": {"every": 1000}}
+            run = tiny_run(self._make_folder(), "straight", **sections(kind, **changes))
+            train(run, validator if validate else no_validation)
+            self._runs[key] = run
+        return self._runs[key]
+
+
+def no_validation(model):
+    return None
+
+
 @pytest.fixture(scope="module")
-def straight(tmp_path_factory):
-    """For each kind, the run that never stopped."""
-    runs = {}
+def never_stopped(tmp_path_factory):
+    return NeverStopped(lambda: tmp_path_factory.mktemp("straight"))
 
-    def of(kind):
-        if kind not in runs:
-            folder = tmp_path_factory.mktemp("straight")
-            runs[kind] = folder, tiny_run(folder, "straight", **sections(kind))
-            train(runs[kind][1], validator)
-        return runs[kind]
 
-    return of
+def last_checkpoint(run):
+    [checkpoint] = checkpoints.choose(run.checkpoints, "last")
+    return checkpoint
 
 
 def tensors_of(run):
-    """Everything that is a number in the last checkpoint, by its name."""
-    checkpoint = checkpoints.choose(run.checkpoints, "last")[0]
+    """All tensors of the last checkpoint, of components and of the optimizer, by name."""
+    checkpoint = last_checkpoint(run)
     assert checkpoint.step == STEPS
-    parts = {
-        file: checkpoint.component(file.removesuffix(".safetensors"))
-        for file in checkpoint.manifest["files"]
-        if file.endswith(".safetensors")
-    }
-    return {f"{file}/{key}": tensor for file, part in parts.items() for key, tensor in part.items()}
+    tensors = {}
+    for component in checkpoint.components:
+        for name, tensor in checkpoint.component(component).items():
+            tensors[f"{component}/{name}"] = tensor
+    for name, tensor in checkpoint.training_tensors().items():
+        tensors[f"optimizer/{name}"] = tensor
+    return tensors
 
 
-def tensors(run):
-    last = checkpoints.choose(run.checkpoints, "last")[0]
-    return [
-        tensor
-        for name in ("encoder.de", "bridge", "decoder.fr")
-        for _, tensor in sorted(last.component(name).items())
-    ]
+def state_of(run):
+    """Training state of the last checkpoint, without the time."""
+    state = last_checkpoint(run).training_state()
+    del state["progress"]["seconds"]
+    return state
 
 
-def assert_same(one, other):
-    """To the bit."""
-    expected, found = tensors_of(one), tensors_of(other)
-    assert expected.keys() == found.keys()
-    assert [key for key in expected if not torch.equal(expected[key], found[key])] == []
-    states = [
-        checkpoints.choose(run.checkpoints, "last")[0].training_state() for run in (one, other)
-    ]
-    for state in states:
-        del state["progress"]["seconds"]
-    assert states[0] == states[1]
+def check_equal(run, expected_run):
+    """Compare the last checkpoints bit for bit."""
+    tensors = tensors_of(run)
+    expected = tensors_of(expected_run)
+    assert tensors.keys() == expected.keys()
+    different = [name for name in expected if not torch.equal(tensors[name], expected[name])]
+    assert different == []
+    assert state_of(run) == state_of(expected_run)
+
+
+def log_lines(run, kind="training"):
+    lines = [json.loads(line) for line in run.log.read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if line["kind"] == kind]
+
+
+def logged_steps(run, kind="training"):
+    return [line["step"] for line in log_lines(run, kind)]
+
+
+def logged_losses(run):
+    return [(line["step"], line["loss"], line["tasks"]) for line in log_lines(run)]
+
+
+# A run that stopped ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
-@pytest.mark.parametrize("stop", [4, 7])  # at a validation, in the middle of an epoch
-def test_stopped_and_resumed_is_as_if_never_stopped(kind, stop, straight):
-    folder, never_stopped = straight(kind)
-    run = tiny_run(folder, f"stopped-{stop}", **sections(kind))
+@pytest.mark.parametrize("stop", [4, 7])  # at a validation; in the middle of an epoch
+def test_a_resumed_run_equals_one_that_never_stopped(kind, stop, never_stopped):
+    expected = never_stopped.get(kind)
+    run = tiny_run(expected.path.parent, f"stopped-{stop}", **sections(kind))
     train(run, validator, stop_after=stop)
     assert checkpoints.steps(run.checkpoints)[-1] == stop
-    calls = stop // 4
-
-    def validator_again(model):
-        validate = validator(model)
-        for _ in range(calls):
-            model.eval()
-            validate()
-        return validate
-
-    train(Run.open(run.path), validator_again)
-    assert_same(never_stopped, run)
+    train(Run.open(run.path), partial(validator, passes=stop // 4))
+    check_equal(run, expected)
 
 
-def scaling(*, init_scale=2.0**16, growth_interval=2000, **given):
-    """An accelerator that scales losses as for fp16, which a machine without one does not have."""
-    accelerator = Accelerator(**given)
+@pytest.mark.parametrize("kind", ["adam", "streamed"])
+def test_a_run_that_stops_at_every_step_equals_one_that_never_stopped(kind, never_stopped):
+    expected = never_stopped.get(kind, validate=False)
+    folder = expected.path.parent
+    run = tiny_run(folder, "every", **sections(kind, validation={"every": 1000}))
+    for step in range(1, STEPS):
+        train(Run.open(run.path), stop_after=step)
+        assert checkpoints.steps(run.checkpoints)[-1] == step
+    train(Run.open(run.path))
+    check_equal(run, expected)
+
+
+def test_a_run_that_failed_resumes_from_its_last_checkpoint(never_stopped):
+    expected = never_stopped.get("dropout", validate=False)
+    changes = {"training": {"checkpoint": {"every": 3}}, "validation": {"every": 1000}}
+    run = tiny_run(expected.path.parent, "failed", **sections("dropout", **changes))
+    trainer = make_trainer(run)
+    update = trainer.update
+
+    def fail_after_seven_steps():
+        if trainer.progress.step == 7:
+            raise MemoryError
+        return update()
+
+    trainer.update = fail_after_seven_steps
+    with pytest.raises(MemoryError):
+        trainer.train()
+    assert checkpoints.steps(run.checkpoints) == [3, 6]
+    assert logged_steps(run)[-1] == 7
+
+    train(Run.open(run.path))
+    check_equal(run, expected)
+    assert logged_losses(run) == logged_losses(expected)  # with one line for step 7
+    assert logged_steps(run, "checkpoint") == [3, 6, 9, 12]
+
+
+def test_a_finished_run_is_not_changed(tmp_path):
+    run = tiny_run(tmp_path)
+    train(run)
+    before = modification_times(run.checkpoints.rglob("*"))
+    train(Run.open(run.path))
+    assert modification_times(run.checkpoints.rglob("*")) == before
+
+
+def modification_times(paths):
+    return {path: path.stat().st_mtime_ns for path in paths}
+
+
+def test_two_runs_with_the_same_seed_are_equal_and_another_seed_differs(tmp_path):
+    losses = {}
+    for name, seed in (("first", 1), ("again", 1), ("other", 2)):
+        run = tiny_run(tmp_path, name, seed=seed)
+        train(run)
+        losses[name] = logged_losses(run)
+    assert losses["first"] == losses["again"]
+    assert losses["first"] != losses["other"]
+
+
+@pytest.mark.parametrize("seed", [0, 2**32, 2**64 - 1])
+def test_every_valid_seed_trains(seed, tmp_path):
+    assert train(tiny_run(tmp_path, seed=seed)).progress.step == 6
+
+
+# Half precision ----------------------------------------------------------------------------------
+
+
+def scaling_accelerator(*, init_scale=2.0**16, growth_interval=2000, **settings):
+    """Accelerator that scales losses as for fp16, which a machine without a GPU does not have."""
+    accelerator = Accelerator(**settings)
     accelerator.scaler = torch.amp.GradScaler(
         "cpu", init_scale=init_scale, growth_interval=growth_interval
     )
     return accelerator
 
 
-def test_half_precision_goes_on_with_the_scale_it_had_found(tmp_path, monkeypatch):
-    """And with its count of steps since the scale last changed."""
-    monkeypatch.setattr(build, "Accelerator", partial(scaling, init_scale=8.0, growth_interval=3))
-    never_stopped, stopped = (
-        tiny_run(tmp_path, name, **sections("adam") | {"validation": {"every": 1000}})
-        for name in ("straight", "stopped")
-    )
-    scaler = train(never_stopped).accelerator.scaler
+def test_the_scaler_continues_with_its_scale_and_its_count_of_steps(tmp_path, monkeypatch):
+    accelerator = partial(scaling_accelerator, init_scale=8.0, growth_interval=3)
+    monkeypatch.setattr(build, "Accelerator", accelerator)
+    settings = sections("adam", validation={"every": 1000})
+    expected = tiny_run(tmp_path, "straight", **settings)
+    scaler = train(expected).accelerator.scaler
     assert scaler.get_scale() == 8.0 * 2 ** (STEPS // 3)
-    for stop in (4, 8, None):
-        resumed = train(stopped, stop_after=stop).accelerator.scaler
+
+    run = tiny_run(tmp_path, "stopped", **settings)
+    train(run, stop_after=4)
+    train(run, stop_after=8)
+    resumed = train(run).accelerator.scaler
     assert resumed.state_dict() == scaler.state_dict()
-    assert_same(never_stopped, stopped)
+    check_equal(run, expected)
 
 
-def test_a_scale_is_only_for_who_scales(tmp_path, monkeypatch):
-    """A run may change its precision: what was found for the other one does not stand in the way."""
+def test_a_run_may_change_its_precision(tmp_path, monkeypatch):
     run = tiny_run(tmp_path, training={"steps": STEPS})
     train(run, stop_after=4)
-    with monkeypatch.context() as half:
-        half.setattr(build, "Accelerator", scaling)
+    with monkeypatch.context() as half_precision:
+        half_precision.setattr(build, "Accelerator", scaling_accelerator)
         train(run, stop_after=8)
     train(run)
     assert checkpoints.steps(run.checkpoints)[-1] == STEPS
 
 
-@pytest.mark.parametrize("kind", ["adam", "streamed"])
-def test_stopped_at_every_step(kind, straight):
-    folder, never_stopped = straight(kind)
-    run = tiny_run(folder, "every", **sections(kind) | {"validation": {"every": 1000}})
-    other = tiny_run(folder, "other", **sections(kind) | {"validation": {"every": 1000}})
-    train(other)
-    for step in range(1, STEPS):
-        train(Run.open(run.path), stop_after=step)
-        assert checkpoints.steps(run.checkpoints)[-1] == step
-    train(Run.open(run.path))
-    assert_same(other, run)
+# The log -----------------------------------------------------------------------------------------
 
 
-def test_a_run_that_died_goes_on_from_its_last_checkpoint(straight):
-    folder, never_stopped = straight("dropout")
-    run = tiny_run(
-        folder,
-        "died",
-        **sections("dropout")
-        | {"training": {"steps": STEPS, "checkpoint": {"every": 3}}, "validation": {"every": 1000}},
-    )
-    other = tiny_run(folder, "lived", **sections("dropout") | {"validation": {"every": 1000}})
-    train(other)
-    trainer = make_trainer(run)
-    update = trainer.update
+def test_the_log_of_a_resumed_run_equals_that_of_one_that_never_stopped(tmp_path):
+    training = {"steps": STEPS, "checkpoint": {"every": 5}}
+    expected = tiny_run(tmp_path, "straight", training=training)
+    train(expected)
 
-    def dies():
-        if trainer.progress.step == 7:
-            raise MemoryError
-        return update()
-
-    trainer.update = dies
-    with pytest.raises(MemoryError):
-        trainer.train()
-    assert checkpoints.steps(run.checkpoints) == [3, 6] and logged(run)[-1]["step"] == 7
-    train(Run.open(run.path))
-    assert_same(other, run)
-    assert losses(run) == losses(other), "the lines of step 7 stand there once"
-    steps = [line["step"] for line in logged(run) if line["kind"] == "checkpoint"]
-    assert steps == [3, 6, 9, 12]
+    run = tiny_run(tmp_path, "stopped", training=training)
+    train(run, stop_after=3)
+    train(run, stop_after=8)
+    train(run)
+    assert logged_losses(run) == logged_losses(expected)
+    assert logged_steps(run) == list(range(1, STEPS + 1))
 
 
-def logged(run):
-    return [json.loads(line) for line in run.log.read_text(encoding="utf-8").splitlines()]
-
-
-def losses(run):
-    return [
-        (line["step"], line["loss"], line["tasks"])
-        for line in logged(run)
-        if line["kind"] == "training"
-    ]
-
-
-def test_the_log_of_a_resumed_run_is_that_of_one_that_never_stopped(tmp_path):
-    runs = [
-        tiny_run(tmp_path, name, training={"steps": STEPS, "checkpoint": {"every": 5}})
-        for name in ("straight", "stopped")
-    ]
-    train(runs[0])
-    for stop in (3, 8, None):
-        train(runs[1], stop_after=stop)
-    assert losses(runs[0]) == losses(runs[1])
-    assert [line["step"] for line in logged(runs[1]) if line["kind"] == "training"] == list(
-        range(1, STEPS + 1)
-    )
-
-
-def test_a_log_that_was_cut_off_in_a_line_is_mended(tmp_path):
+@pytest.mark.parametrize(
+    "rest", ['{"kind": "training", "step": 3, "tasks": {"de-en": {"tokens": 5}', '{"kind', "\0\0"]
+)
+def test_an_incomplete_line_of_the_log_is_removed(rest, tmp_path):
     run = tiny_run(tmp_path, training={"steps": 4})
     train(run, stop_after=2)
-    for rest in (
-        '{"kind": "training", "step": 3, "tasks": {"de-en": {"tokens": 5}',
-        '{"kind": "trai',
-        "\0\0\0",
-    ):
-        with run.log.open("a", encoding="utf-8") as file:
-            file.write(rest)
-        train(Run.open(run.path), stop_after=2)
+    with run.log.open("a", encoding="utf-8") as file:
+        file.write(rest)
     train(Run.open(run.path))
-    assert [line["step"] for line in logged(run) if line["kind"] == "training"] == [1, 2, 3, 4]
+    assert logged_steps(run) == [1, 2, 3, 4]
 
 
-def test_two_runs_with_one_seed_are_the_same_and_another_seed_is_not(tmp_path):
-    runs = {
-        name: tiny_run(tmp_path, name, seed=seed)
-        for name, seed in (("one", 1), ("again", 1), ("other", 2))
-    }
-    for run in runs.values():
-        train(run)
-    assert losses(runs["one"]) == losses(runs["again"])
-    assert losses(runs["one"]) != losses(runs["other"])
-
-
-@pytest.mark.parametrize("seed", [0, 2**32, 2**64 - 1])
-def test_every_seed_that_a_configuration_may_have_trains(seed, tmp_path):
-    assert train(tiny_run(tmp_path, seed=seed)).progress.step == 6
-
-
-def test_a_log_that_cannot_be_shortened_stays_whole(tmp_path, monkeypatch):
+def test_a_log_that_cannot_be_shortened_is_not_changed(tmp_path, monkeypatch):
     run = tiny_run(tmp_path)
     train(run, stop_after=3)
     with run.log.open("a", encoding="utf-8") as file:
@@ -325,106 +338,103 @@ def test_a_log_that_cannot_be_shortened_stays_whole(tmp_path, monkeypatch):
     trainer = make_trainer(Run.open(run.path))
     replace = Path.replace
 
-    def full(path, target):
+    def fail_for_the_log(path, target):
         if target == run.log:
             raise OSError(28, "No space left on device")
         return replace(path, target)
 
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(
-        CheckpointError, match="log.jsonl: cannot be written: No space left on device"
-    ):
+    monkeypatch.setattr(Path, "replace", fail_for_the_log)
+    message = "log.jsonl: cannot be written: No space left on device"
+    with pytest.raises(CheckpointError, match=message):
         trainer.train()
     assert run.log.read_bytes() == before
 
 
-def test_a_run_that_is_done_stays_as_it_is(tmp_path):
-    run = tiny_run(tmp_path)
-    train(run)
-    before = {path: path.stat().st_mtime_ns for path in run.checkpoints.rglob("*")}
-    train(Run.open(run.path))
-    assert {path: path.stat().st_mtime_ns for path in run.checkpoints.rglob("*")} == before
+# Settings and text that changed ------------------------------------------------------------------
 
 
-def test_more_steps_than_planned(tmp_path):
-    """With a constant learning rate, a run prolonged is a run that was long from the start."""
-    long, short = (
-        tiny_run(tmp_path, "long", training={"steps": STEPS}),
-        tiny_run(tmp_path, "short", training={"steps": 5}),
-    )
+def test_a_run_with_more_steps_equals_one_that_had_them_from_the_start(tmp_path):
+    """With a constant learning rate."""
+    long = tiny_run(tmp_path, "long", training={"steps": STEPS})
     train(long)
+    short = tiny_run(tmp_path, "short", training={"steps": 5})
     train(short)
     train(Run.open_with_overrides(short.path, [f"training.steps={STEPS}"]))
-    assert_same(long, short)
+    check_equal(short, long)
 
 
-def test_fewer_steps_than_done_is_a_sentence(tmp_path):
+def test_fewer_steps_than_trained_are_an_error(tmp_path):
     run = tiny_run(tmp_path)
     train(run, stop_after=4)
-    with pytest.raises(
-        CheckpointError, match="the run is past training.steps 3 already; name more steps than that"
-    ):
+    message = "the run is already past training.steps 3; choose a larger number of steps"
+    with pytest.raises(CheckpointError, match=message):
         make_trainer(Run.open_with_overrides(run.path, ["training.steps=3"]))
 
 
-def test_other_batches_from_now_on(tmp_path, caplog):
-    """A position in the data that no longer exists is no end of the world, but is said."""
+def test_another_batch_size_is_a_warning(tmp_path, caplog):
+    warning = "batching has changed since this checkpoint"
     run = tiny_run(tmp_path, training={"steps": 30}, schedule={"pairs": ["de-en"]})
     train(run, stop_after=6)
     train(Run.open(run.path), stop_after=7)
-    assert "batching is not what it was" not in caplog.text
+    assert warning not in caplog.text
+
     train(Run.open_with_overrides(run.path, ["batching.size=30"]))
-    assert caplog.text.count("batching is not what it was") == 1
+    assert caplog.text.count(warning) == 1
     assert checkpoints.steps(run.checkpoints)[-1] == 30
 
 
-def test_streamed_text_that_is_batched_otherwise_from_now_on_is_said(tmp_path, caplog):
+def test_another_buffer_of_streamed_text_is_a_warning(tmp_path, caplog):
     run = tiny_run(tmp_path, **SECTIONS["streamed"])
     train(run, stop_after=3)
     make_trainer(Run.open(run.path))
     assert "in memory" not in caplog.text
+
     make_trainer(Run.open_with_overrides(run.path, ["batching.buffer=30"]))
-    (warning,) = [record.message for record in caplog.records if "in memory" in record.message]
-    assert re.search(
-        r"step-00000003: the sentences of \S.* that are in memory together .* none is left out by that, and those that were trained on come again$",
-        warning,
+    [warning] = [record.message for record in caplog.records if "in memory" in record.message]
+    pattern = (
+        r"step-00000003: the sentences of \S.* that are in memory together are other ones now, "
+        r".* none is left out, and those that were trained on are repeated$"
     )
+    assert re.search(pattern, warning)
 
 
-def test_text_that_changed_is_said(tmp_path, caplog):
-    """By what it says: a file that is written anew with the same lines is the same text."""
+def test_another_training_text_is_a_warning(tmp_path, caplog):
     run = tiny_run(tmp_path)
     train(run, stop_after=3)
-    text = tmp_path / "train.de"
-    lines = text.read_text(encoding="utf-8")
-    text.write_text(lines, encoding="utf-8")
+    path = tmp_path / "train.de"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")  # another date, but the same text
     make_trainer(Run.open(run.path))
     assert "training text" not in caplog.text
-    text.write_text(lines.replace("Hund", "Katze"), encoding="utf-8")
+
+    path.write_text(text.replace("Hund", "Katze"), encoding="utf-8")
     make_trainer(Run.open(run.path))
-    (warning,) = [record.message for record in caplog.records if "training text" in record.message]
-    assert (
-        "step-00000003: the training text of en-de, de-en is not what it was when this was written; the run goes on"
-        in warning
-    )
+    [warning] = [record.message for record in caplog.records if "training text" in record.message]
+    expected = "step-00000003: the training text of en-de, de-en has changed since this checkpoint"
+    assert expected in warning
 
 
-def test_a_checkpoint_that_does_not_say_what_its_text_was_goes_on_in_silence(tmp_path, caplog):
+def test_an_old_checkpoint_without_fingerprints_resumes_without_a_warning(
+    tmp_path, caplog, monkeypatch
+):
     run = tiny_run(tmp_path)
     train(run, stop_after=3)
     trainer = make_trainer(Run.open(run.path))
-    (checkpoint,) = checkpoints.choose(run.checkpoints, "last")
-    state = {name: value for name, value in checkpoint.training_state().items() if name != "data"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints.Checkpoint, "training_state", lambda self: state)
-        trainer.resume(checkpoint)
-    assert "training text" not in caplog.text and train(Run.open(run.path)).progress.step == 6
+    checkpoint = last_checkpoint(run)
+    state = checkpoint.training_state()
+    del state["data"]
+    monkeypatch.setattr(checkpoints.Checkpoint, "training_state", lambda self: state)
+    trainer.resume(checkpoint)
+    assert "training text" not in caplog.text
+    monkeypatch.undo()
+    assert train(Run.open(run.path)).progress.step == 6
 
 
-def test_another_optimizer_from_now_on_is_a_sentence(tmp_path):
+def test_another_optimizer_is_an_error(tmp_path):
     run = tiny_run(tmp_path, optimizer={"type": "sgd", "momentum": 0.9})
     train(run, stop_after=3)
-    with pytest.raises(CheckpointError, match="step-00000003: the optimizer was another one"):
+    message = "step-00000003: was trained with the optimizer 'sgd', .* says 'adam'"
+    with pytest.raises(CheckpointError, match=message):
         make_trainer(Run.open_with_overrides(run.path, ["optimizer=adam"]))
 
 
@@ -432,68 +442,75 @@ def test_another_optimizer_from_now_on_is_a_sentence(tmp_path):
     "override",
     ["model.encoder.size=8", "schedule.pairs=[de-en]", "languages=[en, de]", "model.bridge=none"],
 )
-def test_what_the_components_are_built_from_cannot_change(override, tmp_path):
-    """And the configuration of the run stays what it was, so that nothing is lost by the attempt."""
+def test_settings_that_a_run_was_built_from_cannot_change(override, tmp_path):
+    """The configuration in the run directory is not changed by the attempt."""
     run = tiny_run(tmp_path)
     train(run, stop_after=3)
     before = (run.path / "config.yaml").read_text(encoding="utf-8")
-    with pytest.raises(ConfigError, match="settings that a run was built from cannot change: "):
+    message = "settings that a run was built from cannot change: "
+    with pytest.raises(ConfigError, match=message):
         Run.open_with_overrides(run.path, [override])
     assert (run.path / "config.yaml").read_text(encoding="utf-8") == before
     train(Run.open(run.path))
 
 
-@pytest.mark.parametrize("lost", ["de", "fr"])
-def test_a_vocabulary_that_is_gone_is_not_learnt_again_once_there_are_checkpoints(lost, tmp_path):
-    """What the parameters know is lost with it; put back, training goes on."""
+def test_a_checkpoint_of_another_run_is_an_error(tmp_path):
+    run = tiny_run(tmp_path, "first")
+    train(run)
+    other = tiny_run(tmp_path, "other", model={"bridge": {"heads": 2}})
+    message = "comes from another configuration than .*other/config.yaml"
+    with pytest.raises(CheckpointError, match=message):
+        make_trainer(other).resume(last_checkpoint(run))
+
+
+# Vocabularies ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_a_missing_vocabulary_is_not_learnt_again_if_there_are_checkpoints(language, tmp_path):
+    """The parameters are useless without it; with the file back in place, training continues."""
     run = tiny_run(tmp_path)
     train(run, stop_after=3)
-    file = run.vocabulary_file(lost)
-    before = file.rename(tmp_path / "elsewhere")
-    (tmp_path / "train.en").write_text(
-        "".join(f"{line} more\n" for line in (tmp_path / "train.en").read_text().splitlines())
-    )
-    others = {path: path.read_bytes() for path in file.parent.iterdir()}
-    with pytest.raises(
-        CheckpointError,
-        match=f"{file}: no such file, but .*step-00000003 was trained with it; put it back",
-    ):
+    file = run.vocabulary_file(language)
+    removed = file.rename(tmp_path / "elsewhere")
+    text = tmp_path / "train.en"
+    lines = [f"{line} more\n" for line in text.read_text().splitlines()]
+    text.write_text("".join(lines))
+
+    remaining = {path: path.read_bytes() for path in file.parent.iterdir()}
+    message = f"{file}: no such file, but .*step-00000003 was trained with it; put it back"
+    with pytest.raises(CheckpointError, match=message):
         make_trainer(Run.open(run.path))
-    assert {path: path.read_bytes() for path in file.parent.iterdir()} == others
-    before.rename(file)
+    assert {path: path.read_bytes() for path in file.parent.iterdir()} == remaining
+
+    removed.rename(file)
     train(Run.open(run.path))
 
 
-def test_before_the_first_checkpoint_only_what_is_missing_is_learnt(tmp_path):
-    """Another start was killed between two of them."""
-    whole, run = tiny_run(tmp_path, "whole"), tiny_run(tmp_path)
-    train(whole)
+def test_without_checkpoints_only_missing_vocabularies_are_learnt(tmp_path):
+    """A start was interrupted after some of the vocabularies."""
+    complete = tiny_run(tmp_path, "complete")
+    train(complete)
+
+    run = tiny_run(tmp_path)
     train(run, stop_after=1)
     shutil.rmtree(run.checkpoints)
     run.vocabulary_file("en").unlink()
-    kept = {path: path.stat().st_mtime_ns for path in run.vocabulary_file("en").parent.iterdir()}
+    kept = modification_times(run.vocabulary_file("de").parent.iterdir())
+    assert len(kept) == 2
     train(Run.open(run.path))
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept and len(kept) == 2
-    assert [tensor.tolist() for tensor in tensors(run)] == [
-        tensor.tolist() for tensor in tensors(whole)
-    ]
+    assert modification_times(kept) == kept
+
+    checkpoint = last_checkpoint(run)
+    expected = last_checkpoint(complete)
+    for component in expected.components:
+        for name, tensor in expected.component(component).items():
+            assert torch.equal(checkpoint.component(component)[name], tensor)
 
 
-def test_a_start_that_fails_leaves_no_vocabulary_behind(tmp_path):
-    """The next one may have other settings, and would learn another."""
+def test_a_start_that_fails_saves_no_vocabulary(tmp_path):
+    """The next start may have other settings, and would learn another vocabulary."""
     run = tiny_run(tmp_path, data={"valid": [{"type": "text", "path": "nowhere.{language}"}]})
     with pytest.raises(DataError, match="nowhere"):
         make_trainer(run, Validator(run))
     assert not list(run.vocabulary_file("en").parent.iterdir())
-
-
-def test_a_checkpoint_of_another_run_is_refused(tmp_path):
-    one, other = (
-        tiny_run(tmp_path, "one"),
-        tiny_run(tmp_path, "other", model={"bridge": {"heads": 2}}),
-    )
-    train(one)
-    with pytest.raises(
-        CheckpointError, match="comes from another configuration than .*other/config.yaml"
-    ):
-        make_trainer(other).resume(checkpoints.choose(one.checkpoints, "last")[0])
