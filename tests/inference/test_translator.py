@@ -1,4 +1,4 @@
-"""Translating and scoring: in every direction there are components for, one sentence never disturbing another."""
+"""Translation and scores in every direction that has components."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.decoding.base import SearchConfig
 from polyglot.inference import generation
 from polyglot.inference import translator as translator_module
-from polyglot.inference.devices import select_device
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.tasks.batch import EOS, Batch
 from polyglot.tasks.pairs import LanguagePair, Task
 from tests.builders.runs import WORDS, sample_sentences, tiny_run, train
 
-TRAINED = ["de-en", "en-de", "en-fr", "fr-fr"]
-EVERY = [f"{source}-{target}" for source in ("de", "en", "fr") for target in ("en", "de", "fr")]
+TRAINED_PAIRS = ["de-en", "en-de", "en-fr", "fr-fr"]
+ALL_PAIRS = [f"{source}-{target}" for source in ("de", "en", "fr") for target in ("en", "de", "fr")]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Trained for a moment: far from translating, but sure enough of its words to end its sentences."""
+    """Run after 60 updates: its translations are wrong, but they end."""
     run = tiny_run(
         tmp_path_factory.mktemp("inference"),
-        schedule={"pairs": TRAINED, "tasks_per_update": 4, "type": "round_robin"},
+        schedule={"pairs": TRAINED_PAIRS, "tasks_per_update": 4, "type": "round_robin"},
         training={"steps": 60, "log_every": 30, "checkpoint": {"every": 20, "keep": 9}},
         optimizer={"learning_rate": 0.02},
         model={"embedding": {"dropout": 0.1}},
@@ -44,73 +43,86 @@ def translator(run):
     return Translator.load(run)
 
 
-def text(pair, count=12):
-    return sample_sentences(pair.split("-")[0], seed=7, lines=count)
+def source_text(pair, count=12):
+    source, _ = pair.split("-")
+    return sample_sentences(source, seed=7, lines=count)
 
 
-def of(pair):
+def direction(pair):
     source, target = pair.split("-")
     return {"source": source, "target": target}
 
 
-# Every direction ---------------------------------------------------------------------------------------------------------
+# Directions
 
 
-def test_any_encoder_goes_with_any_decoder(translator):
-    """Trained together, never trained together, or a copy that was never trained: the code is the same."""
-    assert translator.sources == ["de", "en", "fr"] and translator.targets == ["en", "de", "fr"]
-    for pair in EVERY:
-        translations = translator.translate(text(pair), **of(pair))
-        assert len(translations) == 12 and any(translations)
-        assert all(
-            word in [*WORDS[pair.split("-")[1]], "<unk>"]
-            for line in translations
-            for word in line.split()
-        )
+@pytest.mark.parametrize("pair", ALL_PAIRS)
+def test_every_encoder_works_with_every_decoder(pair, translator):
+    """Also in directions and copies that were not trained."""
+    translations = translator.translate(source_text(pair), **direction(pair))
+    assert len(translations) == 12
+    assert any(translations)
+    target_words = {*WORDS[direction(pair)["target"]], "<unk>"}
+    for translation in translations:
+        assert target_words.issuperset(translation.split())
 
 
-def test_a_language_without_an_encoder_or_decoder_is_a_sentence(tmp_path):
-    run = tiny_run(tmp_path, schedule={"pairs": ["de-en", "fr-en"]})
-    train(run)
-    translator = Translator.load(run)
-    assert translator.translate(["ein Hund"], source="de", target="en")
-    for source, target, sentence in (
+def test_sources_and_targets_are_the_languages_with_an_encoder_or_a_decoder(translator):
+    assert translator.sources == ["de", "en", "fr"]
+    assert translator.targets == ["en", "de", "fr"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
         ("en", "en", "source language: no encoder named 'en'. Known: de, fr"),
         ("de", "fr", "target language: no decoder named 'fr'. Known: en"),
         ("fr_CA", "en", "source language: no encoder named 'fr_CA'. Known: de, fr"),
         ("de", "xx", "target language: no decoder named 'xx'"),
-    ):
-        for act in (
-            lambda: translator.translate(["x"], source=source, target=target),
-            lambda: translator.score(["x"], ["y"], source=source, target=target),
-            lambda: Translator.load(run, pairs=[LanguagePair(source, target)]),
-        ):
-            with pytest.raises(ConfigError) as error:
-                act()
-            assert str(error.value).startswith(sentence)
+    ],
+)
+def test_a_language_without_an_encoder_or_decoder_is_an_error(source, target, message, many_to_one):
+    translator = Translator.load(many_to_one)
+    calls = [
+        lambda: translator.translate(["x"], source=source, target=target),
+        lambda: translator.score(["x"], ["y"], source=source, target=target),
+        lambda: Translator.load(many_to_one, pairs=[LanguagePair(source, target)]),
+    ]
+    for call in calls:
+        with pytest.raises(ConfigError) as error:
+            call()
+        assert str(error.value).startswith(message)
 
 
-def test_only_the_files_of_a_direction_are_read(run, tmp_path):
-    """What the other directions need may be gone or damaged."""
-    shutil.copytree(run.path, tmp_path / "run")
-    expected = Translator.load(run).translate(text("de-fr"), **of("de-fr"))
-    (folder,) = (
-        checkpoint.path
-        for checkpoint in checkpoints.choose(tmp_path / "run" / "checkpoints", "last")
+@pytest.fixture(scope="module")
+def many_to_one(tmp_path_factory):
+    run = tiny_run(
+        tmp_path_factory.mktemp("many_to_one"),
+        schedule={"pairs": ["de-en", "fr-en"]},
+        training={"steps": 1},
     )
-    for file in folder.iterdir():
-        if file.name in ("encoder.en.safetensors", "training.safetensors", "training.json"):
+    train(run)
+    return run
+
+
+def test_load_with_pairs_reads_only_the_files_of_these_directions(run, tmp_path):
+    """Other files may be missing or damaged."""
+    shutil.copytree(run.path, tmp_path / "run")
+    lines = source_text("de-fr")
+    expected = Translator.load(run).translate(lines, **direction("de-fr"))
+    (checkpoint,) = checkpoints.choose(tmp_path / "run" / "checkpoints", "last")
+    needed = ("encoder.de.safetensors", "bridge.safetensors", "decoder.fr.safetensors")
+    missing = ("encoder.en.safetensors", "training.safetensors", "training.json")
+    for file in checkpoint.path.iterdir():
+        if file.name in missing:
             file.unlink()
-        elif file.name not in (
-            "encoder.de.safetensors",
-            "bridge.safetensors",
-            "decoder.fr.safetensors",
-            "manifest.json",
-        ):
+        elif file.name not in (*needed, "manifest.json"):
             file.write_bytes(b"damaged")
+
     translator = Translator.load(tmp_path / "run", pairs=[LanguagePair("de", "fr")])
-    assert translator.translate(text("de-fr"), **of("de-fr")) == expected
-    assert (translator.sources, translator.targets) == (["de"], ["fr"])
+    assert translator.translate(lines, **direction("de-fr")) == expected
+    assert translator.sources == ["de"]
+    assert translator.targets == ["fr"]
     with pytest.raises(ConfigError, match="no encoder named 'en'"):
         translator.translate(["a"], source="en", target="fr")
     for pair in ("en-fr", "de-en"):
@@ -118,17 +130,27 @@ def test_only_the_files_of_a_direction_are_read(run, tmp_path):
             Translator.load(tmp_path / "run", pairs=[LanguagePair.parse(pair)])
 
 
-def test_the_front_door(run):
-    translator = polyglot.load(run.path)
-    assert translator.translate(text("de-en"), **of("de-en")) == Translator.load(run).translate(
-        text("de-en"), **of("de-en")
-    )
-    said = polyglot.load(str(run.path), checkpoint="20").description
-    assert said.pop("sha256") == Translator.load(run, checkpoint="20").description["sha256"]
-    assert said == {"run": "run", "checkpoint": "20", "steps": [20]}
+def test_polyglot_load_returns_the_same_translator(run):
+    lines = source_text("de-en")
+    expected = Translator.load(run).translate(lines, **direction("de-en"))
+    assert polyglot.load(run.path).translate(lines, **direction("de-en")) == expected
 
 
-# Scores ------------------------------------------------------------------------------------------------------------------
+def test_the_description_names_run_checkpoint_steps_and_parameters(run):
+    description = polyglot.load(str(run.path), checkpoint="20").description
+    assert description == {
+        "run": "run",
+        "checkpoint": "20",
+        "steps": [20],
+        "sha256": Translator.load(run, checkpoint="20").description["sha256"],
+    }
+    hashes = set()
+    for checkpoint in ("20", "40", "60", "average:2", "average:3"):
+        hashes.add(Translator.load(run, checkpoint=checkpoint).description["sha256"])
+    assert len(hashes) == 5
+
+
+# Scores
 
 
 @pytest.mark.parametrize(
@@ -141,169 +163,201 @@ def test_the_front_door(run):
     ],
 )
 @pytest.mark.parametrize("pair", ["de-en", "de-fr", "en-de"])
-def test_a_translation_has_the_probability_that_score_gives_it(pair, settings, translator):
-    """Also one that had to end because it had reached its length."""
-    lines = text(pair)
-    found = [
-        (line, each)
-        for line, own in zip(lines, translator.hypotheses(lines, **of(pair), **settings))
-        for each in own
-    ]
-    known = [(line, each) for line, each in found if "<unk>" not in each.text.split()]
-    assert len(known) >= 10
-    scores = translator.score(
-        [line for line, _ in known], [each.text for _, each in known], **of(pair)
-    )
-    assert scores == pytest.approx([each.log_probability for _, each in known], abs=1e-3)
+def test_score_gives_a_translation_the_probability_that_search_found(pair, settings, translator):
+    """Also if the translation had to end because of its length."""
+    lines = source_text(pair)
+    sources = []
+    hypotheses = []
+    for line, of_line in zip(lines, translator.hypotheses(lines, **direction(pair), **settings)):
+        for hypothesis in of_line:
+            if "<unk>" not in hypothesis.text.split():
+                sources.append(line)
+                hypotheses.append(hypothesis)
+    assert len(hypotheses) >= 10
+    targets = [hypothesis.text for hypothesis in hypotheses]
+    scores = translator.score(sources, targets, **direction(pair))
+    expected = [hypothesis.log_probability for hypothesis in hypotheses]
+    assert scores == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_score_is_the_sum_over_the_pieces_and_the_end(translator):
-    sources, targets = text("de-fr"), [*sample_sentences("fr", seed=7, lines=10), "chien", ""]
-    for source, target, score in zip(
-        sources, targets, translator.score(sources, targets, **of("de-fr"))
-    ):
-        pieces = [translator.encode_text([source], "de"), translator.encode_text([target], "fr")]
-        batch = Batch.from_sentences(Task(LanguagePair("de", "fr")), *pieces)
+    sources = source_text("de-fr")
+    targets = [*sample_sentences("fr", seed=7, lines=10), "chien", ""]
+    scores = translator.score(sources, targets, **direction("de-fr"))
+    for source, target, score in zip(sources, targets, scores, strict=True):
+        source_pieces = translator.encode_text([source], "de")
+        target_pieces = translator.encode_text([target], "fr")
+        batch = Batch.from_sentences(Task(LanguagePair("de", "fr")), source_pieces, target_pieces)
         with torch.no_grad():
             output = translator.model(batch)
-            log_probabilities = torch.log_softmax(output.projection(output.states[0]), dim=1)
-        expected = sum(
-            row[piece].item()
-            for row, piece in zip(log_probabilities, [*pieces[1][0], EOS], strict=True)
-        )
+            logits = output.projection(output.states[0])
+        log_probabilities = torch.log_softmax(logits, dim=1)
+        expected = 0.0
+        for row, piece in zip(log_probabilities, [*target_pieces[0], EOS], strict=True):
+            expected += row[piece].item()
         assert score == pytest.approx(expected, abs=1e-4)
 
 
-def test_hypotheses_come_best_first_and_differ(translator):
-    for own in translator.hypotheses(text("de-en"), **of("de-en"), beam=5, n_best=5):
-        assert [each.score for each in own] == sorted((each.score for each in own), reverse=True)
-        assert 1 <= len({each.text for each in own}) <= 5
-        assert all(each.log_probability < 0 for each in own)
+def test_hypotheses_are_sorted_by_score_and_differ(translator):
+    search = {"beam": 5, "n_best": 5}
+    for hypotheses in translator.hypotheses(source_text("de-en"), **direction("de-en"), **search):
+        scores = [hypothesis.score for hypothesis in hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        assert len(hypotheses) == 5
+        assert all(hypothesis.log_probability < 0 for hypothesis in hypotheses)
+        texts = {hypothesis.text for hypothesis in hypotheses}
+        assert len(texts) > 1
 
 
-def test_a_wider_beam_finds_nothing_less_likely(translator):
-    """Without a length penalty, on the whole: the sum over sentences."""
-    totals = [
-        sum(
-            own[0].log_probability
-            for own in translator.hypotheses(
-                text("de-en", 30), **of("de-en"), beam=beam, length_penalty=0.0
-            )
+def test_the_score_is_the_log_probability_divided_by_the_length_penalty(translator):
+    lines = source_text("de-en")
+    unnormalised = translator.hypotheses(lines, **direction("de-en"), length_penalty=0.0)
+    for hypotheses in unnormalised:
+        assert hypotheses[0].score == pytest.approx(hypotheses[0].log_probability)
+    # A length penalty of 1 divides by the length of Wu et al. 2016, which is more than 1.
+    for hypotheses in translator.hypotheses(lines, **direction("de-en"), length_penalty=1.0):
+        assert hypotheses[0].score > hypotheses[0].log_probability
+
+
+def test_a_wider_beam_finds_more_probable_translations(translator):
+    """In the sum over sentences, without a length penalty."""
+    totals = {}
+    for beam in (1, 8):
+        hypotheses = translator.hypotheses(
+            source_text("de-en", 30), **direction("de-en"), beam=beam, length_penalty=0.0
         )
-        for beam in (1, 8)
-    ]
-    assert totals[1] >= totals[0]
+        totals[beam] = sum(best.log_probability for best, *_ in hypotheses)
+    assert totals[8] >= totals[1]
 
 
-# Sentences do not disturb each other -------------------------------------------------------------------------------------
+# Independence of other sentences
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_a_sentence_is_translated_as_if_it_were_alone(beam, translator):
-    lines = ["", *text("de-fr"), "Hund", "Hund " * 30, "  "]
-    together = translator.hypotheses(lines, **of("de-fr"), beam=beam)
-    for line, own in zip(lines, together):
-        (alone,) = translator.hypotheses([line], **of("de-fr"), beam=beam)
-        assert [each.text for each in alone] == [each.text for each in own]
-        assert [each.log_probability for each in alone] == pytest.approx(
-            [each.log_probability for each in own], abs=1e-4
-        )
+def test_a_translation_does_not_depend_on_the_other_sentences(beam, translator):
+    lines = ["", *source_text("de-fr"), "Hund", "Hund " * 30, "  "]
+    together = translator.hypotheses(lines, **direction("de-fr"), beam=beam)
+    for line, hypotheses in zip(lines, together):
+        (alone,) = translator.hypotheses([line], **direction("de-fr"), beam=beam)
+        assert [best.text for best in alone] == [best.text for best in hypotheses]
+        expected = [hypothesis.log_probability for hypothesis in hypotheses]
+        assert [best.log_probability for best in alone] == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("rows", [1, 4, 7])
-def test_the_size_of_the_batches_changes_nothing(rows, translator, monkeypatch):
-    lines, pair = [*text("en-de", 20), ""], of("en-de")
-    targets = translator.translate(lines, **pair)
-    scores = translator.score(lines, targets, **pair)
+@pytest.mark.parametrize("sentences", [1, 4, 7])
+def test_the_batch_size_does_not_change_the_result(sentences, translator, monkeypatch):
+    lines = [*source_text("en-de", 20), ""]
+    translations = translator.translate(lines, **direction("en-de"))
+    scores = translator.score(lines, translations, **direction("en-de"))
     for module in (translator_module, generation):
-        monkeypatch.setattr(module, "MAX_HYPOTHESES", 16 * rows)
-    assert translator.translate(lines, **pair) == targets
-    assert translator.score(lines, targets, **pair) == pytest.approx(scores, abs=1e-4)
+        monkeypatch.setattr(module, "MAX_HYPOTHESES", 16 * sentences)
+    assert translator.translate(lines, **direction("en-de")) == translations
+    again = translator.score(lines, translations, **direction("en-de"))
+    assert again == pytest.approx(scores, abs=1e-4)
 
 
-def test_the_number_of_threads_changes_nothing(translator, monkeypatch):
-    lines, pair = text("en-de", 20), of("en-de")
+def test_the_number_of_threads_does_not_change_the_result(translator, monkeypatch):
+    lines = source_text("en-de", 20)
     monkeypatch.setattr(generation, "MAX_HYPOTHESES", 16)
-    found, cores = {}, torch.get_num_threads()
+    translations = {}
+    cores = torch.get_num_threads()
     for threads in (1, 3):
         torch.set_num_threads(threads)
-        found[threads] = translator.translate(lines, **pair)
+        translations[threads] = translator.translate(lines, **direction("en-de"))
     torch.set_num_threads(cores)
-    assert found[1] == found[3]
+    assert translations[1] == translations[3]
 
 
-def test_long_sentences_have_little_company():
-    """Of every batch sentences times longest is bounded, so that one line does not take the memory of hundreds like it."""
-    lengths = [30_000, 300, *[20] * 20]
-    found = list(generation.search_batches([[5] * length for length in lengths], size=10))
-    assert found[:2] == [[0], [1, 2, 3, 4]] and all(len(rows) <= 10 for rows in found)
-    assert sorted(row for rows in found for row in rows) == list(range(len(lengths)))
+def test_the_number_of_sentences_per_search_depends_on_beam_and_decoders(translator):
+    decoder = translator.model.decoders["en"]
+    assert generation.sentences_per_search(SearchConfig(beam=4)) == 160
+    assert generation.sentences_per_search(SearchConfig(beam=4), [decoder] * 2) == 80
+    assert generation.sentences_per_search(SearchConfig(beam=1000)) == 1
 
 
-def test_the_order_of_the_sentences_is_kept(translator):
-    lines = text("de-en", 20)
-    forwards, backwards = (
-        translator.translate(order, **of("de-en")) for order in (lines, lines[::-1])
-    )
+def test_vocabulary_selection_limits_the_size_of_the_output_layers(translator, monkeypatch):
+    """16 numbers per word, 10 words per sentence: 3 sentences in 500 numbers."""
+    decoder = translator.model.decoders["en"]
+    monkeypatch.setattr(generation, "MAX_SELECTED_WEIGHTS", 500)
+    by_sentence = SearchConfig(beam=1, select=10, select_for="sentence")
+    assert generation.sentences_per_search(by_sentence, [decoder]) == 3
+    assert generation.sentences_per_search(by_sentence, [decoder] * 2) == 1
+    by_batch = SearchConfig(beam=1, select=10, select_for="batch")
+    assert generation.sentences_per_search(by_batch, [decoder]) == 640
+
+
+def test_translations_are_in_the_order_of_the_sentences(translator):
+    lines = source_text("de-en", 20)
+    forwards = translator.translate(lines, **direction("de-en"))
+    backwards = translator.translate(lines[::-1], **direction("de-en"))
     assert forwards == backwards[::-1]
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\t", "   "])
-def test_an_empty_line_stays_an_empty_line(blank, translator):
-    assert translator.translate([blank], **of("de-en")) == [""]
-    first, *rest = translator.translate(["ein Hund", blank, "ein Hund"], **of("de-en"))
-    assert rest == ["", first]
-    assert (
-        translator.translate([], **of("de-en")) == []
-        and translator.score([], [], **of("de-en")) == []
-    )
+@pytest.mark.parametrize("blank", ["", " ", "\t", "\u00a0  "])
+def test_a_blank_line_stays_empty(blank, translator):
+    assert translator.translate([blank], **direction("de-en")) == [""]
+    lines = ["ein Hund", blank, "ein Hund"]
+    first, middle, last = translator.translate(lines, **direction("de-en"))
+    assert first == last
+    assert middle == ""
+
+
+def test_no_sentences_give_no_translations(translator):
+    assert translator.translate([], **direction("de-en")) == []
+    assert translator.score([], [], **direction("de-en")) == []
 
 
 def test_a_translation_is_one_line(translator, monkeypatch):
-    monkeypatch.setattr(
-        translator.vocabularies["en"].__class__,
-        "decode",
-        lambda self, sentences: ["one\ntwo\r\nthree\n"] * len(sentences),
-    )
-    assert translator.translate(["ein Hund"], **of("de-en")) == ["one two three"]
+    def decode(vocabulary, sentences):
+        return ["one\ntwo\r\nthree\n"] * len(sentences)
+
+    monkeypatch.setattr(type(translator.vocabularies["en"]), "decode", decode)
+    assert translator.translate(["ein Hund"], **direction("de-en")) == ["one two three"]
 
 
-def test_what_comes_back_has_no_gradient_and_no_randomness(run):
+def test_translation_is_deterministic_and_uses_no_random_numbers(run):
     translator = Translator.load(run)
     assert not translator.model.training
     state = torch.random.get_rng_state()
-    again = [translator.translate(text("de-en"), **of("de-en")) for _ in range(2)]
-    assert again[0] == again[1] and torch.equal(torch.random.get_rng_state(), state)
+    first = translator.translate(source_text("de-en"), **direction("de-en"))
+    second = translator.translate(source_text("de-en"), **direction("de-en"))
+    assert first == second
+    assert torch.equal(torch.random.get_rng_state(), state)
 
 
-# Which checkpoint --------------------------------------------------------------------------------------------------------
+# Checkpoints
 
 
-def test_which_checkpoint(run, tmp_path):
-    def parameters(checkpoint):
-        return {
-            name: parameter.detach().clone()
-            for name, parameter in Translator.load(
-                run, checkpoint=checkpoint
-            ).model.named_parameters()
-        }
+def parameters(run, checkpoint):
+    translator = Translator.load(run, checkpoint=checkpoint)
+    return {name: value.detach().clone() for name, value in translator.model.named_parameters()}
 
-    steps = {step: parameters(str(step)) for step in (20, 40, 60)}
-    mean, last = parameters("average:3"), parameters("last")
+
+def test_last_and_average_load_the_right_parameters(run):
+    parameters_of_steps = [parameters(run, str(step)) for step in (20, 40, 60)]
+    last = parameters(run, "last")
+    mean = parameters(run, "average:3")
     for name in last:
-        assert torch.equal(last[name], steps[60][name])
-        assert torch.equal(
-            mean[name],
-            torch.stack([steps[step][name].double() for step in steps]).mean(dim=0).float(),
-        )
+        values = [of_step[name] for of_step in parameters_of_steps]
+        assert torch.equal(last[name], values[-1])
+        expected = torch.stack([value.double() for value in values]).mean(dim=0).float()
+        assert torch.equal(mean[name], expected)
+
+
+def test_an_average_names_its_steps(run):
     assert Translator.load(run, checkpoint="average:2").description["steps"] == [40, 60]
-    assert Translator.load(run, checkpoint="average:2").translate(text("de-en"), **of("de-en"))
+
+
+def test_a_step_may_be_a_number(run):
+    assert Translator.load(run, checkpoint=40).description["steps"] == [40]
+
+
+def test_a_missing_step_is_an_error(run):
     with pytest.raises(CheckpointError, match="no checkpoint of step 7; there are 20, 40, 60"):
         Translator.load(run, checkpoint="7")
 
 
-def spoil(translator, component):
-    """Parameters of one component that are no numbers."""
+def set_to_nan(translator, component):
     with torch.no_grad():
         for parameter in translator.model.component_parameters()[component].values():
             parameter.fill_(torch.nan)
@@ -311,25 +365,29 @@ def spoil(translator, component):
 
 @pytest.mark.parametrize("like", [None, "opennmt"])
 @pytest.mark.parametrize("component", ["encoder.de", "bridge", "decoder.en"])
-def test_scores_that_are_no_numbers_are_a_sentence(component, like, run):
-    """In a checkpoint that something else wrote, say; ours hold only numbers."""
+def test_search_with_nan_parameters_is_an_error(component, like, run):
+    """Another program may have written the checkpoint; ours have only finite numbers."""
     translator = Translator.load(run, checkpoint="40")
-    spoil(translator, component)
-    sentence = f"{run.path.name}, checkpoint 40 (step 40): scores of de-en are NaN or infinite; choose another"
+    set_to_nan(translator, component)
+    message = (
+        f"{run.path.name}, checkpoint 40 (step 40): scores of de-en are NaN or infinite; "
+        "choose another checkpoint"
+    )
     for beam in (1, 3):
-        with pytest.raises(CheckpointError, match=re.escape(sentence)):
-            translator.translate(["ein Hund", "", "zwei"], **of("de-en"), beam=beam, like=like)
+        with pytest.raises(CheckpointError) as error:
+            translator.translate(
+                ["ein Hund", "", "zwei"], **direction("de-en"), beam=beam, like=like
+            )
+        assert str(error.value) == message
 
 
 @pytest.mark.parametrize("component", ["encoder.de", "bridge", "decoder.en"])
-def test_a_score_that_is_no_number_is_a_sentence(component, run):
+def test_a_score_with_nan_parameters_is_an_error(component, run):
     translator = Translator.load(run, checkpoint="40")
-    spoil(translator, component)
-    with pytest.raises(
-        CheckpointError,
-        match=r"checkpoint 40 \(step 40\): scores of de-en are NaN or infinite; choose",
-    ):
-        translator.score(["ein Hund", "zwei"], ["one dog", "two"], **of("de-en"))
+    set_to_nan(translator, component)
+    message = r"checkpoint 40 \(step 40\): scores of de-en are NaN or infinite; choose another"
+    with pytest.raises(CheckpointError, match=message):
+        translator.score(["ein Hund", "zwei"], ["one dog", "two"], **direction("de-en"))
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
@@ -337,24 +395,38 @@ def test_a_score_that_is_no_number_is_a_sentence(component, run):
     ("component", "layer", "pooling"),
     [("encoder.de", "states", "mean"), ("bridge", "bridge", "flat")],
 )
-def test_an_embedding_that_is_no_number_is_a_sentence(component, layer, pooling, precision, run):
+def test_an_embedding_with_nan_parameters_is_an_error(component, layer, pooling, precision, run):
     translator = Translator.load(run, checkpoint="40")
     settings = {"language": "de", "layer": layer, "pooling": pooling, "precision": precision}
     before = translator.encode(["ein Hund", ""], **settings)
-    assert before.dtype == precision and numpy.isfinite(before).all()
-    spoil(translator, component)
-    with pytest.raises(
-        CheckpointError,
-        match=r"checkpoint 40 \(step 40\): sentence embeddings are NaN or infinite",
-    ):
+    assert before.dtype == precision
+    assert numpy.isfinite(before).all()
+    set_to_nan(translator, component)
+    message = r"checkpoint 40 \(step 40\): sentence embeddings are NaN or infinite; choose another"
+    with pytest.raises(CheckpointError, match=message):
         translator.encode(["ein Hund", ""], **settings)
 
 
-# What cannot be meant ----------------------------------------------------------------------------------------------------
+def test_a_message_about_nan_without_a_run_names_the_model(run, translator):
+    without_run = Translator(
+        translator.model, vocabularies=run.vocabularies, normalisers=run.normalisers
+    )
+    message = "this model: scores are NaN or infinite; choose another checkpoint"
+    assert without_run.not_finite("scores") == message
+
+
+def test_a_missing_vocabulary_is_an_error(run, tmp_path):
+    shutil.copytree(run.path, tmp_path / "run")
+    (tmp_path / "run" / "vocabulary" / "fr.model").unlink()
+    with pytest.raises(CheckpointError, match="fr.model: no such file, but .* was trained with it"):
+        Translator.load(tmp_path / "run")
+
+
+# Invalid input
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("settings", "message"),
     [
         ({"beam": 0}, "beam: found 0; expected at least 1"),
         ({"bem": 3}, "bem: no key named 'bem'. Did you mean 'beam'?"),
@@ -364,95 +436,88 @@ def test_an_embedding_that_is_no_number_is_a_sentence(component, layer, pooling,
         ({"beam": 2, "n_best": 3}, "n_best: 3 hypotheses cannot come from a beam of 2"),
     ],
 )
-def test_search_settings_that_cannot_be_meant(settings, sentence, translator):
+def test_invalid_search_settings_are_an_error(settings, message, translator):
     with pytest.raises(ConfigError) as error:
-        translator.translate(["ein Hund"], **of("de-en"), **settings)
-    assert str(error.value.problems[0]).startswith(sentence)
+        translator.translate(["ein Hund"], **direction("de-en"), **settings)
+    assert str(error.value.problems[0]).startswith(message)
 
 
 def test_a_narrower_beam_than_the_runs_gives_fewer_hypotheses(run, translator):
-    given = {"vocabularies": run.vocabularies, "normalisers": run.normalisers}
-    of_the_run = Translator(translator.model, search_config=SearchConfig(beam=3, n_best=3), **given)
-    assert {len(own) for own in of_the_run.hypotheses(text("de-en"), **of("de-en"))} == {3}
-    assert {len(own) for own in of_the_run.hypotheses(text("de-en"), **of("de-en"), beam=2)} == {2}
-    assert of_the_run.translate(text("de-en"), **of("de-en"), beam=1) == translator.translate(
-        text("de-en"), **of("de-en"), beam=1
+    with_beam_3 = Translator(
+        translator.model,
+        vocabularies=run.vocabularies,
+        normalisers=run.normalisers,
+        search_config=SearchConfig(beam=3, n_best=3),
     )
+    lines = source_text("de-en")
+    for settings, count in (({}, 3), ({"beam": 2}, 2), ({"beam": 1}, 1)):
+        hypotheses = with_beam_3.hypotheses(lines, **direction("de-en"), **settings)
+        assert {len(of_sentence) for of_sentence in hypotheses} == {count}
+    expected = translator.translate(lines, **direction("de-en"), beam=1)
+    assert with_beam_3.translate(lines, **direction("de-en"), beam=1) == expected
 
 
-def test_one_string_is_no_list(translator):
-    for call in (
-        lambda: translator.translate("ein Hund", **of("de-en")),
-        lambda: translator.hypotheses("ein Hund", **of("de-en")),
-        lambda: translator.score("ein Hund", ["a dog"], **of("de-en")),
-        lambda: translator.score("ein Hund", "one dogs", **of("de-en")),
-        lambda: translator.score(["ein Hund"], "a", **of("de-en")),
-    ):
-        with pytest.raises(
-            DataError,
-            match="(de|en): a list of sentences is expected, found the single string '.*'; put it in a list",
-        ):
+def test_a_single_string_is_an_error(translator):
+    calls = [
+        lambda: translator.translate("ein Hund", **direction("de-en")),
+        lambda: translator.hypotheses("ein Hund", **direction("de-en")),
+        lambda: translator.score("ein Hund", ["a dog"], **direction("de-en")),
+        lambda: translator.score("ein Hund", "one dogs", **direction("de-en")),
+        lambda: translator.score(["ein Hund"], "a", **direction("de-en")),
+    ]
+    message = "(de|en): a list of sentences is expected, found the single string '.*'; put it in"
+    for call in calls:
+        with pytest.raises(DataError, match=message):
             call()
 
 
-def test_sentences_may_come_one_after_the_other(translator):
-    sample_sentences, targets = [*text("de-en"), ""], [*text("en-de"), "a"]
-    for kind in (
+@pytest.mark.parametrize(
+    "convert",
+    [
         iter,
         tuple,
-        lambda own: (one for one in own),
-        lambda own: dict.fromkeys(own).keys(),
-    ):
-        whole = list(kind(sample_sentences))
-        assert translator.translate(kind(sample_sentences), **of("de-en")) == translator.translate(
-            whole, **of("de-en")
-        )
-    assert len(translator.hypotheses(iter(sample_sentences), **of("de-en"))) == len(sample_sentences)
-    assert translator.score(iter(sample_sentences), iter(targets), **of("de-en")) == translator.score(
-        sample_sentences, targets, **of("de-en")
+        lambda lines: (line for line in lines),
+        lambda lines: dict.fromkeys(lines).keys(),
+    ],
+    ids=["iterator", "tuple", "generator", "keys"],
+)
+def test_sentences_may_be_any_iterable(convert, translator):
+    lines = list(dict.fromkeys([*source_text("de-en"), ""]))
+    targets = [f"one {number}" for number in range(len(lines))]
+    translations = translator.translate(lines, **direction("de-en"))
+    scores = translator.score(lines, targets, **direction("de-en"))
+    assert translator.translate(convert(lines), **direction("de-en")) == translations
+    assert len(translator.hypotheses(convert(lines), **direction("de-en"))) == len(lines)
+    assert translator.score(convert(lines), convert(targets), **direction("de-en")) == scores
+    assert translator.translate(convert([]), **direction("de-en")) == []
+
+
+@pytest.mark.parametrize("sentences", [None, 3, len])
+def test_sentences_that_are_not_iterable_are_an_error(sentences, translator):
+    message = re.escape(f"de: a list of sentences is expected, found {sentences!r}")
+    with pytest.raises(DataError, match=message):
+        translator.translate(sentences, **direction("de-en"))
+    with pytest.raises(DataError, match=message):
+        translator.score(sentences, ["a"], **direction("de-en"))
+
+
+def test_different_numbers_of_sources_and_targets_are_an_error(translator):
+    message = "score: 2 sources and 1 targets; the numbers must be equal"
+    with pytest.raises(DataError, match=message):
+        translator.score(["a", "b"], ["c"], **direction("de-en"))
+
+
+# Sentence embeddings
+
+
+def test_normalised_embeddings_of_a_run_are_normalised_before_the_cast(run):
+    """In float16, vectors with numbers above 65504 would become infinite first."""
+    translator = Translator.load(run)
+    with torch.no_grad():
+        translator.model.encoders["de"].embedding.table.weight.mul_(1e6)
+    settings = {"language": "de", "layer": "words", "pooling": "mean"}
+    vectors = translator.encode(
+        source_text("de-en"), **settings, normalize_embeddings=True, precision="float16"
     )
-    assert translator.translate(iter([]), **of("de-en")) == []
-
-
-@pytest.mark.parametrize("found", [None, 3, len])
-def test_what_is_no_list_is_a_sentence(found, translator):
-    message = re.escape(f"de: a list of sentences is expected, found {found!r}")
-    with pytest.raises(DataError, match=message):
-        translator.translate(found, **of("de-en"))
-    with pytest.raises(DataError, match=message):
-        translator.score(found, ["a"], **of("de-en"))
-
-
-def test_what_is_no_text_is_named(translator):
-    with pytest.raises(DataError, match="de: sentence 2 contains half a character"):
-        translator.translate(["ein Hund", "ein \ud800"], **of("de-en"))
-    with pytest.raises(DataError, match="de: sentence 2 should be a string, found None"):
-        translator.translate(["ein Hund", None], **of("de-en"))
-
-
-def test_a_step_may_be_a_number(run):
-    step = Translator.load(run, checkpoint="last").description["steps"][0]
-    assert Translator.load(run, checkpoint=step).description["steps"] == [step]
-
-
-def test_as_many_sources_as_targets(translator):
-    with pytest.raises(
-        DataError, match="score: 2 sources and 1 targets; the numbers must be equal"
-    ):
-        translator.score(["a", "b"], ["c"], **of("de-en"))
-
-
-@pytest.mark.parametrize("device", ["gpu", "cuda:99", 3.5, "", "meta"])
-def test_a_device_that_is_not_there_is_a_sentence(device, run):
-    with pytest.raises(
-        ConfigError, match=f"device: {device!r} is not available on this machine; available: 'cpu'"
-    ):
-        Translator.load(run, device=device)
-
-
-def test_the_number_of_a_gpu_is_a_device(run, monkeypatch):
-    """0 is the first one, and not as if nothing had been said."""
-    asked = []
-    monkeypatch.setattr(torch, "device", lambda wanted: asked.append(wanted) or "cpu")
-    select_device(0)
-    assert asked == [0]
+    lengths = numpy.linalg.norm(vectors.astype("float64"), axis=1)
+    numpy.testing.assert_allclose(lengths, 1, atol=1e-3)

@@ -1,4 +1,4 @@
-"""An encoder of sentences whose words are numbers, around a tiny untrained model: no text, no run."""
+"""Encoder of sentences whose words are numbers, with a tiny untrained model and without a run."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from tests.builders.models import VOCABULARY, tiny_config, tiny_model
 
 
 class NumberEncoder(SentenceEncoder):
-    """Word n is piece n."""
+    """Encoder for which the word `n` is piece n."""
 
     def __init__(self, model: TranslationModel) -> None:
         self.model = model.eval()
-        self.portions: list[int] = []
-        """how many sentences were tokenised at once"""
 
     def encode_text(self, sentences: Sequence[str], language: str) -> list[list[int]]:
-        self.portions.append(len(sentences))
         return [[int(word) for word in sentence.split()] for sentence in sentences]
 
 
@@ -28,9 +25,11 @@ def number_encoder(**settings: object) -> NumberEncoder:
 
 
 def number_sentences(count: int, *, longest: int = 30, seed: int = 0) -> list[str]:
-    """Every tenth is blank."""
-    source = random.Random(seed)
-    lengths = [0 if number % 10 == 9 else source.randint(1, longest) for number in range(count)]
-    return [
-        " ".join(str(source.randrange(4, VOCABULARY)) for _ in range(length)) for length in lengths
-    ]
+    """Make random sentences; every tenth is blank."""
+    generator = random.Random(seed)
+    sentences = []
+    for number in range(count):
+        length = 0 if number % 10 == 9 else generator.randint(1, longest)
+        words = [str(generator.randrange(4, VOCABULARY)) for _ in range(length)]
+        sentences.append(" ".join(words))
+    return sentences

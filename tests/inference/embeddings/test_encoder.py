@@ -1,4 +1,4 @@
-"""One vector for each sentence: in order, in the shapes of sentence-transformers, and the same whatever else is embedded with it."""
+"""Sentence embeddings: independent of other sentences, in order, in the shapes of the library."""
 
 from __future__ import annotations
 
@@ -17,311 +17,329 @@ from polyglot.inference.embeddings.encoder import (
     FIRST_CHUNK_SIZE,
     SentenceChunk,
     embedding_batches,
+    language_batches,
     split_chunks,
 )
-from polyglot.inference.embeddings.pooling import LAYERS, POOLINGS, cast, pool
+from polyglot.inference.embeddings.pooling import LAYERS, POOLINGS, cast
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.encoders import ENCODERS
-from polyglot.model.memory import Memory
 from tests.builders.models import VOCABULARY, if_available
 from tests.inference.embeddings.number_encoder import number_encoder, number_sentences
 
-K, D, E = 4, 16, 12  # of tests.models
-WAYS = [
-    (layer, pooling)
-    for layer in LAYERS
-    for pooling in POOLINGS
-    if pooling != "flat" or layer == "bridge"
-]
-THROUGH = [
-    (*way, bridge)
-    for way in WAYS
-    for bridge in (BRIDGES.names() if way[0] == "bridge" else ["none"])
-]
-"""Layers, poolings and bridges: what comes before a bridge is the same with every one."""
+K, D, E = 4, 16, 12  # of the tiny model
 SENTENCES = number_sentences(50)
+LAYERS_AND_POOLINGS = []
+for layer_name in LAYERS:
+    for pooling_name in POOLINGS:
+        if pooling_name != "flat" or layer_name == "bridge":
+            LAYERS_AND_POOLINGS.append((layer_name, pooling_name))
+WITH_BRIDGES = []
+for layer_name, pooling_name in LAYERS_AND_POOLINGS:
+    # The layers before the bridge do not depend on it.
+    for bridge_name in BRIDGES.names() if layer_name == "bridge" else ["none"]:
+        WITH_BRIDGES.append((layer_name, pooling_name, bridge_name))
 
 
 @pytest.fixture(scope="module")
-def model():
+def encoder():
     return number_encoder()
 
 
-def relative(one, other) -> float:
-    """The largest difference in parts of the largest number of the vector."""
-    return float(
-        (
-            numpy.abs(one - other).max(axis=-1) / numpy.maximum(1, numpy.abs(other).max(axis=-1))
-        ).max()
-    )
+def relative_difference(vectors, expected) -> float:
+    """Largest difference relative to the largest number of each vector, if that is above 1."""
+    differences = numpy.abs(vectors - expected).max(axis=-1)
+    scales = numpy.maximum(1, numpy.abs(expected).max(axis=-1))
+    return float((differences / scales).max())
 
 
-# Independent of the batch ------------------------------------------------------------------------------------------------
+# Independence of other sentences
 
 
-@pytest.mark.parametrize(("layer", "pooling", "bridge"), THROUGH)
+@pytest.mark.parametrize(("layer", "pooling", "bridge"), WITH_BRIDGES)
 @pytest.mark.parametrize("kind", [if_available(name) for name in ENCODERS.names()])
-def test_a_vector_is_the_same_alone_with_others_padded_and_in_any_order(
-    kind, bridge, layer, pooling
-):
-    model = number_encoder(encoder=kind, bridge=bridge)
-    way = {"language": "de", "layer": layer, "pooling": pooling}
-    if pooling == "flat" and not model.model.bridge.fixed_size:
+def test_a_vector_does_not_depend_on_other_sentences_padding_or_order(kind, bridge, layer, pooling):
+    encoder = number_encoder(encoder=kind, bridge=bridge)
+    settings = {"language": "de", "layer": layer, "pooling": pooling}
+    if pooling == "flat" and not encoder.model.bridge.fixed_size:
         with pytest.raises(ConfigError, match="use mean or max"):
-            model.encode(SENTENCES, **way)
+            encoder.encode(SENTENCES, **settings)
         return
-    together = model.encode(SENTENCES, **way)
-    alone = numpy.stack([model.encode(sentence, **way) for sentence in SENTENCES])
-    backwards = model.encode(SENTENCES[::-1], batch_size=7, **way)[::-1]
-    assert relative(together, alone) < 1e-6 and relative(together, backwards) < 1e-6
-    assert (
-        len(numpy.unique(together.round(4), axis=0)) > 40
-    )  # 5 blank ones are alike, and few others
+    together = encoder.encode(SENTENCES, **settings)
+    alone = numpy.stack([encoder.encode(sentence, **settings) for sentence in SENTENCES])
+    backwards = encoder.encode(SENTENCES[::-1], batch_size=7, **settings)[::-1]
+    assert relative_difference(together, alone) < 1e-6
+    assert relative_difference(together, backwards) < 1e-6
+    # 5 blank sentences have the same vector, few others have.
+    assert len(numpy.unique(together.round(4), axis=0)) > 40
 
 
-@pytest.mark.parametrize(("layer", "pooling"), WAYS)
-def test_in_bfloat16_to_one_part_in_fifty(layer, pooling):
-    model = number_encoder()
-    exact = model.encode(SENTENCES, language="de", layer=layer, pooling=pooling)
-    model.model.bfloat16()
-    together = model.encode(SENTENCES, language="de", layer=layer, pooling=pooling)
-    alone = numpy.stack(
-        [
-            model.encode(sentence, language="de", layer=layer, pooling=pooling)
-            for sentence in SENTENCES
-        ]
-    )
+@pytest.mark.parametrize(("layer", "pooling"), LAYERS_AND_POOLINGS)
+def test_vectors_of_a_bfloat16_model_differ_by_at_most_two_percent(layer, pooling):
+    encoder = number_encoder()
+    settings = {"language": "de", "layer": layer, "pooling": pooling}
+    exact = encoder.encode(SENTENCES, **settings)
+    encoder.model.bfloat16()
+    together = encoder.encode(SENTENCES, **settings)
+    alone = numpy.stack([encoder.encode(sentence, **settings) for sentence in SENTENCES])
     assert together.dtype == numpy.float32
-    assert relative(together, alone) < 0.02 and relative(together, exact) < 0.02
+    assert relative_difference(together, alone) < 0.02
+    assert relative_difference(together, exact) < 0.02
 
 
-def test_what_a_pooling_is():
-    states, mask = (
-        torch.tensor([[[1.0, -2.0], [3.0, -4.0], [9.0, 9.0]]]),
-        torch.tensor([[True, True, False]]),
-    )
-    assert pool(Memory(states), "flat").tolist() == [[1, -2, 3, -4, 9, 9]]
-    assert pool(Memory(states, mask), "mean").tolist() == [[2, -3]]
-    assert pool(Memory(states, mask), "max").tolist() == [[3, -2]]
+# Shapes and types
 
 
-# Shapes ------------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("layer", "pooling"), LAYERS_AND_POOLINGS)
+def test_shapes_for_many_sentences_one_string_and_no_sentences(encoder, layer, pooling):
+    if pooling == "flat":
+        size = K * D
+    else:
+        size = E if layer == "words" else D
+    settings = {"language": "de", "layer": layer, "pooling": pooling}
+    assert encoder.encode(SENTENCES, **settings).shape == (50, size)
+    assert encoder.encode(SENTENCES[0], **settings).shape == (size,)
+    assert encoder.encode([], **settings).shape == (0, size)
+    assert encoder.vector_size(layer=layer, pooling=pooling) == size
 
 
-@pytest.mark.parametrize(("layer", "pooling"), WAYS)
-def test_shapes_of_one_of_many_and_of_none(model, layer, pooling):
-    size = K * D if pooling == "flat" else E if layer == "words" else D
-    way = {"language": "de", "layer": layer, "pooling": pooling}
-    assert model.encode(SENTENCES, **way).shape == (50, size)
-    assert model.encode(SENTENCES[0], **way).shape == (size,)
-    assert model.encode([], **way).shape == (0, size)
-    assert model.vector_size(layer=layer, pooling=pooling) == size
+def test_the_result_is_an_array_a_tensor_or_a_list_of_tensors(encoder):
+    array = encoder.encode(SENTENCES, language="de")
+    tensor = encoder.encode(SENTENCES, language="de", convert_to_tensor=True)
+    tensors = encoder.encode(SENTENCES, language="de", convert_to_numpy=False)
+    assert isinstance(array, numpy.ndarray)
+    assert isinstance(tensor, torch.Tensor)
+    assert isinstance(tensors, list)
+    numpy.testing.assert_array_equal(array, tensor.numpy())
+    numpy.testing.assert_array_equal(array, torch.stack(tensors).numpy())
+    tensor.requires_grad_()  # an inference tensor would refuse
 
 
-def test_kinds_of_result(model):
-    array = model.encode(SENTENCES, language="de")
-    tensor = model.encode(SENTENCES, language="de", convert_to_tensor=True)
-    many = model.encode(SENTENCES, language="de", convert_to_numpy=False)
-    assert (
-        isinstance(array, numpy.ndarray)
-        and isinstance(tensor, torch.Tensor)
-        and isinstance(many, list)
-    )
-    assert numpy.array_equal(array, tensor.numpy()) and numpy.array_equal(
-        array, torch.stack(many).numpy()
-    )
-    tensor.requires_grad_()  # a plain tensor, not one of inference mode
+def test_normalised_vectors_have_length_one_and_blank_sentences_zeros(encoder):
+    vectors = encoder.encode(SENTENCES, language="de", normalize_embeddings=True)
+    lengths = numpy.linalg.norm(vectors, axis=1)
+    is_blank = numpy.array([not sentence for sentence in SENTENCES])
+    assert is_blank.sum() == 5
+    numpy.testing.assert_allclose(lengths[~is_blank], 1, rtol=1e-6)
+    assert (lengths[is_blank] == 0).all()
 
 
-def test_normalized_vectors_have_length_one_and_blank_sentences_zeros(model):
-    lengths = numpy.linalg.norm(
-        model.encode(SENTENCES, language="de", normalize_embeddings=True), axis=1
-    )
-    blank = numpy.array([not sentence for sentence in SENTENCES])
-    assert blank.sum() == 5 and numpy.allclose(lengths[~blank], 1) and (lengths[blank] == 0).all()
-    assert not model.encode(["", " \t", "\u00a0"], language="de").any()
+def test_vectors_are_normalised_before_they_are_cast():
+    """In float16, numbers above 65504 would become infinite before the division."""
+    encoder = number_encoder()
+    settings = {"language": "de", "layer": "words", "pooling": "mean"}
+    with torch.no_grad():
+        encoder.model.encoders["de"].embedding.table.weight.mul_(1e6)
+    exact = encoder.encode(["4 5", "6"], **settings)
+    assert numpy.abs(exact).max() > 65504
+    expected = exact / numpy.linalg.norm(exact, axis=1, keepdims=True)
+    half = encoder.encode(["4 5", "6"], **settings, normalize_embeddings=True, precision="float16")
+    assert half.dtype == numpy.float16
+    numpy.testing.assert_allclose(half, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("blank", ["", " \t", "\u00a0"])
+def test_the_vector_of_a_blank_sentence_is_all_zeros(encoder, blank):
+    assert not encoder.encode([blank], language="de").any()
+    assert not encoder.encode(["4 5", blank], language="de")[1].any()
 
 
 @pytest.mark.parametrize(
     ("precision", "closeness"), [("float32", 1.0), ("float16", 0.999999), ("int8", 0.999)]
 )
-def test_precisions_keep_directions(model, precision, closeness):
-    exact, stored = (
-        model.encode(SENTENCES[:9], language="de", precision=one) for one in ("float32", precision)
-    )
+def test_smaller_types_keep_the_direction(encoder, precision, closeness):
+    exact = encoder.encode(SENTENCES[:9], language="de")
+    stored = encoder.encode(SENTENCES[:9], language="de", precision=precision)
     assert stored.dtype == precision
-    assert model.similarity_pairwise(exact, stored).min() >= closeness - 1e-6
+    assert encoder.similarity_pairwise(exact, stored).min() >= closeness - 1e-6
+    numpy.testing.assert_array_equal(stored, cast(torch.from_numpy(exact), precision).numpy())
 
 
-def test_int8_uses_its_whole_range_and_keeps_zeros():
-    assert cast(torch.tensor([[0.5, -1.0, 0.0], [0.0, 0.0, 0.0]]), "int8").tolist() == [
-        [64, -127, 0],
-        [0, 0, 0],
-    ]
+def test_no_sentences_have_the_requested_type(encoder):
+    assert encoder.encode([], language="de", precision="int8").dtype == numpy.int8
 
 
-def test_each_sentence_may_have_its_own_language(model):
+def test_each_sentence_may_have_its_own_language(encoder):
     languages = ["de", "en"] * 25
-    mixed = model.encode(SENTENCES, language=languages)
-    for language in ("de", "en"):
-        rows = [row for row, one in enumerate(languages) if one == language]
-        assert relative(mixed[rows], model.encode(SENTENCES, language=language)[rows]) < 1e-6
-    assert relative(mixed, model.encode(SENTENCES, language="de")) > 0.01
+    mixed = encoder.encode(SENTENCES, language=languages)
+    for first, language in enumerate(("de", "en")):
+        expected = encoder.encode(SENTENCES, language=language)
+        assert relative_difference(mixed[first::2], expected[first::2]) < 1e-6
+    assert relative_difference(mixed, encoder.encode(SENTENCES, language="de")) > 0.01
 
 
-# Any number --------------------------------------------------------------------------------------------------------------
+def test_the_progress_bar_does_not_change_the_result(encoder):
+    expected = encoder.encode(SENTENCES, language="de")
+    vectors = encoder.encode(SENTENCES, language="de", show_progress_bar=True)
+    numpy.testing.assert_array_equal(vectors, expected)
 
 
-def test_order_is_kept_over_many_portions(model):
+# Many sentences
+
+
+def test_the_order_is_kept_over_several_chunks(encoder):
     sentences = number_sentences(2 * CHUNK_SIZE + 100, longest=3)
-    found = model.encode(sentences, language="de")
+    vectors = encoder.encode(sentences, language="de")
     for row in (0, CHUNK_SIZE - 2, CHUNK_SIZE, 2 * CHUNK_SIZE + 1, len(sentences) - 2):
-        assert relative(found[row], model.encode(sentences[row], language="de")) < 1e-6
+        expected = encoder.encode(sentences[row], language="de")
+        assert relative_difference(vectors[row], expected) < 1e-6
 
 
-def test_any_number_of_threads_gives_the_same_in_the_same_order(model, cores):
-    sentences, languages = number_sentences(300, seed=1), ["de", "en", "de"] * 100
-    portions = [
-        SentenceChunk(sentences[place], languages[place])
-        for place in (slice(200), slice(9, 10), slice(0), slice(200, None))
-    ]
-    assert portions[1].sentences == [""]
-    found = list(model.encode_chunks(iter(portions), batch_size=20))
-    assert [portion for portion, _ in found] == portions and torch.get_num_threads() == cores
+def test_the_number_of_threads_does_not_change_the_result(encoder, cores):
+    sentences = number_sentences(300, seed=1)
+    languages = ["de", "en", "de"] * 100
+    chunks = []
+    for place in (slice(200), slice(9, 10), slice(0), slice(200, None)):
+        chunks.append(SentenceChunk(sentences[place], languages[place]))
+    assert chunks[1].sentences == [""]
+
+    encoded = list(encoder.encode_chunks(iter(chunks), batch_size=20))
+    assert [chunk for chunk, _ in encoded] == chunks
+    assert torch.get_num_threads() == cores
     torch.set_num_threads(1)
-    for (_, vectors), (_, alone) in zip(
-        found, model.encode_chunks(iter(portions), batch_size=20), strict=True
-    ):
-        assert vectors.shape == alone.shape and torch.allclose(vectors, alone, rtol=0, atol=1e-6)
+    with_one_thread = encoder.encode_chunks(iter(chunks), batch_size=20)
+    for (_, vectors), (_, expected) in zip(encoded, with_one_thread, strict=True):
+        torch.testing.assert_close(vectors, expected, rtol=0, atol=1e-6)
 
 
-def test_an_error_in_one_thread_is_raised_and_no_thread_is_left(model, cores):
-    if_available = threading.active_count()
+def test_an_error_in_a_thread_is_raised_and_all_threads_end(encoder, cores):
+    threads = threading.active_count()
+    without_embedding = str(VOCABULARY)
     with pytest.raises(IndexError):
-        model.encode(
-            [*SENTENCES, str(VOCABULARY)], language="de", batch_size=4
-        )  # a piece that has no embedding
-    assert threading.active_count() == if_available and torch.get_num_threads() == cores
+        encoder.encode([*SENTENCES, without_embedding], language="de", batch_size=4)
+    assert threading.active_count() == threads
+    assert torch.get_num_threads() == cores
 
 
-def test_portions_are_short_at_first_and_hold_everything():
-    blocks = [
-        range(300),
-        range(300, 300),
-        range(300, 5 * CHUNK_SIZE),
-        range(5 * CHUNK_SIZE, 5 * CHUNK_SIZE + 3),
-    ]
-    parts = list(split_chunks(blocks))
-    assert [number for part in parts for number in part] == list(range(5 * CHUNK_SIZE + 3))
-    assert [len(part) for part in parts[:3]] == [FIRST_CHUNK_SIZE, 300 - FIRST_CHUNK_SIZE, 4 * FIRST_CHUNK_SIZE] and max(
-        map(len, parts)
-    ) == CHUNK_SIZE == len(parts[-3])
+def test_the_first_chunk_is_short_and_chunks_contain_all_items():
+    end = 5 * CHUNK_SIZE
+    blocks = [range(300), range(300, 300), range(300, end), range(end, end + 3)]
+    chunks = list(split_chunks(blocks))
+    assert [number for chunk in chunks for number in chunk] == list(range(end + 3))
+    sizes = [len(chunk) for chunk in chunks]
+    assert sizes[:3] == [FIRST_CHUNK_SIZE, 300 - FIRST_CHUNK_SIZE, 4 * FIRST_CHUNK_SIZE]
+    assert max(sizes) == CHUNK_SIZE
+    assert sizes[-3] == CHUNK_SIZE
     assert list(split_chunks([range(0)])) == []
 
 
-def test_portions_come_as_they_are_ready_and_no_more_is_read_than_needed(model, cores):
-    read = []
+def test_chunks_are_read_only_as_they_are_needed(encoder, cores):
+    started = []
 
-    def portions():
+    def chunks():
         for number in range(100):
-            read.append(number)
+            started.append(number)
             yield SentenceChunk(["4 5"] * 3, ["de"] * 3)
 
-    found = model.encode_chunks(portions())
-    next(found)
-    assert len(read) < 6 + 2 * cores  # one a portion, each of one batch
-    found.close()
-    assert len(read) < 8 + 2 * cores
+    encoded = encoder.encode_chunks(chunks())
+    next(encoded)
+    assert len(started) < 6 + 2 * cores  # a chunk is one batch here
+    encoded.close()
+    assert len(started) < 8 + 2 * cores
 
 
 @pytest.fixture
-def few_to_collect():
-    """A quick `gc.collect`: what was there before the test is not looked at."""
+def quick_garbage_collection():
+    """Exclude all objects that exist before the test from `gc.collect`."""
     gc.collect()
     gc.freeze()
     yield
     gc.unfreeze()
 
 
-@pytest.mark.usefixtures("few_to_collect")
-def test_nothing_is_kept_of_portions_that_are_through(model, cores):
+@pytest.mark.usefixtures("quick_garbage_collection")
+def test_finished_chunks_are_not_kept_in_memory(encoder, cores):
     class Sentences(list):
-        """One that can be watched."""
+        """A list that can be watched."""
 
-    watched: list[weakref.ref] = []
+    references: list[weakref.ref] = []
 
-    def portions():
+    def chunks():
         for _ in range(40):
             sentences = Sentences(["4 5 6"] * 200)
-            watched.append(weakref.ref(sentences))
+            references.append(weakref.ref(sentences))
             yield SentenceChunk(sentences, ["de"] * 200)
 
-    for _, vectors in model.encode_chunks(portions()):
-        watched.append(weakref.ref(vectors))
-        gc.collect()  # what waits for that is not kept
-        assert sum(each() is not None for each in watched) < 8 + 2 * cores
+    for _, vectors in encoder.encode_chunks(chunks()):
+        references.append(weakref.ref(vectors))
+        gc.collect()
+        alive = [reference for reference in references if reference() is not None]
+        assert len(alive) < 8 + 2 * cores
 
 
-def test_batches_hold_similar_lengths_and_no_sentence_without_end(monkeypatch):
+def test_batches_have_at_most_so_many_positions(monkeypatch):
     monkeypatch.setattr(encoder_module, "MAX_POSITIONS", 20)
-    assert list(embedding_batches([3, 0, 9, 50, 8, 3, 1], size=2)) == [[3], [2, 4], [0, 5], [6]]
-    assert sorted(
-        place for batch in embedding_batches([3, 0, 9, 50, 8, 3, 1], size=100) for place in batch
-    ) == [0, 2, 3, 4, 5, 6]
+    batches = embedding_batches([3, 0, 9, 50, 8, 3, 1], size=2)
+    assert list(batches) == [[3], [2, 4], [0, 5], [6]]
 
 
-def test_what_tokenising_raises_is_raised(model):
+def test_a_batch_has_one_language_and_no_blank_sentences():
+    languages = ["de", "en", "de", "en", "de"]
+    pieces = [[4], [5, 6], [7, 8, 9], [], [4, 4]]
+    batches = list(language_batches(languages, pieces, size=2))
+    assert batches == [("de", [2, 4]), ("de", [0]), ("en", [1])]
+
+
+@pytest.mark.parametrize(("batch_size", "expected"), [(None, 64), (7, 7)])
+def test_the_batch_size_on_a_cpu_is_64_or_the_callers(batch_size, expected, monkeypatch):
+    encoder = number_encoder()
+    sizes = []
+    embed_batch = encoder._embed_batch
+
+    def count(batch, **settings):
+        sizes.append(len(batch.rows))
+        return embed_batch(batch, **settings)
+
+    monkeypatch.setattr(encoder, "_embed_batch", count)
+    encoder.encode(["4 5"] * 200, language="de", batch_size=batch_size)
+    assert max(sizes) == expected
+    assert sum(sizes) == 200
+
+
+def test_an_error_while_tokenising_is_raised(encoder):
     with pytest.raises(ValueError, match="invalid literal"):
-        model.encode(["4", "no number"], language="de")
+        encoder.encode(["4", "no number"], language="de")
 
 
-# What cannot be meant ----------------------------------------------------------------------------------------------------
+# Invalid input
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("settings", "message"),
     [
         ({"language": "xx"}, "language: no encoder named 'xx'. Known: de, en"),
         ({"language": ["de", "dee"]}, "language: no encoder named 'dee'. Did you mean 'de'?"),
         ({"language": "de", "pooling": "median"}, "pooling: no pooling named 'median'"),
-        (
-            {"language": "de", "layer": "brigde"},
-            "layer: no layer named 'brigde'. Did you mean 'bridge'?",
-        ),
-        (
-            {"language": "de", "precision": "int4"},
-            "precision: no precision named 'int4'. Did you mean 'int8'?",
-        ),
-        (
-            {"language": "de", "layer": "states"},
-            "pooling: 'flat' needs the same number of rows for every sentence, but states have",
-        ),
+        ({"language": "de", "layer": "brigde"}, "layer: no layer named 'brigde'. Did you mean"),
+        ({"language": "de", "precision": "int4"}, "precision: no precision named 'int4'. Did you"),
+        ({"language": "de", "layer": "states"}, "pooling: 'flat' needs the same number of rows"),
         ({"language": "de", "batch_size": 0}, "batch_size: found 0; expected at least 1"),
     ],
 )
-def test_settings_that_are_none(model, given, sentence):
+def test_an_invalid_setting_is_an_error(encoder, settings, message):
     with pytest.raises(ConfigError) as error:
-        model.encode(["4", "5"], **given)
-    assert sentence in str(error.value)
+        encoder.encode(["4", "5"], **settings)
+    assert str(error.value).startswith(message)
 
 
-def test_words_of_different_sizes_cannot_be_compared():
-    model = number_encoder(languages={"de": {"embedding": {"size": 10}}})
-    assert model.encode(SENTENCES, language="de").shape == (50, K * D)
-    with pytest.raises(
-        ConfigError, match="'words' needs word embeddings of the same size in all languages"
-    ):
-        model.encode(SENTENCES, language="de", layer="words", pooling="mean")
+def test_words_of_different_sizes_have_no_common_embedding():
+    encoder = number_encoder(languages={"de": {"embedding": {"size": 10}}})
+    assert encoder.encode(SENTENCES, language="de").shape == (50, K * D)
+    with pytest.raises(ConfigError, match="'words' needs word embeddings of the same size"):
+        encoder.encode(SENTENCES, language="de", layer="words", pooling="mean")
 
 
-def test_anything_that_gives_sentences_will_do(model):
-    expected = model.encode(SENTENCES, language="de")
-    for given in (iter(SENTENCES), tuple(SENTENCES), numpy.array(SENTENCES)):
-        assert numpy.array_equal(model.encode(given, language="de"), expected)
+@pytest.mark.parametrize("convert", [iter, tuple, numpy.array])
+def test_sentences_may_be_any_iterable(encoder, convert):
+    expected = encoder.encode(SENTENCES, language="de")
+    vectors = encoder.encode(convert(SENTENCES), language="de")
+    numpy.testing.assert_array_equal(vectors, expected)
+
+
+def test_sentences_that_are_not_iterable_are_an_error(encoder):
     with pytest.raises(DataError, match="a string or a list of strings is expected, found 5"):
-        model.encode(5, language="de")
+        encoder.encode(5, language="de")
 
 
-def test_a_language_for_each_or_one_for_all(model):
-    with pytest.raises(DataError, match="2 sentences and 3 languages"):
-        model.encode(["4", "5"], language=["de"] * 3)
+def test_different_numbers_of_sentences_and_languages_are_an_error(encoder):
+    with pytest.raises(DataError, match="2 sentences and 3 languages; give one language for all"):
+        encoder.encode(["4", "5"], language=["de"] * 3)

@@ -1,4 +1,4 @@
-"""Work that overlaps keeps its order, never runs far ahead, and its errors are raised where the results are wanted."""
+"""Overlapping work keeps its order, has a limit, and raises errors in the caller's thread."""
 
 from __future__ import annotations
 
@@ -9,14 +9,29 @@ import pytest
 from polyglot.inference.embeddings.prefetch import DEPTH, async_writer, prefetch
 
 
-def test_items_come_in_order_and_no_more_are_made_than_was_said():
-    made = []
-    items = prefetch(made.append(number) or number for number in range(50))
-    assert next(items) == 0 and len(made) <= DEPTH + 1
+def test_prefetch_keeps_the_order_and_is_only_a_few_items_ahead():
+    started = []
+
+    def numbers():
+        for number in range(50):
+            started.append(number)
+            yield number
+
+    items = prefetch(numbers())
+    assert next(items) == 0
+    assert len(started) <= DEPTH + 1
     assert list(items) == list(range(1, 50))
 
 
-def test_an_error_of_the_maker_comes_when_its_item_is_wanted():
+def test_prefetch_iterates_in_another_thread():
+    def threads():
+        yield threading.current_thread()
+
+    (thread,) = prefetch(threads())
+    assert thread is not threading.current_thread()
+
+
+def test_prefetch_raises_an_error_in_the_place_of_its_item():
     def numbers():
         yield 1
         raise ValueError("two")
@@ -27,30 +42,43 @@ def test_an_error_of_the_maker_comes_when_its_item_is_wanted():
         next(items)
 
 
-def test_calls_are_made_in_order_in_another_thread_and_are_all_done_at_the_end():
-    done = []
-    with async_writer(
-        lambda number, *, name: done.append((number, name, threading.current_thread()))
-    ) as give:
+def test_async_writer_makes_all_calls_in_order_in_another_thread():
+    calls = []
+
+    def write(number, *, name):
+        calls.append((number, name))
+        threads.add(threading.current_thread())
+
+    threads = set()
+    with async_writer(write) as submit:
         for number in range(50):
-            give(number, name="x")
-            assert number + 1 - len(done) <= DEPTH + 1, "few of them wait"
-    assert [each[:2] for each in done] == [(number, "x") for number in range(50)]
-    assert threading.current_thread() not in {thread for *_, thread in done}
+            submit(number, name="x")
+            assert number + 1 - len(calls) <= DEPTH + 1
+    assert calls == [(number, "x") for number in range(50)]
+    assert len(threads) == 1
+    assert threading.current_thread() not in threads
 
 
-def test_an_error_of_a_call_is_raised_at_the_latest_when_the_block_ends():
-    def work(number):
-        done.append(number)
+def failing_write(calls):
+    def write(number):
+        calls.append(number)
         if number == 1:
             raise OSError("full")
 
-    done = []
-    with pytest.raises(OSError, match="full"), async_writer(work) as give:
-        give(0)
-        give(1)
-    assert done == [0, 1]
-    with pytest.raises(OSError, match="full"), async_writer(work) as give:
+    return write
+
+
+def test_async_writer_raises_an_error_when_the_context_ends():
+    calls = []
+    with pytest.raises(OSError, match="full"), async_writer(failing_write(calls)) as submit:
+        submit(0)
+        submit(1)
+    assert calls == [0, 1]
+
+
+def test_async_writer_raises_an_error_during_later_calls():
+    calls = []
+    with pytest.raises(OSError, match="full"), async_writer(failing_write(calls)) as submit:
         for number in range(50):
-            give(number)
-    assert max(done) <= 1 + DEPTH, "nothing is done behind an error"
+            submit(number)
+    assert max(calls) <= 1 + DEPTH

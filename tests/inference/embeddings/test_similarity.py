@@ -1,15 +1,16 @@
-"""Similarity by hand, neighbours beside brute force, and the margin as its papers write it."""
+"""Similarity and margins against their formulas, neighbours against a search by NumPy."""
 
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy
 import pytest
 import torch
 
 from polyglot.core.errors import ConfigError, DataError
-from polyglot.inference.embeddings import similarity as module
+from polyglot.inference.embeddings import similarity as similarity_module
 from polyglot.inference.embeddings.similarity import (
     SEARCHES,
     Neighbours,
@@ -21,129 +22,186 @@ from polyglot.inference.embeddings.similarity import (
     similarity_pairwise,
 )
 
-RANDOM = numpy.random.default_rng(0)
-ONE = RANDOM.normal(size=(30, 8)).astype("float32")
-OTHER = RANDOM.normal(size=(20, 8)).astype("float32")
+GENERATOR = numpy.random.default_rng(0)
+SOURCES = GENERATOR.normal(size=(30, 8)).astype("float32")
+TARGETS = GENERATOR.normal(size=(20, 8)).astype("float32")
 
 
-def test_similarities_by_hand():
-    found = similarity([[1.0, 0.0], [1.0, 1.0]], numpy.array([[2.0, 0.0], [0.0, 0.0], [0.0, -3.0]]))
+def unit(vectors):
+    return vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+COSINES = unit(SOURCES) @ unit(TARGETS).T
+
+
+# Cosine similarity
+
+
+def test_similarity_of_simple_vectors():
+    vectors = [[1.0, 0.0], [1.0, 1.0]]
+    others = numpy.array([[2.0, 0.0], [0.0, 0.0], [0.0, -3.0]])
     root = math.sqrt(0.5)
-    torch.testing.assert_close(found, torch.tensor([[1.0, 0.0, 0.0], [root, 0.0, -root]]))
-    torch.testing.assert_close(
-        similarity_pairwise(torch.eye(2), torch.ones(2, 2)), torch.tensor([root, root])
-    )
+    expected = torch.tensor([[1.0, 0.0, 0.0], [root, 0.0, -root]])
+    torch.testing.assert_close(similarity(vectors, others), expected)
 
 
-def test_shapes_as_in_sentence_transformers():
-    assert similarity(ONE, OTHER).shape == (30, 20)
-    assert similarity(ONE[0], OTHER).shape == (1, 20) and similarity(
-        list(ONE), torch.from_numpy(OTHER)
-    ).shape == (30, 20)
-    assert similarity_pairwise(ONE[:20], OTHER).shape == (20,)
+def test_pairwise_similarity_of_simple_vectors():
+    root = math.sqrt(0.5)
+    cosines = similarity_pairwise(torch.eye(2), torch.ones(2, 2))
+    torch.testing.assert_close(cosines, torch.tensor([root, root]))
+
+
+@pytest.mark.parametrize("convert", [torch.from_numpy, list, numpy.asarray, numpy.float64])
+def test_vectors_may_be_arrays_tensors_or_lists(convert):
+    cosines = similarity(convert(SOURCES), TARGETS)
+    assert cosines.dtype == torch.float32
+    numpy.testing.assert_allclose(cosines, COSINES, rtol=1e-5, atol=1e-6)
+
+
+def test_a_single_vector_is_compared_with_all_vectors():
+    assert similarity(SOURCES[0], TARGETS).shape == (1, 20)
+    expected = torch.from_numpy(COSINES[0])
+    torch.testing.assert_close(similarity_pairwise(SOURCES[0], TARGETS), expected)
+    torch.testing.assert_close(similarity_pairwise(TARGETS, SOURCES[0]), expected)
+
+
+def test_pairwise_similarity_is_the_diagonal_of_the_similarity():
+    cosines = similarity_pairwise(SOURCES[:20], TARGETS)
+    numpy.testing.assert_allclose(cosines, numpy.diagonal(COSINES), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("compared", "one", "other", "sentence"),
+    ("function", "first", "second", "message"),
     [
         (
             similarity,
-            ONE,
-            OTHER[:, :5],
+            SOURCES,
+            TARGETS[:, :5],
             "similarity: the shapes are (30, 8) and (20, 5); expected (N, D) and (M, D)",
         ),
-        (similarity, ONE[None], OTHER, "similarity: the shapes are (1, 30, 8) and (20, 8)"),
+        (similarity, SOURCES[None], TARGETS, "similarity: the shapes are (1, 30, 8) and (20, 8)"),
+        (similarity, SOURCES, TARGETS[None], "similarity: the shapes are (30, 8) and (1, 20, 8)"),
         (
             similarity_pairwise,
-            ONE,
-            OTHER,
-            "similarity_pairwise: the shapes are (30, 8) and (20, 8); expected (N, D)",
+            SOURCES,
+            TARGETS,
+            "similarity_pairwise: the shapes are (30, 8) and (20, 8); expected (N, D) for both",
         ),
         (
             similarity_pairwise,
-            ONE[:20],
-            OTHER[:, :1],
+            SOURCES[:20],
+            TARGETS[:, :1],
             "similarity_pairwise: the shapes are (20, 8) and (20, 1)",
         ),
-        (similarity, [ONE[0], OTHER[0, :5]], ONE, "the same shape (D,), found (8,) and (5,)"),
+        (
+            similarity,
+            [SOURCES[0], TARGETS[0, :5]],
+            SOURCES,
+            "similarity: all vectors of a list must have the same shape (D,), found (8,) and (5,)",
+        ),
         (similarity_pairwise, [], [], "found an empty list"),
     ],
 )
-def test_what_cannot_be_compared_is_named_with_its_shapes(compared, one, other, sentence):
+def test_different_shapes_are_an_error(function, first, second, message):
     with pytest.raises(DataError) as error:
-        compared(one, other)
-    assert sentence in str(error.value)
+        function(first, second)
+    assert message in str(error.value)
 
 
-def test_one_vector_stands_beside_each_of_many():
-    torch.testing.assert_close(similarity_pairwise(ONE[0], OTHER), similarity(ONE[0], OTHER)[0])
+# Neighbours
 
 
-@pytest.mark.parametrize("block", [3, 7, 1000])
-def test_neighbours_are_those_of_brute_force_whatever_the_block(monkeypatch, block):
-    monkeypatch.setattr(module, "BLOCK_SIZE", block)
-    cosines = (ONE / numpy.linalg.norm(ONE, axis=1, keepdims=True)) @ (
-        OTHER / numpy.linalg.norm(OTHER, axis=1, keepdims=True)
-    ).T
-    near = exact_neighbours(ONE, OTHER, 4)
-    assert numpy.array_equal(near.rows.numpy(), numpy.argsort(-cosines, axis=1)[:, :4])
-    numpy.testing.assert_allclose(
-        near.similarities.numpy(), -numpy.sort(-cosines, axis=1)[:, :4], rtol=1e-5, atol=1e-6
-    )
-    assert exact_neighbours(ONE, OTHER[:2], 4).rows.shape == (30, 2)
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("block_size", [3, 7, 1000])
+def test_exact_neighbours_have_the_largest_cosines(monkeypatch, block_size, k):
+    monkeypatch.setattr(similarity_module, "BLOCK_SIZE", block_size)
+    neighbours = exact_neighbours(SOURCES, TARGETS, k)
+    numpy.testing.assert_array_equal(neighbours.rows, numpy.argsort(-COSINES, axis=1)[:, :k])
+    expected = -numpy.sort(-COSINES, axis=1)[:, :k]
+    numpy.testing.assert_allclose(neighbours.similarities, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_the_ratio_margin_is_the_formula():
-    """Artetxe and Schwenk 2019, equation 2, for every candidate."""
-    forwards, _ = scored_neighbours(ONE, OTHER, k=4)
-    near, back = exact_neighbours(ONE, OTHER, 4), exact_neighbours(OTHER, ONE, 4)
-    for row in range(30):
-        by_hand = {}
-        for cosine, other in zip(near.similarities[row].tolist(), near.rows[row].tolist()):
-            of_row = sum(value / (2 * 4) for value in near.similarities[row].tolist())
-            of_other = sum(value / (2 * 4) for value in back.similarities[other].tolist())
-            by_hand[other] = cosine / (of_row + of_other)
-        assert forwards.rows[row].tolist() == sorted(by_hand, key=by_hand.get, reverse=True)
-        numpy.testing.assert_allclose(
-            forwards.similarities[row], sorted(by_hand.values(), reverse=True), rtol=1e-5
-        )
+def test_fewer_vectors_than_k_are_all_neighbours():
+    assert exact_neighbours(SOURCES, TARGETS[:2], 4).rows.shape == (30, 2)
 
 
-def test_a_sentence_near_everything_is_no_match_for_anything():
-    """A hub: by cosine it is nearest to both, by the margin it is not."""
+def test_faiss_finds_the_exact_neighbours_of_few_vectors():
+    pytest.importorskip("faiss", reason="the extra `faiss` is not installed")
+    neighbours = SEARCHES["faiss"](SOURCES, TARGETS, 4)
+    expected = exact_neighbours(SOURCES, TARGETS, 4)
+    assert torch.equal(neighbours.rows, expected.rows)
+    torch.testing.assert_close(neighbours.similarities, expected.similarities)
+
+
+def test_faiss_finds_most_neighbours_of_many_vectors():
+    pytest.importorskip("faiss", reason="the extra `faiss` is not installed")
+    vectors = GENERATOR.normal(size=(3000, 16)).astype("float32")
+    nearest = SEARCHES["faiss"](vectors[:200], vectors, 1).rows[:, 0]
+    share = (nearest == torch.arange(200)).double().mean()
+    assert share > 0.95
+
+
+def test_without_faiss_the_message_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(ConfigError, match=r"pip install 'polyglot-nmt\[faiss\]'"):
+        SEARCHES["faiss"](SOURCES, TARGETS, 4)
+
+
+# Margin
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_ratio_margin_is_the_formula_of_the_paper(k):
+    """Artetxe and Schwenk 2019, equation 2: cos(x, y) / (Σ cos(x, z) / 2k + Σ cos(y, z) / 2k)."""
+    forwards, backwards = scored_neighbours(SOURCES, TARGETS, k=k)
+    for neighbours, cosines in ((forwards, COSINES), (backwards, COSINES.T)):
+        query_sums = -numpy.sort(-cosines, axis=1)[:, :k].sum(axis=1)
+        vector_sums = -numpy.sort(-cosines.T, axis=1)[:, :k].sum(axis=1)
+        for row in range(len(cosines)):
+            margins = {}
+            for column in numpy.argsort(-cosines[row])[:k].tolist():
+                mean = query_sums[row] / (2 * k) + vector_sums[column] / (2 * k)
+                margins[column] = cosines[row, column] / mean
+            expected_rows = sorted(margins, key=margins.get, reverse=True)
+            assert neighbours.rows[row].tolist() == expected_rows
+            expected = sorted(margins.values(), reverse=True)
+            numpy.testing.assert_allclose(neighbours.similarities[row], expected, rtol=1e-4)
+
+
+def test_the_cosine_margin_is_the_cosine():
+    forwards, backwards = scored_neighbours(SOURCES, TARGETS, k=3, margin="cosine")
+    expected = exact_neighbours(SOURCES, TARGETS, 3)
+    assert torch.equal(forwards.similarities, expected.similarities)
+    assert torch.equal(backwards.rows, exact_neighbours(TARGETS, SOURCES, 3).rows)
+
+
+def test_a_hub_is_nearest_by_cosine_but_not_by_the_ratio_margin():
     sources = torch.tensor([[1.0, 0.5, 0.0], [1.0, 0.0, 0.5]])
     targets = torch.tensor([[1.0, 1.3, 0.0], [1.0, 0.0, 1.3], [1.0, 0.1, 0.1]])
-    assert scored_neighbours(sources, targets, k=2, margin="cosine")[0].rows[:, 0].tolist() == [
-        2,
-        2,
-    ]
-    assert scored_neighbours(sources, targets, k=2, margin="ratio")[0].rows[:, 0].tolist() == [0, 1]
+    by_cosine, _ = scored_neighbours(sources, targets, k=2, margin="cosine")
+    by_ratio, _ = scored_neighbours(sources, targets, k=2, margin="ratio")
+    assert by_cosine.rows[:, 0].tolist() == [2, 2]
+    assert by_ratio.rows[:, 0].tolist() == [0, 1]
 
 
-def test_mining_takes_each_sentence_once_and_the_best_first():
+def test_the_margin_of_orthogonal_vectors_is_zero():
+    forwards, _ = scored_neighbours(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), k=1)
+    assert forwards.similarities.tolist() == [[0.0]]
+
+
+# Bitext mining
+
+
+def test_mining_selects_the_best_pairs_and_each_sentence_once():
     forwards = Neighbours(torch.tensor([[0.9], [1.2], [0.5]]), torch.tensor([[0], [0], [2]]))
     backwards = Neighbours(torch.tensor([[1.2], [0.8], [0.5]]), torch.tensor([[1], [0], [2]]))
-    found = mine_bitext(forwards, backwards)
-    assert [(pair.source, pair.target) for pair in found] == [(1, 0), (0, 1), (2, 2)]
-    assert [pair.score for pair in found] == sorted((pair.score for pair in found), reverse=True)
-    assert mine_bitext(forwards, backwards, threshold=1.0) == [Pair(pytest.approx(1.2), 1, 0)]
+    pairs = mine_bitext(forwards, backwards)
+    assert [(pair.source, pair.target) for pair in pairs] == [(1, 0), (0, 1), (2, 2)]
+    assert [pair.score for pair in pairs] == pytest.approx([1.2, 0.8, 0.5])
 
 
-def test_faiss_finds_what_exact_search_finds():
-    pytest.importorskip("faiss", reason="the extra `faiss` is not installed")
-    near, exact = SEARCHES["faiss"](ONE, OTHER, 4), exact_neighbours(ONE, OTHER, 4)
-    assert torch.equal(near.rows, exact.rows)
-    torch.testing.assert_close(near.similarities, exact.similarities)
-    vectors = RANDOM.normal(size=(3000, 16)).astype("float32")
-    shared = (
-        (SEARCHES["faiss"](vectors[:200], vectors, 1).rows[:, 0] == torch.arange(200))
-        .double()
-        .mean()
-    )
-    assert shared > 0.95
-
-
-def test_without_faiss_it_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "faiss", None)
-    with pytest.raises(ConfigError, match=r"pip install 'polyglot-nmt\[faiss\]'"):
-        SEARCHES["faiss"](ONE, OTHER, 4)
+def test_mining_keeps_pairs_at_or_above_the_threshold():
+    forwards = Neighbours(torch.tensor([[0.5], [1.25]]), torch.tensor([[0], [1]]))
+    backwards = Neighbours(torch.tensor([[0.5], [1.25]]), torch.tensor([[0], [1]]))
+    assert mine_bitext(forwards, backwards, threshold=1.0) == [Pair(1.25, 1, 1)]
+    assert len(mine_bitext(forwards, backwards, threshold=0.5)) == 2

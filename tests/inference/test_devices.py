@@ -1,0 +1,48 @@
+"""Selection of the device."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from polyglot.core.errors import ConfigError
+from polyglot.inference import devices
+from polyglot.inference.devices import available_devices, select_device
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:99", 3.5, "", "meta"])
+def test_a_device_that_does_not_exist_is_an_error(name):
+    message = f"device: {name!r} is not available on this machine; available: 'cpu'"
+    with pytest.raises(ConfigError) as error:
+        select_device(name)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("name", ["cpu", torch.device("cpu")])
+def test_an_existing_device_is_selected(name):
+    assert select_device(name) == torch.device("cpu")
+
+
+@pytest.mark.parametrize(("has_gpu", "expected"), [(True, "cuda"), (False, "cpu")])
+def test_the_gpu_is_the_default(has_gpu, expected, monkeypatch):
+    names = []
+    cpu = torch.device("cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: has_gpu)
+    monkeypatch.setattr(torch, "device", lambda name: names.append(name) or cpu)
+    select_device(None)
+    assert names == [expected]
+
+
+def test_the_number_of_a_gpu_is_a_device(monkeypatch):
+    """0 is the first GPU and does not mean the default."""
+    names = []
+    cpu = torch.device("cpu")
+    monkeypatch.setattr(torch, "device", lambda name: names.append(name) or cpu)
+    select_device(0)
+    assert names == [0]
+
+
+def test_all_devices_are_listed(monkeypatch):
+    monkeypatch.setattr(devices.torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(devices.torch.backends.mps, "is_available", lambda: True)
+    assert available_devices() == ["cpu", "cuda:0", "cuda:1", "mps"]
