@@ -89,7 +89,7 @@ def products(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     import torch
     from torch.nn import functional
 
-    from polyglot.layers.linear import LaidOut, product
+    from polyglot.layers.linear import PackedLinear, product
 
     torch.set_num_threads(THREADS)
     figures = {}
@@ -97,7 +97,7 @@ def products(options: argparse.Namespace) -> dict[str, dict[str, float]]:
         for width, height in ((1024, 2048), (512, 8000)):
             weight, bias = torch.randn(height, width), torch.randn(height)
             for rows in (5, 64, 1024):
-                inputs, laid_out = torch.randn(rows, width), LaidOut(weight, bias)
+                inputs, laid_out = torch.randn(rows, width), PackedLinear(weight, bias)
                 ways = {
                     "PyTorch": lambda: functional.linear(inputs, weight, bias),
                     "ours": lambda: product(inputs, weight, bias),

@@ -84,7 +84,9 @@ class Registry(Generic[Component]):
             Annotated[union, Field(discriminator="type")] if len(self._classes) > 1 else union
         )
         typed = {"type": default} if default else {}
-        named = Annotated[discriminated, BeforeValidator(lambda value: normalize_spec(value, typed))]
+        named = Annotated[
+            discriminated, BeforeValidator(lambda value: normalize_spec(value, typed))
+        ]
         return Annotated[named, Field(default=typed, validate_default=True)] if default else named
 
 

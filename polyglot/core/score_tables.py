@@ -1,4 +1,4 @@
-"""Kinds of scores, names of metrics and number formats, common to all tables, pages and the report."""
+"""Kinds of scores, names of metrics and number formats of all tables and pages."""
 
 from __future__ import annotations
 

@@ -12,7 +12,11 @@ from types import FrameType
 LOOK_AGAIN = 0.05  # seconds
 TIMERS = hasattr(signal, "setitimer")
 PR_SET_PDEATHSIG = 1  # prctl(2)
-TERMINATION_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+TERMINATION_SIGNALS = [
+    signal.SIGINT,
+    signal.SIGTERM,
+    *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []),
+]
 
 
 def active_signals(numbers: Sequence[signal.Signals] = TERMINATION_SIGNALS) -> list[signal.Signals]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from polyglot.core.errors import DataError
 from polyglot.data.text_files import json_line, line_blocks
-from polyglot.text.symbols import Dictionary, Statistics, Symbolizer, SymbolsConfig, without_rule
+from polyglot.text.symbols import Dictionary, Statistics, Symbolizer, SymbolsConfig, count_without_rule
 from polyglot.text.symbols import desymbolize as put_back
 
 STEP = 10_000
@@ -130,4 +130,4 @@ def desymbolize_lines(
             )
             raise DataError(f"{rules}, line {number}: no rules for {language}; {there}")
         own = {str(symbol): str(text) for symbol, text in values[language].items()}
-        yield put_back(line, own), without_rule(line, own)
+        yield put_back(line, own), count_without_rule(line, own)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import sacrebleu
 
@@ -15,7 +16,6 @@ from polyglot.evaluation.evaluation_text import EvaluationText, load_evaluation_
 from polyglot.evaluation.plan import EvaluationPlan, Route, plan_evaluation, warn_about_capitals
 from polyglot.evaluation.protocol import Protocol
 from polyglot.evaluation.provenance import current_provenance, describe_corpus
-from polyglot.evaluation.references import Reference
 from polyglot.evaluation.results_cache import CachedResult, CacheKeys, ResultsCache
 from polyglot.evaluation.route_translation import Progress, RouteTranslator, TranslatedText
 from polyglot.evaluation.score_matrix import (
@@ -58,7 +58,6 @@ def evaluate(
     # Check everything.
     plan = plan_evaluation(protocol, run, translator, test_set=test_set)
     text = load_evaluation_text(run, plan)
-    reference = Reference.load(protocol.reference) if protocol.reference else None
     warn_about_capitals(plan, run)
     scorer = DirectionScorer(plan)
     provenance = current_provenance(translator.device)
@@ -84,30 +83,8 @@ def evaluate(
         results.add(route, translated)
     _log_symbols(translator.symbols_without_rule - symbols_before)
 
-    # Assemble the matrix.
-    cells = _cells(plan, text, results)
-    translated_with = merge_provenance(results.provenance_records(plan) or [provenance])
-    return ScoreMatrix(
-        languages=plan.used_languages,
-        cells=cells_by_pair(cell for cell in cells if cell.via is None),
-        pivots=cells_by_pair(cell for cell in cells if cell.via is not None),
-        trained=plan.trained,
-        checkpoint=dict(translator.description),
-        search=plan.search.active_settings(),
-        protocol=protocol,
-        test=[describe_corpus(corpus) for corpus in plan.corpora],
-        test_set=plan.test_set,
-        versions={
-            "polyglot": VERSION,
-            "torch": translated_with["torch"],
-            "sacrebleu": sacrebleu.__version__,
-            "python": translated_with["python"],
-        },
-        machine=translated_with["machine"],
-        reference=reference,
-        hypotheses=results.hypotheses,
-        texts=text.lines,
-    )
+    checkpoint = translator.description
+    return _assemble(plan, text, results, checkpoint=checkpoint, provenance=provenance)
 
 
 def _recall(cache: ResultsCache, keys: Mapping[Route, CacheKeys]) -> dict[Route, CachedResult]:
@@ -179,6 +156,40 @@ class _Results:
             if route in self.cells and self.cells[route].scores:
                 records.append(self._provenance[route])
         return records
+
+
+def _assemble(
+    plan: EvaluationPlan,
+    text: EvaluationText,
+    results: _Results,
+    *,
+    checkpoint: Mapping[str, Any],
+    provenance: Mapping[str, str],
+) -> ScoreMatrix:
+    """Matrix of all results. provenance: of this process, used if nothing was scored."""
+    cells = _cells(plan, text, results)
+    translated_with = merge_provenance(results.provenance_records(plan) or [provenance])
+    return ScoreMatrix(
+        languages=plan.used_languages,
+        cells=cells_by_pair(cell for cell in cells if cell.via is None),
+        pivots=cells_by_pair(cell for cell in cells if cell.via is not None),
+        trained=plan.trained,
+        checkpoint=dict(checkpoint),
+        search=plan.search.active_settings(),
+        protocol=plan.protocol,
+        test=[describe_corpus(corpus) for corpus in plan.corpora],
+        test_set=plan.test_set,
+        versions={
+            "polyglot": VERSION,
+            "torch": translated_with["torch"],
+            "sacrebleu": sacrebleu.__version__,
+            "python": translated_with["python"],
+        },
+        machine=translated_with["machine"],
+        reference=plan.reference,
+        hypotheses=results.hypotheses,
+        texts=text.lines,
+    )
 
 
 def _cells(plan: EvaluationPlan, text: EvaluationText, results: _Results) -> list[Cell]:

@@ -40,7 +40,7 @@ class Grid:
     lower_is_better: bool = False
 
     def format_cell(self, pair: LanguagePair, *, digits: int = 1) -> str:
-        """Score with the mark of its kind; – for a cell without score; empty if there is no cell."""
+        """Score with the mark of its kind; – without a score; empty without a cell."""
         if pair not in self.kinds:
             return ""
         if pair not in self.values:

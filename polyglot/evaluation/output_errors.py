@@ -67,7 +67,7 @@ def measure_output_errors(
 ) -> OutputErrors:
     """Measure the output errors of one direction.
 
-    source, target: language codes. languages: languages of the run, from which the identifier chooses.
+    source, target: language codes. languages: those of the run, from which the identifier chooses.
     """
     count = len(hypotheses)
     output_languages = identify_languages(hypotheses, languages)
@@ -137,10 +137,12 @@ def has_loop(line: str, *, characters: bool = False) -> bool:
 
 # Language identification
 #
-# py3langid: 4.5 MB, the model is in the package and is not a pickle. Compared with lingua (96 MB) on
-# our references, choosing from the languages of the corpus. Multi30k, flickr 2016 (en, de, fr, cs):
-# both 0.00 % wrong. Phrasebook test (en, de, fr, cs, es, fi; in many sentences half of the words are
-# proper names): py3langid 0.33 %, lingua 0.90 %. py3langid was four times as fast.
+# py3langid: 4.5 MB, the model is in the package and is not a pickle. Compared with lingua (96 MB)
+# on our references, choosing from the languages of the corpus:
+# - Multi30k, flickr 2016 (en, de, fr, cs): both 0.00 % wrong
+# - phrasebook test (en, de, fr, cs, es, fi; in many sentences half of the words are proper names):
+#   py3langid 0.33 %, lingua 0.90 %
+# py3langid was four times as fast.
 # docs/use/evaluate.md has the table.
 
 
@@ -184,10 +186,10 @@ def identify_languages(lines: Sequence[str], languages: Sequence[str]) -> list[s
 
 def _share_of_other_languages(identified: Sequence[str | None], code: str) -> float:
     """Share of the identified lines whose language is not `code`."""
-    known = [language for language in identified if language]
-    if not known:
+    identified_languages = [language for language in identified if language]
+    if not identified_languages:
         return 0.0
-    return sum(language != code for language in known) / len(known)
+    return sum(language != code for language in identified_languages) / len(identified_languages)
 
 
 def _counts(identified: Sequence[str | None]) -> dict[str, int]:

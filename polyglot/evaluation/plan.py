@@ -11,6 +11,7 @@ from polyglot.core.registry import ComponentConfig
 from polyglot.decoding.base import SearchConfig
 from polyglot.evaluation.measures import CONDITIONS, Measure
 from polyglot.evaluation.protocol import Protocol
+from polyglot.evaluation.references import Reference
 from polyglot.evaluation.score_matrix import cell_name
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
@@ -34,8 +35,10 @@ class Route:
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """Everything that one evaluation translates, and how it scores it."""
+    """Texts, directions and settings of one evaluation."""
 
+    protocol: Protocol
+    """protocol that the plan was made from; stored with the results"""
     pairs: Sequence[LanguagePair]
     pivot: str | None
     test_set: str
@@ -52,6 +55,8 @@ class EvaluationPlan:
     languages: Sequence[str]
     """all languages of the run"""
     trained: Sequence[LanguagePair]
+    reference: Reference | None
+    """table of a paper to compare with"""
 
     @property
     def targets(self) -> list[str]:
@@ -99,7 +104,9 @@ def plan_evaluation(
         raise ConfigError(
             f"{run.path}: data.test names no corpus; name one there, or `test` in the protocol"
         )
+    reference = Reference.load(protocol.reference) if protocol.reference else None
     return EvaluationPlan(
+        protocol=protocol,
         pairs=pairs,
         pivot=protocol.pivot,
         test_set=test_set,
@@ -112,6 +119,7 @@ def plan_evaluation(
         resamples=protocol.resamples,
         languages=run.config.languages,
         trained=run.config.pairs,
+        reference=reference,
     )
 
 

@@ -44,7 +44,7 @@ def _as_list(value: Any) -> Any:
 
 
 class Protocol(ComponentConfig):
-    """What an evaluation translates and how it scores the translations."""
+    """Text, directions, search and scores of an evaluation."""
 
     test: CorpusList = []
     """Corpora to translate. Relative paths are below the run's `data.folder`. Default: the run's
@@ -66,9 +66,9 @@ class Protocol(ComponentConfig):
     """`bleu`, `chrf` (chrF2), `chrf++` and `ter` of sacreBLEU, and `comet`. The first is shown
     first."""
     conditions: list[str] = Field(["cased"], min_length=1)
-    """Preprocessing before scoring: `cased` none; `lowercased` ignores capitals; `tokenised` by Moses
-    and lower-cased; `paper` lower-cased, punctuation normalised and tokenised by Moses, as in the
-    attention bridge paper. Each metric is shown under each condition."""
+    """Preprocessing before scoring: `cased` none; `lowercased` ignores capitals; `tokenised` by
+    Moses and lower-cased; `paper` lower-cased, punctuation normalised and tokenised by Moses, as in
+    the attention bridge paper. Each metric is shown under each condition."""
     tokenizer: str | None = None
     """Tokenizer of sacreBLEU for BLEU. Default: 13a, or what the target language needs instead, such
     as zh."""
@@ -186,7 +186,9 @@ class Protocol(ComponentConfig):
 
         Raises ConfigError for a pair that the run has no components for.
         """
-        all_pairs = [LanguagePair(source, target) for source in languages for target in languages]
+        all_pairs = []
+        for source in languages:
+            all_pairs += [LanguagePair(source, target) for target in languages]
         kinds = _kinds(self.pairs)
         selected = {pair for pair in all_pairs if pair_kind(pair, trained) in kinds}
         for pattern in self.pairs:
@@ -227,11 +229,11 @@ class Protocol(ComponentConfig):
                 raise ConfigError(f"pivot: {error}") from None
 
 
-def _check_names(names: list[str], kind: str, known: Mapping[str, Any]) -> list[str]:
+def _check_names(names: list[str], kind: str, valid_names: Mapping[str, Any]) -> list[str]:
     """Remove duplicates. Raises ValueError for an unknown name."""
     for name in names:
-        if name not in known:
-            raise ValueError(unknown_name(kind, name, known))
+        if name not in valid_names:
+            raise ValueError(unknown_name(kind, name, valid_names))
     return list(dict.fromkeys(names))
 
 

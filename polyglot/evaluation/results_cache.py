@@ -144,7 +144,7 @@ class ResultsCache:
         replace_file(self.unfinished / "cells" / f"{name}.json", content)
 
     def recall(self, name: str, keys: CacheKeys) -> CachedResult | None:
-        """Read a direction with the same keys; None if there is none or a file was changed."""
+        """Read a direction with the same keys; None if it is missing or was changed."""
         if self.folder is None or not keys.translated:
             return None
         result = _recall(self.unfinished, name, keys, finished=False)

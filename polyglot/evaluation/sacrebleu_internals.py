@@ -86,7 +86,8 @@ def paired_test(
 ) -> tuple[list[float], str]:
     """Test each system against the first with one of sacreBLEU's paired tests.
 
-    systems: translations by each run of each system. test: `bs` or `ar`. samples: 0 for the default.
+    systems: translations by each run of each system. test: `bs` or `ar`. samples: 0 for the
+    default.
     Returns the p-value of each system except the first, and the signature of the test.
     Raises DataError for several runs if this version of sacreBLEU lacks METRIC_FUNCTIONS.
     """
@@ -100,17 +101,18 @@ def paired_test(
         hypotheses = [(name, list(runs[0])) for name, runs in systems.items()]
     else:
         raise DataError(
-            "This version of sacreBLEU cannot test the mean of several runs. Install sacrebleu==2.6.0."
+            "This version of sacreBLEU cannot test the mean of several runs. "
+            "Install sacrebleu==2.6.0."
         )
 
     signatures, results = PairedTest(
         hypotheses, {title: tested_metric}, [references], test, n_samples=samples
     )()
     ((score_name, signature),) = signatures.items()
-    baseline, *others = results[score_name]
+    baseline, *compared = results[score_name]
 
     p_values = []
-    for result in others:
+    for result in compared:
         # For a score equal to that of the baseline, sacreBLEU returns the smallest p of all, since
         # no difference of the resamples exceeds 0.
         is_equal = result.score == baseline.score

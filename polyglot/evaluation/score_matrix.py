@@ -166,7 +166,7 @@ class ScoreMatrix:
 
     @classmethod
     def load(cls, folder: Path) -> ScoreMatrix:
-        """Read a saved matrix. Raises DataError if there is none that this version can read."""
+        """Read a saved matrix. Raises DataError if it is missing or cannot be read by this version."""
         path = folder / MATRIX_FILE
         try:
             values = json.loads(path.read_text(encoding="utf-8"))

@@ -98,7 +98,7 @@ class Comparison:
 
     @property
     def resampling_note(self) -> str:
-        """What is resampled if a system has several runs; empty otherwise."""
+        """Note that sentences and not seeds are resampled; empty for single runs."""
         if not self.averages_runs:
             return ""
         return "; the test compares means over the seeds and resamples sentences, not seeds"
@@ -130,10 +130,10 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
 
 
 def _shortest_distinct_end(parts: tuple[str, ...], all_parts: Sequence[tuple[str, ...]]) -> str:
-    others = [other for other in all_parts if other != parts]
+    other_paths = [other for other in all_parts if other != parts]
     for length in range(1, len(parts)):
         end = parts[-length:]
-        if all(other[-length:] != end for other in others):
+        if all(other[-length:] != end for other in other_paths):
             return str(Path(*end))
     return str(Path(*parts))
 
@@ -163,19 +163,34 @@ def compare_systems(
     if test == "randomisation":
         _check_numbers_of_runs(systems)
 
-    cells = {name: [_scored_cells(run, measure) for run in runs] for name, runs in systems.items()}
-    directions = {}
-    for direction in cells[names[0]][0]:
-        if all(direction in run for runs in cells.values() for run in runs):
-            directions[direction] = {
-                name: [run[direction] for run in runs] for name, runs in cells.items()
-            }
+    directions = _common_directions(systems, measure)
     if not directions:
         raise DataError(
             f"{', '.join(names)}: no direction has {measure.title} in all of them; "
             "evaluate them with one protocol"
         )
     return _compare(directions, measure, test, samples)
+
+
+def _common_directions(
+    systems: Mapping[str, Sequence[ScoreMatrix]], measure: Measure
+) -> dict[str, dict[str, RunCells]]:
+    """Directions that all runs of all systems scored: cells of each system, by direction."""
+    cells: dict[str, list[dict[str, tuple[ScoreMatrix, Cell]]]] = {}
+    common: dict[str, None] | None = None  # a dict, to keep the order of the first run
+    for name, runs in systems.items():
+        cells[name] = [_scored_cells(run, measure) for run in runs]
+        for scored in cells[name]:
+            if common is None:
+                common = dict.fromkeys(scored)
+            common = {direction: None for direction in common if direction in scored}
+
+    directions: dict[str, dict[str, RunCells]] = {}
+    for direction in common or ():
+        directions[direction] = {}
+        for name, run_cells in cells.items():
+            directions[direction][name] = [scored[direction] for scored in run_cells]
+    return directions
 
 
 def compare_direct_and_pivot(

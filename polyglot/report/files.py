@@ -1,4 +1,4 @@
-"""Reads the files of a run directory for the report; files of other versions are listed as unreadable."""
+"""Reads the files of a run directory; files of other versions are listed as unreadable."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class StoredEvaluation:
         return _read_lines(self.folder / "hypotheses" / f"{cell_name(cell)}.txt")
 
     def mean(self, measure: str, kind: str) -> float | None:
-        """Mean of all cells of a kind that have a score; None if there is no score."""
+        """Mean of all cells of a kind that have a score; None without scores."""
         scores = []
         for cell in self.cells:
             if cell["kind"] == kind and measure in cell["scores"]:

@@ -1,6 +1,7 @@
-"""Between lines of text and piece numbers, one language at a time.
+"""Conversion between lines of text and piece numbers, for one language at a time.
 
-- `normalisation`: steps before the vocabulary, undone on output where they can be: `Normaliser`, the registry `STEPS`
-- `symbols`: typed symbols in the place of numbers, names and acronyms: `Symbolizer`
-- `vocabulary`: SentencePiece, one model of each language: `Vocabulary`, `VocabularyConfig`
+- `preprocessing`: steps before the vocabulary, and their inverse: `Normaliser`, registry `STEPS`
+- `symbols`: typed symbols in place of numbers, names and acronyms: `Symbolizer`
+- `vocabulary`: SentencePiece model of one language: `Vocabulary`, `VocabularyConfig`
+- `word_list`: vocabulary of another program: `WordList`
 """

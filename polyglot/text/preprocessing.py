@@ -1,4 +1,4 @@
-"""Steps before the vocabulary, one language each, undone on output where they can be."""
+"""Preprocessing steps of one language before the vocabulary, with their inverse if it exists."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from typing import Literal
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.text.symbols import Symbolized, Symbolizer, desymbolize
 
+CACHED_WORDS = 1 << 16
+"""Words in a cache; some ten megabytes for each language."""
+
 
 class Step:
-    """One change of a line of text; nothing to undo unless a step says otherwise."""
+    """Change of a line of text. `undo` returns the line unchanged unless a step overrides it."""
 
     class Config(ComponentConfig):
         pass
@@ -30,18 +33,16 @@ class Step:
         return line
 
 
-KNOWN_WORDS = 1 << 16  # some ten megabytes of each language
-
 STEPS: Registry[Step] = Registry("text step")
 
 
 @STEPS.register("unicode")
 class UnicodeStep(Step):
-    """One way to write each character, whatever bytes the file has for it (Unicode Standard Annex 15)."""
+    """Unicode normalisation: one code for each character (Unicode Standard Annex 15)."""
 
     class Config(Step.Config):
         form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFC"
-        """NFC keeps every character apart that looks different; NFKC also merges full-width letters, ligatures and fractions."""
+        """`NFKC` also merges full-width letters, ligatures and fractions; `NFC` does not."""
 
     def apply(self, line: str) -> str:
         return unicodedata.normalize(self.config.form, line)
@@ -49,7 +50,7 @@ class UnicodeStep(Step):
 
 @STEPS.register("lowercase")
 class LowercaseStep(Step):
-    """Small letters only; what was a capital is lost."""
+    """Lower-case letters; the case is lost."""
 
     def apply(self, line: str) -> str:
         return line.lower()
@@ -57,51 +58,52 @@ class LowercaseStep(Step):
 
 @STEPS.register("punctuation")
 class PunctuationStep(Step):
-    """Quotation marks, dashes and spaces as the Moses script `normalize-punctuation.perl` writes them; cannot be undone."""
+    """Moses script `normalize-punctuation.perl`: quotation marks, dashes, spaces; no inverse."""
 
-    _notable = re.compile(
-        r"[^\w ,.?!'-]|  |''"
-    )  # a line without any of these stays as it is, and most lines have none
+    # Most lines contain none of these, and the normalizer would not change them.
+    _can_change = re.compile(r"[^\w ,.?!'-]|  |''")
 
     @cached_property
     def _normalizer(self):
-        from sacremoses import (
-            MosesPunctNormalizer,  # 0.3 s that a run without this step does not wait for
-        )
+        # The import takes 0.3 s, which a run without this step does not need.
+        from sacremoses import MosesPunctNormalizer
 
         return MosesPunctNormalizer(self.language)
 
     def apply(self, line: str) -> str:
-        return self._normalizer.normalize(line) if self._notable.search(line) else line.strip()
+        if not self._can_change.search(line):
+            return line.strip()
+        return self._normalizer.normalize(line)
 
 
-class KnownWords(dict[str, str]):
-    """What is made of words, each once while there is room."""
+class WordCache(dict[str, str]):
+    """Cache of a function of words, which is emptied when it is full."""
 
-    def __init__(self, make: Callable[[str], str]) -> None:
+    def __init__(self, function: Callable[[str], str]) -> None:
         super().__init__()
-        self._make = make
+        self._function = function
 
     def __missing__(self, word: str) -> str:
-        if len(self) >= KNOWN_WORDS:
+        if len(self) >= CACHED_WORDS:
             self.clear()
-        made = self[word] = self._make(word)
-        return made
+        result = self._function(word)
+        self[word] = result
+        return result
 
 
 @STEPS.register("tokenize")
 class TokenizeStep(Step):
-    """Words and punctuation apart, as the Moses tokenizer does it (no XML escapes, hyphens left alone); undone by its detokenizer."""
+    """Moses tokenizer (no XML escapes, hyphens unchanged); the inverse is its detokenizer."""
 
-    # The tokenizer passes over a line some twenty times. What it makes of a plain word does not depend on the words beside it (but a full
-    # stop depends on the next word), so that lines of nothing else are put together from words that are known.
-    _words = re.compile(
-        r"(?:{word}[,;:!?]? )*{word}[.,;:!?]?".format(word=r"[^\W_]{1,40}(?:['-][^\W_]{1,40}){0,4}")
-    )
+    # The tokenizer passes over a line some twenty times. Its result for a plain word does not
+    # depend on the neighbours (except for a full stop, which depends on the next word). So lines
+    # of plain words are assembled from cached words.
+    _word = r"[^\W_]{1,40}(?:['-][^\W_]{1,40}){0,4}"
+    _plain_words = re.compile(rf"(?:{_word}[,;:!?]? )*{_word}[.,;:!?]?")
 
     def __init__(self, config: Step.Config, *, language: str) -> None:
         super().__init__(config, language=language)
-        self._known = KnownWords(self._apart)
+        self._cache = WordCache(self._tokenize)
 
     @cached_property
     def _tokenizer(self):
@@ -116,13 +118,11 @@ class TokenizeStep(Step):
         return MosesDetokenizer(self.language)
 
     def apply(self, line: str) -> str:
-        return (
-            " ".join(map(self._known.__getitem__, line.split(" ")))
-            if self._words.fullmatch(line)
-            else self._apart(line)
-        )
+        if not self._plain_words.fullmatch(line):
+            return self._tokenize(line)
+        return " ".join(self._cache[word] for word in line.split(" "))
 
-    def _apart(self, line: str) -> str:
+    def _tokenize(self, line: str) -> str:
         return self._tokenizer.tokenize(
             line, aggressive_dash_splits=False, return_str=True, escape=False
         )
@@ -132,41 +132,44 @@ class TokenizeStep(Step):
 
 
 class Normaliser:
-    """All steps of one language: applied in order before the vocabulary, undone in reverse after it; symbols come last."""
+    """All steps of one language, and then symbols; `undo` reverses them in reverse order."""
 
     def __init__(
         self, steps: Sequence[ComponentConfig], language: str, *, symbols: Symbolizer | None = None
     ) -> None:
-        self.language, self.symbols = language, symbols
+        self.language = language
+        self.symbols = symbols
         self._configs = tuple(steps)
         self._steps = [STEPS.build(config, language=language) for config in steps]
 
     def apply(self, line: str) -> str:
-        """A line that has no translation beside it, with symbols where the run has some."""
+        """Preprocess a line without its translation, with symbols if the run has them."""
         return self.source(line).text
 
     def source(self, line: str, target: str | None = None) -> Symbolized:
-        """A line to be translated, and what its symbols stand for in the target language, or by default in its own."""
-        line = self._stepped(line)
-        return (
-            self.symbols.line(line, self.language, target) if self.symbols else Symbolized(line, {})
-        )
+        """Preprocess a source line; rules of symbols are for the target language."""
+        line = self._apply_steps(line)
+        if not self.symbols:
+            return Symbolized(line, {})
+        return self.symbols.line(line, self.language, target)
 
     def pair(self, line: str, target: Normaliser, target_line: str) -> tuple[str, str]:
-        """A line and its translation, with symbols where they match."""
-        line, target_line = self._stepped(line), target._stepped(target_line)
+        """Preprocess a line and its translation, with symbols where they match."""
+        line = self._apply_steps(line)
+        target_line = target._apply_steps(target_line)
         if not self.symbols:
             return line, target_line
-        own, other = self.symbols.pair(line, target_line, self.language, target.language)
-        return own.text, other.text
+        symbolized = self.symbols.pair(line, target_line, self.language, target.language)
+        source_side, target_side = symbolized
+        return source_side.text, target_side.text
 
-    def _stepped(self, line: str) -> str:
+    def _apply_steps(self, line: str) -> str:
         for step in self._steps:
             line = step.apply(line)
         return line
 
     def undo(self, line: str, rules: Mapping[str, str] = {}) -> str:
-        """rules: what the symbols of the line stand for"""
+        """Reverse symbols and steps. rules: text for each symbol of the line."""
         if self.symbols:
             line = desymbolize(line, rules)
         for step in reversed(self._steps):
@@ -175,7 +178,7 @@ class Normaliser:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same settings and language, on every machine; empty when there are no steps and no symbols."""
+        """Hash of settings and language, equal on all machines; empty without steps and symbols."""
         if not self._configs and not self.symbols:
             return ""
         settings = "\n".join(config.model_dump_json() for config in self._configs)

@@ -1,4 +1,4 @@
-"""The vocabulary of one language: a SentencePiece model with `<pad>`, `<s>`, `</s>` and `<unk>` as its first four pieces."""
+"""Vocabulary of one language: a SentencePiece model; its first pieces are the special tokens."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.core.registry import ComponentConfig
 from polyglot.tasks.batch import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
 
-LONGEST_LINE = (
-    1 << 16
-)  # bytes; SentencePiece leaves longer lines out of its training, and its own default of 4192 is short
-WHOLE_TIMES = 1000  # as often a word counts that a vocabulary of words shall have: no word of its size is as rare in usual text
-THREADS = 4  # fixed, not the machine's number: sums of floats depend on how the text is divided
+LONGEST_LINE = 1 << 16
+"""Bytes; SentencePiece skips longer lines in training, and its own default of 4192 is short."""
+WHOLE_COUNT = 1000
+"""Count of a required word in a `word` vocabulary: more than the rarest word of usual text has."""
+THREADS = 4
+"""Fixed, since sums of floats depend on the number of parts of the text."""
 
 
 class VocabularyConfig(ComponentConfig):
-    """How the vocabulary of a language is learnt from its text."""
+    """Settings of a vocabulary that is trained on the text of its language."""
 
     type: Literal["unigram", "bpe", "word", "char"] = "unigram"
-    """`unigram` (Kudo 2018) and `bpe` (Sennrich et al. 2016) learn pieces of words; `word` is what stands between spaces."""
+    """`unigram` (Kudo 2018), `bpe` (Sennrich et al. 2016), `word` (split at spaces) or `char`."""
 
     size: int = Field(default=8000, gt=len(SPECIAL_TOKENS), le=1_000_000)
-    """Number of pieces, the special ones included; `word` and `char` have fewer when the text does."""
+    """Number of pieces with special tokens; `word` and `char` have fewer if the text has fewer."""
 
     byte_fallback: bool = True
-    """A character without a piece is spelt in bytes instead of becoming `<unk>`; costs 256 pieces, for `unigram` and `bpe` only."""
+    """Write unknown characters as bytes, not as `<unk>`; 256 pieces, `unigram` and `bpe` only."""
 
     character_coverage: float = Field(default=1.0, gt=0, le=1)
-    """Share of the characters in the text that get a piece; 0.9995 is usual for Chinese or Japanese."""
+    """Share of the characters with a piece; 0.9995 is usual for Chinese and Japanese."""
 
     sentences: int = Field(default=2_000_000, ge=0)
-    """The vocabulary is learnt from so many lines, drawn at random, when the text has more; 0 takes all."""
+    """Number of lines, drawn at random, that the vocabulary is trained on; 0 for all."""
 
 
 class Vocabulary:
-    """Text to piece numbers and back.
+    """Conversion between text and piece numbers.
 
-    A run of spaces counts as one and spaces at the ends are dropped, and so is the difference between a space and `▁` (U+2581);
-    every other character is kept as it is (no Unicode normalisation: that is a text step). With byte fallback
+    Several spaces count as one, spaces at the ends are dropped, and `▁` (U+2581) is a space. Every
+    other character is kept; Unicode normalisation is a text step. With byte fallback,
     `decode(encode(text))` is the text.
     """
 
@@ -69,18 +70,18 @@ class Vocabulary:
         seed: int,
         whole: Sequence[str] = (),
     ) -> Vocabulary:
-        """Learn a vocabulary; the same text, settings and seed give the same bytes.
+        """Train a vocabulary; equal text, settings and seed give equal bytes.
 
-        whole: pieces that it shall have whatever the text, and never take apart; `▁` begins those that are words.
-        Raises ConfigError for a size that the text cannot fill or that does not hold its characters, DataError for no text at all.
+        whole: pieces that are never split, even if the text lacks them; words begin with `▁`.
+        Raises ConfigError for a size that is too large or too small for the text, DataError for
+        empty text.
         """
-        pieces_of_words = config.type in ("unigram", "bpe")
+        has_subwords = config.type in ("unigram", "bpe")
         sentences = _sample(texts, config.sentences, seed=seed) if config.sentences else texts
-        if (
-            config.type == "word"
-        ):  # where words are not taken apart, symbols of SentencePiece's kind would spoil their neighbours
+        if config.type == "word":
+            # SentencePiece's own user-defined symbols would split their neighbours.
             words = " ".join(piece[1:] for piece in whole if piece.startswith("▁"))
-            sentences = chain(sentences, [words] * WHOLE_TIMES if words else [])
+            sentences = chain(sentences, [words] * WHOLE_COUNT if words else [])
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
@@ -88,8 +89,8 @@ class Vocabulary:
                 model_writer=model,
                 model_type=config.type,
                 vocab_size=config.size,
-                hard_vocab_limit=pieces_of_words,
-                byte_fallback=config.byte_fallback and pieces_of_words,
+                hard_vocab_limit=has_subwords,
+                byte_fallback=config.byte_fallback and has_subwords,
                 character_coverage=config.character_coverage,
                 normalization_rule_name="identity",
                 max_sentence_length=LONGEST_LINE,
@@ -103,45 +104,42 @@ class Vocabulary:
                 unk_id=UNK,
             )
         except RuntimeError as error:
-            raise _training_problem(str(error), config.size, language) from None
+            raise _training_error(str(error), config.size, language) from None
         return cls(model.getvalue())
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
-        """Raises CheckpointError when there is no vocabulary of ours at that path."""
+        """Load a vocabulary. Raises CheckpointError if the file is not one of this program."""
         try:
             vocabulary = cls(path.read_bytes())
-            specials = vocabulary.pieces([PAD, BOS, EOS, UNK])
+            first_pieces = vocabulary.pieces([PAD, BOS, EOS, UNK])
         except OSError as error:
             raise CheckpointError(
                 f"{path}: the vocabulary cannot be read: {error.strerror}"
             ) from None
         except (RuntimeError, IndexError):
             raise CheckpointError(
-                f"{path}: no SentencePiece model; the file is damaged or something else"
+                f"{path}: not a SentencePiece model; the file is damaged or has another format"
             ) from None
-        if tuple(specials) != SPECIAL_TOKENS:
+        if tuple(first_pieces) != SPECIAL_TOKENS:
             raise CheckpointError(
-                f"{path}: the first pieces are {' '.join(specials)}; they must be {' '.join(SPECIAL_TOKENS)}"
+                f"{path}: the first pieces are {' '.join(first_pieces)}; "
+                f"they must be {' '.join(SPECIAL_TOKENS)}"
             )
         return vocabulary
 
     def save(self, path: Path) -> None:
-        """No reader ever sees half a vocabulary. Raises CheckpointError when it cannot be written."""
+        """Write the file atomically. Raises CheckpointError if that fails."""
         replace_file(path, self._model)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Piece numbers of each text, without bos and eos."""
+        """Piece numbers of each text, without BOS and EOS."""
         return self._processor.encode(list(texts), out_type=int)
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
-        """Texts; pad, bos and eos are invisible, `<unk>` is shown."""
-        return [
-            text.strip(" ")
-            for text in self._processor.decode(
-                [[int(piece) for piece in sentence] for sentence in sentences]
-            )
-        ]
+        """Texts without PAD, BOS and EOS, but with `<unk>`."""
+        piece_lists = [list(map(int, sentence)) for sentence in sentences]
+        return [text.strip(" ") for text in self._processor.decode(piece_lists)]
 
     def pieces(self, sentence: Sequence[int]) -> list[str]:
         return [self._processor.id_to_piece(int(piece)) for piece in sentence]
@@ -154,28 +152,36 @@ class Vocabulary:
 
 
 def _sample(texts: Iterable[str], count: int, *, seed: int) -> list[str]:
-    """So many of the texts, each with the same chance (Vitter 1985, algorithm R); SentencePiece's own sampling ignores the seed."""
+    """Draw `count` texts, each with the same probability (Vitter 1985, algorithm R).
+
+    SentencePiece's own sampling ignores the seed.
+    """
     random = Random(seed)
-    kept: list[str] = []
+    sample: list[str] = []
     for number, text in enumerate(texts):
         if number < count:
-            kept.append(text)
-        elif (place := random.randrange(number + 1)) < count:
-            kept[place] = text
-    return kept
+            sample.append(text)
+            continue
+        place = random.randrange(number + 1)
+        if place < count:
+            sample[place] = text
+    return sample
 
 
-def _training_problem(message: str, size: int, language: str) -> ConfigError | DataError:
-    """SentencePiece's words in ours."""
-    if most := re.search(r"set it to a value <= (\d+)", message):
+def _training_error(message: str, size: int, language: str) -> ConfigError | DataError:
+    """Translate SentencePiece's error message."""
+    too_large = re.search(r"set it to a value <= (\d+)", message)
+    if too_large:
         return ConfigError(
-            f"vocabulary.size: {size} pieces for {language} cannot be had from this text; at most {most[1]}"
+            f"vocabulary.size: {size} pieces for {language} are too many for this text; "
+            f"at most {too_large[1]}"
         )
-    if least := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+    too_small = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
+    if too_small:
         return ConfigError(
-            f"vocabulary.size: {size} pieces for {language} do not hold the characters of this text; at least {least[1]}, "
-            "or a lower character_coverage"
+            f"vocabulary.size: {size} pieces for {language} are too few for the characters of "
+            f"this text; at least {too_small[1]}, or a lower character_coverage"
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:
-        return DataError(f"no text to learn the vocabulary of {language} from")
-    return DataError(f"the vocabulary of {language} cannot be learnt: {message}")
+        return DataError(f"no text to train the vocabulary of {language} on")
+    return DataError(f"cannot train the vocabulary of {language}: {message}")

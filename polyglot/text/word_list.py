@@ -1,4 +1,4 @@
-"""A vocabulary that another program made: a list of what stands between spaces."""
+"""Vocabulary of another program: a list of words, which are separated by spaces."""
 
 from __future__ import annotations
 
@@ -12,35 +12,38 @@ from polyglot.tasks.batch import SPECIAL_TOKENS, UNK
 from polyglot.text.vocabulary import Vocabulary
 
 HEAD = b"polyglot word list\n"
-"""What its file begins with, which no SentencePiece model does."""
+"""First bytes of the file; no SentencePiece model begins with them."""
 
 
 class WordList:
-    """Text to word numbers and back, as `Vocabulary` does it; words are separated by spaces, and are as the list has them."""
+    """Conversion between text and word numbers, with the interface of `Vocabulary`."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        """words: without the special ones, which come first"""
+        """words: without the special tokens, which come first."""
         self._words = [*SPECIAL_TOKENS, *words]
         self._numbers = {word: number for number, word in enumerate(self._words)}
         self._content = HEAD + "\n".join(self._words[len(SPECIAL_TOKENS) :]).encode()
         self.sha256 = hashlib.sha256(self._content).hexdigest()
 
     def save(self, path: Path) -> None:
-        """Raises CheckpointError when it cannot be written."""
+        """Write the file atomically. Raises CheckpointError if that fails."""
         replace_file(path, self._content)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Word numbers of each text, without bos and eos; what is not in the list is `<unk>`."""
-        return [
-            [self._numbers.get(word, UNK) for word in text.split(" ") if word] for text in texts
-        ]
+        """Word numbers of each text, without BOS and EOS; other words are `<unk>`."""
+        return [self._encode_text(text) for text in texts]
+
+    def _encode_text(self, text: str) -> list[int]:
+        words = filter(None, text.split(" "))
+        return [self._numbers.get(word, UNK) for word in words]
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
-        """Texts; pad, bos and eos are invisible, `<unk>` is shown."""
-        return [
-            " ".join(self._words[int(number)] for number in sentence if int(number) >= UNK)
-            for sentence in sentences
-        ]
+        """Texts without PAD, BOS and EOS, but with `<unk>`."""
+        return [" ".join(self._visible_words(sentence)) for sentence in sentences]
+
+    def _visible_words(self, sentence: Sequence[int]) -> list[str]:
+        numbers = map(int, sentence)
+        return [self._words[number] for number in numbers if number >= UNK]
 
     def pieces(self, sentence: Sequence[int]) -> list[str]:
         return [self._words[int(number)] for number in sentence]
@@ -53,7 +56,7 @@ class WordList:
 
 
 def load_vocabulary(path: Path) -> Vocabulary | WordList:
-    """Either kind, by what the file begins with. Raises CheckpointError when it is neither."""
+    """Load a vocabulary of either kind. Raises CheckpointError if the file is neither."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -63,4 +66,4 @@ def load_vocabulary(path: Path) -> Vocabulary | WordList:
     try:
         return WordList(content[len(HEAD) :].decode().split("\n"))
     except UnicodeDecodeError:
-        raise CheckpointError(f"{path}: the word list is damaged: it is no UTF-8") from None
+        raise CheckpointError(f"{path}: the word list is damaged: it is not UTF-8") from None

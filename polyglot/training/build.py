@@ -34,6 +34,7 @@ from polyglot.training.placement import (
     is_partitioned,
 )
 from polyglot.training.preflight import preflight
+from polyglot.training.train_state import Streams
 from polyglot.training.trainer import Trainer
 from polyglot.training.validation import ValidationResult
 from polyglot.training.vocabularies import (
@@ -83,7 +84,8 @@ def build_trainer(
         model=model,
         optimizer=build_optimizer(config, model),
         learning_rate=LEARNING_RATES.build(
-            config.learning_rate_schedule, steps=config.training.steps
+            config.learning_rate_schedule,
+            steps=config.training.steps,
         ),
         placement=placement,
         streams=build_streams(config, datasets, placement, processes),
@@ -113,11 +115,20 @@ def build_datasets(
     for task in tasks:
         if corpora.streams(task.pair):
             datasets[task.name] = StreamedDataset(
-                task, corpora, vocabularies, normalisers, filters=filters
+                task,
+                corpora,
+                vocabularies,
+                normalisers,
+                filters=filters,
             )
         else:
             datasets[task.name] = TaskDataset(
-                task, corpora, vocabularies, normalisers, filters=filters, seed=config.seed
+                task,
+                corpora,
+                vocabularies,
+                normalisers,
+                filters=filters,
+                seed=config.seed,
             )
     return datasets
 
@@ -134,7 +145,9 @@ def dataset_sizes(datasets: Datasets) -> dict[str, int | None]:
 
 
 def build_datasets_and_placement(
-    run: Run, corpora: Corpora, processes: Processes
+    run: Run,
+    corpora: Corpora,
+    processes: Processes,
 ) -> tuple[Datasets, Placement]:
     """Datasets of the tasks of this rank, and the placement of all tasks.
 
@@ -186,8 +199,9 @@ def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
     )
     untrained = schedule.untrained_tasks(steps=config.training.steps)
     if untrained:
+        names = [task.name for task in untrained]
         logger.warning(
-            f"schedule.phases: {', '.join(task.name for task in untrained)} will not train at all, "
+            f"schedule.phases: {', '.join(names)} will not train at all, "
             f"because no phase has them before training.steps, {config.training.steps}; "
             "train longer, or change the phases (schedule.phases=[] leaves them out)"
         )
@@ -195,10 +209,13 @@ def build_schedule(config: Config, sizes: Mapping[str, int | None]) -> Schedule:
 
 
 def build_streams(
-    config: Config, datasets: Datasets, placement: Placement, processes: Processes
-) -> dict[str, BatchStream | StreamedBatches]:
+    config: Config,
+    datasets: Datasets,
+    placement: Placement,
+    processes: Processes,
+) -> Streams:
     """Endless streams of batches, by task name."""
-    streams: dict[str, BatchStream | StreamedBatches] = {}
+    streams = {}
     for name, dataset in datasets.items():
         if isinstance(dataset, TaskDataset):
             streams[name] = BatchStream(dataset, config.batching, seed=config.seed)
@@ -228,7 +245,8 @@ def _log_datasets(datasets: Datasets, placement: Placement, processes: Processes
 
 
 def _log_sampling_ratios(placement: Partitioned) -> None:
-    smallest, largest = (f"{ratio:.2f}" for ratio in placement.sampling_ratios())
+    ratios = placement.sampling_ratios()
+    smallest, largest = [f"{ratio:.2f}" for ratio in ratios]
     if smallest != largest:
         logger.info(
             f"tasks are drawn {smallest} to {largest} times as often as the schedule says, "

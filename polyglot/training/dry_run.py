@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from rich.table import Table
@@ -19,11 +20,11 @@ from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, match_pairs
 from polyglot.training.build import build_datasets, build_model, build_schedule, dataset_sizes
 from polyglot.training.memory_estimate import (
-    MEBIBYTE,
     PROGRAM_MEBIBYTES,
     activation_memory,
     count_parameters,
     describe_memory,
+    in_mebibytes,
     memory_warning,
     parameter_memory,
 )
@@ -38,9 +39,17 @@ MAX_LISTED_PROCESSES = 8
 """number of processes up to which each has a row"""
 
 
+class ProcessRow(NamedTuple):
+    """Row of the table of processes."""
+
+    parameters: int
+    tasks: int
+    name: str
+
+
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What is known of a training before its first step."""
+    """Tasks, vocabularies, parameters and placement of a training before its first step."""
 
     config: Config
     vocabulary_sizes: dict[str, int]
@@ -55,7 +64,9 @@ class TrainingPlan:
         counts_by_rank = [self.parameters_of(rank) for rank in ranks]
         largest = max(counts_by_rank, key=lambda counts: sum(counts.values()))
         memory = parameter_memory(
-            self.config, largest, tasks_with_gradients=self.placement.tasks_with_gradients
+            self.config,
+            largest,
+            tasks_with_gradients=self.placement.tasks_with_gradients,
         )
         memory["activations"] = activation_memory(self.config, self.datasets)
         return memory
@@ -79,7 +90,12 @@ class TrainingPlan:
 
     def _task_table(self) -> Table:
         table = Table(
-            "task", "sentences", "left out", "source tokens", "target tokens", title="Tasks"
+            "task",
+            "sentences",
+            "left out",
+            "source tokens",
+            "target tokens",
+            title="Tasks",
         )
         for name, dataset in self.datasets.items():
             table.add_row(name, *_task_cells(dataset))
@@ -96,7 +112,8 @@ class TrainingPlan:
         for name, count in self.parameters.items():
             table.add_row(name, f"{count:,}")
         table.add_section()
-        table.add_row("all", f"{sum(self.parameters.values()):,}")
+        total = sum(self.parameters.values())
+        table.add_row("all", f"{total:,}")
         return table
 
     def _process_table(self) -> Table:
@@ -106,7 +123,7 @@ class TrainingPlan:
         for rank in range(number):
             parameters = sum(self.parameters_of(rank).values())
             tasks = len(self.placement.tasks_of(rank))
-            rows.append((parameters, tasks, str(rank)))
+            rows.append(ProcessRow(parameters, tasks, str(rank)))
 
         if number > MAX_LISTED_PROCESSES:
             rows = _smallest_and_largest(rows)
@@ -124,23 +141,27 @@ class TrainingPlan:
 
         memory = self.memory()
         descriptions = describe_memory(
-            self.config, tasks_with_gradients=self.placement.tasks_with_gradients
+            self.config,
+            tasks_with_gradients=self.placement.tasks_with_gradients,
         )
         for purpose, size in memory.items():
-            table.add_row(purpose, f"{size / MEBIBYTE:,.0f}", descriptions[purpose])
+            table.add_row(purpose, in_mebibytes(size), descriptions[purpose])
 
         table.add_section()
         total = sum(memory.values())
         table.add_row(
             "all",
-            f"{total / MEBIBYTE:,.0f}",
+            in_mebibytes(total),
             f"besides the program itself, about {PROGRAM_MEBIBYTES} MiB",
         )
         return table
 
 
 def plan_training(
-    config: Config, processes: int = 1, *, resumed_run: Run | None = None
+    config: Config,
+    processes: int = 1,
+    *,
+    resumed_run: Run | None = None,
 ) -> TrainingPlan:
     """Check a configuration with its data and this machine; writes nothing but the text cache.
 
@@ -159,7 +180,11 @@ def plan_training(
         run = Run.for_config(config)
         run.symbols = learn_symbols(config, corpora, warm_start)
         vocabularies = initial_vocabularies(
-            config, corpora, run.normalisers, warm_start, languages=config.languages
+            config,
+            corpora,
+            run.normalisers,
+            warm_start,
+            languages=config.languages,
         )
     datasets = build_datasets(config, corpora, vocabularies, run.normalisers, config.tasks)
     schedule = build_schedule(config, dataset_sizes(datasets))
@@ -194,7 +219,9 @@ def _check_all_held_out(config: Config) -> None:
 
 
 def _check_held_out(
-    config: Config, corpora: Sequence[ComponentConfig], pairs: Sequence[LanguagePair]
+    config: Config,
+    corpora: Sequence[ComponentConfig],
+    pairs: Sequence[LanguagePair],
 ) -> None:
     """Raises DataError where validation or evaluation would.
 
@@ -216,7 +243,10 @@ def _task_cells(dataset: TaskDataset | StreamedDataset) -> list[str]:
     """
     source_tokens = int(dataset.source_lengths.sum())
     target_tokens = int(dataset.target_lengths.sum())
-    dropped = [f"{lines} {reason}" for reason, lines in dataset.dropped.items() if lines]
+    dropped = []
+    for reason, lines in dataset.dropped.items():
+        if lines:
+            dropped.append(f"{lines} {reason}")
     left_out = ", ".join(dropped) or "none"
     if not isinstance(dataset, StreamedDataset):
         numbers = [len(dataset.source_lengths), source_tokens, target_tokens]
@@ -235,14 +265,14 @@ def _task_cells(dataset: TaskDataset | StreamedDataset) -> list[str]:
     ]
 
 
-def _smallest_and_largest(rows: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Rows (parameters, tasks, rank) of the smallest and the largest process; one row if equal."""
+def _smallest_and_largest(rows: Sequence[ProcessRow]) -> list[ProcessRow]:
+    """Rows of the smallest and the largest process; one row if they are equal."""
     number = len(rows)
     smallest = min(rows)
     largest = max(rows)
-    if smallest[:2] == largest[:2]:
-        return [(*smallest[:2], f"each of {number}")]
+    if smallest._replace(name="") == largest._replace(name=""):
+        return [smallest._replace(name=f"each of {number}")]
     return [
-        (*smallest[:2], f"{smallest[2]}, the smallest of {number}"),
-        (*largest[:2], f"{largest[2]}, the largest"),
+        smallest._replace(name=f"{smallest.name}, the smallest of {number}"),
+        largest._replace(name=f"{largest.name}, the largest"),
     ]

@@ -25,7 +25,7 @@ BACKWARD_ORDER = (
 
 
 def backward_order(component: str) -> tuple[int, str]:
-    """Sort key of a component's name; gives the same order on every rank, whatever it holds."""
+    """Sort key of a component's name; gives the same order on every rank."""
     kind = component.partition(".")[0]
     return BACKWARD_ORDER.index(kind), component
 
@@ -65,7 +65,10 @@ class GradientBucket:
         if len(self.trainers) == 1:
             [trainer] = self.trainers
             self.work = torch.distributed.broadcast(
-                self.flat, trainer, group=self.group, async_op=True
+                self.flat,
+                trainer,
+                group=self.group,
+                async_op=True,
             )
         else:
             self.work = torch.distributed.all_reduce(self.flat, group=self.group, async_op=True)
@@ -73,7 +76,8 @@ class GradientBucket:
     def set_gradients(self) -> None:
         """Replace the gradients of the parameters by views of the received tensor."""
         sizes = [parameter.numel() for parameter in self.parameters]
-        for parameter, gradient in zip(self.parameters, self.flat.split(sizes), strict=True):
+        gradients = self.flat.split(sizes)
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad = gradient.view_as(parameter)
 
     @property
@@ -99,7 +103,11 @@ class BucketQueue:
     """Buckets of one update, sent in the same order on every rank as soon as they are complete."""
 
     def __init__(
-        self, processes: Processes, buckets: Iterable[GradientBucket] = (), *, step: int = 0
+        self,
+        processes: Processes,
+        buckets: Iterable[GradientBucket] = (),
+        *,
+        step: int = 0,
     ) -> None:
         self.processes = processes
         self.buckets = list(buckets)
@@ -157,7 +165,10 @@ class BucketQueue:
 
 
 def split_into_buckets(
-    parameters: Mapping[str, nn.Parameter], names: set[str], *, max_bytes: float
+    parameters: Mapping[str, nn.Parameter],
+    names: set[str],
+    *,
+    max_bytes: float,
 ) -> Iterator[Sequence[str]]:
     """Divide these parameters of a component into buckets, last parameter first.
 

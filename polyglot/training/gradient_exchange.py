@@ -32,6 +32,9 @@ from polyglot.training.placement import Placement, ScheduledBatch
 
 MEBIBYTE = 2**20
 
+NamesByComponent = dict[str, set[str]]
+"""Names of parameters by component."""
+
 
 class NoOpExchange:
     """No-op exchange for single-process training."""
@@ -89,8 +92,8 @@ class GradientExchange:
         """signal that asked a process to stop before this update; the same value on all ranks"""
         self.transferred_bytes = 0
         """gradient bytes that were sent or received so far"""
-        self.reached: dict[str, dict[str, set[str]]] = {}
-        """names of the parameters that get a gradient from a task, by task and component
+        self.reached: dict[str, NamesByComponent] = {}
+        """names of the parameters that get a gradient from a task, by task
 
         Other parameters of its components keep `grad = None`, which an optimizer does not treat
         like 0.
@@ -169,7 +172,8 @@ class GradientExchange:
         norm = self._global_norm(trained)
         if max_norm is not None and parameters:
             gradients = [parameter.grad for parameter in parameters]
-            torch._foreach_mul_(gradients, torch.clamp(max_norm / (norm + 1e-6), max=1.0))
+            factor = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
+            torch._foreach_mul_(gradients, factor)
         return norm
 
     def verify(self, components: Sequence[str]) -> None:
@@ -216,12 +220,16 @@ class GradientExchange:
         row = [stop_signal, *local_counts.values(), *padding]
 
         rows = self.processes.gather_numbers(
-            row, f"the others at the beginning of step {self._step}"
+            row,
+            f"the others at the beginning of step {self._step}",
         )
         self.stop_signal = max(row[0] for row in rows)
 
         remaining = [iter(row[1:]) for row in rows]
-        return {number: next(remaining[batch.rank]) for number, batch in enumerate(self._plan)}
+        counts = {}
+        for number, batch in enumerate(self._plan):
+            counts[number] = next(remaining[batch.rank])
+        return counts
 
     def _on_gradient(self, parameter: nn.Parameter) -> None:
         """Hook that runs when the backward pass has completed the gradient of a parameter."""
@@ -232,7 +240,7 @@ class GradientExchange:
 
     def _share_reached_parameters(self) -> None:
         """Gather which parameters the tasks of this update reached, and add them to `reached`."""
-        local: dict[str, dict[str, list[str]]] = {}
+        local: dict[str, NamesByComponent] = {}
         for number, recorded in self._recorded.items():
             task = self._plan[number].task
             local[task.name] = self._names_by_component(task.pair, recorded)
@@ -245,15 +253,19 @@ class GradientExchange:
                     reached.setdefault(component, set()).update(names)
 
     def _names_by_component(
-        self, pair: LanguagePair, recorded: set[nn.Parameter]
-    ) -> dict[str, list[str]]:
-        names: dict[str, list[str]] = {}
+        self,
+        pair: LanguagePair,
+        recorded: set[nn.Parameter],
+    ) -> NamesByComponent:
+        """Names of the recorded parameters, by component of the pair."""
+        names: NamesByComponent = {}
         for component in component_names(pair, self.sharing):
             parameters = self.parameters.get(component)
             if parameters:
-                names[component] = [
-                    name for name, parameter in parameters.items() if parameter in recorded
-                ]
+                names[component] = set()
+                for name, parameter in parameters.items():
+                    if parameter in recorded:
+                        names[component].add(name)
         return names
 
     def _build_queue(self) -> BucketQueue:
@@ -279,9 +291,10 @@ class GradientExchange:
         if not reached:
             return []
 
-        trainers = tuple(dict.fromkeys(self._plan[number].rank for number in batches))
+        trainers = dict.fromkeys(self._plan[number].rank for number in batches)
         group = self.processes.group(self.placement.ranks_of(component))
-        last_batch = max((number for number in batches if number in self._recorded), default=-1)
+        local_batches = [number for number in batches if number in self._recorded]
+        last_batch = max(local_batches, default=-1)
         expected = self._reached(last_batch, component) if last_batch >= 0 else set()
 
         parameters = self.parameters[component]
@@ -291,7 +304,7 @@ class GradientExchange:
                 GradientBucket(
                     component,
                     [parameters[name] for name in names],
-                    trainers,
+                    tuple(trainers),
                     group,
                     last_batch,
                     missing=len(expected.intersection(names)),
@@ -301,7 +314,8 @@ class GradientExchange:
 
     def _reached(self, number: int, component: str) -> set[str]:
         """Names of the parameters of a component that a batch of the plan reaches."""
-        return self.reached[self._plan[number].task.name].get(component, set())
+        task = self._plan[number].task
+        return self.reached[task.name].get(component, set())
 
     def _global_norm(self, trained: Parameters) -> Tensor:
         """Norm over all ranks; each component is counted by the first rank that has it."""
@@ -310,7 +324,8 @@ class GradientExchange:
             if self.placement.ranks_of(name)[0] == self.processes.index:
                 counted[name] = parameters
 
-        square = clip_gradients(_flatten(counted), None).to(self._device).square()
+        local_norm = clip_gradients(_flatten(counted), None)
+        square = local_norm.to(self._device).square()
         with self.processes.waiting(f"the norm of the gradients at step {self._step}"):
             torch.distributed.all_reduce(square)
         return square.sqrt()

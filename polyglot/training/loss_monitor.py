@@ -1,5 +1,4 @@
-"""Loss monitoring: reads losses from the device and stops a training whose numbers are no longer
-finite."""
+"""Loss monitoring: reads losses from the device and stops a training that is not finite."""
 
 from __future__ import annotations
 
@@ -12,10 +11,9 @@ import torch
 from torch import Tensor
 
 from polyglot.core.errors import TrainingError
-from polyglot.data.batching import BatchStream
-from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
 from polyglot.training.gradient_scaling import Parameters
+from polyglot.training.train_state import Streams
 
 LARGEST_PARAMETER = 1e18
 """Largest parameter of a checkpoint. The sum of such squares overflows float32; a model that learns
@@ -55,7 +53,7 @@ class LossMonitor:
     def __init__(
         self,
         *,
-        streams: Mapping[str, BatchStream | StreamedBatches],
+        streams: Streams,
         processes: Processes,
         device: torch.device,
         precision: str,
@@ -117,8 +115,9 @@ class LossMonitor:
     ) -> str | None:
         """Message about the first number that is not finite, None if all are finite."""
         for batch, batch_losses in zip(pending, losses, strict=True):
-            if not all(math.isfinite(value) for value in batch_losses.losses.values()):
-                return self._message("the loss", batch_losses.losses, [batch])
+            values = batch_losses.losses
+            if not all(map(math.isfinite, values.values())):
+                return self._message("the loss", values, [batch])
 
         if self.precision == "fp16":  # the scaler of the accelerator skips such a step
             return None
@@ -129,26 +128,35 @@ class LossMonitor:
         return None
 
     def _message(
-        self, quantity: str, values: Mapping[str, float], batches: Sequence[PendingLosses]
+        self,
+        quantity: str,
+        values: Mapping[str, float],
+        batches: Sequence[PendingLosses],
     ) -> str:
-        numbers = ", ".join(f"{name} {value}" for name, value in values.items())
-        tasks = ", ".join(batch.task for batch in batches)
+        """Message that names the step, the tasks, the numbers and some of the sentences."""
+        numbers = [f"{name} {value}" for name, value in values.items()]
+        tasks = [batch.task for batch in batches]
+        step = batches[0].step
 
         sentences: list[str] = []
         for batch in batches:
-            sentences += self.streams[batch.task].names(batch.sentences)
-        listed = "; ".join(sentences[:LISTED_SENTENCES])
+            stream = self.streams[batch.task]
+            sentences += stream.names(batch.sentences)
+        listed = sentences[:LISTED_SENTENCES]
         if len(sentences) > LISTED_SENTENCES:
-            listed += "; …"
+            listed.append("…")
 
         return (
-            f"step {batches[0].step}, task {tasks}: {quantity} is no longer a number ({numbers}); "
-            f"batch of {len(sentences)} sentences: {listed}; {self.advice()}"
+            f"step {step}, task {', '.join(tasks)}: "
+            f"{quantity} is no longer a number ({', '.join(numbers)}); "
+            f"batch of {len(sentences)} sentences: {'; '.join(listed)}; "
+            f"{self.advice()}"
         )
 
 
 def _to_numbers(
-    pending: Sequence[PendingLosses], norms: Iterable[tuple[int, Tensor]]
+    pending: Sequence[PendingLosses],
+    norms: Iterable[tuple[int, Tensor]],
 ) -> tuple[list[BatchLosses], list[tuple[int, float]]]:
     """Copy losses and norms from the device in a single transfer."""
     scalars: list[Tensor] = []
@@ -167,8 +175,10 @@ def _to_numbers(
 def _parameter_problem(parameters: Parameters) -> str | None:
     """Message about the first component with parameters that are not finite or too large."""
     for component, by_name in parameters.items():
-        largest_values = [parameter.detach().abs().max() for parameter in by_name.values()]
-        largest = torch.stack(largest_values).max().item()  # NaN if any parameter is NaN
+        maxima = []
+        for parameter in by_name.values():
+            maxima.append(parameter.detach().abs().max())
+        largest = torch.stack(maxima).max().item()  # NaN if any parameter is NaN
         if not math.isfinite(largest):
             return f"the parameters of {component} are no longer numbers"
         if largest > LARGEST_PARAMETER:

@@ -42,7 +42,10 @@ def count_parameters(model: TranslationModel) -> dict[str, int]:
 
 
 def parameter_memory(
-    config: Config, counts: Mapping[str, int], *, tasks_with_gradients: int
+    config: Config,
+    counts: Mapping[str, int],
+    *,
+    tasks_with_gradients: int,
 ) -> dict[str, int]:
     """Bytes of parameters, optimizer state and gradients.
 
@@ -97,7 +100,11 @@ def _widest_batch(config: Config, name: str, dataset: TaskDataset | StreamedData
         epoch=0,
     )
     widths = numpy.maximum(dataset.source_lengths, dataset.target_lengths + 1)  # with eos
-    return max(len(rows) * int(widths[rows].max()) for rows in batches)
+    widest = 0
+    for rows in batches:
+        positions = len(rows) * int(widths[rows].max())
+        widest = max(widest, positions)
+    return widest
 
 
 def describe_memory(config: Config, *, tasks_with_gradients: int) -> dict[str, str]:
@@ -131,12 +138,19 @@ def memory_warning(needed: Mapping[str, int]) -> str | None:
     if total <= available:
         return None
 
-    parts = ", ".join(f"{purpose} {size / MEBIBYTE:,.0f}" for purpose, size in needed.items())
+    parts = []
+    for purpose, size in needed.items():
+        parts.append(f"{purpose} {in_mebibytes(size)}")
     return (
-        f"training will need about {total / MEBIBYTE:,.0f} MiB ({parts}), and this machine's "
-        f"{device.type} has {available / MEBIBYTE:,.0f} MiB; lower the sizes and layers of "
-        "`model`, vocabulary.size or batching.size"
+        f"training will need about {in_mebibytes(total)} MiB ({', '.join(parts)}), "
+        f"and this machine's {device.type} has {in_mebibytes(available)} MiB; "
+        "lower the sizes and layers of `model`, vocabulary.size or batching.size"
     )
+
+
+def in_mebibytes(size: int) -> str:
+    """Number of MiB, rounded, for messages and tables."""
+    return f"{size / MEBIBYTE:,.0f}"
 
 
 def device_memory(device: torch.device) -> int:

@@ -41,7 +41,9 @@ class ParameterMatch:
 
 
 def match_parameters(
-    config: Config, vocabulary_sizes: Mapping[str, int], goal: int
+    config: Config,
+    vocabulary_sizes: Mapping[str, int],
+    goal: int,
 ) -> ParameterMatch:
     """Find widths with which the model has about `goal` parameters.
 
@@ -77,7 +79,9 @@ def match_parameters(
 
 
 def count_model_parameters(
-    config: Config, model: ModelConfig, vocabulary_sizes: Mapping[str, int]
+    config: Config,
+    model: ModelConfig,
+    vocabulary_sizes: Mapping[str, int],
 ) -> int:
     """Number of parameters of a model, counted on the meta device, which takes no memory."""
     with torch.device("meta"):
@@ -108,7 +112,9 @@ def _width_unit(model: Settings) -> int:
 
 
 def _nearest(
-    scale: Callable[[float], Settings], count: Callable[[Settings], int], goal: int
+    scale: Callable[[float], Settings],
+    count: Callable[[Settings], int],
+    goal: int,
 ) -> tuple[int, Settings]:
     """Number of parameters nearest to the goal, and its settings, found by bisection.
 

@@ -42,7 +42,9 @@ class PartitionedModel:
                 values[pair] = compute(self.model, pair)
 
         for receivers in rounds:
-            models = {pair: self._collect(pair, rank) for pair, rank in receivers.items()}
+            models = {}
+            for pair, rank in receivers.items():
+                models[pair] = self._collect(pair, rank)
             for pair, model in models.items():
                 if model is not None:
                     values[pair] = compute(model, pair)
@@ -53,7 +55,8 @@ class PartitionedModel:
         return {pair: all_values[pair] for pair in pairs}
 
     def _assign(
-        self, pairs: Sequence[LanguagePair]
+        self,
+        pairs: Sequence[LanguagePair],
     ) -> tuple[dict[LanguagePair, int], list[dict[LanguagePair, int]]]:
         """Rank of each pair that a rank has completely, and the rounds of the other pairs.
 
@@ -75,7 +78,8 @@ class PartitionedModel:
                 local_pairs[pair] = rank
                 load[rank] += 1
             else:
-                rank = min(self._ranks_of(f"decoder.{pair.target}"), key=received.__getitem__)
+                decoder_ranks = self._ranks_of(f"decoder.{pair.target}")
+                rank = min(decoder_ranks, key=received.__getitem__)
                 if received[rank] == len(rounds):
                     rounds.append({})
                 rounds[received[rank]][pair] = rank
@@ -134,7 +138,8 @@ class PartitionedModel:
     def _components_by_rank(self) -> list[list[str]]:
         """Names of the components of each rank; gathered at the first use."""
         return self.processes.gather(
-            list(self.model.component_parameters()), "what the others have"
+            list(self.model.component_parameters()),
+            "what the others have",
         )
 
     @cached_property

@@ -17,6 +17,9 @@ from polyglot.tasks.schedule import Schedule
 from polyglot.tasks.sharing import component_names
 
 
+Ranks = tuple[int, ...]
+
+
 class ScheduledBatch(NamedTuple):
     """One batch of an update: the rank that trains it and its task."""
 
@@ -51,7 +54,7 @@ class Placement:
         """Language pairs whose components a rank has."""
         return self.config.pairs
 
-    def ranks_of(self, component: str) -> tuple[int, ...]:
+    def ranks_of(self, component: str) -> Ranks:
         """Ranks that have a component."""
         return tuple(range(self.processes))
 
@@ -67,7 +70,7 @@ class Placement:
         return tasks_per_update
 
     @property
-    def partial_groups(self) -> list[tuple[int, ...]]:
+    def partial_groups(self) -> list[Ranks]:
         """Sets of ranks that share a component, if they are more than one but not all."""
         return []
 
@@ -115,28 +118,36 @@ class Partitioned(Placement):
         return self.assigned[rank]
 
     def readers(self, task: Task) -> list[int]:
-        return [rank for rank, tasks in enumerate(self.assigned) if task in tasks]
+        ranks = []
+        for rank, tasks in enumerate(self.assigned):
+            if task in tasks:
+                ranks.append(rank)
+        return ranks
 
     def pairs_of(self, rank: int) -> list[LanguagePair]:
         """Language pairs whose components a rank has.
 
         The first rank also keeps the pairs that an earlier run trained (`trained_before`).
         """
-        pairs = [task.pair for task in self.assigned[rank]]
+        tasks = self.assigned[rank]
+        pairs = [task.pair for task in tasks]
         if rank == 0:
             pairs += [LanguagePair.parse(name) for name in self.config.trained_before]
         return list(dict.fromkeys(pairs))
 
-    def ranks_of(self, component: str) -> tuple[int, ...]:
+    def ranks_of(self, component: str) -> Ranks:
         return self._ranks_by_component.get(component, ())
 
     @property
-    def partial_groups(self) -> list[tuple[int, ...]]:
-        groups = set(self._ranks_by_component.values())
-        return sorted(ranks for ranks in groups if 1 < len(ranks) < self.processes)
+    def partial_groups(self) -> list[Ranks]:
+        groups = []
+        for ranks in set(self._ranks_by_component.values()):
+            if 1 < len(ranks) < self.processes:
+                groups.append(ranks)
+        return sorted(groups)
 
     @cached_property
-    def _ranks_by_component(self) -> dict[str, tuple[int, ...]]:
+    def _ranks_by_component(self) -> dict[str, Ranks]:
         ranks: defaultdict[str, list[int]] = defaultdict(list)
         for rank in range(self.processes):
             components: set[str] = set()
@@ -144,7 +155,7 @@ class Partitioned(Placement):
                 components.update(component_names(pair, self.config.sharing))
             for name in components:
                 ranks[name].append(rank)
-        return {name: tuple(members) for name, members in ranks.items()}
+        return {name: tuple(component_ranks) for name, component_ranks in ranks.items()}
 
     def sampling_ratios(self) -> tuple[float, float]:
         """Smallest and largest ratio of a task's real to its scheduled frequency.
@@ -166,15 +177,16 @@ def assign_tasks(schedule: Schedule, tasks: Sequence[Task], processes: int) -> l
     groups.sort(key=lambda group: -_load(schedule, group))
 
     loads = [0.0] * processes
-    assigned: list[set[Task]] = [set() for _ in range(processes)]
+    rank_of: dict[Task, int] = {}
     for group in groups:
         rank = loads.index(min(loads))
         loads[rank] += _load(schedule, group)
-        assigned[rank].update(group)
+        rank_of.update(dict.fromkeys(group, rank))
 
-    tasks_by_rank = []
-    for rank_tasks in assigned:
-        tasks_by_rank.append([task for task in tasks if task in rank_tasks])
+    tasks_by_rank: list[list[Task]] = [[] for _ in range(processes)]
+    for task in tasks:  # each rank keeps the order of the configuration
+        rank = rank_of[task]
+        tasks_by_rank[rank].append(task)
     return tasks_by_rank
 
 

@@ -14,7 +14,7 @@ from polyglot.runs.run import Run
 
 
 def last_checkpoint(run: Run) -> Checkpoint | None:
-    """Last checkpoint of a run, with every file read and checked; None if there is none.
+    """Last checkpoint of a run, with every file read and checked; None without checkpoints.
 
     Raises CheckpointError for a damaged checkpoint, or one that this configuration cannot resume.
     """
@@ -98,7 +98,7 @@ class SamplingLayout:
         """Settings of this layout that differ from another and matter, in words."""
         words = []
         if self.processes != other.processes:
-            words.append("one process" if self.processes == 1 else f"{self.processes} processes")
+            words.append(_processes_in_words(self.processes))
         if self.tasks_per_update != other.tasks_per_update:
             words.append(f"schedule.tasks_per_update {self.tasks_per_update}")
         if self.processes == other.processes > 1:
@@ -107,6 +107,10 @@ class SamplingLayout:
             if self.placement != other.placement:
                 words.append(f"parallel.placement {self.placement}")
         return ", ".join(words)
+
+
+def _processes_in_words(processes: int) -> str:
+    return "one process" if processes == 1 else f"{processes} processes"
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,10 @@ class StreamChanges:
 
 
 def resume_warnings(
-    run: Run, state: Mapping[str, Any], processes: int, changes: StreamChanges
+    run: Run,
+    state: Mapping[str, Any],
+    processes: int,
+    changes: StreamChanges,
 ) -> Iterator[str]:
     """Sentences about settings and text that changed since the checkpoint, and the consequences.
 
@@ -146,7 +153,10 @@ def resume_warnings(
 
 
 def _layout_warnings(
-    run: Run, state: Mapping[str, Any], processes: int, changes: StreamChanges
+    run: Run,
+    state: Mapping[str, Any],
+    processes: int,
+    changes: StreamChanges,
 ) -> Iterator[str]:
     new = SamplingLayout.from_config(run.config, processes)
     stored = state.get("division", {})  # incomplete or absent in older checkpoints

@@ -29,7 +29,9 @@ def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) 
     task = Task(pair)
     datasets = build_datasets(run.config, corpora, run.vocabularies, run.normalisers, [task])
     sources, targets = datasets[task.name].first(sentences)
-    sizes = (len(run.vocabularies[pair.source]), len(run.vocabularies[pair.target]))
+    source_vocabulary = run.vocabularies[pair.source]
+    target_vocabulary = run.vocabularies[pair.target]
+    sizes = (len(source_vocabulary), len(target_vocabulary))
     shortlist = Shortlist.learn(sources, targets, sizes, best=best)
 
     path = run.shortlist_file(pair)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
@@ -30,6 +30,12 @@ from polyglot.training.resume import (
 logger = logging.getLogger("polyglot")
 
 Value = TypeVar("Value")
+Streams = Mapping[str, BatchStream | StreamedBatches]
+"""Streams of batches by task name."""
+AnnealedValues = dict[str, dict[str, float]]
+"""Annealed quantities by option, then by name."""
+Position = dict[str, Any]
+"""Position in the text of a task, as a checkpoint stores it."""
 
 
 @dataclass
@@ -89,7 +95,7 @@ class TrainState:
         model: TranslationModel,
         optimizer: torch.optim.Optimizer,
         accelerator: Accelerator,
-        streams: Mapping[str, BatchStream | StreamedBatches],
+        streams: Streams,
         placement: Placement,
         processes: Processes,
     ) -> None:
@@ -130,19 +136,21 @@ class TrainState:
             checkpoints.prune(self.run.checkpoints, keep=keep)
         return checkpoint
 
-    def annealed_values(self) -> dict[str, dict[str, float]]:
+    def annealed_values(self) -> AnnealedValues:
         """Annealed quantities of the last update, such as temperatures, by option and name."""
-        values: dict[str, dict[str, float]] = {}
+        values: AnnealedValues = {}
         for option, annealed in self.annealed.items():
             values[option] = {}
             for name, value in annealed.values().items():
-                values[option][name] = float(f"{value.item():.6g}")
+                rounded = f"{value.item():.6g}"
+                values[option][name] = float(rounded)
         return values
 
     def _state(self) -> dict[str, Any]:
         """Content of `training.json`; gathers from all ranks."""
         config = self.run.config
         positions, fingerprints = self._gather_streams()
+        layout = SamplingLayout.from_config(config, self.processes.number)
         scaler = self.accelerator.scaler
         return {
             "progress": self.progress.to_dict(),
@@ -151,31 +159,35 @@ class TrainState:
             "data": fingerprints,
             "batching": config.batching.model_dump(mode="json"),
             "optimizer": config.optimizer.type,
-            "division": asdict(SamplingLayout.from_config(config, self.processes.number)),
+            "division": asdict(layout),
             "scaler": scaler and scaler.state_dict(),
         }
 
-    def _gather_streams(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    def _gather_streams(self) -> tuple[dict[str, Position], dict[str, str]]:
         """Positions in the text and fingerprints of the text, by task, gathered from all ranks."""
         local = {}
         for name, stream in self.streams.items():
             local[name] = (stream.position, stream.fingerprint)
 
-        positions: dict[str, dict[str, Any]] = {}
+        positions: dict[str, Position] = {}
         fingerprints: dict[str, str] = {}
         for rank_streams in self.processes.gather(local, "where the texts are"):
             for name, (position, fingerprint) in rank_streams.items():
                 # Equal on all ranks, or for streamed text one entry per reader.
-                positions[name] = {**positions.get(name, {}), **position}
+                positions.setdefault(name, {}).update(position)
                 fingerprints[name] = fingerprint
         return self._in_task_order(positions), self._in_task_order(fingerprints)
 
     def _in_task_order(self, by_task: Mapping[str, Value]) -> dict[str, Value]:
-        return {task.name: by_task[task.name] for task in self.run.config.tasks}
+        ordered = {}
+        for task in self.run.config.tasks:
+            ordered[task.name] = by_task[task.name]
+        return ordered
 
-    def _gather_annealed(self) -> dict[str, dict[str, float]]:
-        values: dict[str, dict[str, float]] = {}
-        for rank_values in self.processes.gather(self.annealed_values(), "annealed values"):
+    def _gather_annealed(self) -> AnnealedValues:
+        values: AnnealedValues = {}
+        gathered = self.processes.gather(self.annealed_values(), "annealed values")
+        for rank_values in gathered:
             values.update(rank_values)
         return values
 
@@ -183,7 +195,8 @@ class TrainState:
         """Components that this rank writes: it is the first rank that has them."""
         written = {}
         for name, component in components.items():
-            if self.placement.ranks_of(name)[0] == self.processes.index:
+            first_rank = self.placement.ranks_of(name)[0]
+            if first_rank == self.processes.index:
                 written[name] = component
         return written
 
@@ -192,7 +205,8 @@ class TrainState:
         tensors: dict[str, Tensor] = {}
         for component, parameters in self._written_here(self.parameters).items():
             for name, parameter in parameters.items():
-                for quantity, value in self.optimizer.state.get(parameter, {}).items():
+                state = self.optimizer.state.get(parameter, {})
+                for quantity, value in state.items():
                     if isinstance(value, Tensor):
                         tensors[f"{component}/{name}/{quantity}"] = value
         return tensors
@@ -212,16 +226,19 @@ class TrainState:
         self.saved_step = self.progress.step
         self._restore_best_mark()
         changes = self._restore_streams(state)
-        for warning in resume_warnings(self.run, state, self.processes.number, changes):
+        warnings = resume_warnings(self.run, state, self.processes.number, changes)
+        for warning in warnings:
             logger.warning(f"{checkpoint.path}: {warning}")
 
     def _restore_optimizer(self, checkpoint: Checkpoint) -> None:
-        for key, value in checkpoint.training_tensors(self.parameters).items():
+        tensors = checkpoint.training_tensors(self.parameters)
+        for key, value in tensors.items():
             parameter_name, _, quantity = key.rpartition("/")
             component, _, name = parameter_name.partition("/")
             parameter = self.parameters[component][name]
             # Fused optimizers keep the step count on the device of the parameter, too.
-            self.optimizer.state[parameter][quantity] = value.to(parameter.device, copy=True)
+            value = value.to(parameter.device, copy=True)
+            self.optimizer.state[parameter][quantity] = value
 
     def _restore_scaler(self, state: Mapping[str, Any]) -> None:
         if self.accelerator.scaler and state.get("scaler"):
@@ -254,19 +271,16 @@ class TrainState:
         local = StreamChanges(streamed=streamed, restarted=restarted, changed=changed)
         gathered = self.processes.gather(local, "what has changed")
         return StreamChanges(
-            streamed=self._any_rank(gathered, lambda changes: changes.streamed),
-            restarted=self._any_rank(gathered, lambda changes: changes.restarted),
-            changed=self._any_rank(gathered, lambda changes: changes.changed),
+            streamed=self._union([changes.streamed for changes in gathered]),
+            restarted=self._union([changes.restarted for changes in gathered]),
+            changed=self._union([changes.changed for changes in gathered]),
         )
 
-    def _any_rank(
-        self, gathered: list[StreamChanges], tasks: Callable[[StreamChanges], list[str]]
-    ) -> list[str]:
+    def _union(self, names_by_rank: Sequence[Sequence[str]]) -> list[str]:
         """Names of the tasks that any rank lists, in the order of the configuration."""
-        listed: set[str] = set()
-        for changes in gathered:
-            listed.update(tasks(changes))
-        return [task.name for task in self.run.config.tasks if task.name in listed]
+        listed = set().union(*names_by_rank)
+        tasks = self.run.config.tasks
+        return [task.name for task in tasks if task.name in listed]
 
 
 def last_checkpoint_message(run: Run) -> str:

@@ -17,8 +17,6 @@ from torch import Tensor
 
 from polyglot.core.errors import DataError
 from polyglot.core.signals import active_signals, signal_handler
-from polyglot.data.batching import BatchStream
-from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
 from polyglot.model.losses import Criterion, Losses
 from polyglot.model.translation_model import TranslationModel
@@ -31,7 +29,12 @@ from polyglot.training.gradient_exchange import GradientExchange, NoOpExchange
 from polyglot.training.gradient_scaling import Parameters, count_by_component, scale_to_means
 from polyglot.training.loss_monitor import LossMonitor, PendingLosses
 from polyglot.training.placement import Placement, ScheduledBatch
-from polyglot.training.train_state import Progress, TrainState, last_checkpoint_message
+from polyglot.training.train_state import (
+    Progress,
+    Streams,
+    TrainState,
+    last_checkpoint_message,
+)
 from polyglot.training.training_log import TrainingLog
 from polyglot.training.validation import ValidationResult
 
@@ -56,7 +59,7 @@ class Trainer:
         optimizer: torch.optim.Optimizer,
         learning_rate: LearningRate,
         placement: Placement,
-        streams: Mapping[str, BatchStream | StreamedBatches],
+        streams: Streams,
         criterion: Criterion,
         accelerator: Accelerator,
         validate: Callable[[], ValidationResult] | None,
@@ -156,7 +159,9 @@ class Trainer:
         checkpoint = self.state.save()
         step = self.progress.step
         self.log.write(
-            f"step {step} · checkpoint in {checkpoint.path}", step=step, kind="checkpoint"
+            f"step {step} · checkpoint in {checkpoint.path}",
+            step=step,
+            kind="checkpoint",
         )
 
     # Steps of an update ----------------------------------------------------------------------
@@ -191,7 +196,10 @@ class Trainer:
         return batches
 
     def _gather_counts(
-        self, step: int, plan: Sequence[ScheduledBatch], batches: Mapping[int, LocalBatch]
+        self,
+        step: int,
+        plan: Sequence[ScheduledBatch],
+        batches: Mapping[int, LocalBatch],
     ) -> dict[int, int]:
         """Target tokens (or sentences) of all batches of the update, by number in the plan."""
         local_counts = {}
@@ -200,7 +208,10 @@ class Trainer:
         return self.exchange.begin(step, plan, local_counts, stop_signal=self.interrupted)
 
     def _accumulate_gradients(
-        self, step: int, batches: Mapping[int, LocalBatch], counts: Mapping[int, int]
+        self,
+        step: int,
+        batches: Mapping[int, LocalBatch],
+        counts: Mapping[int, int],
     ) -> None:
         """Add the gradients of each local batch, weighted by its share of the update."""
         total = sum(counts.values())
@@ -218,12 +229,19 @@ class Trainer:
         torch.manual_seed(zlib.crc32(key.encode()))
 
     def _average_gradients(
-        self, plan: Sequence[ScheduledBatch], counts: Mapping[int, int]
+        self,
+        plan: Sequence[ScheduledBatch],
+        counts: Mapping[int, int],
     ) -> Parameters:
         """Scale the gradients of each component to their mean; returns the trained parameters."""
-        batch_counts = [(plan[number].task.pair, count) for number, count in counts.items()]
+        batch_counts = []
+        for number, count in counts.items():
+            pair = plan[number].task.pair
+            batch_counts.append((pair, count))
         component_counts = count_by_component(
-            batch_counts, self.parameters, self.run.config.sharing
+            batch_counts,
+            self.parameters,
+            self.run.config.sharing,
         )
         scale_to_means(self.parameters, component_counts, total=sum(counts.values()))
 
@@ -295,7 +313,9 @@ class Trainer:
         return self.exchange.stop_signal
 
     def _is_due(self, every: int) -> bool:
-        return self.progress.step % every == 0 or self.progress.step == self.settings.steps
+        """Return whether an action that repeats every few steps is due; in the last step it is."""
+        step = self.progress.step
+        return step % every == 0 or step == self.settings.steps
 
     def _monitor(self, norm: Tensor) -> None:
         """Record the gradient norm; read the losses if a line of the log needs them."""
@@ -333,7 +353,11 @@ class Trainer:
             self.save()
 
     def _write_validation_line(
-        self, result: ValidationResult, value: float, *, is_best: bool
+        self,
+        result: ValidationResult,
+        value: float,
+        *,
+        is_best: bool,
     ) -> None:
         step = self.progress.step
         metric = self.run.config.validation.best_by
@@ -341,8 +365,9 @@ class Trainer:
         if is_best:
             line += " (best so far)"
         if result.bleu:
-            scores = [f"{pair} {score:.1f}" for pair, score in result.bleu.items()]
-            line += f" · BLEU {' '.join(scores)}"
+            line += " · BLEU"
+            for pair, score in result.bleu.items():
+                line += f" {pair} {score:.1f}"
 
         self.log.write(
             line,

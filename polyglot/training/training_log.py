@@ -82,7 +82,13 @@ class TrainingLog(AbstractContextManager):
     """Log of a training; only the main process writes."""
 
     def __init__(
-        self, path: Path, *, accelerator: Accelerator, steps: int, start: int, seconds: float
+        self,
+        path: Path,
+        *,
+        accelerator: Accelerator,
+        steps: int,
+        start: int,
+        seconds: float,
     ) -> None:
         """start, seconds: steps and training time before this start of the run."""
         self.path = path
@@ -122,12 +128,15 @@ class TrainingLog(AbstractContextManager):
 
         seconds: training time over all starts of the run. values: further numbers for `log.jsonl`.
         """
-        summary = {**self.window.summary(seconds), **values, "seconds": round(seconds, 2)}
+        summary = self.window.summary(seconds)
+        summary.update(values)
+        summary["seconds"] = round(seconds, 2)
         self.window = LogWindow(seconds)
 
         losses = []
         for name, task in summary["tasks"].items():
-            losses.append(f"{name} {task['translation']:.2f}")
+            loss = task["translation"]
+            losses.append(f"{name} {loss:.2f}")
         task_losses = " ".join(losses)
         mean_loss = f"loss {summary['loss']:.3f}"
         speed = f"{summary['tokens_per_second']:,.0f} tokens/s"
@@ -161,8 +170,7 @@ class TrainingLog(AbstractContextManager):
                 f"{self.path}: the log cannot be written: {error.strerror}"
             ) from None
 
-        numbers = {f"{kind}/{name}": value for name, value in _flatten(values).items()}
-        self.accelerator.log(numbers, step=step)
+        self.accelerator.log(_flatten(values, prefix=f"{kind}/"), step=step)
 
 
 def _replace_not_finite(value: Any) -> Any:
@@ -200,7 +208,8 @@ def _remove_lines_after(path: Path, step: int) -> None:
         if line_step is not None and line_step <= step:
             kept.append(line)
     if len(kept) < len(lines):
-        replace_file(path, "".join(f"{line}\n" for line in kept))
+        lines_with_ends = [f"{line}\n" for line in kept]
+        replace_file(path, "".join(lines_with_ends))
 
 
 def _step_of(line: str) -> int | None:

@@ -71,7 +71,10 @@ class Validator:
 
         text = HeldOut(self.run, config.data.valid, sentences=config.validation.sentences)
         text.check(config.pairs)
-        tasks = [task for task in self._sampled_tasks() if self._has_text(text, task.pair)]
+        tasks = []
+        for task in self._sampled_tasks():
+            if self._has_text(text, task.pair):
+                tasks.append(task)
         datasets = self._datasets(text, tasks, model)
 
         bleu_pairs = match_pairs(config.validation.bleu_pairs, config.languages)
@@ -115,7 +118,10 @@ class Validator:
         return reason is None
 
     def _datasets(
-        self, text: HeldOut, tasks: list[Task], model: TranslationModel
+        self,
+        text: HeldOut,
+        tasks: list[Task],
+        model: TranslationModel,
     ) -> dict[str, TaskDataset]:
         """Datasets of the tasks whose encoder and decoder are on this rank, by task name."""
         datasets = {}
@@ -145,7 +151,11 @@ class Validator:
         return total.item() / tokens
 
     def _bleu(
-        self, model: TranslationModel, pair: LanguagePair, sources: list[str], references: list[str]
+        self,
+        model: TranslationModel,
+        pair: LanguagePair,
+        sources: list[str],
+        references: list[str],
     ) -> float:
         """BLEU of greedy translations, lowercased if the run writes lowercase only."""
         translator = Translator(
@@ -156,7 +166,12 @@ class Validator:
         )
         # Vocabulary selection is switched off: a shortlist is only counted for a trained run.
         hypotheses = translator.translate(
-            sources, source=pair.source, target=pair.target, beam=1, n_best=1, select=None
+            sources,
+            source=pair.source,
+            target=pair.target,
+            beam=1,
+            n_best=1,
+            select=None,
         )
         steps = self.run.config.text.for_language(pair.target)
         is_lowercase = any(step.type == "lowercase" for step in steps)

@@ -39,7 +39,11 @@ def check_vocabularies(run: Run, processes: Processes, *, resuming: bool) -> Non
 
 
 def prepare_vocabularies(
-    run: Run, corpora: Corpora, warm_start: WarmStart | None, *, resuming: bool
+    run: Run,
+    corpora: Corpora,
+    warm_start: WarmStart | None,
+    *,
+    resuming: bool,
 ) -> dict[str, Vocabulary]:
     """Complete the symbols and vocabularies of a run in memory; returns the new vocabularies."""
     config = run.config
@@ -54,7 +58,9 @@ def prepare_vocabularies(
 
 
 def save_vocabularies(
-    run: Run, new_vocabularies: Mapping[str, Vocabulary], processes: Processes
+    run: Run,
+    new_vocabularies: Mapping[str, Vocabulary],
+    processes: Processes,
 ) -> None:
     """Write new vocabularies, and on the first process the symbols, to the run directory."""
     for language, vocabulary in new_vocabularies.items():
@@ -104,23 +110,27 @@ def build_vocabularies(
         if group in learnt:
             continue
         symbols = normalisers[language].symbols
-        learnt[group] = Vocabulary.train(
+        vocabulary = Vocabulary.train(
             _group_text(config, corpora, normalisers, language),
             config.vocabulary.for_language(language),
             language=group,
             seed=config.seed,
             whole=symbols.pieces if symbols else (),
         )
-        logger.info(f"vocabulary of {group}: {len(learnt[group])} pieces")
+        learnt[group] = vocabulary
+        logger.info(f"vocabulary of {group}: {len(vocabulary)} pieces")
 
     vocabularies = {}
     for language in languages:
-        vocabularies[language] = learnt[config.sharing.group_name("vocabulary", language)]
+        group = config.sharing.group_name("vocabulary", language)
+        vocabularies[language] = learnt[group]
     return vocabularies
 
 
 def learn_symbols(
-    config: Config, corpora: Corpora, warm_start: WarmStart | None
+    config: Config,
+    corpora: Corpora,
+    warm_start: WarmStart | None,
 ) -> Symbolizer | None:
     """Learn which names and acronyms match on both sides of the training text.
 
@@ -162,11 +172,19 @@ def _normalised_pairs(config: Config, corpora: Corpora) -> Iterator[tuple[str, s
         source = normalisers[pair.source]
         target = normalisers[pair.target]
         for source_line, target_line in corpora.lines(pair):
-            yield source.apply(source_line), target.apply(target_line), pair.source, pair.target
+            yield (
+                source.apply(source_line),
+                target.apply(target_line),
+                pair.source,
+                pair.target,
+            )
 
 
 def _group_text(
-    config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], language: str
+    config: Config,
+    corpora: Corpora,
+    normalisers: Mapping[str, Normaliser],
+    language: str,
 ) -> Iterator[str]:
     """Training text of all languages that share the vocabulary of this one."""
     for member in config.sharing.members("vocabulary", language, config.languages):
@@ -178,7 +196,10 @@ def _group_text(
 
 
 def _symbolized_text(
-    config: Config, corpora: Corpora, normalisers: Mapping[str, Normaliser], language: str
+    config: Config,
+    corpora: Corpora,
+    normalisers: Mapping[str, Normaliser],
+    language: str,
 ) -> Iterator[str]:
     """Training text of a language with symbols, which depend on the other side of each pair."""
     for pair in _unordered_pairs(config):

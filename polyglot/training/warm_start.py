@@ -123,7 +123,9 @@ class WarmStart:
             for language in component.languages(self.config):
                 vocabulary = self._source_vocabulary(component, language)
                 for member in self.config.sharing.members(
-                    "vocabulary", language, self.config.languages
+                    "vocabulary",
+                    language,
+                    self.config.languages,
                 ):
                     origin, expected = origins.setdefault(member, (component, vocabulary))
                     if expected.sha256 != vocabulary.sha256:
@@ -243,7 +245,9 @@ def freeze(model: TranslationModel, patterns: Iterable[str], tasks: Iterable[Tas
 
 
 def _is_trainable(
-    model: TranslationModel, components: Mapping[str, Mapping[str, nn.Parameter]], task: Task
+    model: TranslationModel,
+    components: Mapping[str, Mapping[str, nn.Parameter]],
+    task: Task,
 ) -> bool:
     for name in component_names(task.pair, model.sharing):
         for parameter in components.get(name, {}).values():
@@ -253,7 +257,12 @@ def _is_trainable(
 
 
 def _without(tensors: Tensors, names: set[str]) -> dict[str, Tensor]:
-    return {name: tensor for name, tensor in tensors.items() if name not in names}
+    """Tensors whose name is not in a set."""
+    remaining = {}
+    for name, tensor in tensors.items():
+        if name not in names:
+            remaining[name] = tensor
+    return remaining
 
 
 def _group_name(config: Config, kind: str, language: str) -> str:

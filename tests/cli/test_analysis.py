@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from polyglot.analysis.page import file_name
-from polyglot.report.files import Files
+from polyglot.report.files import RunFiles
 from polyglot.report.page import page as report_page
 from polyglot.runs.run import Run
 from tests.builders.command_line import Program
@@ -68,7 +68,7 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
             and content["pictures"]
             and f"written to run/analysis/{name}" in " ".join(result.errors.split())
         )
-    html = report_page(Files(Run.open(copied)))
+    html = report_page(RunFiles(Run.open(copied)))
     assert html.count("<h3>") >= 5 and html.count("data:image/png;base64,") == 8
     assert "Latent graph of the encoder of de" in html and "Roles of the decoder of fr" in html
 
@@ -114,4 +114,4 @@ def test_mistakes_are_sentences(copied, monkeypatch, capsys, arguments, message)
 def test_what_another_version_wrote_is_left_out_of_the_report(copied):
     (copied / "analysis" / "roles.encoder.de").mkdir(parents=True)
     (copied / "analysis" / "roles.encoder.de" / "page.json").write_text('{"format": 99}')
-    assert "What was learnt" not in report_page(Files(Run.open(copied)))
+    assert "What was learnt" not in report_page(RunFiles(Run.open(copied)))

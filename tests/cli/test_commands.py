@@ -562,7 +562,7 @@ def test_what_cannot_be_resumed_leaves_the_run_as_it_was(folder, polyglot):
     [
         (
             "optimizer=sgd",
-            "step-00000004: the optimizer was another one, 'adam'; the configuration says 'sgd'",
+            "step-00000004: was trained with the optimizer 'adam', and the configuration says 'sgd'",
         ),
         ("data.folder=nowhere", "nowhere/train.{language}: nothing for any of en, de, fr"),
         ("training.trackers=[aim]", "training.trackers: aim not installed"),
@@ -683,7 +683,7 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
             "optimizer=sgd",
             "what it remembers is of no use: go on with optimizer.type=adam, or begin a new run",
         ),
-        ("training.steps=3", "step-00000004: the run is past training.steps 3 already"),
+        ("training.steps=3", "step-00000004: the run is already past training.steps 3"),
     ],
 )
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])

@@ -213,7 +213,7 @@ def test_another_number_of_processes_goes_on(tmp_path):
     ), errors
     assert (
         words.count(
-            "was written with one process and goes on with 2 processes: every text goes on where it was"
+            "was written with one process and continues with 2 processes: every text continues at its position"
         )
         == 1
     )

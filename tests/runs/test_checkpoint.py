@@ -512,9 +512,7 @@ def test_an_average_is_the_mean_of_every_parameter(tmp_path):
         write(tmp_path, step=step, components=part)
     parameter = nn.Parameter(torch.zeros(3, 4))
     for count in (1, 2, 5):
-        load_average(
-            checkpoints.choose(tmp_path, f"average:{count}"), {"bridge": {"x": parameter}}
-        )
+        load_average(checkpoints.choose(tmp_path, f"average:{count}"), {"bridge": {"x": parameter}})
         expected = (
             torch.stack([part["bridge"]["x"].double() for part in parts[-count:]])
             .mean(dim=0)

@@ -325,9 +325,7 @@ def test_what_differs_in_a_checkpoint_with_a_hash_is_told_by_its_parameters(
     ):
         run.check_compatible(first)
     run.vocabulary_file("de").unlink()
-    with pytest.raises(
-        CheckpointError, match="different: the vocabularies: there is none of de$"
-    ):
+    with pytest.raises(CheckpointError, match="different: the vocabularies: there is none of de$"):
         Run.open(run.path).check_compatible(first)
 
 

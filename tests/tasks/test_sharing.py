@@ -136,7 +136,7 @@ def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
 
     def remembered(plan):
         taken = take(plan)
-        batches.extend(batch for batch, _ in taken.values())
+        batches.extend(local.batch for local in taken.values())
         return taken
 
     trainer._next_batches = remembered

@@ -93,7 +93,7 @@ def test_byte_fallback_can_be_left_out():
 def test_too_large_a_size_names_the_largest_that_works(type):
     with pytest.raises(
         ConfigError,
-        match=r"^vocabulary.size: 80000 pieces for de cannot be had from this text; at most \d+$",
+        match=r"^vocabulary.size: 80000 pieces for de are too many for this text; at most \d+$",
     ) as error:
         train(type=type, size=80000)
     most = int(re.search(r"at most (\d+)", str(error.value))[1])
@@ -104,7 +104,7 @@ def test_too_large_a_size_names_the_largest_that_works(type):
 def test_too_small_a_size_names_the_smallest_that_works(type):
     with pytest.raises(
         ConfigError,
-        match=r"^vocabulary.size: 50 pieces for de do not hold the characters of this text; at least \d+",
+        match=r"^vocabulary.size: 50 pieces for de are too few for the characters of this text; at least \d+",
     ) as error:
         train(type=type, size=50)
     least = int(re.search(r"at least (\d+)", str(error.value))[1])
@@ -124,7 +124,7 @@ def test_words_and_letters_are_as_many_as_there_are(type):
 
 @pytest.mark.parametrize("texts", [[], ["", " "]])
 def test_no_text_is_said(texts):
-    with pytest.raises(DataError, match="^no text to learn the vocabulary of de from$"):
+    with pytest.raises(DataError, match="^no text to train the vocabulary of de on$"):
         train(texts)
 
 
@@ -143,7 +143,7 @@ def test_load_refuses_what_is_no_vocabulary_of_ours(tmp_path):
         Vocabulary.load(tmp_path / "gone.model")
     for number, content in enumerate([b"", b"hello", train().__reduce__()[1][0][:2000]]):
         (tmp_path / f"{number}.model").write_bytes(content)
-        with pytest.raises(CheckpointError, match=f"{number}.model: no SentencePiece model"):
+        with pytest.raises(CheckpointError, match=f"{number}.model: not a SentencePiece model"):
             Vocabulary.load(tmp_path / f"{number}.model")
     foreign = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(

@@ -29,8 +29,8 @@ def test_what_is_neither_kind_is_refused(tmp_path):
     (tmp_path / "a").write_bytes(b"something")
     (tmp_path / "b").write_bytes(b"polyglot word list\n\xff")
     for name, sentence in (
-        ("a", "no SentencePiece model"),
-        ("b", "the word list is damaged: it is no UTF-8"),
+        ("a", "not a SentencePiece model"),
+        ("b", "the word list is damaged: it is not UTF-8"),
         ("c", "cannot be read: No such file"),
     ):
         with pytest.raises(CheckpointError, match=sentence):

@@ -84,7 +84,7 @@ class Layout:
 
 
 def heat_map_png(matrix: ScoreMatrix, measure: Measure | str) -> bytes:
-    """Heat map of one measure as a PNG file; the paper's table is a second panel in the same shades."""
+    """Heat map of one measure as a PNG file; the paper's table is a second panel, same shades."""
     from matplotlib.figure import Figure
 
     grids = [direct_grid(matrix, measure)]

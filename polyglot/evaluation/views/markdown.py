@@ -197,7 +197,7 @@ def language_means(*grids: Grid) -> str:
 def _mean_of_language(
     grids: Sequence[Grid], language: str, *, kind: str, side: str
 ) -> float | None:
-    """Mean of a kind over the cells with this language as `side`; None if there is no score."""
+    """Mean of a kind over the cells with this language as `side`; None without scores."""
     means = {}
     for grid in grids:
         for grid_kind, value, _ in grid.means(**{side: language}):

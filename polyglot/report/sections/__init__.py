@@ -1,6 +1,6 @@
 """Sections of the report in the order of the page.
 
-To add a section: one file here, and its function in SECTIONS. The last stays at the end of the page.
+To add a section: one file here, and its function in SECTIONS. The last section stays last.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Section with examples: sources, references and translations, with the worst and the best of them."""
+"""Section with examples: sources, references, and the worst and best translations."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _pair_examples(
 
 
 def _select_rows(outputs: Sequence[str], references: Sequence[str], count: int) -> list[int]:
-    """Rows in the order of the text: one third worst by chrF2, one third best, and the first ones."""
+    """Rows in text order: one third worst by chrF2, one third best, and the first ones."""
     if len(outputs) <= count:
         return list(range(len(outputs)))
     metric = CHRF()

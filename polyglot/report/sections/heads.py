@@ -37,14 +37,14 @@ def _heads(analysis: StoredAnalysis) -> dict[str, Any]:
         highest += [max(row) for row in rows]
 
     ordered_similarity = []
-    others = []
+    different_heads = []
     for head in order:
         ordered_similarity.append([similarity[head][other] for other in order])
-        others += [similarity[head][other] for other in order if other != head]
+        different_heads += [similarity[head][other] for other in order if other != head]
     return {
         "name": analysis.name,
         "count": len(order),
-        "alike": sum(others) / len(others) if others else None,
+        "alike": sum(different_heads) / len(different_heads) if different_heads else None,
         "order": [head + 1 for head in order],
         "top": max(highest),
         "positions": ordered_positions,

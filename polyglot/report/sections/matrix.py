@@ -81,7 +81,7 @@ def _paper(evaluation: StoredEvaluation) -> dict[str, Any] | None:
 
 
 def _output_errors(errors: Mapping[str, Any] | None) -> list[list[str]] | None:
-    """Title, value and value of the references of each output error; empty if there is none."""
+    """Title, value and value of the references of each output error."""
     if errors is None:
         return None
     rows = []

@@ -1,16 +1,16 @@
-"""Typed symbols in the place of numbers, names and acronyms, there and back (Choi, Cho and Bengio 2017, section 4).
+"""Typed symbols in place of numbers, names and acronyms (Choi, Cho and Bengio 2017, section 4).
 
-- `writing`: how a symbol stands in a line and is put back: `write`, `desymbolize`, `without_rule`
-- `numbers`, `words`: what a line has for symbols: numbers and the habits of languages in writing them; names and acronyms
-- `dictionary`: what training text has shown to match: `Dictionary`
-- `symbolizer`: lines and pairs of lines to symbols and rules: `Symbolizer`, `SymbolsConfig`
-- `statistics`: what symbols do to the words of a text: `Statistics`
+- `writing`: notation of symbols in a line: `write`, `desymbolize`, `count_without_rule`
+- `numbers`, `words`: find numbers, names and acronyms in a line
+- `dictionary`: names and acronyms that match in training text: `Dictionary`
+- `symbolizer`: replace them by symbols with rules: `Symbolizer`, `SymbolsConfig`
+- `statistics`: word counts before and after: `Statistics`
 """
 
-from .dictionary import Dictionary
-from .statistics import Statistics
-from .symbolizer import Symbolized, Symbolizer, SymbolsConfig
-from .writing import desymbolize, without_rule
+from polyglot.text.symbols.dictionary import Dictionary
+from polyglot.text.symbols.statistics import Statistics
+from polyglot.text.symbols.symbolizer import Symbolized, Symbolizer, SymbolsConfig
+from polyglot.text.symbols.writing import count_without_rule, desymbolize
 
 __all__ = [
     "Dictionary",
@@ -18,6 +18,6 @@ __all__ = [
     "Symbolized",
     "Symbolizer",
     "SymbolsConfig",
+    "count_without_rule",
     "desymbolize",
-    "without_rule",
 ]

@@ -1,4 +1,4 @@
-"""Numbers as languages write them: which mark groups digits by three, which comes before decimals (Unicode CLDR 45, `decimalFormats`)."""
+"""Find numbers in a line, written as its language does (Unicode CLDR 45, `decimalFormats`)."""
 
 from __future__ import annotations
 
@@ -8,85 +8,94 @@ from functools import cache
 from typing import NamedTuple
 
 SPACES = "\u00a0\u202f"
-"""That group digits in any text, since they never stand between two numbers."""
+"""Spaces that group digits in any language, since they never separate two numbers."""
 
 
-class Habit(NamedTuple):
-    """How a language writes numbers."""
+class NumberFormat(NamedTuple):
+    """Marks of a language: between groups of three digits, and before decimals."""
 
     grouping: str
     decimal: str
 
 
-POINT, COMMA = Habit(",", "."), Habit(".", ",")
-SPACED, NARROW = Habit("\u00a0", ","), Habit("\u202f", ",")
-HABITS = (
-    dict.fromkeys("bs ca da de el es eu gl hr id is it mk nl pt ro sl sr tr vi".split(), COMMA)
-    | dict.fromkeys("be bg cs et fi hu hy ka kk lt lv nb nn no pl ru sk sq sv uk".split(), SPACED)
-    | {"fr": NARROW}
-)
-"""By language; every other writes 1,234.5."""
+POINT = NumberFormat(",", ".")
+COMMA = NumberFormat(".", ",")
+SPACED = NumberFormat("\u00a0", ",")
+NARROW = NumberFormat("\u202f", ",")
+COMMA_LANGUAGES = "bs ca da de el es eu gl hr id is it mk nl pt ro sl sr tr vi".split()
+SPACED_LANGUAGES = "be bg cs et fi hu hy ka kk lt lv nb nn no pl ru sk sq sv uk".split()
+FORMATS = dict.fromkeys(COMMA_LANGUAGES, COMMA)
+FORMATS |= dict.fromkeys(SPACED_LANGUAGES, SPACED)
+FORMATS |= {"fr": NARROW}
+"""Format of each language; other languages write 1,234.5."""
 
 
-def habit_of(language: str) -> Habit:
-    return HABITS.get(language.split("_")[0], POINT)
+def number_format(language: str) -> NumberFormat:
+    return FORMATS.get(language.split("_")[0], POINT)
 
 
 class Number(NamedTuple):
-    """A number in a line."""
+    """Number in a line."""
 
     start: int
     end: int
     groups: tuple[str, ...]
-    """its digits before the decimal mark, as they are grouped"""
+    """Digits before the decimal mark, in their groups."""
     decimals: str
 
     @property
     def value(self) -> str:
-        """The same for the same number, whatever its script and marks."""
-        whole = "".join(str(int(digit)) for digit in "".join(self.groups))
-        return (
-            f"{whole}.{''.join(str(int(digit)) for digit in self.decimals)}"
-            if self.decimals
-            else whole
-        )
+        """Canonical text of the number, independent of script and marks."""
+        whole = _ascii_digits("".join(self.groups))
+        return f"{whole}.{_ascii_digits(self.decimals)}" if self.decimals else whole
 
     def written(self, language: str) -> str:
-        """In the habit of that language."""
-        habit = habit_of(language)
-        return habit.grouping.join(self.groups) + (
-            habit.decimal + self.decimals if self.decimals else ""
-        )
+        """Text of the number in the format of a language."""
+        marks = number_format(language)
+        whole = marks.grouping.join(self.groups)
+        return whole + marks.decimal + self.decimals if self.decimals else whole
+
+
+def _ascii_digits(digits: str) -> str:
+    return "".join(str(int(digit)) for digit in digits)
 
 
 def numbers(line: str, language: str) -> Iterator[Number]:
-    """Every number of a line: grouped or with decimals as the language has it, or else as others have it; or a plain run of digits.
+    """Iterate over the numbers of a line.
 
-    What is none of these, such as a date or a version, is so many runs of digits.
+    A number has groups or decimals in the format of the language, or in the other usual format, or
+    it is a plain run of digits. Anything else, such as a date, is several runs of digits.
     """
-    own = habit_of(language)
-    decimal = {"own": own.decimal, "other": _other(own).decimal, "run": "."}
-    for found in _pattern(own).finditer(line):
-        whole, _, decimals = found.group().partition(decimal[found.lastgroup])
-        yield Number(found.start(), found.end(), tuple(re.findall(r"\d+", whole)), decimals)
+    own_format = number_format(language)
+    decimal_marks = {
+        "own": own_format.decimal,
+        "other": _other_format(own_format).decimal,
+        "run": ".",
+    }
+    for match in _pattern(own_format).finditer(line):
+        whole, _, decimals = match.group().partition(decimal_marks[match.lastgroup])
+        yield Number(match.start(), match.end(), tuple(re.findall(r"\d+", whole)), decimals)
 
 
-def _other(habit: Habit) -> Habit:
-    """The habit that a language borrows most."""
-    return COMMA if habit == POINT else POINT
+def _other_format(own_format: NumberFormat) -> NumberFormat:
+    """Foreign format that texts of the language use most."""
+    return COMMA if own_format == POINT else POINT
 
 
 @cache
-def _pattern(own: Habit) -> re.Pattern[str]:
-    other = _other(own)
-    begin, end = r"(?<!\d)(?<!\d[.,])", r"(?![.,]?\d)"
-    return re.compile(
-        rf"{begin}(?P<own>{_marked(own)}){end}|{begin}(?P<other>{_marked(other)}){end}|(?P<run>\d+)"
-    )
+def _pattern(own_format: NumberFormat) -> re.Pattern[str]:
+    own = _marked_number(own_format)
+    other = _marked_number(_other_format(own_format))
+    begin = r"(?<!\d)(?<!\d[.,])"
+    end = r"(?![.,]?\d)"
+    return re.compile(rf"{begin}(?P<own>{own}){end}|{begin}(?P<other>{other}){end}|(?P<run>\d+)")
 
 
-def _marked(habit: Habit) -> str:
-    """Groups of three with one mark between them, decimals after them or not; or digits with decimals."""
-    grouping = f"[ {SPACES}]" if habit.grouping in SPACES else f"[{habit.grouping}{SPACES}]"
-    decimal = re.escape(habit.decimal)
+def _marked_number(marks: NumberFormat) -> str:
+    """Pattern of groups of three digits, with or without decimals, or of digits with decimals."""
+    if marks.grouping in SPACES:
+        grouping = f"[ {SPACES}]"
+    else:
+        grouping = f"[{marks.grouping}{SPACES}]"
+    decimal = re.escape(marks.decimal)
     return rf"\d{{1,3}}{grouping}\d{{3}}(?:{grouping}\d{{3}})*(?:{decimal}\d+)?|\d+{decimal}\d+"

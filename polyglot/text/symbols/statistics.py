@@ -1,4 +1,4 @@
-"""What symbols do to the words of a text: table 3 of the paper."""
+"""Word counts of a text before and after symbols (Choi et al., table 3)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-KEPT = 30_000
-"""Words of the paper's vocabularies."""
+VOCABULARY_SIZE = 30_000
+"""Words in the vocabularies of the paper."""
 
 
 class Statistics:
-    """Words of a text in one language, as they stand between spaces."""
+    """Counts of the words of a text, which are separated by spaces."""
 
     def __init__(self) -> None:
         self.words: Counter[str] = Counter()
@@ -24,36 +24,36 @@ class Statistics:
 
     @property
     def unique(self) -> int:
-        """Different words."""
+        """Number of different words."""
         return len(self.words)
 
     @property
     def total(self) -> int:
-        """Words in all."""
+        """Number of words."""
         return self.words.total()
 
-    def coverage(self, kept: int = KEPT) -> float:
-        """Share of the text, from 0 to 1, that so many of the commonest words make up; 1 where there is no text."""
-        return (
-            sum(count for _, count in self.words.most_common(kept)) / max(1, self.total)
-            if self.words
-            else 1.0
-        )
+    def coverage(self, kept: int = VOCABULARY_SIZE) -> float:
+        """Share of the text, from 0 to 1, in its `kept` most frequent words; 1 for empty text."""
+        if not self.words:
+            return 1.0
+        covered = sum(count for _, count in self.words.most_common(kept))
+        return covered / max(1, self.total)
 
 
-def table(found: Mapping[str, tuple[Statistics, Statistics]], *, kept: int = KEPT) -> Table:
-    """Words before and after, by language."""
+def table(
+    statistics: Mapping[str, tuple[Statistics, Statistics]], *, kept: int = VOCABULARY_SIZE
+) -> Table:
+    """Table of the words before and after symbols, by language."""
     from rich.table import Table
 
-    rows = Table(
-        "",
-        *(f"{language} {when}" for language in found for when in ("before", "after")),
-        title="Words, between spaces",
-    )
-    both = [each for pair in found.values() for each in pair]
-    rows.add_row("unique words", *(f"{each.unique:,}" for each in both))
-    rows.add_row("all words", *(f"{each.total:,}" for each in both))
-    rows.add_row(
-        f"coverage by {kept:,} words", *(f"{100 * each.coverage(kept):.1f} %" for each in both)
-    )
+    columns = []
+    texts = []
+    for language, (before, after) in statistics.items():
+        columns += [f"{language} before", f"{language} after"]
+        texts += [before, after]
+    rows = Table("", *columns, title="Words, separated by spaces")
+    rows.add_row("unique words", *(f"{text.unique:,}" for text in texts))
+    rows.add_row("all words", *(f"{text.total:,}" for text in texts))
+    shares = [f"{100 * text.coverage(kept):.1f} %" for text in texts]
+    rows.add_row(f"coverage by {kept:,} words", *shares)
     return rows

@@ -1,4 +1,4 @@
-"""Lines to lines with symbols, and the rules that put the words back."""
+"""Replace numbers, names and acronyms of lines by symbols, with rules that restore them."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from typing import NamedTuple
 from pydantic import Field
 
 from polyglot.core.registry import ComponentConfig
-from polyglot.text.symbols.dictionary import Collection, Dictionary
+from polyglot.text.symbols.dictionary import Dictionary, DictionaryBuilder
 from polyglot.text.symbols.numbers import Number, numbers
 from polyglot.text.symbols.words import (
     NOUNS_ARE_CAPITALISED,
     Phrase,
     Word,
     acronyms,
-    begins,
+    capitalised_runs,
     phrases,
-    runs,
+    starts_sentence,
 )
-from polyglot.text.symbols.writing import StandIn, pieces, symbol, write
+from polyglot.text.symbols.writing import TYPES, Replacement, pieces, symbol, write
 
 
 class SymbolsConfig(ComponentConfig):
-    """Which words become symbols, and when."""
+    """Settings: words that become symbols."""
 
     numbers: bool = True
-    """Digits, with the marks that group them and come before decimals."""
+    """Digits, with marks for grouping and decimals."""
     names: bool = True
-    """Runs of capitalised words that are the same in both languages."""
+    """Runs of capitalised words that are equal in both languages."""
     acronyms: bool = True
-    """Words all in capitals."""
+    """Words in capitals."""
     name_words: int = Field(2, ge=1, le=10)
-    """Capitalised words that make a name; with 1, a single one needs a capital that its place in the sentence does not explain."""
+    """Least number of capitalised words of a name; a single word must not start a sentence."""
     most: int = Field(9, ge=1, le=99)
-    """Symbols of each type in a sentence; what is more stays as it is."""
+    """Largest number of symbols of each type in a sentence; further words stay."""
 
 
 class Symbolized(NamedTuple):
-    """A line with symbols."""
+    """Line with symbols."""
 
     text: str
     rules: dict[str, str]
-    """what each symbol stands for"""
+    """Text of each symbol."""
 
 
 class Match(NamedTuple):
-    """What one symbol stands for on both sides; without a translation at hand, the text that will stand for it."""
+    """Source and target of one symbol; the target is a text if the translation is unknown."""
 
     kind: str
     source: Number | Word | Phrase
@@ -55,187 +55,221 @@ class Match(NamedTuple):
 
 
 class Symbolizer:
-    """The settings and what training text has shown."""
+    """Replace words by symbols, with the settings of a run and a dictionary."""
 
     def __init__(self, config: SymbolsConfig, dictionary: Dictionary = Dictionary()) -> None:
-        self.config, self.dictionary = config, dictionary
+        self.config = config
+        self.dictionary = dictionary
 
     @classmethod
     def learn(cls, config: SymbolsConfig, pairs: Iterable[tuple[str, str, str, str]]) -> Symbolizer:
-        """From source and target lines, each with the languages of both."""
-        bare, found = cls(config), Collection()
+        """Build the dictionary from pairs of lines.
+
+        pairs: (source line, target line, source language, target language).
+        """
+        matcher = cls(config)
+        builder = DictionaryBuilder()
         for source_line, target_line, source, target in pairs:
             if source == target:
                 continue
-            matches = list(bare._matches(source_line, target_line, source, target))
-            found.names((one.source.text for one in matches if one.kind == "name"), source, target)
-            found.acronyms(
-                ((one.source.text, one.target.text) for one in matches if one.kind == "acronym"),
-                source,
-                target,
-            )
-        return cls(config, found.dictionary())
+            for match in matcher._matches(source_line, target_line, source, target):
+                if match.kind == "name":
+                    builder.add_name(match.source.text, source, target)
+                elif match.kind == "acronym":
+                    builder.add_acronym(match.source.text, match.target.text, source, target)
+        return cls(config, builder.dictionary())
 
     def line(self, line: str, source: str, target: str | None = None) -> Symbolized:
-        """A line of which only the source is known; its rules are words of the target language, or by default its own."""
+        """Replace words of a line without its translation.
+
+        The rules are texts of the target language, by default the source language.
+        """
         target = target or source
-        stand_ins, rules = [], {}
-        for name, one in self._numbered(self._found(line, source, target)):
-            stand_ins.append(StandIn(one.source.start, one.source.end, name))
-            rules[name] = one.target
-        return Symbolized(write(line, stand_ins), rules)
+        replacements = []
+        rules = {}
+        for name, match in self._numbered(self._source_matches(line, source, target)):
+            replacements.append(Replacement(match.source.start, match.source.end, name))
+            rules[name] = match.target
+        return Symbolized(write(line, replacements), rules)
 
     def pair(
         self, source_line: str, target_line: str, source: str, target: str
     ) -> tuple[Symbolized, Symbolized]:
-        """Both lines, with symbols where they match; numbered in the order of the source. A copy is what its line is alone."""
+        """Replace words that match on both sides, numbered in the order of the source.
+
+        A monolingual copy is replaced like a single line.
+        """
         if source == target:
-            own, other = self.line(source_line, source), self.line(target_line, target)
-            return own, other
-        sides: tuple[list[StandIn], list[StandIn]] = [], []
-        rules: tuple[dict[str, str], dict[str, str]] = {}, {}
-        for name, one in self._numbered(self._matches(source_line, target_line, source, target)):
-            for line, place, stand_ins, own in zip(
-                (source_line, target_line), (one.source, one.target), sides, rules
-            ):
-                stand_ins.append(StandIn(place.start, place.end, name))
-                own[name] = line[place.start : place.end]
-        return Symbolized(write(source_line, sides[0]), rules[0]), Symbolized(
-            write(target_line, sides[1]), rules[1]
-        )
+            return self.line(source_line, source), self.line(target_line, target)
+        source_replacements = []
+        target_replacements = []
+        source_rules = {}
+        target_rules = {}
+        matches = self._matches(source_line, target_line, source, target)
+        for name, match in self._numbered(matches):
+            source_replacements.append(Replacement(match.source.start, match.source.end, name))
+            source_rules[name] = source_line[match.source.start : match.source.end]
+            target_replacements.append(Replacement(match.target.start, match.target.end, name))
+            target_rules[name] = target_line[match.target.start : match.target.end]
+        source_side = Symbolized(write(source_line, source_replacements), source_rules)
+        target_side = Symbolized(write(target_line, target_replacements), target_rules)
+        return source_side, target_side
 
     @property
     def pieces(self) -> Sequence[str]:
-        """What a vocabulary shall keep whole."""
+        """Pieces that a vocabulary never splits."""
         return pieces(self.config.most)
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same settings and dictionary."""
-        return hashlib.sha256(
-            f"{self.config.model_dump_json()}\n{self.dictionary.sha256}".encode()
-        ).hexdigest()
+        """Hash of settings and dictionary."""
+        content = f"{self.config.model_dump_json()}\n{self.dictionary.sha256}"
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def _numbered(self, matches: Iterable[Match]) -> Iterator[tuple[str, Match]]:
-        """Each with its symbol, in the order of the source."""
-        count = dict.fromkeys(("number", "name", "acronym"), 0)
-        for one in sorted(matches, key=lambda match: match.source.start):
-            count[one.kind] += 1
-            if count[one.kind] <= self.config.most:
-                yield symbol(one.kind, count[one.kind]), one
+        """Give each match its symbol, in the order of the source."""
+        counts = dict.fromkeys(TYPES, 0)
+        for match in sorted(matches, key=lambda match: match.source.start):
+            counts[match.kind] += 1
+            if counts[match.kind] <= self.config.most:
+                yield symbol(match.kind, counts[match.kind]), match
 
-    # On both sides ----------------------------------------------------------------------------------------------------------
+    # Both sides are known ---------------------------------------------------------------------
 
     def _matches(
         self, source_line: str, target_line: str, source: str, target: str
     ) -> Iterator[Match]:
-        """What is the same on both sides, as far as can be seen."""
+        """Find names, acronyms and numbers that match on both sides."""
         names: list[Match] = []
         if self.config.names:
             names = list(self._matching_names(source_line, target_line, source, target))
             yield from names
         if self.config.acronyms:
-            own = _apart(acronyms(source_line), [one.source for one in names])
-            theirs = _apart(acronyms(target_line), [one.target for one in names])
-            pairs = list(_first_come(own, theirs, lambda one, other: one.text == other.text))
-            yield from (Match("acronym", one, other) for one, other in pairs)
-            left = [one for one in own if all(one is not word for word, _ in pairs)]
-            theirs_left = [other for other in theirs if all(other is not word for _, word in pairs)]
-            if len(left) == len(theirs_left) == 1:  # IMF and FMI
-                yield Match("acronym", left[0], theirs_left[0])
+            source_acronyms = _outside(acronyms(source_line), [name.source for name in names])
+            target_acronyms = _outside(acronyms(target_line), [name.target for name in names])
+            yield from _matching_acronyms(source_acronyms, target_acronyms)
         if self.config.numbers:
-            own_numbers, their_numbers = (
-                list(numbers(source_line, source)),
-                list(numbers(target_line, target)),
-            )
-
-            def same(one: Number, other: Number) -> bool:
-                return (
-                    one.value == other.value
-                    or source_line[one.start : one.end] == target_line[other.start : other.end]
-                )
-
-            yield from (
-                Match("number", one, other)
-                for one, other in _first_come(own_numbers, their_numbers, same)
-            )
+            yield from _matching_numbers(source_line, target_line, source, target)
 
     def _matching_names(
         self, source_line: str, target_line: str, source: str, target: str
     ) -> Iterator[Match]:
-        least = self.config.name_words
-        theirs = [
-            one for run in runs(target_line) for one in phrases(target_line, run, least=least)
-        ]
-        if not theirs:
+        target_phrases = list(self._phrases(target_line))
+        if not target_phrases:
             return
-        taken: tuple[list[Phrase], list[Phrase]] = [], []
-        for run in runs(source_line):
-            for one in phrases(source_line, run, least=least):
-                for other in theirs:
-                    if other.text == one.text and _free(one, taken[0]) and _free(other, taken[1]):
-                        if (
-                            one.words > 1
-                            or self._single(one, source_line, source)
-                            or self._single(other, target_line, target)
-                        ):
-                            taken[0].append(one)
-                            taken[1].append(other)
-                            yield Match("name", one, other)
-                            break
+        used_source: list[Phrase] = []
+        used_target: list[Phrase] = []
+        for phrase in self._phrases(source_line):
+            for candidate in target_phrases:
+                is_free = _is_free(phrase, used_source) and _is_free(candidate, used_target)
+                if candidate.text != phrase.text or not is_free:
+                    continue
+                if (
+                    phrase.words > 1
+                    or self._is_single_name(phrase, source_line, source)
+                    or self._is_single_name(candidate, target_line, target)
+                ):
+                    used_source.append(phrase)
+                    used_target.append(candidate)
+                    yield Match("name", phrase, candidate)
+                    break
 
-    def _single(self, one: Phrase, line: str, language: str) -> bool:
-        """Whether a single capitalised word is known for a name, or its capital can have no other reason."""
-        return one.text in self.dictionary.names.get(language, ()) or (
-            language not in NOUNS_ARE_CAPITALISED and not begins(line, one)
-        )
+    def _phrases(self, line: str) -> Iterator[Phrase]:
+        """Capitalised phrases of a line that can be names."""
+        for run in capitalised_runs(line):
+            yield from phrases(line, run, least=self.config.name_words)
 
-    # On the source alone ----------------------------------------------------------------------------------------------------
+    def _is_single_name(self, phrase: Phrase, line: str, language: str) -> bool:
+        """True for a known name, or a capitalised word that only a name can explain."""
+        if phrase.text in self.dictionary.names.get(language, ()):
+            return True
+        return language not in NOUNS_ARE_CAPITALISED and not starts_sentence(line, phrase)
 
-    def _found(self, line: str, source: str, target: str) -> Iterator[Match]:
-        """What becomes a symbol where only the source is known, each with what will stand for it."""
+    # Only the source is known -----------------------------------------------------------------
+
+    def _source_matches(self, line: str, source: str, target: str) -> Iterator[Match]:
+        """Find words of a source line that become symbols, with their texts in the target."""
         names: list[Phrase] = []
         if self.config.names:
-            known = self.dictionary.names.get(source, frozenset())
-            for run in runs(line):
-                for one in phrases(line, run, least=self.config.name_words):
-                    likely = (
-                        one.words > 1
-                        and one.solid
-                        and source not in NOUNS_ARE_CAPITALISED
-                        and not begins(line, one)
-                    )
-                    if _free(one, names) and (one.text in known or likely):
-                        names.append(one)
-                        yield Match("name", one, one.text)
+            for phrase in self._phrases(line):
+                if _is_free(phrase, names) and self._is_source_name(phrase, line, source):
+                    names.append(phrase)
+                    yield Match("name", phrase, phrase.text)
         if self.config.acronyms:
-            for word in _apart(acronyms(line), names):
+            for word in _outside(acronyms(line), names):
                 yield Match("acronym", word, self.dictionary.acronym(word.text, source, target))
         if self.config.numbers:
-            for one in numbers(line, source):
-                yield Match(
-                    "number",
-                    one,
-                    line[one.start : one.end] if source == target else one.written(target),
-                )
+            for number in numbers(line, source):
+                if source == target:
+                    text = line[number.start : number.end]
+                else:
+                    text = number.written(target)
+                yield Match("number", number, text)
+
+    def _is_source_name(self, phrase: Phrase, line: str, language: str) -> bool:
+        """True for a known name, or several capitalised words inside a sentence."""
+        if phrase.text in self.dictionary.names.get(language, frozenset()):
+            return True
+        return (
+            phrase.words > 1
+            and phrase.all_capitalised
+            and language not in NOUNS_ARE_CAPITALISED
+            and not starts_sentence(line, phrase)
+        )
 
 
-def _free(one: Phrase, taken: Iterable[Phrase]) -> bool:
-    return all(one.end <= other.start or other.end <= one.start for other in taken)
+def _matching_acronyms(sources: Sequence[Word], targets: Sequence[Word]) -> Iterator[Match]:
+    """Match equal acronyms, and then the only remaining ones of both sides (IMF and FMI)."""
+    equal = list(_match_in_order(sources, targets, lambda left, right: left.text == right.text))
+    for source, target in equal:
+        yield Match("acronym", source, target)
+    remaining_sources = _without(sources, [source for source, _ in equal])
+    remaining_targets = _without(targets, [target for _, target in equal])
+    if len(remaining_sources) == len(remaining_targets) == 1:
+        yield Match("acronym", remaining_sources[0], remaining_targets[0])
 
 
-def _apart(found: Iterable[Word], names: Sequence[Phrase]) -> list[Word]:
-    """Words that are no part of a name."""
-    return [word for word in found if _free(word, names)]
+def _matching_numbers(
+    source_line: str, target_line: str, source: str, target: str
+) -> Iterator[Match]:
+    """Match numbers of equal value or equal text."""
+
+    def are_equal(left: Number, right: Number) -> bool:
+        left_text = source_line[left.start : left.end]
+        right_text = target_line[right.start : right.end]
+        return left.value == right.value or left_text == right_text
+
+    source_numbers = list(numbers(source_line, source))
+    target_numbers = list(numbers(target_line, target))
+    for left, right in _match_in_order(source_numbers, target_numbers, are_equal):
+        yield Match("number", left, right)
 
 
-def _first_come(
-    own: Sequence[Number | Word], theirs: Sequence[Number | Word], same: Callable[..., bool]
+def _is_free(phrase: Phrase | Word, used: Iterable[Phrase]) -> bool:
+    """True if the phrase overlaps none of the used ones."""
+    return all(phrase.end <= other.start or other.end <= phrase.start for other in used)
+
+
+def _outside(candidates: Iterable[Word], names: Sequence[Phrase]) -> list[Word]:
+    """Words that are not part of a name."""
+    return [word for word in candidates if _is_free(word, names)]
+
+
+def _without(words: Sequence[Word], removed: Sequence[Word]) -> list[Word]:
+    """Words that are not among the removed ones, compared by identity."""
+    identities = {id(word) for word in removed}
+    return [word for word in words if id(word) not in identities]
+
+
+def _match_in_order(
+    sources: Sequence[Number | Word],
+    targets: Sequence[Number | Word],
+    are_equal: Callable[..., bool],
 ) -> Iterator[tuple]:
-    """Each with the first of the other side that is the same and not taken."""
-    left = list(theirs)
-    for one in own:
-        for place, other in enumerate(left):
-            if same(one, other):
-                yield one, left.pop(place)
+    """Pair each source with the first unused target that is equal to it."""
+    unused = list(targets)
+    for source in sources:
+        for place, target in enumerate(unused):
+            if are_equal(source, target):
+                yield source, unused.pop(place)
                 break

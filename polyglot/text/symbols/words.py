@@ -1,4 +1,4 @@
-"""What in a line may be a name or an acronym, by its capitals alone."""
+"""Find names and acronyms in a line by their capitals."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-FUNCTIONAL = frozenset("of the de la le les du des van von der den di da del della dos".split())
-"""Small words inside names, as in World of Warcraft."""
+FUNCTION_WORDS = frozenset("of the de la le les du des van von der den di da del della dos".split())
+"""Function words inside names, as in World of Warcraft."""
 NOUNS_ARE_CAPITALISED = frozenset({"de", "lb"})
-"""Languages in which capitals do not tell names from other nouns."""
+"""Languages in which all nouns have capitals."""
 
 
 class Word(NamedTuple):
-    """A word of a line."""
+    """Word of a line."""
 
     start: int
     end: int
@@ -26,39 +26,40 @@ class Word(NamedTuple):
 
 
 class Phrase(NamedTuple):
-    """Words next to each other, a single space between them."""
+    """Adjacent words with single spaces between them."""
 
     start: int
     end: int
     text: str
     words: int
-    """how many of them are capitalised"""
-    solid: bool
-    """whether all of them are"""
+    """Number of capitalised words."""
+    all_capitalised: bool
 
 
 def words(line: str) -> list[Word]:
-    """Every word of a line, without digits and punctuation."""
-    return [Word(found.start(), found.end(), found.group()) for found in WORD.finditer(line)]
+    """Words of a line, without digits and punctuation."""
+    return [Word(match.start(), match.end(), match.group()) for match in WORD.finditer(line)]
 
 
-def runs(line: str) -> Iterator[list[Word]]:
-    """Maximal runs of capitalised words, functional words inside; none in a line that is all in capitals."""
+def capitalised_runs(line: str) -> Iterator[list[Word]]:
+    """Iterate over maximal runs of capitalised words, with function words inside.
+
+    A line in upper case has none.
+    """
     if line == line.upper():
         return
     run: list[Word] = []
     for word in words(line):
         adjacent = run and word.start == run[-1].end + 1 and line[run[-1].end] == " "
-        if run and not (adjacent and (word.capitalised or word.text in FUNCTIONAL)):
-            yield from _trimmed(run)
+        if run and not (adjacent and (word.capitalised or word.text in FUNCTION_WORDS)):
+            yield from _without_final_function_words(run)
             run = []
         if word.capitalised or run:
             run.append(word)
-    yield from _trimmed(run)
+    yield from _without_final_function_words(run)
 
 
-def _trimmed(run: list[Word]) -> Iterator[list[Word]]:
-    """Without functional words at its end."""
+def _without_final_function_words(run: list[Word]) -> Iterator[list[Word]]:
     while run and not run[-1].capitalised:
         run = run[:-1]
     if run:
@@ -66,33 +67,27 @@ def _trimmed(run: list[Word]) -> Iterator[list[Word]]:
 
 
 def phrases(line: str, run: Sequence[Word], *, least: int) -> Iterator[Phrase]:
-    """Every part of a run with so many capitalised words, the longest first, from left to right."""
+    """Parts of a run with at least `least` capitalised words, longest first, then from left."""
     for length in range(len(run), 0, -1):
         for first in range(len(run) - length + 1):
             part = run[first : first + length]
             count = sum(word.capitalised for word in part)
             if part[0].capitalised and part[-1].capitalised and count >= least:
-                yield Phrase(
-                    part[0].start,
-                    part[-1].end,
-                    line[part[0].start : part[-1].end],
-                    count,
-                    count == len(part),
-                )
+                start = part[0].start
+                end = part[-1].end
+                yield Phrase(start, end, line[start:end], count, count == len(part))
 
 
 def acronyms(line: str) -> Iterator[Word]:
-    """Words of two letters or more, all of them capitals; none in a line that is all in capitals."""
+    """Iterate over words of two or more capital letters; a line in upper case has none."""
     if line == line.upper():
         return
-    yield from (
-        word
-        for word in words(line)
-        if len(word.text) > 1 and word.text.isupper() and word.text.isalpha()
-    )
+    for word in words(line):
+        if len(word.text) > 1 and word.text.isupper() and word.text.isalpha():
+            yield word
 
 
-def begins(line: str, word: Word | Phrase) -> bool:
-    """Whether a sentence begins there, so that its capital says nothing."""
+def starts_sentence(line: str, word: Word | Phrase) -> bool:
+    """True if a sentence begins with the word, so that its capital says nothing."""
     before = line[: word.start].rstrip().rstrip("\"'“”„«»‹›‘’¿¡([-–—…").rstrip()
     return not before or before[-1] in ".!?:…"

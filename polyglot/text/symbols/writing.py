@@ -1,7 +1,7 @@
-"""How symbols stand in a line: `June ⟨number1⟩ ^^nd`, and how the words come back in their places.
+"""Notation of symbols in a line, such as `June ⟨number1⟩ ^^nd`, and its inverse.
 
-`^^` says that what is before and after it is one word again. Text that looks like a symbol or a mark is kept apart from them: a
-bracket `⟨` of the text is written `⟨⟨⟩`, a caret `⟨^⟩`; nothing else of a line changes.
+`^^` joins the text before and after it to one word. Text that looks like a symbol or a mark is
+escaped: a bracket `⟨` of the text is written `⟨⟨⟩`, a caret `⟨^⟩`. Nothing else changes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ TYPES = ("number", "name", "acronym")
 MARK = "^^"
 SYMBOL = re.compile(rf"⟨({'|'.join(TYPES)})(\d+)⟩")
 CODE = re.compile(
-    rf"⟨(?P<plain>[⟨^])⟩|(?P<symbol>⟨(?:{'|'.join(TYPES)})\d+⟩)|(?P<broken>⟨[\w ^]*⟩|⟨\w*)|(?P<mark> ?\^\^ ?)"
+    r"⟨(?P<escaped>[⟨^])⟩"
+    rf"|(?P<symbol>⟨(?:{'|'.join(TYPES)})\d+⟩)"
+    r"|(?P<broken>⟨[\w ^]*⟩|⟨\w*)"
+    r"|(?P<mark> ?\^\^ ?)"
 )
 
 
-class StandIn(NamedTuple):
-    """A symbol for the characters from start to end."""
+class Replacement(NamedTuple):
+    """Symbol in place of the characters from start to end."""
 
     start: int
     end: int
@@ -27,24 +30,25 @@ class StandIn(NamedTuple):
 
 
 def symbol(kind: str, number: int) -> str:
-    """`⟨name2⟩`"""
+    """Name of a symbol, such as `⟨name2⟩`."""
     return f"⟨{kind}{number}⟩"
 
 
-def write(line: str, stand_ins: Iterable[StandIn]) -> str:
-    """The line with symbols in the place of those characters, each a word between spaces, and marks where there was no space."""
-    parts, end = [], None
-    for one in sorted(stand_ins):
-        between = line[end or 0 : one.start]
-        parts.append(_literal(between, after=end is not None, before=True))
-        parts.append(one.symbol)
-        end = one.end
-    parts.append(_literal(line[end or 0 :], after=end is not None, before=False))
+def write(line: str, replacements: Iterable[Replacement]) -> str:
+    """Write symbols into a line as words between spaces, with marks where the line had no space."""
+    parts = []
+    end = None
+    for replacement in sorted(replacements):
+        between = line[end or 0 : replacement.start]
+        parts.append(_escape(between, after=end is not None, before=True))
+        parts.append(replacement.symbol)
+        end = replacement.end
+    parts.append(_escape(line[end or 0 :], after=end is not None, before=False))
     return "".join(parts)
 
 
-def _literal(text: str, *, after: bool, before: bool) -> str:
-    """Text of the line between symbols. after, before: whether it comes after a symbol, and before one."""
+def _escape(text: str, *, after: bool, before: bool) -> str:
+    """Escape text between symbols. after: it follows a symbol. before: a symbol follows it."""
     if not text:
         return f" {MARK} " if after and before else ""
     start = f" {MARK}" if after and text[0] != " " else ""
@@ -53,41 +57,50 @@ def _literal(text: str, *, after: bool, before: bool) -> str:
 
 
 def desymbolize(line: str, rules: Mapping[str, str]) -> str:
-    """The line with words for its symbols, and without marks.
+    """Replace the symbols of a line by their text, and remove the marks.
 
-    rules: what each symbol stands for. A symbol without a rule, which only a model writes, becomes what the first symbol of its
-    type stands for that the line does not have, and nothing when there is none left; nor does what a model has begun as a symbol and
-    not ended as one become anything.
+    rules: text of each symbol. A symbol without a rule, which only a model writes, gets the text
+    of the first symbol of its type that the line lacks, or becomes empty. An incomplete symbol of
+    a model becomes empty as well.
     """
-    present = {one.group() for one in SYMBOL.finditer(line)}
-    spare = {
-        kind: [
-            text for one, text in rules.items() if one.startswith(f"⟨{kind}") and one not in present
-        ]
-        for kind in TYPES
-    }
+    unused = _unused_texts(line, rules)
 
-    def put_back(found: re.Match[str]) -> str:
-        if found["plain"]:
-            return found["plain"]
-        if found["mark"] or found["broken"]:
+    def restore(match: re.Match[str]) -> str:
+        if match["escaped"]:
+            return match["escaped"]
+        if match["mark"] or match["broken"]:
             return ""
-        if found["symbol"] in rules:
-            return rules[found["symbol"]]
-        left = spare[SYMBOL.fullmatch(found["symbol"])[1]]
-        return left.pop(0) if left else ""
+        if match["symbol"] in rules:
+            return rules[match["symbol"]]
+        kind = SYMBOL.fullmatch(match["symbol"])[1]
+        return unused[kind].pop(0) if unused[kind] else ""
 
-    return CODE.sub(put_back, line)
+    return CODE.sub(restore, line)
 
 
-def without_rule(line: str, rules: Mapping[str, str]) -> int:
-    """How many symbols of a line have no rule, or are none."""
-    return sum(
-        one["broken"] is not None or (one["symbol"] is not None and one["symbol"] not in rules)
-        for one in CODE.finditer(line)
-    )
+def _unused_texts(line: str, rules: Mapping[str, str]) -> dict[str, list[str]]:
+    """Texts of the rules whose symbols the line lacks, by type."""
+    present = {match.group() for match in SYMBOL.finditer(line)}
+    unused: dict[str, list[str]] = {kind: [] for kind in TYPES}
+    for kind in TYPES:
+        for name, text in rules.items():
+            if name.startswith(f"⟨{kind}") and name not in present:
+                unused[kind].append(text)
+    return unused
+
+
+def count_without_rule(line: str, rules: Mapping[str, str]) -> int:
+    """Count the symbols of a line that have no rule or are incomplete."""
+    count = 0
+    for match in CODE.finditer(line):
+        has_no_rule = match["symbol"] is not None and match["symbol"] not in rules
+        count += match["broken"] is not None or has_no_rule
+    return count
 
 
 def pieces(most: int) -> Sequence[str]:
-    """What a vocabulary shall keep whole: every symbol with the space before it, and the mark."""
-    return [*(f"▁{symbol(kind, number)}" for kind in TYPES for number in range(1, most + 1)), MARK]
+    """Pieces that a vocabulary never splits: each symbol with the space before it, and the mark."""
+    symbols = []
+    for kind in TYPES:
+        symbols += [f"▁{symbol(kind, number)}" for number in range(1, most + 1)]
+    return [*symbols, MARK]

@@ -99,4 +99,4 @@ def test_mistakes_are_sentences(polyglot, tmp_path):
         ).errors
     )
     (tmp_path / "d.json").write_text("{}")
-    assert "no dictionary of symbols" in polyglot.refuses(*PAIR, "--dictionary", "d.json")
+    assert "not a dictionary of symbols" in polyglot.refuses(*PAIR, "--dictionary", "d.json")
