@@ -108,7 +108,7 @@ def matrix_title(matrix: ScoreMatrix) -> str:
 
 
 def signature_lines(matrix: ScoreMatrix, measure: Measure | str) -> list[str]:
-    """Signatures with the name of the metric, `BLEU|nrefs:1|…`; with target languages if several."""
+    """Signatures with the name of the metric: `BLEU|nrefs:1|…`; several with target languages."""
     title = metric_title(Measure.parse(str(measure)).metric)
     signatures = matrix.signatures(measure)
     if len(signatures) == 1:

@@ -124,7 +124,7 @@ def _mean_and_interval(result: Any) -> tuple[float, float]:
 
 
 def _choose_tokenizer(condition: Condition, target: str) -> str:
-    """Tokenizer of the condition, or that of the target language if it is written without spaces."""
+    """Tokenizer of the condition, or that of a target language written without spaces."""
     if condition.tokenizer is not None and has_spaces(target):
         return condition.tokenizer
     return default_tokenizer(target)

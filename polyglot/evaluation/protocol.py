@@ -70,8 +70,8 @@ class Protocol(ComponentConfig):
     Moses and lower-cased; `paper` lower-cased, punctuation normalised and tokenised by Moses, as in
     the attention bridge paper. Each metric is shown under each condition."""
     tokenizer: str | None = None
-    """Tokenizer of sacreBLEU for BLEU. Default: 13a, or what the target language needs instead, such
-    as zh."""
+    """Tokenizer of sacreBLEU for BLEU. Default: 13a, or what the target language needs instead,
+    such as zh."""
     comet: str | None = None
     """File of a COMET model; required for the metric `comet`."""
     resamples: int = Field(1000, ge=0)
@@ -121,7 +121,7 @@ class Protocol(ComponentConfig):
 
     @classmethod
     def load(cls, name: str) -> Protocol:
-        """Read a protocol from a file or by a shipped name. Raises ConfigError with every problem."""
+        """Read a protocol: a file or a shipped name. Raises ConfigError with every problem."""
         return check_settings(cls, read_yaml(presets.find("evaluation", name)), where=name)
 
     @property

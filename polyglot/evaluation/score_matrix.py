@@ -102,7 +102,7 @@ class ScoreMatrix:
         return means
 
     def signatures(self, measure: Measure | str) -> dict[str, list[str]]:
-        """Target languages of each signature of a measure; tokenizers may differ between targets."""
+        """Target languages by signature of a measure; tokenizers may differ between targets."""
         targets: dict[str, list[str]] = {}
         for cell in self.all_cells:
             score = cell.scores.get(str(measure))
@@ -166,7 +166,7 @@ class ScoreMatrix:
 
     @classmethod
     def load(cls, folder: Path) -> ScoreMatrix:
-        """Read a saved matrix. Raises DataError if it is missing or cannot be read by this version."""
+        """Read a saved matrix. Raises DataError if it is missing, damaged or of another version."""
         path = folder / MATRIX_FILE
         try:
             values = json.loads(path.read_text(encoding="utf-8"))

@@ -10,11 +10,17 @@ from typing import Any
 
 from polyglot.analysis.embeddings.analysis import Analysis
 from polyglot.analysis.embeddings.retrieval import METRICS
+from polyglot.core.score_tables import format_mean
 from polyglot.evaluation.grid import KIND_MARKS
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.references import Reference
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix, merge_provenance
-from polyglot.evaluation.significance import SIGNIFICANCE_LEVEL, Comparison, compare_systems, compare_direct_and_pivot
+from polyglot.evaluation.significance import (
+    SIGNIFICANCE_LEVEL,
+    Comparison,
+    compare_direct_and_pivot,
+    compare_systems,
+)
 from polyglot.experiments.config import Goal
 from polyglot.tasks.pairs import LanguagePair
 
@@ -38,9 +44,7 @@ class Spread:
 
     def shown(self, digits: int = 2) -> str:
         """`31.4 ± 0.2`."""
-        return f"{self.mean:.{digits}f}" + (
-            "" if self.deviation is None else f" ± {self.deviation:.{digits}f}"
-        )
+        return format_mean(self.mean, self.deviation, digits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,14 @@ from pathlib import Path
 from polyglot.analysis.embeddings.comparison import comparison
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.markdown import bullet_list, code_span, escape, table
-from polyglot.evaluation.grid import KIND_MARKS, LEGEND, PIVOT_LEGEND, mean_errors_by_kind, signature_lines
 from polyglot.core.score_tables import ERROR_TITLES
+from polyglot.evaluation.grid import (
+    KIND_MARKS,
+    LEGEND,
+    PIVOT_LEGEND,
+    mean_errors_by_kind,
+    signature_lines,
+)
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.significance import SIGNIFICANCE_LEVEL
 from polyglot.evaluation.views.markdown import settings_list, with_interval

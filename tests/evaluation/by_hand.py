@@ -76,7 +76,7 @@ def matrix(
     pivot: bool = False,
     **protocol: object,
 ) -> ScoreMatrix:
-    """reference: name of a table. pivot: with translation through English. protocol: its settings."""
+    """reference: name of a table. pivot: also translate through English. protocol: settings."""
     settings = {
         "search": {"beam": 5},
         "reference": reference,

@@ -156,7 +156,8 @@ def test_a_tokenizer_that_is_not_installed_is_an_error(
 ) -> None:
     def fail(**settings: object) -> None:
         raise RuntimeError(
-            "\nJapanese tokenization requires extra dependencies.\n\n    pip install sacrebleu[ja]\n"
+            "\nJapanese tokenization requires extra dependencies.\n\n"
+            "    pip install sacrebleu[ja]\n"
         )
 
     monkeypatch.setitem(METRICS, "bleu", fail)

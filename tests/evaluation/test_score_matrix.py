@@ -228,8 +228,8 @@ def test_markdown_has_confidence_intervals(resamples: int) -> None:
 
 
 def test_markdown_has_output_errors_with_those_of_the_references() -> None:
-    row = "| de-fr | zero-shot | 25.0 (1.0) % | 50.0 (0.0) % | 0.0 % | 12.5 (0.0) % | 1.25 | 3 fr, 1 en |"
-    assert row in matrix_markdown(matrix())
+    errors = "25.0 (1.0) % | 50.0 (0.0) % | 0.0 % | 12.5 (0.0) % | 1.25 | 3 fr, 1 en"
+    assert f"| de-fr | zero-shot | {errors} |" in matrix_markdown(matrix())
 
 
 def test_csv_has_one_row_per_cell() -> None:

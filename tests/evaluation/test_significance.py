@@ -1,4 +1,4 @@
-"""Significance of differences: the same p-values as sacreBLEU, for single runs and for means of runs."""
+"""Significance of differences: p-values of sacreBLEU, for single runs and means of runs."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_p_values_are_those_of_the_sacrebleu_command_line(
 def test_p_values_of_other_metrics_are_those_of_sacrebleu(
     name: str, metric: Metric, test: str, short_name: str
 ) -> None:
-    """With sacreBLEU's class, because its command line cannot write the results of these metrics."""
+    """With sacreBLEU's class: its command line cannot write the results of these metrics."""
     _, results = PairedTest(
         [("bad", BAD), ("near", NEARLY_BAD)],
         {name: metric},

@@ -87,7 +87,7 @@ def test_from_the_file_to_the_page_and_on_after_an_interruption(
 
     third = Training(program)
     monkeypatch.setattr(
-        Translator, "write", lambda *given, **other: pytest.fail("translated again")
+        Translator, "generate", lambda *given, **other: pytest.fail("translated again")
     )
     save(carry_out(experiment, folder / "out", train=third), folder / "out")
     assert third.calls == [] and (folder / "out" / "result.md").read_text(encoding="utf-8") == page
@@ -262,7 +262,7 @@ def test_an_ensemble_is_all_runs_of_its_systems_together(folder, monkeypatch, ca
         in page
     )
     for kind in (Translator, EnsembleTranslator):
-        monkeypatch.setattr(kind, "write", lambda *given, **other: pytest.fail("translated again"))
+        monkeypatch.setattr(kind, "generate", lambda *given, **other: pytest.fail("translated again"))
     save(carry_out(experiment, folder / "out", train=train), folder / "out")
     assert (folder / "out" / "result.md").read_text(encoding="utf-8") == page
 

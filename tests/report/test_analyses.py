@@ -1,4 +1,4 @@
-"""Sections of the report with sentence embeddings and heads, from the files of `polyglot analyse`."""
+"""Sections with sentence embeddings and heads, from the files of `polyglot analyse`."""
 
 from __future__ import annotations
 

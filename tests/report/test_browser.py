@@ -1,4 +1,7 @@
-"""Report in a browser: no errors, no connections, working switches. Screenshots are in tests/artefacts."""
+"""Report in a browser: no errors, no connections, working switches.
+
+Screenshots are in tests/artefacts.
+"""
 
 from __future__ import annotations
 
@@ -210,10 +213,10 @@ def test_the_page_can_be_printed(browser: webdriver.Chrome) -> None:
         {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]},
     )
     try:
-        for theme in ("", "dark"):  # what the system wants, and what the button has been told
-            colour = browser.execute_script(
-                f"document.documentElement.dataset.theme = '{theme}'; return getComputedStyle(document.body).backgroundColor"
-            )
+        for theme in ("", "dark"):  # of the system, and of the button
+            set_theme = f"document.documentElement.dataset.theme = '{theme}'"
+            background = "getComputedStyle(document.body).backgroundColor"
+            colour = browser.execute_script(f"{set_theme}; return {background}")
             assert colour == "rgb(255, 255, 255)", "paper is white"
         assert (
             not browser.find_element(By.ID, "matrix-controls").is_displayed()

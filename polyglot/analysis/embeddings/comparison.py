@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from polyglot.analysis.embeddings.analysis import Analysis
 from polyglot.analysis.embeddings.retrieval import METRICS
 from polyglot.core.markdown import escape, table
-from polyglot.evaluation.grid import LEGEND, KIND_MARKS
-from polyglot.core.score_tables import RETRIEVAL_TITLES
+from polyglot.core.score_tables import RETRIEVAL_TITLES, format_number
+from polyglot.evaluation.grid import KIND_MARKS, LEGEND
 
 Columns = Callable[[Analysis, str], dict[str, str]]
 """Of one run and representation: what stands in each column."""
@@ -32,7 +32,7 @@ def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
         yield "Heads: the mean cosine of the attention of two of them, 1 for all the same, 0 for apart."
         having = {name: one.heads for name, one in analyses.items() if one.heads}
         rows = (
-            [escape(name), len(own.similarity), _shown(own.alike, 3)]
+            [escape(name), len(own.similarity), format_number(own.alike, 3)]
             for name, own in having.items()
         )
         yield table(["run", "heads", "alike"], rows)
@@ -72,7 +72,7 @@ def _retrieval(analysis: Analysis, representation: str) -> dict[str, str]:
     means = {metric: matrix.means(metric) for metric in METRICS}
     kinds = [kind for kind in KIND_MARKS if kind in means["p@1"]]
     return {
-        f"{KIND_MARKS[kind].format(kind)} {RETRIEVAL_TITLES[metric]}": _shown(means[metric].get(kind))
+        f"{KIND_MARKS[kind].format(kind)} {RETRIEVAL_TITLES[metric]}": format_number(means[metric].get(kind))
         for kind in kinds
         for metric in METRICS
     }
@@ -80,17 +80,13 @@ def _retrieval(analysis: Analysis, representation: str) -> dict[str, str]:
 
 def _similarity(analysis: Analysis, representation: str) -> dict[str, str]:
     return {
-        one.name: _shown(None if one.spearman is None else 100 * one.spearman)
+        one.name: format_number(None if one.spearman is None else 100 * one.spearman)
         for one in analysis.similarity[representation]
     }
 
 
 def _probes(analysis: Analysis, representation: str) -> dict[str, str]:
     return {
-        f"{one.name}, {one.language} ({one.majority:.1f})": _shown(one.accuracy)
+        f"{one.name}, {one.language} ({one.majority:.1f})": format_number(one.accuracy)
         for one in analysis.probes[representation]
     }
-
-
-def _shown(value: float | None, digits: int = 1) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"

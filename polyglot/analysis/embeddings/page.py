@@ -15,10 +15,10 @@ from polyglot.analysis.embeddings.retrieval import METRICS
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError, pluralize
 from polyglot.core.markdown import bullet_list, code_span, escape, table
-from polyglot.evaluation.grid import LEGEND, KIND_MARKS, direct_grid, matrix_title, signature_lines
-from polyglot.core.score_tables import RETRIEVAL_TITLES
+from polyglot.core.score_tables import RETRIEVAL_TITLES, format_number
+from polyglot.evaluation.grid import KIND_MARKS, LEGEND, direct_grid, matrix_title, signature_lines
 from polyglot.evaluation.views.heat_map import heat_map_png
-from polyglot.evaluation.views.markdown import matrix_csv, grid_table, means_table
+from polyglot.evaluation.views.markdown import grid_table, matrix_csv, means_table
 
 FORMAT = 2  # of analysis.json: to be raised when an older program could not read it
 
@@ -110,7 +110,7 @@ def markdown(analysis: Analysis) -> str:
     blocks = [f"# Sentence embeddings: {escape(matrix_title(first))}"]
     blocks += ["## Retrieval: does a sentence find its translation?", table(
         ["representation", "numbers", *(f"{KIND_MARKS[kind].format(kind)} {RETRIEVAL_TITLES[metric]}" for kind in kinds for metric in METRICS)],
-        [[name, str(analysis.sizes[name]), *(_number(matrix.means(metric).get(kind)) for kind in kinds for metric in METRICS)]
+        [[name, str(analysis.sizes[name]), *(format_number(matrix.means(metric).get(kind)) for kind in kinds for metric in METRICS)]
          for name, matrix in analysis.retrieval.items()],
     )]  # fmt: skip
     if any(analysis.similarity.values()):
@@ -126,8 +126,8 @@ def markdown(analysis: Analysis) -> str:
         tests = next(iter(analysis.probes.values()))
         blocks += ["## Linear probes: accuracy in percent", table(
             ["representation", *(f"{escape(one.name)}, {one.language} ({one.sentences})" for one in tests)],
-            [["the most frequent label", *(_number(one.majority) for one in tests)],
-             *([name, *(_number(one.accuracy) for one in own)] for name, own in analysis.probes.items())],
+            [["the most frequent label", *(format_number(one.majority) for one in tests)],
+             *([name, *(format_number(one.accuracy) for one in own)] for name, own in analysis.probes.items())],
         )]  # fmt: skip
     best = max(
         analysis.retrieval, key=lambda name: mean(analysis.retrieval[name].means("p@1").values())
@@ -164,9 +164,5 @@ def _rounded(points: numpy.ndarray) -> list[list[float]]:
     return [[float(f"{value:.4g}") for value in point] for point in points.tolist()]
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}"
-
-
 def _hundredfold(value: float | None) -> str:
-    return _number(None if value is None else 100 * value)
+    return format_number(None if value is None else 100 * value)

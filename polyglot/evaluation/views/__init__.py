@@ -1,1 +1,1 @@
-"""Views of a score matrix: tables in the terminal, Markdown and CSV, heat maps, and their export."""
+"""Views of a score matrix: terminal tables, Markdown and CSV, heat maps, and their export."""

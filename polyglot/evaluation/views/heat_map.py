@@ -1,4 +1,4 @@
-"""Score matrix as a heat map: shades of blue, zero-shot cells framed, monolingual copies hatched."""
+"""Score matrix as a heat map: shades of blue, zero-shot cells framed, copies hatched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section with the bridge heads over many sentences: attended positions, and similarity of heads."""
+"""Section with the bridge heads over many sentences: attended positions and similarity."""
 
 from __future__ import annotations
 

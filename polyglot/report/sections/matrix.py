@@ -1,4 +1,4 @@
-"""Section with the score matrix: a coloured table with switches for evaluation, measure and view."""
+"""Section with the score matrix: a coloured table, with switches for measure and view."""
 
 from __future__ import annotations
 
