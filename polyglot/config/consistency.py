@@ -82,7 +82,10 @@ def _trained_pairs(config: Config) -> list[LanguagePair] | None:
 
 
 def _schedule_problems(config: Config) -> list[Problem]:
-    """Return the problems of the schedule; none if a language is repeated, as it may have no pair."""
+    """Return the problems of the schedule.
+
+    A repeated language is a problem of its own: the schedule may have no pair because of it.
+    """
     problems: list[Problem] = []
     if _repeated_languages(config):
         return problems

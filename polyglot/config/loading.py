@@ -1,4 +1,4 @@
-"""Load a configuration: the YAML file, overrides from the command line, and all problems at once."""
+"""Load a configuration: YAML file, overrides from the command line, and all checks."""
 
 from __future__ import annotations
 
@@ -80,8 +80,9 @@ def check_config(
 ) -> Config:
     """Turn values into a configuration.
 
-    where: name of the file in error messages. problems: problems that are known already; the values
-    do not contain their keys. extra_problems: see `load_config`. Raises ConfigError with every problem.
+    where: name of the file in error messages. problems: problems that are already known; the values
+    do not contain their keys. extra_problems: see `load_config`.
+    Raises ConfigError with every problem.
     """
     problems = list(problems)
     config: Config | None = None

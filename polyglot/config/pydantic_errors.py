@@ -98,7 +98,7 @@ def _is_inherited(finding: _Finding, everywhere: set[tuple[KeyPath, str]]) -> bo
 
 
 def _is_other_union_member(finding: _Finding, findings: Sequence[_Finding]) -> bool:
-    """Return True if another member of the union accepted the value and reports an error inside it."""
+    """Return True if another member of the union reports an error inside the value."""
     if finding.type not in EXPECTED:
         return False
     path = finding.path
@@ -140,7 +140,10 @@ def _problem(finding: _Finding) -> tuple[Problem, str]:
 
 
 def _unknown_type(path: KeyPath, name: Any, expected_tags: str) -> tuple[Problem, str]:
-    """Return the problem of a `type` that no component has. It makes all settings below `path` invalid."""
+    """Return the problem of a `type` that no component has, and the known types.
+
+    All settings below `path` are invalid without a type.
+    """
     known = [tag.strip("'") for tag in expected_tags.split(", ")]
     type_path = (*path, "type")
     if not isinstance(name, str):

@@ -1,4 +1,4 @@
-"""Sections and keys of a configuration: one YAML file is one run."""
+"""Schema of a configuration: one YAML file is one run."""
 
 from __future__ import annotations
 
@@ -24,46 +24,47 @@ from polyglot.text.preprocessing import STEPS
 from polyglot.text.symbols import SymbolsConfig
 from polyglot.text.vocabulary import VocabularyConfig
 
-if TYPE_CHECKING:  # the union of all kinds is only known when they are registered
+if TYPE_CHECKING:  # the union of all corpus types is only known when they are registered
     CorpusList = list[ComponentConfig]
 else:
     CorpusList = list[CORPORA.config_type()]
 
 
 class DataConfig(ComponentConfig):
-    """Where the text is."""
+    """Corpora, and filters of training text."""
 
     folder: HomePath = "."
-    """Where relative paths of the corpora start; itself relative to where the program is called."""
+    """Folder that relative corpus paths start from; itself relative to the working directory."""
     train: CorpusList = Field(min_length=1)
-    """Corpora that are trained on; a task uses every one that has its pair."""
+    """Training corpora; a task uses all corpora that have its pair."""
     valid: CorpusList = []
-    """Corpora that validation uses."""
+    """Corpora of validation."""
     test: CorpusList = []
-    """Corpora that `evaluate` translates unless its protocol names others."""
+    """Corpora that `evaluate` translates, unless its protocol names others."""
     filter: FilterConfig = FilterConfig()
-    """Which training sentences are left out."""
+    """Filters of training sentences."""
 
 
 class TextConfig(ComponentConfig):
-    """Steps before the vocabulary, undone on output where they can be."""
+    """Text steps before the vocabulary, undone on output where they can be."""
 
     steps: list[STEPS.config_type()] = []
     """Steps for every language, in order."""
     languages: dict[str, list[STEPS.config_type()]] = {}
-    """Other steps for single languages."""
+    """Steps of single languages, instead of the common ones."""
     symbols: SymbolsConfig | None = None
-    """Typed symbols in the place of numbers, names and acronyms, after the steps: `{}` for all as below; null for none."""
+    """Typed symbols for numbers, names and acronyms, after the steps: `{}` with the defaults below;
+    null for none."""
 
     def for_language(self, language: str) -> list[ComponentConfig]:
         return self.languages.get(language, self.steps)
 
 
 class VocabulariesConfig(VocabularyConfig):
-    """The vocabulary of each language."""
+    """Vocabulary settings of all languages, and differences of single languages."""
 
     languages: dict[str, VocabularyConfig] = {}
-    """Differences of single languages, such as `fr: {size: 9000}`; what is not named is as above."""
+    """Differences of single languages, such as `fr: {size: 9000}`; other settings are as above."""
 
     @model_validator(mode="before")
     @classmethod
@@ -71,140 +72,149 @@ class VocabulariesConfig(VocabularyConfig):
         if not isinstance(value, dict) or not isinstance(value.get("languages"), dict):
             return value
         common = {key: value[key] for key in VocabularyConfig.model_fields if key in value}
-        own = {
-            language: {**common, **one} if isinstance(one, dict) else one
-            for language, one in value["languages"].items()
-        }
-        return {**value, "languages": own}
+        languages = {}
+        for language, settings in value["languages"].items():
+            if isinstance(settings, dict):
+                settings = {**common, **settings}
+            languages[language] = settings
+        return {**value, "languages": languages}
 
     def for_language(self, language: str) -> VocabularyConfig:
         return self.languages.get(language, self)
 
 
 class CheckpointConfig(ComponentConfig):
-    """When checkpoints are written."""
+    """Interval and number of checkpoints."""
 
     every: int = Field(1000, ge=1)
     """Steps between checkpoints; the last step always has one."""
     keep: int = Field(3, ge=1)
-    """How many of the newest stay; the best one stays besides."""
+    """Number of newest checkpoints to keep; the best one is kept too."""
 
 
 class TrainingConfig(ComponentConfig):
-    """The training loop."""
+    """Settings of the training loop."""
 
     steps: int = Field(ge=1)
-    """Updates of the whole run."""
+    """Number of updates of the whole run."""
     clip_norm: float | None = Field(5.0, gt=0)
-    """Largest global norm of the gradients of what was trained; null for none."""
+    """Largest global norm of the gradients of the trained components; null for no clipping."""
     precision: Literal["no", "bf16", "fp16"] = "no"
     """Mixed precision, through accelerate."""
     log_every: int = Field(50, ge=1)
     """Steps between lines of the log."""
     checkpoint: CheckpointConfig = CheckpointConfig()
-    """When checkpoints are written."""
+    """Interval and number of checkpoints."""
     trackers: list[Literal["tensorboard", "wandb", "mlflow", "comet_ml", "aim", "clearml"]] = []
     """Experiment trackers, through accelerate; each needs its own package."""
 
 
 class ValidationConfig(ComponentConfig):
-    """Looking at held-out text during training."""
+    """Validation on held-out text during training."""
 
     every: int = Field(1000, ge=1)
     """Steps between validations."""
     bleu_pairs: list[str] = []
-    """Pairs that are translated greedily and scored with BLEU, as patterns; also pairs that are not trained."""
+    """Pairs that are translated greedily and scored with BLEU, as patterns; zero-shot pairs too."""
     sentences: int = Field(500, ge=1)
-    """How many sentences of a pair are looked at, at most: the first ones, so that of a sorted text it should be all."""
+    """Largest number of sentences of a pair. The first ones are used, so choose all of a sorted
+    text."""
     tasks: int | None = Field(None, ge=1)
-    """How many tasks' losses are looked at, at most, drawn by the seed; null for all."""
+    """Largest number of tasks whose loss is computed, drawn by the seed; null for all."""
     best_by: Literal["loss", "bleu"] = "loss"
-    """What makes a checkpoint the best one: the mean loss of the tasks that are no copies, or the mean BLEU of `bleu_pairs`."""
+    """Criterion of the best checkpoint: mean loss of the tasks that are no copies, or mean BLEU of
+    `bleu_pairs`."""
     patience: int | None = Field(None, ge=1)
-    """Stop after this many validations without a better one; null never stops early."""
+    """Early stopping after this many validations without improvement; null for none."""
 
 
 class InitialConfig(ComponentConfig):
-    """Where components start from."""
+    """Source of a component that starts with the parameters of another run."""
 
     run: HomePath
-    """A run directory, or one that `polyglot export` wrote."""
+    """Run directory, or the output of `polyglot export`."""
     checkpoint: str | int = "best"
     """`best`, `last`, a step, or `average:N`."""
     component: str | None = None
-    """Its name there, where it is another."""
+    """Name of the component in that run, if it differs."""
+
+
+def _expand_run(value: Any) -> Any:
+    """Replace a path alone by `{run: path}`."""
+    if isinstance(value, str):
+        return {"run": value}
+    return value
+
+
+Initial = Annotated[InitialConfig, BeforeValidator(_expand_run)]
+"""Type of the configuration field, which also accepts the path of a run."""
 
 
 class Config(ComponentConfig):
-    """One run."""
+    """Configuration of one run."""
 
     languages: list[str] = Field(min_length=1)
-    """The languages, by codes such as `de` or `zh_Hans`."""
+    """Language codes, such as `de` or `zh_Hans`."""
     seed: int = Field(1, ge=0, lt=2**64)
-    """Where all randomness comes from."""
+    """Seed of all random numbers."""
     run: HomePath | None = None
-    """The run directory; by default `runs/` and the name of the configuration."""
+    """Run directory; by default `runs/` and the name of the configuration."""
     data: DataConfig
-    """Where the text is."""
+    """Corpora, and filters of training text."""
     text: TextConfig = TextConfig()
-    """Steps before the vocabulary."""
+    """Text steps before the vocabulary."""
     vocabulary: VocabulariesConfig = VocabulariesConfig()
-    """The vocabulary of each language."""
+    """Vocabulary of each language."""
     schedule: SCHEDULES.config_type(default="uniform")
-    """Who trains with whom, and when; a name stands for a file of `schedules/`."""
+    """Tasks, and how often each trains; a name means a file of `schedules/`."""
     model: ModelConfig = ModelConfig()
     """Encoders, bridge and decoders."""
     sharing: Sharing = SharingConfig()
-    """Languages that share components; `all` shares everything among all, told apart by a vector for each target language."""
+    """Languages that share components; `all` shares all components between all languages, with a
+    vector for each target language."""
     freeze: list[str] = []
-    """Components that stay as they are, such as `bridge` or `"encoder.*"`."""
-    initialize: dict[
-        str,
-        Annotated[
-            InitialConfig,
-            BeforeValidator(lambda value: {"run": value} if isinstance(value, str) else value),
-        ],
-    ] = {}
-    """Components that start from other runs, such as `{encoder.de: runs/a, "decoder.*": runs/b}`; the first that fits counts. A pattern
-    takes what the run has; vocabularies come along."""
+    """Components that are not trained, such as `bridge` or `"encoder.*"`."""
+    initialize: dict[str, Initial] = {}
+    """Components that start from other runs, such as `{encoder.de: runs/a, "decoder.*": runs/b}`;
+    the first matching pattern counts. A pattern selects components that the other run has; their
+    vocabularies are copied too."""
     trained_before: list[str] = []
-    """Pairs that the runs of `initialize` were trained on: their components are part of this run, and evaluations count them as trained."""
+    """Pairs that the runs of `initialize` were trained on. Their components are part of this run,
+    and evaluation counts these pairs as trained."""
     losses: LossesConfig = LossesConfig()
-    """What is minimised."""
+    """Loss function."""
     batching: BatchingConfig = BatchingConfig()
-    """How sentences come together in batches."""
+    """Size and order of batches."""
     optimizer: OPTIMIZERS.config_type(default="adam")
-    """The optimizer."""
+    """Optimizer."""
     learning_rate_schedule: LEARNING_RATES.config_type(default="constant")
-    """How the learning rate changes."""
+    """Learning-rate schedule."""
     training: TrainingConfig
-    """The training loop."""
+    """Training loop."""
     parallel: ParallelConfig = ParallelConfig()
-    """How several processes share the work."""
+    """Distribution of the work over several processes."""
     validation: ValidationConfig = ValidationConfig()
-    """Looking at held-out text during training."""
+    """Validation on held-out text during training."""
     search: SearchConfig = SearchConfig()
-    """How translations are searched for, unless a command says otherwise."""
+    """Search for translations, unless a command has other settings."""
 
     @property
     def tasks(self) -> list[Task]:
-        """Every task of the run, in the order of the languages."""
+        """Return all tasks of the run, in the order of the languages."""
         return schedule_tasks(self.schedule, self.languages)
 
     @property
     def pairs(self) -> list[LanguagePair]:
-        """The trained pairs, copies included: those of the tasks, and those that were trained before."""
-        return list(
-            dict.fromkeys(
-                [*(task.pair for task in self.tasks), *map(LanguagePair.parse, self.trained_before)]
-            )
-        )
+        """Return the trained pairs with copies: the tasks, and the pairs of `trained_before`."""
+        trained = dict.fromkeys(task.pair for task in self.tasks)
+        trained.update(dict.fromkeys(map(LanguagePair.parse, self.trained_before)))
+        return list(trained)
 
     @property
     def components(self) -> list[str]:
-        """The names of all components."""
+        """Return the names of all components."""
         return self.model.component_names(self.pairs, self.sharing)
 
     def to_yaml(self) -> str:
-        """The configuration with every default filled in."""
+        """Return the configuration as YAML, with every default filled in."""
         return dump_yaml(self.model_dump())

@@ -13,7 +13,8 @@ from rich.console import Console
 class DisconnectSafeStream:
     """Stream wrapper that discards its output once the terminal is closed.
 
-    Work that runs without a terminal continues: an I/O error (EIO) redirects the stream to the null device.
+    The work continues without a terminal: an I/O error (EIO) redirects the stream to the null
+    device.
     """
 
     def __init__(self, stream: IO[str]) -> None:

@@ -1,4 +1,4 @@
-"""Settings of the process: memory allocation, caches of libraries, threads, warnings of libraries."""
+"""Settings of the process: memory allocation, threads, caches and warnings of libraries."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ def shorten_switch_interval() -> None:
     """Let Python threads switch after 1 ms instead of 5 ms.
 
     Batches are computed in parallel threads while text is tokenised; each operation starts with
-    a little Python code and waits for its turn. At 5 ms, writing sentence embeddings took 5 % longer.
+    a little Python code and waits for its turn. At 5 ms, sentence embeddings took 5 % longer.
     """
     sys.setswitchinterval(0.001)

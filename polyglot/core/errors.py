@@ -10,7 +10,7 @@ from polyglot.core.problems import Problem, as_problems
 
 
 class PolyglotError(Exception):
-    """An error that the user can correct. The message says where, what was found, and what is right."""
+    """Error that the user can correct. The message says where, what was found, what is right."""
 
 
 class ConfigError(PolyglotError):

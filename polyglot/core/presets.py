@@ -38,7 +38,7 @@ def names(category: str) -> list[str]:
 def categories_of(name: str) -> list[str]:
     """Return the categories that have a preset of this name; none for a file or folder of the user.
 
-    A name with its category, `schedules/with_copies`, has one; `with_copies` alone may have several.
+    A name with its category, `schedules/with_copies`, has one; without it, it may have several.
     """
     if Path(name).exists():
         return []

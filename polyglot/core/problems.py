@@ -18,7 +18,7 @@ class Problem:
     message: str
     """What was found, and what would be right."""
     related: tuple[KeyPath, ...] = ()
-    """Other keys that the message depends on. If one of them is invalid, the problem is not reported."""
+    """Other keys that the problem depends on; it is not reported if one of them is invalid."""
 
     @property
     def key(self) -> str:
@@ -30,7 +30,10 @@ class Problem:
         return replace(self, path=(*parents, *self.path))
 
     def depends_on(self, path: KeyPath) -> bool:
-        """Return True if the key, or a related one, is at or below `path`; list positions are ignored."""
+        """Return True if the key or a related key is at or below `path`.
+
+        Positions in lists are ignored.
+        """
         parent = _keys(path)
         return any(
             _keys(dependency)[: len(parent)] == parent for dependency in (self.path, *self.related)

@@ -1,4 +1,4 @@
-"""A name in YAML meets a class: one small registry for each room, and the settings that live beside each class."""
+"""Registries: from a name in YAML to a class and its settings."""
 
 from __future__ import annotations
 
@@ -14,46 +14,44 @@ from polyglot.core.errors import ConfigError, unknown_name
 
 
 class ComponentConfig(BaseModel):
-    """Settings of one component: frozen, strictly typed, unknown keys refused, each field documented where it stands."""
+    """Settings of one component: frozen, strictly typed, unknown keys refused.
+
+    The docstring of a field describes it in the documentation.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
 
 
-HomePath = Annotated[
-    str, AfterValidator(lambda path: os.path.expanduser(path) if "/" in path else path)
-]
-"""A path whose `~` stands for the user's folder: behind `key=` or in YAML, no shell replaces it. Alone it is a name."""
+def _expand_home(path: str) -> str:
+    if "/" not in path:
+        return path
+    return os.path.expanduser(path)
+
+
+HomePath = Annotated[str, AfterValidator(_expand_home)]
+"""Path in which `~/` means the user's home folder. No shell expands it in YAML or after `key=`."""
 
 Component = TypeVar("Component")
 
 
 class Registry(Generic[Component]):
-    """The classes of one room by name; each class brings a nested `Config`, which `register` extends by its `type`."""
+    """Classes by name. Each has a nested `Config`, to which `register` adds the field `type`."""
 
     def __init__(self, kind: str) -> None:
+        """kind: what the classes are, for error messages, such as `encoder`."""
         self.kind = kind
         self._classes: dict[str, type[Component]] = {}
 
     def register(self, name: str) -> Callable[[type[Component]], type[Component]]:
-        """Class decorator. The same name twice is a mistake in our own code."""
+        """Return a class decorator that registers the class."""
 
-        def add(cls: type[Component]) -> type[Component]:
+        def add(component: type[Component]) -> type[Component]:
             assert name not in self._classes, f"two {self.kind}s are named {name!r}"
-            # The fields are documented already; looking for docstrings in a class without source would take a second in all.
-            documented = {"use_attribute_docstrings": False}
-            kind = (Literal[name], name)
-            config = create_model(
-                f"{cls.__name__}Config",
-                __base__=cls.Config,
-                __doc__=cls.__doc__,
-                __cls_kwargs__=documented,
-                type=kind,
-            )
-            cls.Config = config
-            self._classes[name] = cls
-            return cls
+            component.Config = _with_type(component, name)
+            self._classes[name] = component
+            return component
 
         return add
 
@@ -61,36 +59,66 @@ class Registry(Generic[Component]):
         return sorted(self._classes)
 
     def get(self, name: str) -> type[Component]:
-        """The class of that name. Raises ConfigError naming near and known ones."""
+        """Return the class of that name. Raises ConfigError with similar and known names."""
         if name not in self._classes:
             raise ConfigError(unknown_name(self.kind, name, self._classes))
         return self._classes[name]
 
     def configure(self, name: str, **settings: Any) -> ComponentConfig:
-        """The settings of one class, checked; pydantic's ValidationError is turned into sentences by whoever read the YAML."""
+        """Return the validated settings of one class.
+
+        Raises pydantic's ValidationError, which `config.pydantic_errors` turns into problems.
+        """
         return self.get(name).Config(**settings)
 
-    def build(self, config: ComponentConfig, **given: Any) -> Component:
-        """The component of those settings; `given` is what only the run knows, such as sizes."""
-        return self._classes[config.type](config, **given)
+    def build(self, config: ComponentConfig, **arguments: Any) -> Component:
+        """Create the component with these settings.
+
+        arguments: what only the run knows, such as the size of the vocabulary.
+        """
+        return self._classes[config.type](config, **arguments)
 
     def config_type(self, default: str | None = None) -> Any:
-        """The type of a configuration field that takes any of these: a name alone, or a mapping with `type` and settings.
+        """Return the type of a configuration field that accepts the settings of any class.
 
-        default: the type of a mapping that names none, and of a field that is left out.
+        The value is a name alone, or a mapping with `type` and settings.
+        default: type of a mapping without `type`, and of a field that is left out.
         """
-        union = reduce(or_, (cls.Config for _, cls in sorted(self._classes.items())))
-        discriminated = (
-            Annotated[union, Field(discriminator="type")] if len(self._classes) > 1 else union
-        )
-        typed = {"type": default} if default else {}
-        named = Annotated[
-            discriminated, BeforeValidator(lambda value: normalize_spec(value, typed))
-        ]
-        return Annotated[named, Field(default=typed, validate_default=True)] if default else named
+        configs = [component.Config for _, component in sorted(self._classes.items())]
+        settings: Any = reduce(or_, configs)
+        if len(configs) > 1:
+            settings = Annotated[settings, Field(discriminator="type")]
+
+        default_spec = {}
+        if default:
+            default_spec = {"type": default}
+        normalize = BeforeValidator(lambda spec: normalize_spec(spec, default_spec))
+        settings = Annotated[settings, normalize]
+        if default:
+            settings = Annotated[settings, Field(default=default_spec, validate_default=True)]
+        return settings
 
 
-def normalize_spec(value: Any, default: Mapping[str, Any]) -> Any:
-    """The settings of one component as a mapping: a name alone is its `type`, and what is not named is as in `default`."""
-    value = {"type": value} if isinstance(value, str) else value
-    return {**default, **value} if isinstance(value, dict) else value
+def _with_type(component: type[Component], name: str) -> type[ComponentConfig]:
+    """Return the class's settings with a field `type` that accepts only this name."""
+    return create_model(
+        f"{component.__name__}Config",
+        __base__=component.Config,
+        __doc__=component.__doc__,
+        # The fields are documented already. pydantic would search for docstrings in the source of
+        # a class that has none, which takes a second for all classes.
+        __cls_kwargs__={"use_attribute_docstrings": False},
+        type=(Literal[name], name),
+    )
+
+
+def normalize_spec(spec: Any, default: Mapping[str, Any]) -> Any:
+    """Return the settings of one component as a mapping.
+
+    A name alone becomes its `type`; keys that are missing come from `default`.
+    """
+    if isinstance(spec, str):
+        spec = {"type": spec}
+    if not isinstance(spec, dict):
+        return spec
+    return {**default, **spec}

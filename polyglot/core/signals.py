@@ -1,4 +1,4 @@
-"""How the process hears that it is to end: Ctrl-C, a polite end (SIGTERM), a terminal that is gone (SIGHUP)."""
+"""Signals that ask the process to end: Ctrl-C (SIGINT), SIGTERM, and a closed terminal (SIGHUP)."""
 
 from __future__ import annotations
 
@@ -9,24 +9,32 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-LOOK_AGAIN = 0.05  # seconds
-TIMERS = hasattr(signal, "setitimer")
+RETRY_INTERVAL = 0.05  # seconds
+HAS_TIMERS = hasattr(signal, "setitimer")
 PR_SET_PDEATHSIG = 1  # prctl(2)
-TERMINATION_SIGNALS = [
-    signal.SIGINT,
-    signal.SIGTERM,
-    *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []),
-]
+
+TERMINATION_SIGNALS = [signal.SIGINT, signal.SIGTERM]
+if hasattr(signal, "SIGHUP"):
+    TERMINATION_SIGNALS.append(signal.SIGHUP)
+
+Handler = Callable[[int, FrameType | None], object]
 
 
-def active_signals(numbers: Sequence[signal.Signals] = TERMINATION_SIGNALS) -> list[signal.Signals]:
-    """Of these signals, by default those that ask for an end, the ones that this process was not started to ignore: it is in the background
-    or under `nohup`."""
-    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+def active_signals(
+    signals: Sequence[signal.Signals] = TERMINATION_SIGNALS,
+) -> list[signal.Signals]:
+    """Return those of the signals that the process does not ignore.
+
+    A process in the background or under `nohup` is started with some of them ignored.
+    """
+    return [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def continue_when_parent_ends() -> None:
-    """Let a process that somebody has halted go on when the one that started it ends, so that it notices; on Linux."""
+    """Send SIGCONT to this process when its parent ends, so that it notices if it is stopped.
+
+    Only on Linux.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
 
@@ -34,65 +42,77 @@ def continue_when_parent_ends() -> None:
 def defer_interrupt_during_import() -> None:
     """Let Ctrl-C wait for the end of an import, which takes a second at most.
 
-    In the middle of one, NumPy takes it for a failure of its own and tries again, which ends in its traceback, or nobody hears it.
-    A system without timers interrupts where it stands.
+    NumPy takes an interrupt during its import for a failure of its own and imports again, which
+    ends in a traceback or ignores the interrupt. On a system without timers, Ctrl-C does not
+    wait.
     """
     signal.signal(signal.SIGINT, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    place = frame if TIMERS else None
-    while place is not None:
-        if place.f_code.co_filename.startswith("<frozen importlib"):
-            signal.signal(signal.SIGALRM, lambda _, later: _interrupt(number, later))
-            signal.setitimer(signal.ITIMER_REAL, LOOK_AGAIN)
-            return
-        place = place.f_back
+    """Raise KeyboardInterrupt, or try again later if an import is running."""
+    if HAS_TIMERS and _is_importing(frame):
+        signal.signal(signal.SIGALRM, lambda _, later_frame: _interrupt(number, later_frame))
+        signal.setitimer(signal.ITIMER_REAL, RETRY_INTERVAL)
+        return
     raise KeyboardInterrupt(number)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def cancel_deferred_interrupt() -> None:
+    """Cancel a Ctrl-C that still waits for an import: the work is done."""
+    if HAS_TIMERS:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """Let a polite end, also that of the terminal, be what Ctrl-C is, so that what was begun is put away; a second one does not disturb
-    that."""
-    polite = [number for number in active_signals() if number != signal.SIGINT]
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that the work is saved.
 
-    def end(number: int, frame: FrameType | None) -> None:
-        for each in polite:
-            signal.signal(each, signal.SIG_IGN)
+    A second signal is ignored, so that it does not interrupt the saving.
+    """
+    signals = [number for number in active_signals() if number != signal.SIGINT]
+
+    def interrupt_once(number: int, frame: FrameType | None) -> None:
+        for ignored in signals:
+            signal.signal(ignored, signal.SIG_IGN)
         _interrupt(number, frame)
 
-    with signal_handler(polite, end):
+    with signal_handler(signals, interrupt_once):
         yield
 
 
 @contextmanager
 def default_signal_handling() -> Iterator[None]:
-    """Let Ctrl-C and a polite end do what the system does with them: for waiting in C++, which hears of nothing else, and before anything
-    has begun. What is not heard, as in the background, stays so."""
+    """Let termination signals end the process at once, as by default; ignored signals stay ignored.
+
+    For code that waits in C++ and does not notice signals, and before any work begins.
+    """
     with signal_handler(active_signals(), signal.SIG_DFL):
         yield
 
 
 @contextmanager
-def signal_handler(
-    numbers: Sequence[int], handler: Callable[[int, FrameType | None], object] | signal.Handlers
-) -> Iterator[None]:
-    """Let signals be handled so; what handled them before comes back."""
-    before = {number: signal.signal(number, handler) for number in numbers}
+def signal_handler(signals: Sequence[int], handler: Handler | signal.Handlers) -> Iterator[None]:
+    """Install a handler for some signals, and restore their previous handlers at the end."""
+    previous = {number: signal.signal(number, handler) for number in signals}
     try:
         yield
     finally:
-        for number, each in before.items():
-            signal.signal(number, each)
+        for number, previous_handler in previous.items():
+            signal.signal(number, previous_handler)
 
 
 def exit_code(interruption: KeyboardInterrupt) -> int:
-    """The exit status, as shells say it: 130, or 143 after a polite end, 129 when the terminal is gone."""
-    return 128 + next(iter(interruption.args), signal.SIGINT)
-
-
-def cancel_deferred_interrupt() -> None:
-    """Forget a Ctrl-C that still waits: the work is done."""
-    if TIMERS:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+    """Return the exit code as shells do: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP."""
+    number = signal.SIGINT
+    if interruption.args:
+        number = interruption.args[0]
+    return 128 + number

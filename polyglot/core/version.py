@@ -1,3 +1,3 @@
-"""The version, said once."""
+"""Version of the program."""
 
 VERSION = "0.1.0"

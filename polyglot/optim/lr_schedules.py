@@ -12,29 +12,31 @@ LEARNING_RATES: Registry[LearningRate] = Registry("learning-rate schedule")
 
 
 class LearningRate:
-    """A factor on the learning rate as a function of the step, which counts from 0."""
+    """Factor of the learning rate as a function of the step, which counts from 0."""
 
     class Config(ComponentConfig):
         warmup: int = Field(0, ge=0)
         """Steps over which the factor rises linearly from near 0 to 1."""
 
     def __init__(self, config: Config, *, steps: int) -> None:
-        """steps: how long the run is to be."""
-        self.config, self.steps = config, steps
+        """steps: length of the run."""
+        self.config = config
+        self.steps = steps
 
     def factor(self, step: int) -> float:
-        """What the learning rate is multiplied with at this step."""
+        """Return the factor at this step: (step + 1) / warmup during the warm-up."""
         if step < self.config.warmup:
             return (step + 1) / self.config.warmup
         return self.after_warmup(step)
 
     def after_warmup(self, step: int) -> float:
+        """Return the factor at a step after the warm-up."""
         raise NotImplementedError
 
 
 @LEARNING_RATES.register("constant")
 class Constant(LearningRate):
-    """Always the same, after the warm-up."""
+    """Constant after the warm-up."""
 
     def after_warmup(self, step: int) -> float:
         return 1.0
@@ -42,7 +44,10 @@ class Constant(LearningRate):
 
 @LEARNING_RATES.register("inverse_square_root")
 class InverseSquareRoot(LearningRate):
-    """√(warmup / step) after a linear warm-up (Vaswani et al. 2017, section 5.3, scaled to peak at 1)."""
+    """√(warmup / (step + 1)) after a linear warm-up.
+
+    Vaswani et al. 2017, section 5.3, scaled to 1 at the peak.
+    """
 
     class Config(LearningRate.Config):
         warmup: int = Field(4000, ge=1)
@@ -54,7 +59,10 @@ class InverseSquareRoot(LearningRate):
 
 @LEARNING_RATES.register("step_decay")
 class StepDecay(LearningRate):
-    """Multiplied by `decay` at `start` and every `every` steps from there: the attention bridge's own program."""
+    """Multiplied by `decay` at step `start` and every `every` steps after it.
+
+    The schedule of the attention bridge paper's program.
+    """
 
     class Config(LearningRate.Config):
         start: int = Field(50_000, ge=0)
@@ -62,46 +70,48 @@ class StepDecay(LearningRate):
         every: int = Field(10_000, ge=1)
         """Steps between decays."""
         decay: float = Field(0.5, gt=0, le=1)
-        """The factor of each."""
+        """Factor of each decay."""
 
     def after_warmup(self, step: int) -> float:
-        return (
-            self.config.decay ** ((step - self.config.start) // self.config.every + 1)
-            if step >= self.config.start
-            else 1.0
-        )
+        config = self.config
+        if step < config.start:
+            return 1.0
+        decays = (step - config.start) // config.every + 1
+        return config.decay**decays
 
 
 class DecayToMinimumConfig(LearningRate.Config):
     minimum: float = Field(0.0, ge=0, le=1)
-    """The factor at the last step."""
+    """Factor at the last step."""
 
 
 class DecayToMinimum(LearningRate):
-    """Falls from 1 after the warm-up to `minimum` at the last step."""
+    """Decays from 1 after the warm-up to `minimum` at the last step."""
 
     Config = DecayToMinimumConfig
 
     def after_warmup(self, step: int) -> float:
-        done = min(1.0, (step - self.config.warmup) / max(1, self.steps - 1 - self.config.warmup))
-        return self.config.minimum + (1 - self.config.minimum) * self.shape(done)
+        config = self.config
+        decay_steps = max(1, self.steps - 1 - config.warmup)
+        progress = min(1.0, (step - config.warmup) / decay_steps)
+        return config.minimum + (1 - config.minimum) * self.curve(progress)
 
-    def shape(self, done: float) -> float:
-        """From 1 to 0 while `done` goes from 0 to 1."""
+    def curve(self, progress: float) -> float:
+        """Return a value that falls from 1 to 0 while `progress` rises from 0 to 1."""
         raise NotImplementedError
 
 
 @LEARNING_RATES.register("linear")
 class Linear(DecayToMinimum):
-    """In a straight line to the last step."""
+    """Linear decay to the last step."""
 
-    def shape(self, done: float) -> float:
-        return 1 - done
+    def curve(self, progress: float) -> float:
+        return 1 - progress
 
 
 @LEARNING_RATES.register("cosine")
 class Cosine(DecayToMinimum):
-    """Along half a cosine to the last step (Loshchilov and Hutter 2017)."""
+    """Half a cosine to the last step (Loshchilov and Hutter 2017)."""
 
-    def shape(self, done: float) -> float:
-        return (1 + math.cos(math.pi * done)) / 2
+    def curve(self, progress: float) -> float:
+        return (1 + math.cos(math.pi * progress)) / 2

@@ -15,42 +15,48 @@ OPTIMIZERS: Registry[torch.optim.Optimizer] = Registry("optimizer")
 
 
 class ParameterGroup(TypedDict):
-    """Parameters of one kind, as PyTorch groups them."""
+    """Parameter group of PyTorch: either hidden weights or all other parameters."""
 
     params: list[nn.Parameter]
     hidden: bool
-    """Whether they are weights between states, see `TranslationModel.hidden_weights`."""
+    """True for weights between states, see `TranslationModel.hidden_weights`."""
 
 
 def parameter_groups(
     parameters: Iterable[nn.Parameter], *, hidden: Iterable[nn.Parameter]
 ) -> list[ParameterGroup]:
-    """Those that learn, in two groups: the weights between states, and the rest."""
-    identities = {id(weight) for weight in hidden}
-    learning = [parameter for parameter in parameters if parameter.requires_grad]
+    """Divide the trainable parameters into two groups: weights between states, and the rest."""
+    hidden_ids = {id(weight) for weight in hidden}
+    hidden_weights = []
+    other_parameters = []
+    for parameter in parameters:
+        if not parameter.requires_grad:
+            continue
+        if id(parameter) in hidden_ids:
+            hidden_weights.append(parameter)
+        else:
+            other_parameters.append(parameter)
     return [
-        ParameterGroup(
-            params=[one for one in learning if (id(one) in identities) == kind], hidden=kind
-        )
-        for kind in (True, False)
+        ParameterGroup(params=hidden_weights, hidden=True),
+        ParameterGroup(params=other_parameters, hidden=False),
     ]
 
 
 class OptimizerConfig(ComponentConfig):
     learning_rate: float = Field(0.001, gt=0)
-    """The learning rate, which the learning-rate schedule multiplies."""
+    """Learning rate, which the learning-rate schedule multiplies."""
     weight_decay: float = Field(0.0, ge=0)
     """Weight decay."""
 
     @property
     def state_values(self) -> int:
-        """Numbers that are kept for each parameter, at most."""
+        """Largest number of values that the optimizer stores for each parameter."""
         return 2
 
 
 @OPTIMIZERS.register("sgd")
 class Sgd(torch.optim.SGD):
-    """Stochastic gradient descent; the paper's, at 1.0."""
+    """Stochastic gradient descent; the attention bridge paper uses it with learning rate 1.0."""
 
     class Config(OptimizerConfig):
         momentum: float = Field(0.0, ge=0, lt=1)
@@ -61,13 +67,15 @@ class Sgd(torch.optim.SGD):
             return 1 if self.momentum else 0
 
     def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
-        # The fused kernel takes momentum of all parameters or of none; here a language may see its first batch long after others.
-        given = {
-            "momentum": config.momentum,
-            "weight_decay": config.weight_decay,
-            "fused": not config.momentum,
-        }
-        super().__init__(parameters, config.learning_rate, **given)
+        super().__init__(
+            parameters,
+            config.learning_rate,
+            momentum=config.momentum,
+            weight_decay=config.weight_decay,
+            # The fused kernel needs the momentum of all parameters or of none, but a language may
+            # get its first batch long after others.
+            fused=not config.momentum,
+        )
 
 
 class AdamConfig(OptimizerConfig):
@@ -76,12 +84,15 @@ class AdamConfig(OptimizerConfig):
     )
     """Decay of the running means of the gradient and of its square."""
     epsilon: float = Field(1e-8, gt=0)
-    """Keeps the division away from zero."""
+    """Added to the denominator, to avoid division by zero."""
 
 
 @OPTIMIZERS.register("adam")
 class Adam(torch.optim.Adam):
-    """Adam (Kingma and Ba 2015). Parameters without a gradient are left untouched, their own step count too."""
+    """Adam (Kingma and Ba 2015).
+
+    A parameter without a gradient keeps its value and its step count.
+    """
 
     Config = AdamConfig
 
@@ -89,9 +100,9 @@ class Adam(torch.optim.Adam):
         super().__init__(
             parameters,
             config.learning_rate,
-            tuple(config.betas),
-            config.epsilon,
-            config.weight_decay,
+            betas=tuple(config.betas),
+            eps=config.epsilon,
+            weight_decay=config.weight_decay,
             fused=True,
         )
 
@@ -106,20 +117,21 @@ class AdamW(torch.optim.AdamW):
         super().__init__(
             parameters,
             config.learning_rate,
-            tuple(config.betas),
-            config.epsilon,
-            config.weight_decay,
+            betas=tuple(config.betas),
+            eps=config.epsilon,
+            weight_decay=config.weight_decay,
             fused=True,
         )
 
 
 @OPTIMIZERS.register("muon")
 class Muon(torch.optim.Optimizer):
-    """Muon (Jordan et al. 2024) for weights of linear and recurrent layers, AdamW for the rest: tables, output layers, vectors, kernels.
+    """Muon (Jordan et al. 2024) for weights of linear and recurrent layers, AdamW for the rest.
 
-    A weight's gradient, mixed with its running mean, is made nearly orthogonal by five steps of Newton and Schulz in bfloat16, so that an
-    update moves all its directions alike. It is then scaled to the usual size of Adam's updates (Liu et al. 2025, section 2.2), and one
-    learning rate serves both kinds. Weights that are stored as one, as those of queries, keys and values, are orthogonal together.
+    Five Newton–Schulz steps in bfloat16 make the momentum of a weight's gradient nearly orthogonal,
+    so that an update has a similar size in all directions. It is then scaled to the usual size of
+    Adam's updates (Liu et al. 2025, section 2.2), so that both parts use one learning rate. Weights
+    in one matrix, such as those of queries, keys and values, are orthogonalised together.
     """
 
     class Config(AdamConfig):
@@ -127,22 +139,34 @@ class Muon(torch.optim.Optimizer):
         """Decay of the running mean of a weight's gradient; `betas` are AdamW's."""
 
     def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
-        hidden, others = _of_kind(parameters, True), _of_kind(parameters, False)
-        rate, decay = config.learning_rate, config.weight_decay
-        self.of_hidden = torch.optim.Muon(
-            hidden, rate, decay, config.momentum, adjust_lr_fn="match_rms_adamw"
+        self.muon = torch.optim.Muon(
+            _groups_of(parameters, hidden=True),
+            config.learning_rate,
+            weight_decay=config.weight_decay,
+            momentum=config.momentum,
+            adjust_lr_fn="match_rms_adamw",
         )
-        self.of_others = torch.optim.AdamW(
-            others, rate, tuple(config.betas), config.epsilon, decay, fused=True
+        self.adamw = torch.optim.AdamW(
+            _groups_of(parameters, hidden=False),
+            config.learning_rate,
+            betas=tuple(config.betas),
+            eps=config.epsilon,
+            weight_decay=config.weight_decay,
+            fused=True,
         )
-        super().__init__([*self.of_hidden.param_groups, *self.of_others.param_groups], {})
+        super().__init__([*self.muon.param_groups, *self.adamw.param_groups], {})
 
     def step(self, closure: None = None) -> None:
-        for part, kind in ((self.of_hidden, True), (self.of_others, False)):
-            # Anew each time, as whoever loads a state puts other groups and another state in their place.
-            part.param_groups, part.state = _of_kind(self.param_groups, kind), self.state
-            part.step()
+        # Loading a state replaces the groups and the state of this optimizer, so both parts get the
+        # current ones at each step.
+        self.muon.param_groups = _groups_of(self.param_groups, hidden=True)
+        self.muon.state = self.state
+        self.muon.step()
+
+        self.adamw.param_groups = _groups_of(self.param_groups, hidden=False)
+        self.adamw.state = self.state
+        self.adamw.step()
 
 
-def _of_kind(groups: Iterable[ParameterGroup], hidden: bool) -> list[ParameterGroup]:
+def _groups_of(groups: Iterable[ParameterGroup], *, hidden: bool) -> list[ParameterGroup]:
     return [group for group in groups if group["hidden"] == hidden]

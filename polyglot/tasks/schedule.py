@@ -254,7 +254,7 @@ def _unscheduled_weights(config: Schedule.Config, pairs: Sequence[LanguagePair])
 
 
 def _named_pairs(section: Schedule.Config | Phase, languages: Sequence[str]) -> list[LanguagePair]:
-    """Return the pairs of `pairs` and `copies`. Raises ConfigError with the problems of both keys."""
+    """Return the pairs of `pairs` and `copies`. Raises ConfigError with the problems of both."""
     copied: Sequence[str] = []
     if section.copies is True:
         copied = languages

@@ -20,17 +20,18 @@ Groups = dict[str, list[str]] | Literal["all"]
 
 
 class SharingConfig(ComponentConfig):
-    """Sharing groups of each kind of component: `{west: [de, nl]}`, or `all` for one group of all languages."""
+    """Sharing groups of each kind of component: `{west: [de, nl]}`, or `all` for a single group."""
 
     vocabulary: Groups = {}
     """One vocabulary, learnt from the text of all languages of the group."""
     embeddings: Groups = {}
-    """One embedding table per side, or one for both sides with `embedding.tie_sides`; needs a shared vocabulary."""
+    """One embedding table per side, or one for both sides with `embedding.tie_sides`.
+    Needs a shared vocabulary."""
     encoder: Groups = {}
-    """One encoder; without shared embeddings, each language keeps its own embedding in front of it."""
+    """One encoder; without shared embeddings, each language has its own embedding before it."""
     decoder: Groups = {}
-    """One decoder. A vector of the target language replaces the embedding of the first word (after Johnson et al. 2017).
-    The output layer is shared if the vocabulary is shared too."""
+    """One decoder. A vector of the target language replaces the embedding of the first word (after
+    Johnson et al. 2017). The output layer is shared if the vocabulary is shared too."""
 
     def is_shared(self, part: str, language: str) -> bool:
         """Return True if the language is in a group, even if it is the only member so far."""
