@@ -1,4 +1,4 @@
-"""Polyglot: multilingual many-to-many machine translation around an attention bridge.
+"""Polyglot: multilingual many-to-many machine translation with an attention bridge.
 
 import polyglot
 model = polyglot.load("runs/phrasebook")
@@ -32,14 +32,14 @@ def load(
     checkpoint: str | int = "best",
     device: str | torch.device | None = None,
 ) -> Translator:
-    """The translator of a run directory: `translate`, `hypotheses` and `score` in every direction it has the components for.
+    """Load the translator of a run directory: `translate`, `hypotheses` and `score`.
 
-    checkpoint: `best`, `last`, a step, or `average:N`. Raises ConfigError where there is no run, CheckpointError where its
-    checkpoint cannot be used.
+    It translates every direction whose encoder and decoder the run has.
+    checkpoint: `best`, `last`, a step, or `average:N`.
+    Raises ConfigError if there is no run, CheckpointError if its checkpoint cannot be used.
     """
-    from polyglot.inference.translator import (
-        Translator,
-    )  # torch is only imported when somebody translates
+    # PyTorch is imported only when it is needed.
+    from polyglot.inference.translator import Translator
 
     return Translator.load(run, checkpoint=checkpoint, device=device)
 
@@ -51,10 +51,11 @@ def ensemble(
     average: Average = "log",
     device: str | torch.device | None = None,
 ) -> EnsembleTranslator:
-    """Translators of several runs, or of several checkpoints of one, that write each translation together: `translate` and `hypotheses`.
+    """Load an ensemble of several runs, or of several checkpoints of a run: `translate`, `hypotheses`.
 
-    average: of their probabilities, `log` or `linear`. Raises ConfigError where their targets have different vocabularies.
+    average: of the log-probabilities (`log`) or of the probabilities (`linear`).
+    Raises ConfigError if the target vocabularies of the runs differ.
     """
-    from polyglot.inference.ensemble import EnsembleTranslator as Translators
+    from polyglot.inference.ensemble import EnsembleTranslator
 
-    return Translators.load(runs, checkpoints=checkpoints, average=average, device=device)
+    return EnsembleTranslator.load(runs, checkpoints=checkpoints, average=average, device=device)

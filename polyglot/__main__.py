@@ -1,21 +1,24 @@
-"""The program, which is also `python -m polyglot`."""
+"""Entry point of the program, also for `python -m polyglot`."""
 
 import os
 import signal
 
+INTERRUPTED = 128 + signal.SIGINT  # exit code by the convention of shells
+
 
 def main() -> None:
-    """Interrupted while it is still being loaded it ends without a word: nothing has begun."""
-    if (
-        heard := signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    ):  # what runs in the background may not be meant
-        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-    from polyglot.cli import main as program
+    """Run the command line. Ctrl-C before it is loaded ends the process silently."""
+    # A process in the background may be started with SIGINT ignored; it stays ignored.
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+
+    from polyglot.cli import main as run_command
     from polyglot.core.signals import defer_interrupt_during_import
 
-    if heard:
+    if interruptible:
         defer_interrupt_during_import()
-    program()
+    run_command()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from polyglot.core.errors import ConfigError
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import DropoutRate, HeadCount, LayerCount, Size
 from polyglot.layers.transformer import heads_error
 
 DECODER_LOCK = threading.Lock()
@@ -40,17 +41,17 @@ def import_opennmt(module: str) -> ModuleType:
 class TransformerConfig(ComponentConfig):
     """Settings of the Transformer encoder and decoder of OpenNMT-py."""
 
-    size: int = Field(512, ge=1, le=65536)
+    size: Size = 512
     """State size D."""
-    layers: int = Field(6, ge=1, le=256)
+    layers: LayerCount = 6
     """Number of stacked layers."""
-    heads: int = Field(8, ge=1, le=1024)
+    heads: HeadCount = 8
     """Attention heads; they divide the size."""
     feed_forward: int = Field(2048, ge=1, le=1048576)
     """Size of the hidden layer of the feed-forward networks: its `transformer_ff`."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: DropoutRate = 0.1
     """Dropout on the output of each block, and inside the feed-forward networks."""
-    attention_dropout: float = Field(0.1, ge=0, lt=1)
+    attention_dropout: DropoutRate = 0.1
     """Dropout on the attention weights."""
 
     @model_validator(mode="after")

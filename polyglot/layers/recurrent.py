@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import DropoutRate, LayerCount, Size
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.dropout import StepDropout, dropout
 from polyglot.layers.linear import PackedLinear, linear
@@ -27,11 +28,11 @@ class RecurrentEncoderConfig(ComponentConfig):
 
     size: int = Field(512, ge=2, le=65536)
     """State size D; each of two directions has half of it."""
-    layers: int = Field(2, ge=1, le=256)
+    layers: LayerCount = 2
     """Number of stacked layers."""
     bidirectional: bool = True
     """Read in both directions."""
-    dropout: float = Field(0.3, ge=0, lt=1)
+    dropout: DropoutRate = 0.3
     """Dropout between layers."""
 
     @model_validator(mode="after")
@@ -46,15 +47,15 @@ class RecurrentEncoderConfig(ComponentConfig):
 class RecurrentDecoderConfig(ComponentConfig):
     """Settings of a recurrent decoder with attention, shared with the OpenNMT-py types."""
 
-    size: int = Field(512, ge=1, le=65536)
+    size: Size = 512
     """State size D."""
-    layers: int = Field(2, ge=1, le=256)
+    layers: LayerCount = 2
     """Number of stacked layers."""
     attention: Literal["dot", "general", "mlp"] = "general"
     """Attention: `dot` and `general` of Luong et al. 2015, `mlp` of Bahdanau et al. 2015."""
     input_feeding: bool = False
     """Input feeding: each output is an input of the next step, as in the paper; slower."""
-    dropout: float = Field(0.3, ge=0, lt=1)
+    dropout: DropoutRate = 0.3
     """Dropout between layers and on the output."""
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import DropoutRate, HeadCount, LayerCount, PositionCount, Size
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
 from polyglot.layers.masks import fused_attention
@@ -26,9 +27,9 @@ EPSILON = 1e-6
 class BlockConfig(ComponentConfig):
     """Settings of Transformer layers, without the size."""
 
-    layers: int = Field(6, ge=1, le=256)
+    layers: LayerCount = 6
     """Number of stacked layers."""
-    heads: int = Field(8, ge=1, le=1024)
+    heads: HeadCount = 8
     """Attention heads H; they divide the size."""
     feed_forward: int = Field(2048, ge=1, le=1048576)
     """Size of the hidden layer of the feed-forward networks."""
@@ -36,22 +37,22 @@ class BlockConfig(ComponentConfig):
     """Activation of the feed-forward networks; `swiglu` (Shazeer 2020) has a third matrix."""
     norm: Literal["pre", "post"] = "pre"
     """Layer norm before each block and at the end (`pre`, Xiong et al. 2020) or after each sum."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: DropoutRate = 0.1
     """Dropout on the output of each block, before the residual sum."""
-    attention_dropout: float = Field(0.0, ge=0, lt=1)
+    attention_dropout: DropoutRate = 0.0
     """Dropout on the attention weights."""
-    activation_dropout: float = Field(0.0, ge=0, lt=1)
+    activation_dropout: DropoutRate = 0.0
     """Dropout inside the feed-forward networks."""
 
 
 class TransformerConfig(BlockConfig):
     """Settings of a stack of Transformer layers."""
 
-    size: int = Field(512, ge=1, le=65536)
+    size: Size = 512
     """State size D."""
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     """Position encoding (Vaswani et al. 2017, section 3.5; Gehring et al. 2017; Su et al. 2021)."""
-    longest: int = Field(512, ge=1, le=1000000)
+    longest: PositionCount = 512
     """Number of `learned` positions; later places use the last one."""
 
     @model_validator(mode="after")

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from polyglot.core.problems import InvalidSettings, Problem
 from polyglot.core.registry import ComponentConfig, normalize_spec
+from polyglot.core.setting_types import Size
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.decoders import DECODERS
 from polyglot.model.embedding import EmbeddingConfig
@@ -73,7 +74,7 @@ class ModelConfig(LanguageConfig):
 
     bridge: BRIDGES.config_type(default="attention")
     """Layers that all languages share."""
-    states_size: int | None = Field(None, ge=1, le=65536)
+    states_size: Size | None = None
     """Size D of the states that every encoder passes to the bridge; by default `encoder.size`. An
     encoder of another size gets a projection."""
     initial_range: float | None = Field(None, gt=0, le=10)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import DropoutRate, Size
 from polyglot.layers.dropout import Dropout
 from polyglot.tasks.batch import BOS, PAD
 
@@ -14,9 +14,9 @@ from polyglot.tasks.batch import BOS, PAD
 class EmbeddingConfig(ComponentConfig):
     """Word embeddings of one language."""
 
-    size: int = Field(512, ge=1, le=65536)
+    size: Size = 512
     """Embedding size E."""
-    dropout: float = Field(0.3, ge=0, lt=1)
+    dropout: DropoutRate = 0.3
     """Dropout on the embeddings."""
     scale: bool = True
     """Multiply embeddings by √E, so that their components have unit size and they learn as fast as

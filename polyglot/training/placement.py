@@ -16,7 +16,6 @@ from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.tasks.schedule import Schedule
 from polyglot.tasks.sharing import component_names
 
-
 Ranks = tuple[int, ...]
 
 

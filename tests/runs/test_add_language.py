@@ -94,7 +94,7 @@ def test_components_start_from_the_chosen_checkpoint(english_german):
     config = config_with_language(
         english_german, "fr", ["initialize.bridge.checkpoint=1"], checkpoint="average:2"
     )
-    assert config.initialize["bridge"].checkpoint == "1"
+    assert config.initialize["bridge"].checkpoint == 1
     assert config.initialize["encoder.de"].checkpoint == "average:2"
     assert config.initialize["encoder.de"].run == str(english_german.path)
 

@@ -38,10 +38,10 @@ from polyglot.core.errors import ConfigError, DataError
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.version import VERSION
 from polyglot.data.corpora import Corpora
-from polyglot.evaluation.provenance import describe_corpus, describe_machine
 from polyglot.evaluation.grid import matrix_title
 from polyglot.evaluation.held_out import HeldOut
 from polyglot.evaluation.protocol import Protocol
+from polyglot.evaluation.provenance import describe_corpus, describe_machine
 from polyglot.evaluation.score_matrix import Cell, cells_by_pair
 from polyglot.inference.embeddings.pooling import unsupported_pooling
 from polyglot.inference.translator import Translator

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy
 import torch
 
-from polyglot.evaluation.views.heat_map import DPI, TEXT_COLOUR, LINE_COLOUR, BACKGROUND
+from polyglot.evaluation.views.heat_map import BACKGROUND, DPI, LINE_COLOUR, TEXT_COLOUR
 from polyglot.inference.embeddings.encoder import embedding_batches
 from polyglot.inference.translator import Translator
 from polyglot.tasks.batch import pad

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
 from torch import Tensor
 
+from polyglot.core.setting_types import HeadCount, Size
 from polyglot.layers.linear import Linear
 from polyglot.layers.masks import masked_softmax
 from polyglot.model.bridges.base import BRIDGES, Bridge
@@ -22,9 +22,9 @@ class AttentionBridge(Bridge):
     fixed_size = True
 
     class Config(Bridge.Config):
-        heads: int = Field(10, ge=1, le=1024)
+        heads: HeadCount = 10
         """Number of rows K of the bridge matrix."""
-        hidden_size: int = Field(1024, ge=1, le=65536)
+        hidden_size: Size = 1024
         """Size of the layer between the states and the heads (the paper's d_w)."""
 
     def __init__(self, config: Config, *, size: int) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.core.problems import Problem
+from polyglot.core.setting_types import LayerCount, Size
 from polyglot.layers.transformer import BlockConfig, CrossAttentionLayer, final_norm, heads_error
 from polyglot.model.bridges.base import BRIDGES, Bridge
 from polyglot.model.memory import Memory
@@ -22,9 +22,9 @@ class PerceiverBridge(Bridge):
     fixed_size = True
 
     class Config(BlockConfig, Bridge.Config):
-        rows: int = Field(10, ge=1, le=65536)
+        rows: Size = 10
         """Number of rows K of the memory."""
-        layers: int = Field(1, ge=1, le=256)
+        layers: LayerCount = 1
         """Number of layers."""
 
         def validate_size(self, size: int) -> Problem | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.core.problems import Problem
+from polyglot.core.setting_types import LayerCount
 from polyglot.layers.transformer import BlockConfig, SelfAttentionLayer, final_norm, heads_error
 from polyglot.model.bridges.base import BRIDGES, Bridge
 from polyglot.model.memory import Memory
@@ -18,7 +18,7 @@ class TransformerBridge(Bridge):
     fixed_size = False
 
     class Config(BlockConfig, Bridge.Config):
-        layers: int = Field(1, ge=1, le=256)
+        layers: LayerCount = 1
         """Number of layers."""
 
         def validate_size(self, size: int) -> Problem | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import DropoutRate, LayerCount, PositionCount, Size, WindowWidth
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import resize
 from polyglot.layers.positions import Positions
@@ -24,17 +25,17 @@ class CnnEncoder(Encoder):
     """
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=1, le=65536)
+        size: Size = 512
         """State size D."""
-        layers: int = Field(1, ge=1, le=256)
+        layers: LayerCount = 1
         """Number of layers."""
-        width: int = Field(5, ge=1, le=1001)
+        width: WindowWidth = 5
         """Number of words in the window of one convolution; odd, so that the window is symmetric."""
         positions: Literal["sinusoidal", "learned"] = "sinusoidal"
         """Type of position embeddings."""
-        longest: int = Field(512, ge=1, le=1000000)
+        longest: PositionCount = 512
         """Number of `learned` positions; later words use the last one."""
-        dropout: float = Field(0.3, ge=0, lt=1)
+        dropout: DropoutRate = 0.3
         """Dropout on the input of each layer."""
 
         @model_validator(mode="after")

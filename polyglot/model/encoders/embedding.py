@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
 from torch import Tensor
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import PositionCount, Size
 from polyglot.layers.linear import resize
 from polyglot.layers.positions import Positions
 from polyglot.model.encoders.base import ENCODERS, Encoder
@@ -18,11 +18,11 @@ class EmbeddingEncoder(Encoder):
     """Word embeddings with positions; a state depends on no other word (Bastings et al., section 3)."""
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=1, le=65536)
+        size: Size = 512
         """State size D."""
         positions: Literal["sinusoidal", "learned"] = "sinusoidal"
         """Type of position embeddings."""
-        longest: int = Field(512, ge=1, le=1000000)
+        longest: PositionCount = 512
         """Number of `learned` positions; later words use the last one."""
 
     def __init__(self, config: Config, *, input_size: int) -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import DropoutRate, LayerCount, Size, WindowWidth
 from polyglot.layers.linear import resize
 from polyglot.layers.opennmt import (
     PassThroughEmbedding,
@@ -73,13 +74,13 @@ class OpenNmtCnnEncoder(Encoder):
     """
 
     class Config(ComponentConfig):
-        size: int = Field(512, ge=1, le=65536)
+        size: Size = 512
         """State size D."""
-        layers: int = Field(2, ge=1, le=256)
+        layers: LayerCount = 2
         """Number of layers."""
-        width: int = Field(3, ge=1, le=1001)
+        width: WindowWidth = 3
         """Number of words in the window of one convolution, odd; `cnn_kernel_width` in OpenNMT-py."""
-        dropout: float = Field(0.3, ge=0, lt=1)
+        dropout: DropoutRate = 0.3
         """Dropout on the input of each layer."""
 
         @model_validator(mode="after")

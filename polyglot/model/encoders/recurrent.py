@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
 from torch import Tensor, nn
 
+from polyglot.core.setting_types import DropoutRate
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.recurrent import (
     BidirectionalLayer,
@@ -21,7 +21,7 @@ class RecurrentEncoder(Encoder):
     """Type of recurrence: `lstm` or `gru`."""
 
     class Config(RecurrentEncoderConfig):
-        dropout: float = Field(0.3, ge=0, lt=1)
+        dropout: DropoutRate = 0.3
         """Dropout between layers and on the states."""
 
     def __init__(self, config: Config, *, input_size: int) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import DropoutRate, Size
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
 from polyglot.layers.masks import masked_mean
@@ -23,10 +23,10 @@ class ContextGate(EmbeddingOption):
     """
 
     class Config(ComponentConfig):
-        hidden_size: int | None = Field(None, ge=1, le=65536)
+        hidden_size: Size | None = None
         """Size of the hidden layer of NN and of the context, on the source side; by default the
         embedding size. The target side has no NN."""
-        dropout: float = Field(0.0, ge=0, lt=1)
+        dropout: DropoutRate = 0.0
         """Dropout on the context."""
 
     def __init__(self, config: Config, *, size: int, memory_size: int | None) -> None:

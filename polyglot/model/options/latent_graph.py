@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import DropoutRate, LayerCount, Size
 from polyglot.layers.annealing import Annealed, Decay
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.gumbel_softmax import concrete
@@ -44,13 +45,13 @@ class LatentGraph(StatesOption):
     class Config(ComponentConfig):
         edges: Literal["latent", "none"] = "latent"
         """`none` removes A and W_nbr: the baseline of equal size, which has only self-loops."""
-        layers: int = Field(1, ge=1, le=256)
+        layers: LayerCount = 1
         """Number of graph convolutions; all of them use the same graph."""
         hidden_size: int | None = Field(None, ge=2, le=65536)
         """Size of the BiLSTM, half for each direction; by default the embedding size."""
-        head_size: int = Field(256, ge=1, le=65536)
+        head_size: Size = 256
         """Size d_k of keys and queries."""
-        dropout: float = Field(0.3, ge=0, lt=1)
+        dropout: DropoutRate = 0.3
         """Dropout on the states of the BiLSTM, and on the output of each convolution."""
         temperature: GraphTemperature = GraphTemperature()
         """Temperature τ of the graph."""

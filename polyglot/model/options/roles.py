@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import DropoutRate, HeadCount, WindowWidth
 from polyglot.layers.annealing import Annealed, Decay
 from polyglot.layers.context_encoder import CnnContext, LstmContext
 from polyglot.layers.dropout import Dropout
@@ -47,7 +48,7 @@ class Roles(EmbeddingOption):
     """
 
     class Config(ComponentConfig):
-        roles: int = Field(32, ge=1, le=1024)
+        roles: HeadCount = 32
         """Number of roles R."""
         assignment: Literal["dense", "softmax", "onehot"] = "softmax"
         """Assignment of roles to a word."""
@@ -61,10 +62,10 @@ class Roles(EmbeddingOption):
         context_size: int | None = Field(None, ge=2, le=65536)
         """Size of c_t, half for each direction; by default half of the embedding size, since the
         context of the paper is small."""
-        width: int = Field(7, ge=1, le=1001)
+        width: WindowWidth = 7
         """Number of words that `cnn` reads: around a word on the source side, up to the word on the
         target side; odd."""
-        dropout: float = Field(0.3, ge=0, lt=1)
+        dropout: DropoutRate = 0.3
         """Dropout on r_t."""
         temperature: RoleTemperature = RoleTemperature()
         """Temperature τ of `onehot`."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.core.setting_types import DropoutRate, Size
 from polyglot.layers.attention import Attention
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
@@ -90,9 +90,9 @@ class WordPrediction(DecoderOption):
     class Config(DecoderOption.Config):
         predict: Literal["initial", "states", "both"] = "both"
         """From the initial state (the paper's WP-E), from each state (WP-D), or both (WP-ED)."""
-        hidden_size: int | None = Field(None, ge=1, le=65536)
+        hidden_size: Size | None = None
         """Size of the layer that is projected to words; by default the size of the decoder."""
-        dropout: float = Field(0.0, ge=0, lt=1)
+        dropout: DropoutRate = 0.0
         """Dropout on this layer."""
 
     def __init__(
