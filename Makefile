@@ -32,4 +32,4 @@ $(VENV)/.opennmt: $(VENV)/.installed
 	touch $@
 
 test-opennmt: $(VENV)/.opennmt
-	$(pytest) --dist worksteal tests/model tests/decoding/test_selection.py tests/test_convert.py tests/contracts -k "nmt or convert"
+	$(pytest) --dist worksteal tests/model tests/decoding/test_vocabulary_selection.py tests/interop/test_opennmt.py tests/contracts -k "nmt or convert"

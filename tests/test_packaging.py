@@ -58,7 +58,7 @@ def test_the_wheel_carries_every_shipped_file_and_nothing_else():
 
 def test_the_package_has_what_it_reads_at_run_time():
     assert WHEEL["packages"] == ["polyglot"]
-    assert (ROOT / "polyglot" / "data" / "fetch.yaml").is_file()
+    assert (ROOT / "polyglot" / "data" / "download.yaml").is_file()
 
 
 def test_its_types_are_for_whoever_imports_it():

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from polyglot.layers.recurrent import BidirectionalLayer, LayerStates, RecurrentSteps
+from polyglot.layers.recurrent import BidirectionalLayer, LayerStates, RecurrentSteps, run_layer
 
 
 class LstmContext(nn.Module):
@@ -30,7 +30,9 @@ class LstmContext(nn.Module):
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """embedded (B, S, E), mask (B, S) -> (B, S, C)"""
-        return self.forwards(embedded)[0] if self.causal else self.both(embedded, mask)
+        if self.causal:
+            return run_layer(self.forwards, embedded)
+        return self.both(embedded, mask)
 
     def start(self, rows: int, like: Tensor) -> State:
         """State before the first word, on the device of the tensor `like`; rows: hypotheses N."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -10,6 +12,7 @@ from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.setting_types import DropoutRate, LayerCount, Size
+from polyglot.layers import onednn
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.dropout import StepDropout, dropout
 from polyglot.layers.linear import PackedLinear, linear
@@ -74,8 +77,8 @@ class BidirectionalLayer(nn.Module):
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """inputs (B, S, E), mask (B, S) -> (B, S, D), 0 on padding"""
-        left, _ = self.forwards(inputs)
-        right, _ = self.backwards(flip_sentences(inputs, mask))
+        left = run_layer(self.forwards, inputs)
+        right = run_layer(self.backwards, flip_sentences(inputs, mask))
         return torch.cat([left, flip_sentences(right, mask)], dim=-1) * mask.unsqueeze(-1)
 
 
@@ -88,8 +91,29 @@ class UnidirectionalLayer(nn.Module):
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """inputs (B, S, E), mask (B, S) -> (B, S, D), 0 on padding"""
-        outputs, _ = self.forwards(inputs)
-        return outputs * mask.unsqueeze(-1)
+        return run_layer(self.forwards, inputs) * mask.unsqueeze(-1)
+
+
+def run_layer(recurrence: nn.LSTM | nn.GRU, inputs: Tensor) -> Tensor:
+    """Outputs of a layer whose first state is zero: inputs (B, S, E) -> (B, S, D)."""
+    with _supported_precision(inputs) as supported:
+        outputs, _ = recurrence(supported)
+    return outputs
+
+
+@contextmanager
+def _supported_precision(inputs: Tensor) -> Iterator[Tensor]:
+    """Yield the inputs in a type that fused recurrence can compute.
+
+    Under autocast on a CPU without bfloat16, oneDNN has no LSTM of a half precision and raises an
+    error. There the recurrence runs in float32.
+    """
+    is_half = inputs.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+    if not is_half or onednn.HAS_BFLOAT16:
+        yield inputs
+        return
+    with torch.autocast("cpu", enabled=False):
+        yield inputs.float()
 
 
 def repeat_initial_state(kind: str, initial: Tensor, layers: int) -> State:
@@ -108,18 +132,19 @@ def run_recurrence(recurrence: nn.LSTM | nn.GRU, inputs: Tensor, state: State) -
     for layer, weights in enumerate(recurrence.all_weights):
         if layer:
             inputs = dropout(inputs, dropout_rate)
-        layer_state = tuple(part[layer : layer + 1] for part in state)
-        outputs = fused(
-            inputs,
-            layer_state if len(layer_state) == 2 else layer_state[0],
-            weights,
-            True,  # has biases
-            1,  # layers
-            0.0,  # dropout
-            recurrence.training,
-            False,  # bidirectional
-            True,  # batch first
-        )
+        with _supported_precision(inputs) as supported:
+            layer_state = tuple(part[layer : layer + 1].to(supported.dtype) for part in state)
+            outputs = fused(
+                supported,
+                layer_state if len(layer_state) == 2 else layer_state[0],
+                weights,
+                True,  # has biases
+                1,  # layers
+                0.0,  # dropout
+                recurrence.training,
+                False,  # bidirectional
+                True,  # batch first
+            )
         inputs = outputs[0]
     return inputs
 

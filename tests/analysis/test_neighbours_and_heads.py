@@ -102,7 +102,7 @@ def test_the_gate_of_a_context_is_the_model_s(translator, monkeypatch):
     text, own = "Is the old house here?", piece_of(translator.vocabularies["en"], "the")
     found = _gate(translator, "en", "encoder", own, [], "en", text)
     assert numpy.allclose(
-        found, seen_in_encoding(monkeypatch, translator, "en", text, ContextGate, "mask"), atol=1e-6
+        found, seen_in_encoding(monkeypatch, translator, "en", text, ContextGate, "gates"), atol=1e-6
     )
 
 

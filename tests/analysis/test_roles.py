@@ -100,7 +100,7 @@ def test_every_piece_of_a_run_takes_its_roles(run, translator, side):
 def test_an_encoder_s_roles_are_those_of_the_model(run, translator, monkeypatch):
     """The gate before them included."""
     found = taken(run, translator, "de", side="encoder", count=1)
-    expected = seen_in_encoding(monkeypatch, translator, "de", found[0].sentence.text, Roles, "of")
+    expected = seen_in_encoding(monkeypatch, translator, "de", found[0].sentence.text, Roles, "assign_roles")
     assert numpy.allclose([one.roles for one in found], expected, atol=1e-6)
 
 

@@ -11,6 +11,7 @@ from polyglot.analysis.page import file_name
 from polyglot.report.files import RunFiles
 from polyglot.report.page import page as report_page
 from polyglot.runs.run import Run
+from tests.analysis.conftest import run  # noqa: F401
 from tests.builders.command_line import Program
 
 

@@ -354,7 +354,8 @@ def test_a_schedule_by_sizes_needs_a_stream_that_tells_them(folder, polyglot, mo
         ).split()
     )
     assert (
-        "schedule.type: 'temperature' needs to know how many sentences each task has, which a stream does not tell of en-de; use 'uniform'"
+        "schedule.type: 'temperature' needs the number of sentences of each task, "
+        "which is unknown for the streamed text of en-de; use 'uniform'"
         in said
     )
     assert (
@@ -681,7 +682,7 @@ def test_a_dry_run_of_a_resumed_run_finds_what_cannot_change(override, folder, p
     [
         (
             "optimizer=sgd",
-            "what it remembers is of no use: go on with optimizer.type=adam, or begin a new run",
+            "which cannot use its state: resume with optimizer.type=adam, or start a new run",
         ),
         ("training.steps=3", "step-00000004: the run is already past training.steps 3"),
     ],
@@ -1530,14 +1531,14 @@ def test_a_matrix_that_cannot_be_written(folder, polyglot):
 
 
 def test_control_c_keeps_what_was_translated(folder, polyglot, monkeypatch):
-    write = Translator.write
+    generate = Translator.generate
 
     def interrupted(self, readings, target, config):
         if target == "fr":
             raise KeyboardInterrupt
-        return write(self, readings, target, config)
+        return generate(self, readings, target, config)
 
-    monkeypatch.setattr(Translator, "write", interrupted)
+    monkeypatch.setattr(Translator, "generate", interrupted)
     ended = polyglot("evaluate", "runs/mine")
     assert ended.status == 130 and ended.errors.splitlines()[-1] == "interrupted"
     there = {
@@ -1553,12 +1554,12 @@ def test_evaluate_with_a_pivot_several_runs_and_nothing_twice(folder, polyglot, 
     result = polyglot("evaluate", "runs/mine", "runs/twin", "--pivot", "en")
     assert (
         result.status == 0
-        and "BLEU, direct and through en" in result.output
+        and "BLEU: direct and pivot translation, through en" in result.output
         and "BLEU of 2 runs" in result.output
     )
     assert "de-en-fr" in result.output and "Output errors" in result.output
     monkeypatch.setattr(
-        Translator, "write", lambda *given, **other: pytest.fail("translated again")
+        Translator, "generate", lambda *given, **other: pytest.fail("translated again")
     )
     assert polyglot("evaluate", "runs/mine", "runs/twin", "--pivot", "en").output == result.output
 

@@ -259,7 +259,7 @@ def test_a_shortlist_serves_runs_without_prediction(tmp_path, monkeypatch, capsy
     run.shortlist_file(next(iter(run.config.pairs))).parent.joinpath(
         "de-en.safetensors"
     ).write_bytes(b"no")
-    with pytest.raises(CheckpointError, match="no shortlist"):
+    with pytest.raises(CheckpointError, match="not a shortlist"):
         Translator.load(run).translate(text(), **GIVEN, select=8, select_by="shortlist")
     assert "no vocabulary named 'cs'" in program.refuses("shortlist", run.path, "de-cs")
 

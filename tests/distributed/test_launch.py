@@ -199,7 +199,7 @@ class Counting:
     """Two processes that count until they find a file, and the program that has started them: a job as a shell has them."""
 
     code = (
-        "import os, sys, time\nfrom polyglot.core.signals import wake_when_left\nwake_when_left()\n"
+        "import os, sys, time\nfrom polyglot.core.signals import continue_when_parent_ends\ncontinue_when_parent_ends()\n"
     )
     code += "while not os.path.exists(sys.argv[1] + 'enough'):\n    time.sleep(0.02)\n"
     code += "    open(sys.argv[1] + os.environ['RANK'], 'a').write('.')"

@@ -156,7 +156,7 @@ def test_a_disk_that_is_gone_keeps_nobody_from_ending(blocks, monkeypatch, capfd
 def test_only_who_was_started_by_a_launcher_is_woken_when_that_is_gone(launched, monkeypatch):
     monkeypatch.setattr(watching, "store", Store)
     woken = []
-    monkeypatch.setattr(watching, "wake_when_left", lambda: woken.append(True))
+    monkeypatch.setattr(watching, "continue_when_parent_ends", lambda: woken.append(True))
     monkeypatch.delenv("POLYGLOT_LAUNCHED", raising=False)
     if launched:
         monkeypatch.setenv("POLYGLOT_LAUNCHED", "1")
