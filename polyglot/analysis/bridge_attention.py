@@ -15,7 +15,7 @@ from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 
 
-def heads(run: Run, translator: Translator, given: Sequence[tuple[str, str]] = ()) -> Page:
+def heads_page(run: Run, translator: Translator, given: Sequence[tuple[str, str]] = ()) -> Page:
     """The bridge's attention on sentences, each a language and a text; by default the first of the test text in every language.
 
     Raises ConfigError for a language that is not read and for a bridge without heads, DataError for a sentence without pieces.

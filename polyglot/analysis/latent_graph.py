@@ -36,12 +36,12 @@ class Graph:
         return self.heads.argmax(axis=1).tolist()
 
 
-def graph(
+def graph_page(
     run: Run,
     translator: Translator,
     language: str,
     *,
-    given: Sequence[tuple[str, str]] = (),
+    examples: Sequence[tuple[str, str]] = (),
     count: int = 500,
 ) -> Page:
     """The graphs of a language's sentences; of those that are given, a language and a text, each is drawn.
@@ -49,7 +49,7 @@ def graph(
     Raises ConfigError where the encoder of the language has no latent graph or does not read a sentence, DataError where no sentence has
     two pieces.
     """
-    if other := next((one for one, _ in given if one != language), None):
+    if other := next((one for one, _ in examples if one != language), None):
         raise ConfigError(
             f"graph: --sentence {other}=…: the encoder of {language} reads {language} alone"
         )
@@ -107,8 +107,8 @@ def graph(
             Table("True heads", ["heads", "directed", "undirected"], shown_scores, note=note)
         )
     wanted = (
-        graphs_of(translator, language, as_read(translator, [text for _, text in given], language))
-        if given
+        graphs_of(translator, language, as_read(translator, [text for _, text in examples], language))
+        if examples
         else [one for one in found if len(one.heads) <= LONGEST][-DRAWN:]
     )
     pictures, values["graphs"] = {}, []

@@ -62,7 +62,7 @@ class Taken:
         return " ".join([*(["…"] if first else []), *words, *(["…"] if last < len(pieces) else [])])
 
 
-def roles(
+def roles_page(
     run: Run,
     translator: Translator,
     language: str,

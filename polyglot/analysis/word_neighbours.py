@@ -23,7 +23,7 @@ ENDS = 6  # words at each end of an axis
 NEIGHBOURS = 50  # on which the axes are found
 
 
-def chart(
+def chart_page(
     translator: Translator,
     word: str,
     language: str,

@@ -36,7 +36,7 @@ LONGEST = 24  # pieces of such a sentence
 CHOOSERS = {"prediction": "predicted", "shortlist": "shortlist"}
 
 
-def words(
+def words_page(
     run: Run,
     translator: Translator,
     pair: LanguagePair,
@@ -337,7 +337,7 @@ def _over_the_source(weights: Tensor, memory: Memory, length: int) -> Tensor:
     return weights
 
 
-def direction(run: Run, source: str | None, target: str | None) -> LanguagePair:
+def choose_pair(run: Run, source: str | None, target: str | None) -> LanguagePair:
     """What was named, or the first trained direction that fits. Raises ConfigError where none does."""
     for pair in run.config.pairs:
         if not pair.is_copy and source in (None, pair.source) and target in (None, pair.target):

@@ -135,9 +135,10 @@ def analyse(
     opened, chosen = Run.open(runs[0]), sentences_of(sentence)
     translator = Translator.load(opened, checkpoint=checkpoint, device=device)
     if what == "words":
-        from polyglot.analysis.word_prediction import direction, words
+        from polyglot.analysis.word_prediction import choose_pair, words_page
 
-        _show(words(opened, translator, direction(opened, language, into), count=sentences), opened)
+        pair = choose_pair(opened, language, into)
+        _show(words_page(opened, translator, pair, count=sentences), opened)
         return
     read_first = (
         None if (what, side) == ("chart", "decoder") else next((one for one, _ in chosen), None)
@@ -148,21 +149,23 @@ def analyse(
         or _first(translator, opened, what, side, word=word, contexts=bool(chosen))
     )
     if what == "roles":
-        from polyglot.analysis.roles import roles
+        from polyglot.analysis.roles import roles_page
 
-        page = roles(opened, translator, owner, side=side, token=token, into=into, count=sentences)
+        page = roles_page(
+            opened, translator, owner, side=side, token=token, into=into, count=sentences
+        )
     elif what == "graph":
-        from polyglot.analysis.latent_graph import graph
+        from polyglot.analysis.latent_graph import graph_page
 
-        page = graph(opened, translator, owner, given=chosen, count=sentences)
+        page = graph_page(opened, translator, owner, examples=chosen, count=sentences)
     elif what == "chart":
-        from polyglot.analysis.word_neighbours import chart
+        from polyglot.analysis.word_neighbours import chart_page
 
-        page = chart(translator, word, owner, side=side, contexts=chosen)
+        page = chart_page(translator, word, owner, side=side, contexts=chosen)
     else:
-        from polyglot.analysis.bridge_attention import heads
+        from polyglot.analysis.bridge_attention import heads_page
 
-        page = heads(opened, translator, chosen)
+        page = heads_page(opened, translator, chosen)
     _show(page, opened)
 
 

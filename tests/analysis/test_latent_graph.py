@@ -9,7 +9,7 @@ import pytest
 
 from polyglot.analysis import latent_graph
 from polyglot.analysis.annotated_text import Sentence, as_read, words_of
-from polyglot.analysis.latent_graph import Graph, attachment, graph, graphs_of
+from polyglot.analysis.latent_graph import Graph, attachment, graph_page, graphs_of
 from polyglot.core.errors import ConfigError
 from polyglot.model.options import LatentGraph
 from polyglot.phrasebook import Token
@@ -54,7 +54,7 @@ def test_chance_is_a_choice_among_the_others():
 
 
 def test_the_page_of_a_run(run, translator):
-    page = graph(run, translator, "de", given=[("de", "Der alte Bauer schläft.")], count=4)
+    page = graph_page(run, translator, "de", examples=[("de", "Der alte Bauer schläft.")], count=4)
     entropy = page.values["entropy"]
     assert 0 < entropy["mean"] <= entropy["uniform"] + 1e-6
     assert page.values["attachment"]["systems"].keys() == {
@@ -73,7 +73,7 @@ def test_distances_and_entropies_are_those_of_the_heads(run, translator, monkeyp
     """One sentence of four words whose heads are sure, one of three whose heads are anybody."""
     anybody = Graph(Sentence("", range(3), ["a", "b", "c"]), (1 - numpy.eye(3)) / 2)
     monkeypatch.setattr(latent_graph, "graphs_of", lambda *given: [known([1, 2, 0, 0]), anybody])
-    values = graph(run, translator, "de").values
+    values = graph_page(run, translator, "de").values
     distances, entropies = [1, 1, 2, 3, 1, 1, 2], [0] * 4 + [math.log(2)] * 3
     assert values["distance"] == pytest.approx(
         {"mean": numpy.mean(distances), "deviation": numpy.std(distances)}
@@ -103,11 +103,11 @@ def test_an_encoder_without_a_graph_is_said(run, translator):
     with pytest.raises(
         ConfigError, match="the encoder of fr has no latent graph; that of en, de has one"
     ):
-        graph(run, translator, "fr")
+        graph_page(run, translator, "fr")
 
 
 def test_a_sentence_of_another_language_is_refused(run, translator):
     with pytest.raises(
         ConfigError, match="graph: --sentence en=…: the encoder of de reads de alone"
     ):
-        graph(run, translator, "de", given=[("en", "The old farmer sleeps.")])
+        graph_page(run, translator, "de", examples=[("en", "The old farmer sleeps.")])

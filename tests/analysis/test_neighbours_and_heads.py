@@ -8,13 +8,13 @@ import numpy
 import pytest
 import torch
 
-from polyglot.analysis.bridge_attention import heads
+from polyglot.analysis.bridge_attention import heads_page
 from polyglot.analysis.figures import Panel, panels_png
 from polyglot.analysis.word_neighbours import (
     _gate,
     _in_contexts,
     _nearest,
-    chart,
+    chart_page,
     neighbours,
     piece_of,
     principal_axes,
@@ -44,7 +44,7 @@ def test_the_first_axis_is_that_of_the_largest_spread():
 def test_the_chart_of_a_word_and_of_the_same_word_in_contexts(translator):
     word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
     texts = [f"{word} Haus .", f"alt {word} ist ."]
-    page = chart(translator, word, "de", contexts=[("de", text) for text in texts])
+    page = chart_page(translator, word, "de", contexts=[("de", text) for text in texts])
     near, along, contexts = page.tables
     assert len(near.rows) == 12 and len(along.rows) == 3
     cosines = [float(row[1]) for row in near.rows]
@@ -52,7 +52,7 @@ def test_the_chart_of_a_word_and_of_the_same_word_in_contexts(translator):
     assert [row[:2] for row in contexts.rows] == [["1", texts[0]], ["2", texts[1]]] and len(
         page.pictures
     ) == 2
-    assert len(chart(translator, word, "de", side="decoder").tables) == 2
+    assert len(chart_page(translator, word, "de", side="decoder").tables) == 2
 
 
 def test_in_each_context_other_words_are_near():
@@ -110,7 +110,7 @@ def test_long_sentences_leave_room_for_the_picture(translator):
     word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        chart(
+        chart_page(
             translator, word, "de", contexts=[("de", f"{word} " + "alt Haus " * 40), ("de", word)]
         )
         panels_png([Panel("", -numpy.eye(2), ["a" * 60, "b"], ["c", "d" * 20])], title="")
@@ -130,12 +130,12 @@ def test_a_decoder_s_words_in_the_context_of_what_was_read(translator):
     before = gate.weight.detach().clone()
     with torch.no_grad():
         gate.weight.mul_(100)
-    one, other = chart(translator, word, "de", side="decoder", contexts=read).values["contexts"][
+    one, other = chart_page(translator, word, "de", side="decoder", contexts=read).values["contexts"][
         "cosines"
     ]
     with torch.no_grad():
         gate.weight.zero_()
-    same, without = chart(translator, word, "de", side="decoder", contexts=read).values["contexts"][
+    same, without = chart_page(translator, word, "de", side="decoder", contexts=read).values["contexts"][
         "cosines"
     ]
     with torch.no_grad():
@@ -148,26 +148,26 @@ def test_contexts_that_change_nothing_or_are_not_read_are_refused(translator):
     with pytest.raises(
         ConfigError, match="the encoder of fr has the same words in every --sentence"
     ):
-        chart(translator, word, "fr", contexts=[("fr", word)])
+        chart_page(translator, word, "fr", contexts=[("fr", word)])
     word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
     with pytest.raises(ConfigError, match="--sentence en=…: the encoder of de reads de alone"):
-        chart(translator, word, "de", contexts=[("en", "house")])
+        chart_page(translator, word, "de", contexts=[("en", "house")])
     with pytest.raises(ConfigError, match="no encoder named 'xx'"):
-        chart(translator, word, "de", side="decoder", contexts=[("xx", "house")])
+        chart_page(translator, word, "de", side="decoder", contexts=[("xx", "house")])
 
 
 def test_what_is_no_piece_or_not_in_its_context_is_said(translator):
     with pytest.raises(
         DataError, match="chart: 'Nirgendwohin' is no piece in the vocabulary of de"
     ):
-        chart(translator, "Nirgendwohin", "de")
+        chart_page(translator, "Nirgendwohin", "de")
     word = translator.vocabularies["de"].pieces([9])[0].removeprefix("▁")
     with pytest.raises(DataError, match="is not in the sentence"):
-        chart(translator, word, "de", contexts=[("de", "zzz")])
+        chart_page(translator, word, "de", contexts=[("de", "zzz")])
 
 
 def test_heads_of_several_languages_side_by_side(run, translator):
-    page = heads(run, translator)
+    page = heads_page(run, translator)
     assert [one["language"] for one in page.values["sentences"]] == ["en", "de", "fr"]
     for one in page.values["sentences"]:
         assert numpy.allclose(numpy.sum(one["weights"], axis=1), 1, atol=1e-4) and len(
@@ -175,7 +175,7 @@ def test_heads_of_several_languages_side_by_side(run, translator):
         ) == len(one["pieces"])
     assert len(page.tables[0].rows) == len(page.values["sentences"][0]["weights"])
     with pytest.raises(ConfigError, match="no encoder named 'xx'"):
-        heads(run, translator, [("xx", "Ein Haus.")])
+        heads_page(run, translator, [("xx", "Ein Haus.")])
 
 
 def test_bytes_are_nobody_s_neighbours(translator, monkeypatch):
@@ -185,5 +185,5 @@ def test_bytes_are_nobody_s_neighbours(translator, monkeypatch):
         for number, piece in enumerate(vocabulary.pieces(list(range(len(vocabulary)))))
     ]
     monkeypatch.setattr(type(vocabulary), "pieces", lambda self, ids: [pieces[one] for one in ids])
-    page = chart(translator, pieces[10].removeprefix("▁"), "de")
+    page = chart_page(translator, pieces[10].removeprefix("▁"), "de")
     assert not any("<0x" in cell for table in page.tables for row in table.rows for cell in row)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from polyglot.analysis.annotated_text import Sentence, words_of
-from polyglot.analysis.roles import Taken, _of_all, agreement, roles, taken
+from polyglot.analysis.roles import Taken, _of_all, agreement, roles_page, taken
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.model.options import Roles
 from polyglot.phrasebook import Token
@@ -87,7 +87,7 @@ def test_the_tables_count_what_is_taken():
 def test_every_piece_of_a_run_takes_its_roles(run, translator, side):
     found = taken(run, translator, "de", side=side, count=4)
     assert all(one.roles.sum() == pytest.approx(1, abs=1e-5) for one in found)
-    folder = roles(run, translator, "de", side=side).save(run)
+    folder = roles_page(run, translator, "de", side=side).save(run)
     values = json.loads((folder / "page.json").read_text())["values"]
     assert sum(role["count"] for role in values["usage"].values()) == values["pieces"] == len(found)
     assert (
@@ -126,17 +126,17 @@ def test_of_one_token_with_contexts_and_translations(run, translator):
     pairs = set(map(str, run.config.pairs))
     assert "de-fr" not in pairs and "de-en" in pairs
     assert (
-        roles(run, translator, "de", token=own, count=4).tables[0].head[-1] == "translated into en"
+        roles_page(run, translator, "de", token=own, count=4).tables[0].head[-1] == "translated into en"
     )
-    page = roles(run, translator, "de", token=own, into="fr", count=4)
+    page = roles_page(run, translator, "de", token=own, into="fr", count=4)
     assert page.tables[0].head[-1] == "translated into fr, zero-shot"
     assert all(f"[{own}]" in row[2] for row in page.tables[0].rows)
 
 
 def test_what_is_not_there_is_said(run, translator):
     with pytest.raises(DataError, match="'Nirgendwo' is no piece of the text of de"):
-        roles(run, translator, "de", token="Nirgendwo")
+        roles_page(run, translator, "de", token="Nirgendwo")
     with pytest.raises(
         ConfigError, match="the encoder of fr has no roles; that of en, de has some"
     ):
-        roles(run, translator, "fr")
+        roles_page(run, translator, "fr")

@@ -8,7 +8,12 @@ import pytest
 import torch
 
 from polyglot.analysis.copy_accuracy import copied
-from polyglot.analysis.word_prediction import _of_the_likeliest, _over_the_source, direction, words
+from polyglot.analysis.word_prediction import (
+    _of_the_likeliest,
+    _over_the_source,
+    choose_pair,
+    words_page,
+)
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.inference.translator import Translator
 from polyglot.model.memory import Memory
@@ -96,7 +101,7 @@ def test_the_page_has_every_table_and_picture(run, monkeypatch, capsys):
 
 
 def test_recall_grows_with_the_number_of_words_and_all_of_them_have_it_all(run):
-    page = words(run, Translator.load(run), LanguagePair("de", "en"), count=5, sizes=(2, 5, 10))
+    page = words_page(run, Translator.load(run), LanguagePair("de", "en"), count=5, sizes=(2, 5, 10))
     for own in page.values["precision and recall"].values():
         recalls = [recall for _, recall in own.values()]
         assert recalls == sorted(recalls) and recalls[-1] > 0.8, (
@@ -107,7 +112,7 @@ def test_recall_grows_with_the_number_of_words_and_all_of_them_have_it_all(run):
 def test_a_decoder_without_prediction_still_has_its_copies(tmp_path):
     made = tiny_run(tmp_path, training={"steps": 2})
     train(made)
-    page = words(made, Translator.load(made, checkpoint="last"), LanguagePair("de", "en"), count=3)
+    page = words_page(made, Translator.load(made, checkpoint="last"), LanguagePair("de", "en"), count=3)
     assert [table.title for table in page.tables] == [
         "Search among few words",
         "Numbers, names and acronyms that are copied",
@@ -116,11 +121,11 @@ def test_a_decoder_without_prediction_still_has_its_copies(tmp_path):
 
 
 def test_directions_that_are_not_there_are_said(run):
-    assert direction(run, None, None) == LanguagePair("de", "en")
+    assert choose_pair(run, None, None) == LanguagePair("de", "en")
     with pytest.raises(ConfigError, match="no trained direction into fr"):
-        direction(run, None, "fr")
+        choose_pair(run, None, "fr")
     with pytest.raises(ConfigError, match="no decoder named 'fr'"):
-        words(run, Translator.load(run), LanguagePair("de", "fr"), count=3)
+        words_page(run, Translator.load(run), LanguagePair("de", "fr"), count=3)
     with pytest.raises(DataError, match="name no corpus"):
         bare = Run(
             run.path,
@@ -128,4 +133,4 @@ def test_directions_that_are_not_there_are_said(run):
                 update={"data": run.config.data.model_copy(update={"valid": [], "test": []})}
             ),
         )
-        words(bare, Translator.load(run), LanguagePair("de", "en"), count=3)
+        words_page(bare, Translator.load(run), LanguagePair("de", "en"), count=3)
