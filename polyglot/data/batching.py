@@ -111,7 +111,7 @@ class BatchStream:
         """Where each of its pairs stands, for messages."""
         return self.dataset.names(taken)
 
-    def take(self, *, own: bool = True) -> NDArray[numpy.int64]:
+    def take(self, *, is_local: bool = True) -> NDArray[numpy.int64]:
         """What the next batch is made of. own: whether it is for this process; those of others are passed over."""
         if self._index >= len(
             self._batches

@@ -41,7 +41,7 @@ def file_fingerprint(path: Path) -> str:
     return fingerprint(path.resolve(), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def cached(name: str, tables: Callable[[], Iterable[pyarrow.Table]]) -> Dataset:
+def cached_dataset(name: str, tables: Callable[[], Iterable[pyarrow.Table]]) -> Dataset:
     """The dataset of that fingerprint; `tables` gives its rows, and is called only when they are not on disk yet.
 
     Written to a file of this process and renamed when complete: who is stopped half-way, or comes second, does no harm.

@@ -11,9 +11,9 @@ import numpy
 from numpy.typing import NDArray
 
 from polyglot.core.errors import DataError
-from polyglot.data.cache import cached, fingerprint
+from polyglot.data.cache import cached_dataset, fingerprint
 from polyglot.data.corpora import Corpora, ParallelText
-from polyglot.data.filters import FilterConfig, keep, left_out
+from polyglot.data.filters import FilterConfig, filter_pairs, dropped_suffix
 from polyglot.tasks.batch import Batch
 from polyglot.tasks.pairs import Task
 from polyglot.text.preprocessing import Normaliser
@@ -69,9 +69,9 @@ class TaskDataset:
     def __len__(self) -> int:
         return len(self._row)
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """For the log."""
-        return f"{len(self)} sentences{left_out(self.dropped)}"
+        return f"{len(self)} sentences{dropped_suffix(self.dropped)}"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -87,7 +87,7 @@ class TaskDataset:
             digest.update(numbers)
         return digest.hexdigest()
 
-    def first(self, number: int) -> tuple[list[NDArray[numpy.int32]], list[NDArray[numpy.int32]]]:
+    def first_pairs(self, number: int) -> tuple[list[NDArray[numpy.int32]], list[NDArray[numpy.int32]]]:
         """Sources and targets of the first pairs."""
         return self.pieces(range(min(number, len(self))))
 
@@ -126,7 +126,7 @@ class TaskDataset:
             return [numpy.arange(len(part.source)) for part in self._parts]
         sources = numpy.concatenate([part.source.lengths for part in self._parts])
         targets = numpy.concatenate([part.target.lengths for part in self._parts])
-        kept, self.dropped = keep(
+        kept, self.dropped = filter_pairs(
             sources,
             targets,
             filters,
@@ -220,7 +220,7 @@ class Pieces:
                 )
 
         name = fingerprint("pieces", VERSION, *made_of, vocabulary.sha256)
-        chunks = cached(name, tables).data.column("pieces").chunks
+        chunks = cached_dataset(name, tables).data.column("pieces").chunks
         # views of the file: `starts` of a chunk has one entry more than it has rows
         self._pieces = [chunk.values.to_numpy() for chunk in chunks]
         self._starts = [chunk.offsets.to_numpy() for chunk in chunks]

@@ -79,7 +79,7 @@ def data_set(name: str) -> DataSet:
     return data_sets()[name]
 
 
-def how_to_fetch(folder: Path) -> str:
+def fetch_hint(folder: Path) -> str:
     """For whoever finds nothing in a folder that is called as a data set is: `; polyglot fetch multi30k data/multi30k gets it`."""
     lacking = folder.name in data_sets() and not any(
         (folder / file.name).is_file() for file in data_sets()[folder.name].files

@@ -25,25 +25,25 @@ class FilterConfig(ComponentConfig):
     """How many times longer the longer side may be, or null; 9 is what Moses' clean-corpus-n.perl uses."""
 
 
-def keep(
+def filter_pairs(
     source_lengths: NDArray[numpy.int32],
     target_lengths: NDArray[numpy.int32],
     config: FilterConfig,
     *,
     name: str,
 ) -> tuple[NDArray[numpy.bool_], dict[str, int]]:
-    """As `judge` says. Raises DataError with the name of the text when nothing stays."""
-    kept, dropped = judge(source_lengths, target_lengths, config)
+    """As `apply_filters` says. Raises DataError with the name of the text when nothing stays."""
+    kept, dropped = apply_filters(source_lengths, target_lengths, config)
     if not kept.any():
         if dropped["too long"] == len(kept) > 0:
             shortest = numpy.maximum(source_lengths, target_lengths).min()
             found = f"max_length is {config.max_length} pieces, the shortest of {len(kept)} pairs has {shortest}"
             raise DataError(f"{name}: only over-long sentences: {found}")
-        raise DataError(f"{name}: {nothing_left(dropped, len(kept))}")
+        raise DataError(f"{name}: {nothing_left_message(dropped, len(kept))}")
     return kept, dropped
 
 
-def judge(
+def apply_filters(
     source_lengths: NDArray[numpy.int32], target_lengths: NDArray[numpy.int32], config: FilterConfig
 ) -> tuple[NDArray[numpy.bool_], dict[str, int]]:
     """Lengths (N,), (N,) -> True on the pairs that stay (N,), and how many go for which reason; the first reason counts."""
@@ -66,13 +66,13 @@ def judge(
     return kept, dropped
 
 
-def left_out(dropped: Mapping[str, int]) -> str:
+def dropped_suffix(dropped: Mapping[str, int]) -> str:
     """The end of a sentence about how many went for which reason; nothing for none."""
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
     return f", left out: {counts}" if counts else ""
 
 
-def nothing_left(dropped: Mapping[str, int], total: int) -> str:
+def nothing_left_message(dropped: Mapping[str, int], total: int) -> str:
     """The sentence for text of which no sentence pair stays."""
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
     return (

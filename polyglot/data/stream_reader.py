@@ -17,25 +17,25 @@ import numpy
 from polyglot.core.errors import DataError
 from polyglot.data.corpora.shards import StreamedText
 
-Piece = tuple[int, int, int, int]
+ShardPart = tuple[int, int, int, int]
 """A shard by its number, the row to go on from, and which of how many parts of its rows: those whose number leaves that rest."""
 
 Row = tuple[int, int, str, str]
 """Shard, row, and the two lines of a sentence pair."""
 
 
-FRUITLESS = 100  # epochs without a row for a process: by then it has had each of several files, and some of them are not empty
+MAX_EMPTY_EPOCHS = 100  # epochs without a row for a process: by then it has had each of several files, and some of them are not empty
 
 
 class Position(TypedDict):
     """As a checkpoint holds it."""
 
     epoch: int
-    left: list[Piece]
+    left: list[ShardPart]
     """of the epoch, the piece that is being read first"""
 
 
-class Reading:
+class StreamReader:
     """The sentence pairs of one corpus for one task without end, as one of several processes reads them."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Reading:
 
     def _read(self) -> Iterator[Row]:
         fruitless = 0
-        while fruitless < FRUITLESS:
+        while fruitless < MAX_EMPTY_EPOCHS:
             fruitless += 1
             while self._left:
                 shard, start, part, parts = self._left[0]
@@ -92,11 +92,11 @@ class Reading:
         which = f" for process {self.reader} of {self.readers}" if self.readers > 1 else ""
         raise DataError(f"{self.text.name}: no sentences{which}")
 
-    def _dealt(self, epoch: int) -> list[Piece]:
+    def _dealt(self, epoch: int) -> list[ShardPart]:
         """What this process reads in an epoch."""
         return _share(self._order(epoch), self.reader, self.readers)
 
-    def _order(self, epoch: int) -> list[Piece]:
+    def _order(self, epoch: int) -> list[ShardPart]:
         """The shards of an epoch, shuffled."""
         key = int.from_bytes(
             hashlib.sha256(f"{self._key}/{epoch}".encode()).digest()[:16], "little"
@@ -105,7 +105,7 @@ class Reading:
         return [(shard, 0, 0, 1) for shard in random.permutation(len(self.text.shards)).tolist()]
 
 
-def _share(pieces: Sequence[Piece], reader: int, readers: int) -> list[Piece]:
+def _share(pieces: Sequence[ShardPart], reader: int, readers: int) -> list[ShardPart]:
     """What one of several reads: whole pieces in turns, or where there are too few, its part of each."""
     if len(pieces) >= readers:
         return list(pieces[reader::readers])

@@ -23,8 +23,8 @@ from polyglot.core.errors import DataError
 from polyglot.data.batching import BatchingConfig, epoch_batches
 from polyglot.data.cache import fingerprint
 from polyglot.data.corpora import Corpora, StreamedText
-from polyglot.data.filters import FilterConfig, judge, left_out, nothing_left
-from polyglot.data.stream_reader import Reading
+from polyglot.data.filters import FilterConfig, apply_filters, dropped_suffix, nothing_left_message
+from polyglot.data.stream_reader import StreamReader
 from polyglot.tasks.batch import Batch
 from polyglot.tasks.pairs import Task
 from polyglot.text.preprocessing import Normaliser
@@ -81,25 +81,25 @@ class StreamedDataset:
         return found
 
     @cached_property
-    def about(self) -> int | None:
+    def estimated_size(self) -> int | None:
         """How many sentence pairs there are, about; None where a corpus does not tell."""
         counts = [text.about() for text in self.texts]
         return None if None in counts else sum(counts)
 
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """For the log."""
         files = sum(len(text.shards) for text in self.texts)
         size = (
             "how many sentences is not known"
-            if self.about is None
-            else f"about {self.about:,} sentences"
+            if self.estimated_size is None
+            else f"about {self.estimated_size:,} sentences"
         )
         found = (
-            f"of the first {self.sample.seen:,}{left_out(self.sample.dropped) or ', none left out'}"
+            f"of the first {self.sample.rows_read:,}{dropped_suffix(self.sample.dropped) or ', none left out'}"
         )
         return f"streamed from {files} file{'s' if files > 1 else ''}, {size}; {found}"
 
-    def read_by_all(self, readers: int) -> Iterator[str]:
+    def shared_file_messages(self, readers: int) -> Iterator[str]:
         """For the log: the corpora whose files are too few to be dealt out to so many processes."""
         for text in self.texts:
             if (parts := len(text.shards)) < readers:
@@ -111,7 +111,7 @@ class StreamedDataset:
         """The first sentence pairs. Raises DataError when the filters leave none of them."""
         pool = self._first(SAMPLE)
         if not pool.sources:
-            raise DataError(f"{self.name}: {nothing_left(pool.dropped, pool.seen)}")
+            raise DataError(f"{self.name}: {nothing_left_message(pool.dropped, pool.rows_read)}")
         return pool
 
     @property
@@ -128,7 +128,7 @@ class StreamedDataset:
         """How many of the sample are left out, for which reason."""
         return self.sample.dropped
 
-    def first(self, number: int) -> tuple[list[Pieces], list[Pieces]]:
+    def first_pairs(self, number: int) -> tuple[list[Pieces], list[Pieces]]:
         """Sources and targets of so many sentence pairs, the first of all files, without those that are left out."""
         pool = self._first(number)
         return pool.sources, pool.targets
@@ -140,7 +140,7 @@ class StreamedDataset:
             (
                 (place, 0, 0, *pair)
                 for place, text in enumerate(self.texts)
-                for pair in text.first(own)
+                for pair in text.first_pairs(own)
             ),
         )
         pool.read(number)
@@ -176,7 +176,7 @@ class Pool:
         self.sources, self.targets = list[Pieces](), list[Pieces]()
         self.places: list[tuple[int, int, int]] = []
         """Corpus, shard and row of each."""
-        self.seen = 0
+        self.rows_read = 0
         """Those that were left out, too."""
         self.dropped: Counter[str] = Counter()
 
@@ -191,12 +191,12 @@ class Pool:
             sources, targets = self._dataset.encoded(
                 [row[3] for row in rows], [row[4] for row in rows]
             )
-            kept, dropped = judge(_lengths(sources), _lengths(targets), self._dataset.filters)
+            kept, dropped = apply_filters(_lengths(sources), _lengths(targets), self._dataset.filters)
             for place in numpy.flatnonzero(kept).tolist():
                 self.sources.append(sources[place])
                 self.targets.append(targets[place])
                 self.places.append(rows[place][:3])
-            self.seen += len(rows)
+            self.rows_read += len(rows)
             self.dropped.update(dropped)
             number -= len(rows)
 
@@ -224,7 +224,7 @@ class StreamedBatches:
         self.name = dataset.task.name
         given = {"seed": f"{seed}/{self.name}", "reader": reader, "readers": readers}
         self._readings = {
-            key: Reading(text, **given, key=key) for key, text in dataset.keys.items()
+            key: StreamReader(text, **given, key=key) for key, text in dataset.keys.items()
         }
         self._begin(0, seen=0, dropped={})
 
@@ -268,13 +268,13 @@ class StreamedBatches:
             self._index = own["index"]
         return another and own["index"] > 0
 
-    def take(self, *, own: bool = True) -> NDArray[numpy.int64]:
+    def take(self, *, is_local: bool = True) -> NDArray[numpy.int64]:
         """Corpus, shard and row of each pair of the next batch, and its place in the pool, (B, 4).
 
         own: whether it is for this process; those of others read other lines, and there is nothing to pass over. Raises DataError naming
         file and line for text that cannot be used, which is read some time before it is needed.
         """
-        if not own:
+        if not is_local:
             return numpy.empty((0, 4), dtype=numpy.int64)
         epochs = [reading.epoch for reading in self._readings.values()]
         while self._index >= len(self._batches):
@@ -283,11 +283,11 @@ class StreamedBatches:
                 reading.epoch > 1 + epoch for reading, epoch in zip(self._readings.values(), epochs)
             ):
                 raise DataError(
-                    f"{self.dataset.name}: {nothing_left(self._pool.dropped, self._pool.seen)}"
+                    f"{self.dataset.name}: {nothing_left_message(self._pool.dropped, self._pool.rows_read)}"
                 )
         places = self._batches[self._index]
         self._index += 1
-        due = self._size * self._index // len(self._batches) - self._next.seen
+        due = self._size * self._index // len(self._batches) - self._next.rows_read
         if due >= PORTION:
             self._next.read(due)
         return numpy.array(
@@ -317,7 +317,7 @@ class StreamedBatches:
 
     def _turn(self) -> None:
         """The next pool is complete, and its batches are what is taken from now on."""
-        self._next.read(self._size - self._next.seen)
+        self._next.read(self._size - self._next.rows_read)
         self._pool, self._start, self._index = self._next, self._next_start, 0
         named = f"{self.name}/{self.reader}/{self.readers}"
         self._batches = epoch_batches(
@@ -328,14 +328,14 @@ class StreamedBatches:
             epoch=self._start["pool"],
         )
         seen, dropped = (
-            self._start["seen"] + self._pool.seen,
+            self._start["seen"] + self._pool.rows_read,
             Counter(self._start["dropped"]) + self._pool.dropped,
         )
         for key, reading in self._readings.items():
             if reading.epoch > self._start["texts"][key]["epoch"]:
                 logger.info(
                     f"task {self.name}: epoch {reading.epoch + 1} of {reading.text.name} begins; "
-                    f"{seen:,} sentence pairs read so far{left_out(dropped)}"
+                    f"{seen:,} sentence pairs read so far{dropped_suffix(dropped)}"
                 )
         self._begin_next(self._start["pool"] + 1, seen, dropped)
 

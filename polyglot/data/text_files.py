@@ -23,7 +23,7 @@ SMALL_BLOCK = 1 << 19  # the same where many files are open at once
 PORTION = (
     1 << 11
 )  # lines translated together: enough of similar length for full batches, few enough that the first are soon there
-LONG = 1 << 12  # characters of a line that is translated alone
+LONG_LINE = 1 << 12  # characters of a line that is translated alone
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -62,7 +62,7 @@ def line_blocks(
         raise DataError(f"{path}: the file is empty")
 
 
-def about_lines(path: Path) -> int:
+def estimate_line_count(path: Path) -> int:
     """How many lines a file has, from the length of the first ones."""
     with _opened(path) as file:
         first = file.read(SMALL_BLOCK)
@@ -86,7 +86,7 @@ def portions(blocks: Iterable[list[str]]) -> Iterator[list[str]]:
     for lines in blocks:
         start = 0
         for place, line in enumerate(lines):
-            if len(line) > LONG:
+            if len(line) > LONG_LINE:
                 yield from _cut(lines[start:place])
                 yield [line]
                 start = place + 1

@@ -62,7 +62,7 @@ def build_trainer(
     Raises CheckpointError if a vocabulary is gone that checkpoints were trained with.
     """
     config = run.config
-    check_processes(config, processes.number)
+    check_processes(config, processes.world_size)
     torch.manual_seed(config.seed)
     resuming = bool(checkpoints.steps(run.checkpoints))
 
@@ -77,7 +77,7 @@ def build_trainer(
     if warm_start:
         warm_start.check_vocabularies(run.vocabularies)
         warm_start.load_into(model)
-    freeze(model, config.freeze, placement.tasks_of(processes.index))
+    freeze(model, config.freeze, placement.tasks_of(processes.rank))
 
     trainer = Trainer(
         run,
@@ -113,7 +113,7 @@ def build_datasets(
     filters = config.data.filter
     datasets: Datasets = {}
     for task in tasks:
-        if corpora.streams(task.pair):
+        if corpora.is_streamed(task.pair):
             datasets[task.name] = StreamedDataset(
                 task,
                 corpora,
@@ -138,7 +138,7 @@ def dataset_sizes(datasets: Datasets) -> dict[str, int | None]:
     sizes: dict[str, int | None] = {}
     for name, dataset in datasets.items():
         if isinstance(dataset, StreamedDataset):
-            sizes[name] = dataset.about
+            sizes[name] = dataset.estimated_size
         else:
             sizes[name] = len(dataset)
     return sizes
@@ -157,21 +157,21 @@ def build_datasets_and_placement(
     """
     config = run.config
     text = (corpora, run.vocabularies, run.normalisers)
-    if not is_partitioned(config, processes.number):
+    if not is_partitioned(config, processes.world_size):
         datasets = build_datasets(config, *text, config.tasks)
         schedule = build_schedule(config, dataset_sizes(datasets))
-        placement = build_placement(schedule, config, processes.number)
+        placement = build_placement(schedule, config, processes.world_size)
         _log_datasets(datasets, placement, processes)
         return datasets, placement
 
-    all_datasets = build_datasets(config, *text, config.tasks if processes.main else ())
-    sizes = processes.tell(f"sizes/{run.path}", dataset_sizes(all_datasets))
-    placement = build_placement(build_schedule(config, sizes), config, processes.number)
+    all_datasets = build_datasets(config, *text, config.tasks if processes.is_main else ())
+    sizes = processes.broadcast(f"sizes/{run.path}", dataset_sizes(all_datasets))
+    placement = build_placement(build_schedule(config, sizes), config, processes.world_size)
     _log_datasets(all_datasets, placement, processes)
     _log_sampling_ratios(placement)
 
-    tasks = placement.tasks_of(processes.index)
-    if processes.main:
+    tasks = placement.tasks_of(processes.rank)
+    if processes.is_main:
         return {task.name: all_datasets[task.name] for task in tasks}, placement
     return build_datasets(config, *text, tasks), placement
 
@@ -225,21 +225,21 @@ def build_streams(
                 dataset,
                 config.batching,
                 seed=config.seed,
-                reader=readers.index(processes.index),
+                reader=readers.index(processes.rank),
                 readers=len(readers),
             )
     return streams
 
 
 def _log_datasets(datasets: Datasets, placement: Placement, processes: Processes) -> None:
-    if processes.main:
+    if processes.is_main:
         for name, dataset in datasets.items():
-            logger.info(f"task {name}: {dataset.in_words()}")
+            logger.info(f"task {name}: {dataset.summary()}")
 
     lines: list[str] = []
     for dataset in datasets.values():
         if isinstance(dataset, StreamedDataset):
-            lines += dataset.read_by_all(len(placement.readers(dataset.task)))
+            lines += dataset.shared_file_messages(len(placement.readers(dataset.task)))
     for line in dict.fromkeys(lines):  # each line once
         logger.info(line)
 
@@ -291,7 +291,7 @@ def build_model(
 def build_local_model(run: Run, placement: Placement, processes: Processes) -> TranslationModel:
     """Model with the components of this rank; warns first if it will not fit into memory."""
     config = run.config
-    pairs = placement.pairs_of(processes.index)
+    pairs = placement.pairs_of(processes.rank)
 
     with torch.device("meta"):
         counts = count_parameters(build_model(config, run.vocabularies, seed=None, pairs=pairs))

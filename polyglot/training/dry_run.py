@@ -253,12 +253,12 @@ def _task_cells(dataset: TaskDataset | StreamedDataset) -> list[str]:
         sentences, sources, targets = (f"{number:,}" for number in numbers)
         return [sentences, left_out, sources, targets]
 
-    left_out += f" of the first {dataset.sample.seen:,}"
-    if dataset.about is None:
+    left_out += f" of the first {dataset.sample.rows_read:,}"
+    if dataset.estimated_size is None:
         return ["not known", left_out, "not known", "not known"]
-    factor = dataset.about / dataset.sample.seen
+    factor = dataset.estimated_size / dataset.sample.rows_read
     return [
-        f"about {dataset.about:,}",
+        f"about {dataset.estimated_size:,}",
         left_out,
         f"about {round(factor * source_tokens):,}",
         f"about {round(factor * target_tokens):,}",

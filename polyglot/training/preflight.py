@@ -41,7 +41,7 @@ def preflight(config: Config, *, resuming: bool = False) -> Corpora:
 
     if config.data.test:
         held_out["test"].check_any(directions(config))
-        for sentence in held_out["test"].lacking():
+        for sentence in held_out["test"].missing_languages():
             logger.warning(
                 f"data.test: {sentence}; directions with that language will have no score"
             )
@@ -129,5 +129,5 @@ def _held_out_corpora(config: Config) -> dict[str, Corpora]:
 
 
 def _log_ignored(train: Corpora) -> None:
-    for sentence in train.left_aside():
+    for sentence in train.ignored_languages():
         logger.info(sentence)

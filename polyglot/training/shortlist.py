@@ -28,7 +28,7 @@ def write_shortlist(run: Run, pair: LanguagePair, *, sentences: int, best: int) 
     corpora = load_training_corpora(run.config)
     task = Task(pair)
     datasets = build_datasets(run.config, corpora, run.vocabularies, run.normalisers, [task])
-    sources, targets = datasets[task.name].first(sentences)
+    sources, targets = datasets[task.name].first_pairs(sentences)
     source_vocabulary = run.vocabularies[pair.source]
     target_vocabulary = run.vocabularies[pair.target]
     sizes = (len(source_vocabulary), len(target_vocabulary))

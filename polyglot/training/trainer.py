@@ -98,7 +98,7 @@ class Trainer:
         )
         self.interrupted = 0
         """signal that asked the training to stop, 0 if there was none"""
-        processes.tells_what_is_kept(self._last_checkpoint_message)
+        processes.set_checkpoint_message(self._last_checkpoint_message)
 
     @property
     def progress(self) -> Progress:
@@ -185,9 +185,9 @@ class Trainer:
             stream = self.streams.get(task.name)
             if stream is None:
                 continue
-            is_local = rank == self.processes.index
+            is_local = rank == self.processes.rank
             try:
-                sentences = stream.take(own=is_local)
+                sentences = stream.take(is_local=is_local)
             except DataError as error:  # streamed text is only read now
                 raise DataError(f"{error}; {self._last_checkpoint_message()}") from None
             if is_local:
@@ -277,7 +277,7 @@ class Trainer:
     # Steps of the loop -----------------------------------------------------------------------
 
     def _build_exchange(self) -> NoOpExchange | GradientExchange:
-        if self.processes.number == 1:
+        if self.processes.world_size == 1:
             return NoOpExchange()
         return GradientExchange(
             self.processes,
@@ -308,7 +308,7 @@ class Trainer:
 
         With several processes it is one that all ranks know of, so that they stop at the same step.
         """
-        if self.processes.number == 1:
+        if self.processes.world_size == 1:
             return self.interrupted
         return self.exchange.stop_signal
 

@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch):
 
 def table(number):
     """A cached table of its own; every row says which."""
-    dataset = cache.cached(
+    dataset = cache.cached_dataset(
         f"table{number}", lambda: [pyarrow.table({"text": [f"{number} and some text"] * ROWS})]
     )
     assert dataset["text"][:] == [f"{number} and some text"] * ROWS

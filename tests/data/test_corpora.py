@@ -394,12 +394,12 @@ def test_columns_of_a_parquet_file_stand_in_no_line(tmp_path):
 @pytest.mark.parametrize("kind", [as_files_of_a_pair, as_tsv, as_jsonl, as_parquet])
 def test_text_of_a_language_that_the_run_lacks_is_left_aside_and_said(kind, tmp_path):
     config = configured(kind(tmp_path))
-    assert Corpora([config], folder=tmp_path, languages=("de", "en")).left_aside() == []
+    assert Corpora([config], folder=tmp_path, languages=("de", "en")).ignored_languages() == []
     without = Corpora([config], folder=tmp_path, languages=("de",))
-    [sentence] = without.left_aside()
+    [sentence] = without.ignored_languages()
     assert str(tmp_path / "a.") in sentence or "text files of de-en" in sentence
     assert sentence.endswith(": en left aside; `languages` does not name it")
-    [sentence] = Corpora([config], folder=tmp_path, languages=("fr",)).left_aside()
+    [sentence] = Corpora([config], folder=tmp_path, languages=("fr",)).ignored_languages()
     assert sentence.endswith(
         (
             ": de, en left aside; `languages` does not name them",
@@ -411,7 +411,7 @@ def test_text_of_a_language_that_the_run_lacks_is_left_aside_and_said(kind, tmp_
 @pytest.mark.parametrize("kind", [as_text, as_tsv_with_header, as_parquet_with_translation])
 def test_a_pattern_names_no_language_of_its_own(kind, tmp_path):
     assert (
-        Corpora([configured(kind(tmp_path))], folder=tmp_path, languages=("de",)).left_aside() == []
+        Corpora([configured(kind(tmp_path))], folder=tmp_path, languages=("de",)).ignored_languages() == []
     )
 
 

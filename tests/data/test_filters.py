@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyglot.core.errors import DataError
-from polyglot.data.filters import FilterConfig, keep
+from polyglot.data.filters import FilterConfig, filter_pairs
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1)
 
@@ -32,16 +32,16 @@ def test_a_pair_stays_exactly_when_it_is_within_every_bound(pairs, least, most, 
     ]
     if not any(wanted):
         with pytest.raises(DataError, match="^de-en: "):
-            keep(*lengths(*pairs), config, name="de-en")
+            filter_pairs(*lengths(*pairs), config, name="de-en")
         return
-    mask, dropped = keep(*lengths(*pairs), config, name="de-en")
+    mask, dropped = filter_pairs(*lengths(*pairs), config, name="de-en")
     assert mask.tolist() == wanted
     assert sum(dropped.values()) == wanted.count(False)
 
 
 def test_each_reason_is_counted():
     pairs = [(5, 5), (0, 5), (0, 0), (5, 0), (1, 9), (101, 5), (1, 10), (2, 18)]
-    mask, dropped = keep(*lengths(*pairs), FilterConfig(), name="de-en")
+    mask, dropped = filter_pairs(*lengths(*pairs), FilterConfig(), name="de-en")
     assert dropped == {
         "empty source": 2,
         "empty target": 1,
@@ -53,7 +53,7 @@ def test_each_reason_is_counted():
 
 
 def test_an_empty_side_that_may_stay_counts_as_one_piece_in_the_ratio():
-    mask, dropped = keep(
+    mask, dropped = filter_pairs(
         *lengths((0, 9), (10, 0), (0, 0)), FilterConfig(min_length=0), name="de-en"
     )
     assert mask.tolist() == [True, False, True] and dropped["ratio"] == 1
@@ -75,5 +75,5 @@ def test_an_empty_side_that_may_stay_counts_as_one_piece_in_the_ratio():
 )
 def test_nothing_left_is_said(pairs, message):
     with pytest.raises(DataError) as error:
-        keep(*lengths(*pairs), FilterConfig(), name="de-en")
+        filter_pairs(*lengths(*pairs), FilterConfig(), name="de-en")
     assert str(error.value) == message

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from polyglot.core.errors import DataError
 from polyglot.data.corpora import Shard, StreamedText
-from polyglot.data.stream_reader import Reading
+from polyglot.data.stream_reader import StreamReader
 
 SIZES = st.lists(st.integers(0, 12), min_size=1, max_size=7).filter(any)
 
@@ -25,7 +25,7 @@ def text_of(sizes):
 
 def readings(sizes, readers, seed="1"):
     return [
-        Reading(text_of(sizes), seed=seed, key="text", reader=reader, readers=readers)
+        StreamReader(text_of(sizes), seed=seed, key="text", reader=reader, readers=readers)
         for reader in range(readers)
     ]
 

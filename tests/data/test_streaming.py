@@ -128,15 +128,15 @@ def test_every_form_has_the_same_sentences_from_any_row_on(form, folder):
     corpus = corpora(folder, FORMS[form])
     assert corpus.check() == []
     for pair in (LanguagePair("de", "en"), LanguagePair("en", "de"), LanguagePair("en", "en")):
-        assert corpus.streams(pair)
+        assert corpus.is_streamed(pair)
         [text] = corpus.streamed(pair)
         assert text.about() == (None if form == "hub" else pytest.approx(LINES, rel=0.3))
         expected = [
             (line(pair.source, number), line(pair.target, number)) for number in range(LINES)
         ]
         assert [both for shard in text.shards for both in shard.rows(0)] == expected
-        assert list(text.first(384)) == expected[: 130 + 128]
-        assert list(text.first(30)) == expected[:30]
+        assert list(text.first_pairs(384)) == expected[: 130 + 128]
+        assert list(text.first_pairs(30)) == expected[:30]
         for start in (1, 49, 50, 51, 119, 120):
             assert list(text.shards[0].rows(start)) == expected[start:120]
     assert sorted(corpus.sentences("de")) == sorted(line("de", number) for number in range(LINES))
@@ -203,7 +203,7 @@ def test_every_sentence_comes_once_an_epoch_to_one_of_several_processes(
     told = [
         f"{folder}/text-*.{{language}} has 3 parts for 4 processes: each reads everything and takes one line of every 4"
     ]
-    assert list(streamed(folder, TEXT, vocabularies=vocabularies).read_by_all(readers)) == (
+    assert list(streamed(folder, TEXT, vocabularies=vocabularies).shared_file_messages(readers)) == (
         told if readers == 4 else []
     )
 

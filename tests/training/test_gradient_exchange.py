@@ -87,7 +87,7 @@ class CollectedStreams:
             self.streams.append(stream)
         self.fingerprint = self.streams[0].fingerprint
 
-    def take(self, *, own):
+    def take(self, *, is_local):
         rank = self.ranks.popleft()
         self.current = self.streams[self.readers.index(rank)]
         return self.current.take()

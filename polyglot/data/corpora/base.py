@@ -48,10 +48,10 @@ class Corpus(ABC):
         """What is wrong with it, as far as can be said without reading it all."""
 
     @abstractmethod
-    def lacking(self) -> dict[str, str]:
+    def missing_languages(self) -> dict[str, str]:
         """Languages of the run without text here, and what is missing; a problem when no other corpus has them."""
 
-    def left_aside(self) -> list[str]:
+    def ignored_languages(self) -> list[str]:
         """Languages that its settings name and the run does not have."""
         return []
 
@@ -64,7 +64,7 @@ class Corpus(ABC):
         """Two aligned datasets with the single column `text`; for a copy, both are all text of that language."""
 
     @property
-    def streams(self) -> bool:
+    def is_streamed(self) -> bool:
         """Whether it is read while training, and never kept."""
         return getattr(self.config, "streaming", False)
 

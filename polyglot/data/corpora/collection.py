@@ -45,13 +45,13 @@ class Corpora:
 
     def check(self) -> list[str]:
         """Every problem that can be seen without reading it all; what is left is found when the text is read."""
-        return list(dict.fromkeys(self.problems() + self.lacking()))
+        return list(dict.fromkeys(self.problems() + self.missing_languages()))
 
     def problems(self) -> list[str]:
         """What is wrong with what there is."""
         return [problem for corpus in self._corpora for problem in corpus.problems()]
 
-    def lacking(self) -> list[str]:
+    def missing_languages(self) -> list[str]:
         """What is missing for languages that have no text: a problem in training, though not in held-out text."""
         have = {
             pair.source
@@ -64,12 +64,12 @@ class Corpora:
             lacking[language]
             for language in without
             for corpus in self._corpora
-            if language in (lacking := corpus.lacking())
+            if language in (lacking := corpus.missing_languages())
         ]
 
-    def left_aside(self) -> list[str]:
+    def ignored_languages(self) -> list[str]:
         """A sentence for each corpus with text in languages that the run does not have."""
-        asides = [(corpus.name, corpus.left_aside()) for corpus in self._corpora]
+        asides = [(corpus.name, corpus.ignored_languages()) for corpus in self._corpora]
         return [
             f"{name}: {abbreviate(own)} left aside; `languages` does not name {'it' if len(own) == 1 else 'them'}"
             for name, own in asides
@@ -95,9 +95,9 @@ class Corpora:
             for corpus in self._serving(pair)
         ]
 
-    def streams(self, pair: LanguagePair) -> bool:
+    def is_streamed(self, pair: LanguagePair) -> bool:
         """Whether the text of a pair is to be streamed: as soon as that of one corpus is."""
-        return any(corpus.streams for corpus in self._corpora if pair in corpus.pairs())
+        return any(corpus.is_streamed for corpus in self._corpora if pair in corpus.pairs())
 
     def streamed(self, pair: LanguagePair) -> list[StreamedText]:
         """The same text to be read in parts. Raises DataError when no corpus has any."""
@@ -128,8 +128,8 @@ class Corpora:
 
     @staticmethod
     def _lines(corpus: Corpus, pair: LanguagePair) -> Iterator[Pair]:
-        if corpus.streams:
-            yield from StreamedText(corpus.name, corpus.shards(pair), corpus.config.weight).first(
+        if corpus.is_streamed:
+            yield from StreamedText(corpus.name, corpus.shards(pair), corpus.config.weight).first_pairs(
                 SAMPLE
             )
         else:

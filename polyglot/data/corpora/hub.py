@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import DataError
-from polyglot.data.cache import cached, fingerprint
+from polyglot.data.cache import cached_dataset, fingerprint
 
 from .base import CORPORA, VERSION
 from .shards import ROWS, Pair, Shard
-from .tables import TableCorpus, columns_of, schema_names
+from .tables import TableCorpus, select_texts, column_names
 
 if TYPE_CHECKING:
     import pyarrow
@@ -46,13 +46,13 @@ class HubCorpus(TableCorpus):
         )
 
     def available(self) -> Sequence[str]:
-        if not self.streams:
-            return schema_names(self._dataset().features.arrow_schema)
+        if not self.is_streamed:
+            return column_names(self._dataset().features.arrow_schema)
         with self._told():
             first = next(self._dataset().with_format("arrow").iter(batch_size=1), None)
         if first is None:
             raise DataError(f"{self.name}: no sentences")
-        return schema_names(first.schema)
+        return column_names(first.schema)
 
     def _dataset(self) -> Dataset | IterableDataset:
         """Raises DataError when it cannot be loaded, which is tried once."""
@@ -72,7 +72,7 @@ class HubCorpus(TableCorpus):
                     self.config.name,
                     self.config.config,
                     split=self.config.split,
-                    streaming=self.streams,
+                    streaming=self.is_streamed,
                 )
         except Exception as error:  # noqa: BLE001 - the hub, its cache and the network fail in as many ways as they have authors
             reason = _reason(error)
@@ -107,17 +107,17 @@ class HubCorpus(TableCorpus):
         name = fingerprint("hub", VERSION, dataset._fingerprint, sorted(columns.items()))
 
         def tables() -> Iterator[pyarrow.Table]:
-            yield columns_of(
+            yield select_texts(
                 dataset.features.arrow_schema.empty_table(), columns, place=self.name
             )  # no rows have columns, too
             for table in dataset.with_format("arrow").iter(batch_size=1 << 16):
-                yield columns_of(table, columns, place=self.name)
+                yield select_texts(table, columns, place=self.name)
 
-        return cached(name, tables)
+        return cached_dataset(name, tables)
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
         """As the data set is divided on the hub; to go on from a row, those before it in its shard are read again."""
-        if not self.streams:
+        if not self.is_streamed:
             return super().shards(pair)
         dataset = self._dataset()
         columns = {language: self.columns()[language] for language in (pair.source, pair.target)}
@@ -128,7 +128,7 @@ class HubCorpus(TableCorpus):
             own = dataset.shard(num_shards=several, index=index).skip(start)
             with self._told():
                 tables = (
-                    columns_of(table, columns, place=self.name)
+                    select_texts(table, columns, place=self.name)
                     for table in own.with_format("arrow").iter(batch_size=ROWS)
                 )
                 yield from self._of_pair((table.to_pydict() for table in tables), pair)

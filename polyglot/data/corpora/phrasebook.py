@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from polyglot.core.errors import abbreviate
-from polyglot.data.cache import cached, fingerprint
+from polyglot.data.cache import cached_dataset, fingerprint
 
 from .base import CORPORA, VERSION, Corpus
-from .tables import TableCorpus, table_of
+from .tables import TableCorpus, text_table
 
 if TYPE_CHECKING:
     import pyarrow
@@ -51,7 +51,7 @@ class PhrasebookCorpus(TableCorpus):
     def _wanted(self) -> dict[str, str]:
         return {language: language for language in self.languages}
 
-    def left_aside(self) -> list[str]:
+    def ignored_languages(self) -> list[str]:
         return []
 
     def problems(self) -> list[str]:
@@ -71,7 +71,7 @@ class PhrasebookCorpus(TableCorpus):
 
         def tables() -> Iterator[pyarrow.Table]:
             sentences = phrasebook.splits(**sizes)[self.config.split]
-            yield table_of(
+            yield text_table(
                 {
                     language: [sentence.text(language) for sentence in sentences]
                     for language in languages
@@ -86,6 +86,6 @@ class PhrasebookCorpus(TableCorpus):
         program = hashlib.sha256(
             b"".join(path.read_bytes() for path in sources)
         ).hexdigest()  # another grammar, another corpus
-        return cached(
+        return cached_dataset(
             fingerprint("phrasebook", VERSION, program, sizes, self.config.split, languages), tables
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyglot.core.errors import DataError
-from polyglot.data.text_files import SMALL_BLOCK, about_lines, line_blocks
+from polyglot.data.text_files import SMALL_BLOCK, estimate_line_count, line_blocks
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SAMPLE = 2_000_000
 """The first sentences of a streamed corpus, evenly from all its files, that stand for all of them where all would be too many."""
 ROWS = 1 << 12  # of a table in memory at once
-WORTH_OPENING = 128  # sentence pairs for which a file of a sample is opened
+MIN_ROWS_PER_FILE = 128  # sentence pairs for which a file of a sample is opened
 
 Pair = tuple[str, str]
 """The two lines of a sentence pair."""
@@ -61,9 +61,9 @@ class StreamedText:
             else round(known * sum(shard.size for shard in self.shards) / max(1, first.size))
         )
 
-    def first(self, count: int) -> Iterator[Pair]:
+    def first_pairs(self, count: int) -> Iterator[Pair]:
         """At most so many sentence pairs, the first of every shard, or of some of them where few pairs of many are wanted."""
-        opened = self.shards[:: -(-len(self.shards) * WORTH_OPENING // count)]
+        opened = self.shards[:: -(-len(self.shards) * MIN_ROWS_PER_FILE // count)]
         return islice(
             chain.from_iterable(
                 islice(shard.rows(0), -(-count // len(opened))) for shard in opened
@@ -72,7 +72,7 @@ class StreamedText:
         )
 
 
-def matches(folder: Path, pattern: str) -> dict[tuple[str, ...], Path]:
+def match_files(folder: Path, pattern: str) -> dict[tuple[str, ...], Path]:
     """The files of a pattern, in the order of their names, by what stands for each `*` of it; without a star the file itself."""
     parts = (folder / pattern).as_posix().split("*")
     if len(parts) == 1:
@@ -94,7 +94,7 @@ def text_shard(source: Path, target: Path, *, folder: Path) -> Shard:
         ),
         label=" ".join(os.path.relpath(path, folder) for path in files),
         size=sum(path.stat().st_size for path in files),
-        about=lambda: about_lines(source),
+        about=lambda: estimate_line_count(source),
     )
 
 

@@ -13,11 +13,11 @@ from pydantic import model_validator
 
 from polyglot.core.errors import DataError, abbreviate
 from polyglot.core.registry import HomePath
-from polyglot.data.cache import cached, file_fingerprint, fingerprint
+from polyglot.data.cache import cached_dataset, file_fingerprint, fingerprint
 from polyglot.data.text_files import (
     BLOCK,
     SMALL_BLOCK,
-    about_lines,
+    estimate_line_count,
     file_problem,
     json_line,
     json_rows,
@@ -27,7 +27,7 @@ from polyglot.data.text_files import (
 from polyglot.tasks.pairs import LanguagePair
 
 from .base import CORPORA, VERSION, Corpus
-from .shards import ROWS, Pair, Shard, matches
+from .shards import ROWS, Pair, Shard, match_files
 
 if TYPE_CHECKING:
     import pyarrow
@@ -65,7 +65,7 @@ class TableCorpus(Corpus):
         """Where the columns have their names from, for messages."""
         return self.name
 
-    def left_aside(self) -> list[str]:
+    def ignored_languages(self) -> list[str]:
         columns = self.config.columns
         return (
             []
@@ -108,7 +108,7 @@ class TableCorpus(Corpus):
             return [str(error)]
         return []
 
-    def lacking(self) -> dict[str, str]:
+    def missing_languages(self) -> dict[str, str]:
         if self.problems():
             return {}
         return {
@@ -154,7 +154,7 @@ class TableFile(TableCorpus):
     @cached_property
     def paths(self) -> list[Path]:
         """More than one only where it is streamed, and none where nothing has such a name."""
-        return list(matches(self.folder, self.config.path).values())
+        return list(match_files(self.folder, self.config.path).values())
 
     @property
     def path(self) -> Path:
@@ -191,10 +191,10 @@ class TableFile(TableCorpus):
 
     def _about(self, path: Path) -> int:
         """How many rows a file has, about."""
-        return about_lines(path)
+        return estimate_line_count(path)
 
     def _tables(self) -> Iterator[pyarrow.Table]:
-        return map(table_of, self._rows(self.path, self.columns()))
+        return map(text_table, self._rows(self.path, self.columns()))
 
     def _read(self) -> Dataset:
         columns = self.columns()
@@ -207,10 +207,10 @@ class TableFile(TableCorpus):
             sorted(columns.items()),
             file_fingerprint(self.path),
         )
-        return cached(name, self._tables)
+        return cached_dataset(name, self._tables)
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
-        if not self.streams:
+        if not self.is_streamed:
             return super().shards(pair)
         columns = {language: self.columns()[language] for language in (pair.source, pair.target)}
 
@@ -300,11 +300,11 @@ class ParquetCorpus(TableFile):
         return self.name
 
     def _names(self, path: Path) -> Sequence[str]:
-        return schema_names(self._open(path).schema_arrow)
+        return column_names(self._open(path).schema_arrow)
 
     def _tables(self) -> Iterator[pyarrow.Table]:
         # a file without rows has columns, too
-        yield columns_of(
+        yield select_texts(
             self._open(self.path).schema_arrow.empty_table(), self.columns(), place=str(self.path)
         )
         yield from self._parts(self.path, self.columns(), rows=1 << 16)
@@ -331,7 +331,7 @@ class ParquetCorpus(TableFile):
         try:
             for batch in file.iter_batches(batch_size=rows, columns=tops, row_groups=groups):
                 if len(batch) > start:
-                    yield columns_of(
+                    yield select_texts(
                         pyarrow.Table.from_batches([batch]).slice(start), columns, place=str(path)
                     )
                 start = max(0, start - len(batch))
@@ -351,7 +351,7 @@ class ParquetCorpus(TableFile):
             raise DataError(f"{path}: no Parquet file: {error}") from None
 
 
-def table_of(columns: Mapping[str, list[str]]) -> pyarrow.Table:
+def text_table(columns: Mapping[str, list[str]]) -> pyarrow.Table:
     import pyarrow
 
     return pyarrow.table(
@@ -359,7 +359,7 @@ def table_of(columns: Mapping[str, list[str]]) -> pyarrow.Table:
     )
 
 
-def columns_of(table: pyarrow.Table, columns: Mapping[str, str], *, place: str) -> pyarrow.Table:
+def select_texts(table: pyarrow.Table, columns: Mapping[str, str], *, place: str) -> pyarrow.Table:
     """The wanted, perhaps nested columns under the names of their languages, one line each."""
     import pyarrow
     from pyarrow import compute
@@ -383,7 +383,7 @@ def columns_of(table: pyarrow.Table, columns: Mapping[str, str], *, place: str) 
     return pyarrow.table(wanted)
 
 
-def schema_names(schema: pyarrow.Schema) -> list[str]:
+def column_names(schema: pyarrow.Schema) -> list[str]:
     return [name for field in schema for name in _field_names(field)]
 
 

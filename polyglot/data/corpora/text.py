@@ -12,14 +12,14 @@ from pydantic import Field, field_validator, model_validator
 from polyglot.core.errors import DataError, abbreviate, collect_errors, pluralize
 from polyglot.core.problems import InvalidSettings, Problem
 from polyglot.core.registry import HomePath
-from polyglot.data.cache import cached, file_fingerprint, fingerprint
-from polyglot.data.download import how_to_fetch
+from polyglot.data.cache import cached_dataset, file_fingerprint, fingerprint
+from polyglot.data.download import fetch_hint
 from polyglot.data.text_files import file_problem, line_blocks
 from polyglot.tasks.pairs import LanguagePair
 
 from .base import CORPORA, VERSION, Corpus
-from .shards import Shard, matches, text_shard
-from .tables import table_of
+from .shards import Shard, match_files, text_shard
+from .tables import text_table
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -85,7 +85,7 @@ class TextCorpus(Corpus):
             paths = {
                 language: config.path.replace("{language}", language) for language in languages
             }
-            found = {language: matches(folder, path) for language, path in paths.items()}
+            found = {language: match_files(folder, path) for language, path in paths.items()}
             there = {
                 language: own
                 for language, own in found.items()
@@ -104,12 +104,12 @@ class TextCorpus(Corpus):
             self._own = {language: list(own.values()) for language, own in there.items()}
         else:
             given = {
-                LanguagePair.parse(pair): [matches(folder, path) for path in paths]
+                LanguagePair.parse(pair): [match_files(folder, path) for path in paths]
                 for pair, paths in config.pairs.items()
             }
             named = (path for paths in config.pairs.values() for path in paths)
             self._alone += [
-                f"{folder / path}: no such file" for path in named if not matches(folder, path)
+                f"{folder / path}: no such file" for path in named if not match_files(folder, path)
             ]
             turned = {
                 LanguagePair(pair.target, pair.source): files[::-1] for pair, files in given.items()
@@ -141,7 +141,7 @@ class TextCorpus(Corpus):
             ]
         return [(path, targets[stars]) for stars, path in sources.items() if stars in targets]
 
-    def left_aside(self) -> list[str]:
+    def ignored_languages(self) -> list[str]:
         named = dict.fromkeys(
             language for pair in self.config.pairs or () for language in pair.split("-")
         )
@@ -158,14 +158,14 @@ class TextCorpus(Corpus):
     def problems(self) -> list[str]:
         if not self._own:
             looked = f"{self.name}: nothing for any of {abbreviate(self.languages)}; looked in {self.folder.resolve()}"
-            return self._alone or [f"{looked}{how_to_fetch(self.folder)}"]
+            return self._alone or [f"{looked}{fetch_hint(self.folder)}"]
         files = dict.fromkeys(path for paths in self._own.values() for path in paths)
         return [
             *dict.fromkeys(self._alone),
             *(problem for path in files if (problem := file_problem(path))),
         ]
 
-    def lacking(self) -> dict[str, str]:
+    def missing_languages(self) -> dict[str, str]:
         if not self._own:
             return {}  # a problem that is said once, not for every language
         found = f"; there are files for {abbreviate(self._own)}"
@@ -183,7 +183,7 @@ class TextCorpus(Corpus):
         return set(self._files) | {LanguagePair(language, language) for language in self._own}
 
     def place(self, pair: LanguagePair) -> str:
-        if self.streams:
+        if self.is_streamed:
             return self.name
         return " + ".join(
             map(str, self._own[pair.source] if pair.is_copy else self._files[pair][0])
@@ -202,7 +202,7 @@ class TextCorpus(Corpus):
         return texts
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
-        if not self.streams:
+        if not self.is_streamed:
             return super().shards(pair)
         files = (
             [(path, path) for path in self._own[pair.source]] if pair.is_copy else self._files[pair]
@@ -213,9 +213,9 @@ class TextCorpus(Corpus):
 def _file_text(path: Path) -> Dataset:
     if problem := file_problem(path):
         raise DataError(problem)
-    return cached(
+    return cached_dataset(
         fingerprint("text", VERSION, file_fingerprint(path)),
-        lambda: (table_of({"text": lines}) for lines in line_blocks(path)),
+        lambda: (text_table({"text": lines}) for lines in line_blocks(path)),
     )
 
 

@@ -50,7 +50,7 @@ def data(files: RunFiles) -> Section:
 
 def _count_sentences(corpora: Corpora, pair: LanguagePair) -> int | None:
     """Number of sentence pairs; None for streamed text."""
-    if corpora.streams(pair):
+    if corpora.is_streamed(pair):
         return None
     return sum(len(text.source) for text in corpora.parallel(pair))
 
