@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from polyglot.decoding.base import SearchConfig
-from polyglot.decoding.beam_search import search
+from polyglot.decoding.beam_search import CompleteHypotheses, search
 from polyglot.decoding.topk import topk_of_long_rows, topk_continuations, compact_rows
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import BOS, EOS
@@ -165,6 +165,17 @@ def test_the_largest_are_found_wherever_they_stand(columns):
     values, pieces = topk_of_long_rows(scores, 5)
     assert torch.equal(values, scores.topk(5, dim=1).values)
     assert torch.equal(values, scores.gather(1, pieces))
+
+
+@pytest.mark.parametrize("limit", [1, 4])
+def test_search_continues_while_a_hypothesis_of_the_length_limit_can_be_better(limit):
+    """The longest hypothesis has `limit` pieces and EOS."""
+    config = SearchConfig(beam=3, length_penalty=1.0)
+    complete = CompleteHypotheses(config)
+    complete.add([], -1.0)
+    longest = limit + 1
+    assert not complete.is_done(-1.0 * longest + 0.01, limit)
+    assert complete.is_done(-1.0 * longest - 0.01, limit)
 
 
 @pytest.mark.parametrize(("length_penalty", "best"), [(0.0, (3,)), (1.0, (4, 5))])

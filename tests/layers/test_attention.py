@@ -8,6 +8,35 @@ import torch
 from polyglot.layers.attention import KINDS, Attention, AttentionSteps
 
 
+def scores_by_formula(attention, query, row):
+    """Score of one query (Q) and one row (D) of the memory."""
+    if attention.kind == "dot":
+        return query @ row
+    if attention.kind == "general":
+        return query @ attention.query.weight.T @ row
+    hidden = attention.query.weight @ query + attention.key.weight @ row + attention.key.bias
+    return attention.energy.weight[0] @ hidden.tanh()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", KINDS)
+def test_contexts_and_weights_equal_the_formula(kind):
+    """α = softmax of q·m, q·W·m or v·tanh(W q + U m); c = Σ α m, without the padding."""
+    torch.manual_seed(0)
+    attention = Attention(kind, query_size=4, memory_size=4)
+    queries = torch.randn(2, 5, 4)
+    memory = torch.randn(2, 3, 4)
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    contexts, weights = attention(queries, attention.keys(memory), memory, mask)
+    for sentence, length in enumerate([2, 3]):
+        rows = memory[sentence, :length]
+        for position, query in enumerate(queries[sentence]):
+            scores = [scores_by_formula(attention, query, row) for row in rows]
+            expected = torch.stack(scores).softmax(dim=0)
+            torch.testing.assert_close(weights[sentence, position, :length], expected)
+            torch.testing.assert_close(contexts[sentence, position], expected @ rows)
+
+
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_have_the_contexts_and_gradients_of_the_whole(kind, masked):

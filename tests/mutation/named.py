@@ -6,7 +6,89 @@ from pathlib import Path
 
 from tests.mutation.operators import Mutant
 
-NAMED: list[tuple[str, str, str]] = []
+NAMED: list[tuple[str, str, str]] = [
+    (  # the query cancels in the softmax of `mlp`
+        "polyglot/layers/attention.py",
+        "torch.tanh(self.query(queries).unsqueeze(2) + keys.unsqueeze(1))",
+        "torch.tanh(self.query(queries).unsqueeze(2)) + torch.tanh(keys.unsqueeze(1))",
+    ),
+    (  # the hash of an averaged checkpoint is that of its oldest member
+        "polyglot/runs/averaging.py",
+        "json.dumps(files_of_checkpoints)",
+        "json.dumps(files_of_checkpoints[:1])",
+    ),
+    (  # `weighted` ignores `copy_weight`
+        "polyglot/tasks/schedule.py",
+        "task.weight * self.config.weights.get(task.name, 1.0)",
+        "self.config.weights.get(task.name, 1.0)",
+    ),
+    (  # the randomness of a batch does not depend on the seed of the run
+        "polyglot/training/trainer.py",
+        "{self.run.config.seed}/{step}/{number}",
+        "{step}/{number}",
+    ),
+    (  # parameters are compared one update early
+        "polyglot/training/trainer.py",
+        "(step + 1) % every",
+        "step % every",
+    ),
+    (  # Muon does not get its momentum
+        "polyglot/optim/optimizers.py",
+        "momentum=config.momentum,\n            adjust_lr_fn",
+        "adjust_lr_fn",
+    ),
+    (  # the bias of 1 is on the cell gate
+        "polyglot/model/initialization.py",
+        "slice(lstm.hidden_size, 2 * lstm.hidden_size)",
+        "slice(2 * lstm.hidden_size, 3 * lstm.hidden_size)",
+    ),
+    (  # the embeddings of a shared decoder are not scaled
+        "polyglot/model/embedding.py",
+        "config.size**0.5 if config.scale else 1.0",
+        "config.size**0.5 if config.scale and not language_token else 1.0",
+    ),
+    (  # no gradient through the mean of the batch
+        "polyglot/model/losses.py",
+        "mean = rows.mean(dim=0)",
+        "mean = rows.mean(dim=0).detach()",
+    ),
+    (  # length penalty without the end of the sentence
+        "polyglot/decoding/beam_search.py",
+        "self.config.penalty(limit + 1)",
+        "self.config.penalty(limit)",
+    ),
+    (  # the tokenizer of a condition overrides an explicit one
+        "polyglot/evaluation/metrics.py",
+        "if tokenizer is None:",
+        "if tokenizer is None or condition.tokenizer is not None:",
+    ),
+    (  # translations of different sources are compared if the references are equal
+        "polyglot/evaluation/significance.py",
+        "(cell.source_text, cell.reference_text) for",
+        "cell.reference_text for",
+    ),
+    (  # signatures without those of pivot translation
+        "polyglot/evaluation/score_matrix.py",
+        "for cell in self.all_cells:",
+        "for cell in self.cells.values():",
+    ),
+    (  # the empty translation of a blank source is an error
+        "polyglot/evaluation/output_errors.py",
+        "not line.strip() and bool(source.strip())",
+        "not line.strip()",
+    ),
+    (  # vectors are rounded before they are normalised
+        "polyglot/inference/embeddings/encoder.py",
+        "vectors = normalized(batch.vectors) if normalize else batch.vectors",
+        "vectors = cast(batch.vectors, precision).float()\n"
+        "            vectors = normalized(vectors) if normalize else vectors",
+    ),
+    (  # a fractional weight is truncated
+        "polyglot/data/dataset.py",
+        "round(rest * len(rows))",
+        "int(rest * len(rows))",
+    ),
+]
 
 
 def find_named(root: Path, path: str, original: str, replacement: str) -> Mutant:

@@ -134,6 +134,28 @@ class TestMuon:
             aligned.diagonal() < 0
         ).all() and aligned.diagonal().abs().sum() > 0.95 * aligned.norm(p="nuc")
 
+    @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.95])
+    def test_an_update_is_the_orthogonalised_momentum_of_nesterov(self, momentum):
+        """U·Vᵀ of (1 − μ)·g₂ + μ·m₂ with m₂ = μ·m₁ + (1 − μ)·g₂ and m₁ = (1 − μ)·g₁."""
+        generator = torch.Generator().manual_seed(0)
+        first_gradient = torch.randn(8, 8, generator=generator)
+        second_gradient = torch.randn(8, 8, generator=generator)
+        matrix = torch.nn.Parameter(torch.zeros(8, 8))
+        optimizer = build("muon", [matrix], hidden=True, momentum=momentum)
+        matrix.grad = first_gradient
+        optimizer.step()
+        before = matrix.detach().clone()
+        matrix.grad = second_gradient
+        optimizer.step()
+
+        running_mean = momentum * (1 - momentum) * first_gradient
+        running_mean = running_mean + (1 - momentum) * second_gradient
+        direction = (1 - momentum) * second_gradient + momentum * running_mean
+        left, _, right = torch.linalg.svd(direction)
+        update = before - matrix.detach()
+        cosine = torch.cosine_similarity(update.flatten(), (left @ right).flatten(), dim=0)
+        assert cosine > 0.97  # Newton–Schulz in bfloat16 is not exact
+
     def test_is_adamw_for_what_is_no_matrix_between_states(self):
         ours, theirs = parameters(2), parameters(2)
         settings = {"learning_rate": 0.01, "weight_decay": 0.1, "betas": [0.8, 0.9]}

@@ -190,6 +190,12 @@ def test_weights_are_those_named():
     )
 
 
+def test_weights_of_copies_are_multiplied_by_the_copy_weight():
+    schedule = build("weighted", copies=["de", "fr"], copy_weight=0.25, weights={"de-de": 4.0})
+    shares = {task.name: schedule.share(task) for task in schedule.tasks}
+    assert (shares["de-en"], shares["de-de"], shares["fr-fr"]) == (1.0, 1.0, 0.25)
+
+
 def test_exclude_takes_away_pairs_and_copies():
     assert names(build("uniform", pairs=["*-*"], exclude=["en-*", "*-en", "de-fr"]).tasks) == [
         "de-cs",
