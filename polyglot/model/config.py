@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -80,6 +80,10 @@ class ModelConfig(LanguageConfig):
     initial_range: float | None = Field(None, gt=0, le=10)
     """Draw every parameter uniformly from ± this value (the paper: 0.1), instead of the usual
     initialisation of each kind of parameter."""
+    initial_parameters: Literal["same", "independent"] = "same"
+    """Initial parameters of different languages. `same`: encoders of one size start with the same
+    parameters, and decoders too, except for embeddings and output layers. `independent`: all
+    parameters differ."""
     languages: dict[str, LanguageConfig] = {}
     """Settings of single languages that differ, such as `de: {encoder: {layers: 1}}`; all other
     settings are as above."""

@@ -34,12 +34,20 @@ class SkipInit(TorchFunctionMode):
         return function(*args, **kwargs)
 
 
-def initialize(module: nn.Module, *, initial_range: float | None, seed: str, name: str) -> None:
+def initialize(
+    module: nn.Module,
+    *,
+    initial_range: float | None,
+    seed: str,
+    name: str,
+    same_in_all_languages: bool = True,
+) -> None:
     """Draw every parameter of the component `name`, each from its own generator.
 
-    The bodies and options of one role (encoder or decoder) and size get the same values in every
-    language, which brings the languages closer to a common space. Embeddings and output layers get
-    different values, because equal word numbers mean different words.
+    same_in_all_languages: the bodies and options of one role (encoder or decoder) and size get the
+    same values in every language, which brings the languages closer to a common space. Embeddings
+    and output layers get different values, because equal word numbers mean different words. If
+    False, all values differ between languages.
 
     initial_range: draw uniformly from ± this value, as the program of the paper does. If None:
     Glorot for matrices, orthogonal for recurrent weights, 1/√E for embeddings, 0 for biases but 1
@@ -54,9 +62,9 @@ def initialize(module: nn.Module, *, initial_range: float | None, seed: str, nam
             nn.init.constant_(parameter, 1.0 if key.endswith("weight") else 0.0)
             continue
 
-        in_all_languages = key.startswith(("body.", "options."))
-        in_all_languages = in_all_languages and id(parameter) not in vocabulary_parameters
-        owner = role if in_all_languages else name
+        is_body = key.startswith(("body.", "options."))
+        is_body = is_body and id(parameter) not in vocabulary_parameters
+        owner = role if is_body and same_in_all_languages else name
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{owner}/{key}".encode()))
 
         if initial_range is not None:

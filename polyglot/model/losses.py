@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -72,7 +73,18 @@ class BridgePenalty(Loss):
     The paper adds λ times the penalty of a sentence to −log p of the whole sentence; λ is the
     weight here. So the penalty is summed over the batch and divided by the target tokens, like the
     translation loss. Bridges without attention weights have no penalty.
+
+    `form: sharded` is the penalty of the published program: the mean over the sentences of the norm
+    ‖A·Aᵀ − I‖_F, added once for each shard of 32 target positions in which that program computes
+    its loss.
     """
+
+    class Config(Loss.Config):
+        form: Literal["squared", "sharded"] = "squared"
+        """Penalty of the paper, or of its published program."""
+
+    SHARD_LENGTH = 32
+    """Target positions in a shard: OpenNMT-py's `max_generator_batches`."""
 
     def __call__(self, output: Output, batch: Batch) -> Tensor | None:
         weights = output.memory.weights
@@ -83,7 +95,14 @@ class BridgePenalty(Loss):
         with torch.autocast(weights.device.type, enabled=False):
             products = weights.float() @ weights.float().transpose(1, 2)  # (B, K, K)
         identity = torch.eye(weights.shape[1], device=weights.device)
-        return (products - identity).square().sum() / batch.target_tokens
+        squares = (products - identity).square()
+        if self.config.form == "squared":
+            return squares.sum() / batch.target_tokens
+
+        # The root of 0 has no gradient, so a small number is added.
+        norms = (squares.sum(dim=(1, 2)) + 1e-10).sqrt()  # (B,)
+        shard_count = math.ceil(batch.target_out.shape[1] / self.SHARD_LENGTH)
+        return shard_count * norms.mean() / batch.target_tokens
 
 
 @LOSSES.register("agreement")

@@ -25,6 +25,13 @@ class Memory:
     final_states: tuple[Tensor, ...] | None = None
     """(h,) or (h, c), each (B, layers, D): final states that a recurrent encoder passes to the
     decoder; they bypass the bridge."""
+    visible: Tensor | None = None
+    """(B, K): rows that the attention of a decoder sees; None if it sees every real row."""
+
+    @property
+    def attention_mask(self) -> Tensor | None:
+        """Mask (B, K) of the rows that the attention of a decoder sees, or None for all rows."""
+        return self.mask if self.visible is None else self.visible
 
     def mean(self) -> Tensor:
         """Mean of the real rows (B, D); the initial state of the decoders."""
@@ -40,6 +47,7 @@ class Memory:
             mask=None if self.mask is None else self.mask.index_select(0, index),
             weights=None if self.weights is None else self.weights.index_select(0, index),
             final_states=final_states,
+            visible=None if self.visible is None else self.visible.index_select(0, index),
         )
 
     def split(self) -> list[Memory]:
@@ -58,7 +66,9 @@ class Memory:
             final_states = None
             if self.final_states is not None:
                 final_states = tuple(part[sentence] for part in self.final_states)
-            memories.append(Memory(self.states[sentence, :count], final_states=final_states))
+            visible = None if self.visible is None else self.visible[sentence, :count]
+            states = self.states[sentence, :count]
+            memories.append(Memory(states, final_states=final_states, visible=visible))
         return memories
 
     @classmethod
@@ -74,8 +84,14 @@ class Memory:
             by_part = zip(*(sentence.final_states for sentence in sentences))
             final_states = tuple(torch.cat(parts) for parts in by_part)
 
+        visible = None
+        if all(sentence.visible is not None for sentence in sentences):
+            visible_rows = [sentence.visible.squeeze(0) for sentence in sentences]
+            visible = pad_sequence(visible_rows, batch_first=True)
+
         return cls(
             states,
             mask=None if mask.all() else mask.to(states.device),
             final_states=final_states,
+            visible=visible,
         )

@@ -66,7 +66,13 @@ class TranslationModel(nn.Module):
             self._build(vocabulary_sizes, list(pairs))
         if seed is not None:
             for name, component in self.components().items():
-                initialize(component, initial_range=config.initial_range, seed=str(seed), name=name)
+                initialize(
+                    component,
+                    initial_range=config.initial_range,
+                    seed=str(seed),
+                    name=name,
+                    same_in_all_languages=config.initial_parameters == "same",
+                )
 
     def _build(self, vocabulary_sizes: Mapping[str, int], pairs: Sequence[LanguagePair]) -> None:
         # Tables that belong to no single encoder or decoder, by the name of their sharing group:

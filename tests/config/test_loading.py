@@ -19,6 +19,7 @@ from polyglot.core import presets
 from polyglot.core.errors import ConfigError
 from polyglot.core.yaml import parse_value, read_yaml
 from polyglot.model.config import ModelConfig
+from polyglot.tasks.pairs import match_pairs
 
 MINIMAL = """\
 languages: [en, de, fr]
@@ -69,45 +70,89 @@ class TestEveryShippedConfiguration:
             assert load_config(name, [f"schedule={schedule}"]).tasks
 
 
-def test_the_configuration_of_the_paper():
-    """Vázquez et al., section 4, and the settings of their program."""
+PAPER = {
+    "model.encoder.type": "lstm",
+    "model.encoder.size": 512,
+    "model.encoder.layers": 2,
+    "model.encoder.bidirectional": True,
+    "model.encoder.dropout": 0.3,
+    "model.encoder.states_dropout": 0.0,
+    "model.bridge.type": "attention",
+    "model.bridge.heads": 10,
+    "model.bridge.bias": False,
+    "model.bridge.visible_rows": "all",
+    "model.decoder.type": "lstm",
+    "model.decoder.size": 512,
+    "model.decoder.layers": 2,
+    "model.decoder.input_feeding": True,
+    "model.decoder.dropout": 0.3,
+    "model.decoder.start": "mean",
+    "model.embedding.size": 512,
+    "model.embedding.tie_sides": True,
+    "model.embedding.dropout": 0.0,
+    "model.initial_range": 0.1,
+    "model.initial_parameters": "independent",
+    "losses.per": "sentence",
+    "losses.bridge.weight": 1.0,
+    "losses.bridge.form": "squared",
+    "optimizer.type": "sgd",
+    "optimizer.learning_rate": 1.0,
+    "batching.size": 64,
+    "training.steps": 100_000,
+    "training.clip_norm": 5.0,
+    "training.precision": "no",
+    "validation.sentences": 1014,
+    "vocabulary.type": "word",
+    "vocabulary.size": 10_004,
+    "search.beam": 5,
+    "search.length_penalty": 0,
+    "data.filter.max_length": 50,
+}
+"""Settings of Vázquez et al., section 4, and of their program."""
+
+
+def all_settings(name):
+    """Every setting of a configuration by its dotted key."""
+    settings = {}
+
+    def collect(value, key):
+        if isinstance(value, dict) and value:
+            for name, item in value.items():
+                collect(item, f"{key}.{name}" if key else name)
+        else:
+            settings[key] = value
+
+    collect(load_config(name).model_dump(mode="json"), "")
+    return settings
+
+
+def test_configuration_of_the_paper_has_the_settings_of_the_paper():
+    settings = all_settings("multi30k/paper")
+    for key, value in PAPER.items():
+        assert settings[key] == value, key
+
+
+def test_configuration_of_the_paper_chooses_nothing_by_zero_shot_directions():
     config = load_config("multi30k/paper")
-    model = config.model
-    assert (
-        model.encoder.type,
-        model.encoder.size,
-        model.encoder.layers,
-        model.encoder.bidirectional,
-    ) == ("lstm", 512, 2, True)
-    assert (
-        model.decoder.type,
-        model.decoder.size,
-        model.decoder.layers,
-        model.decoder.input_feeding,
-    ) == ("lstm", 512, 2, True)
-    assert (
-        model.bridge.type,
-        model.bridge.heads,
-        model.embedding.size,
-        model.embedding.tie_sides,
-    ) == ("attention", 10, 512, True)
-    assert (
-        model.initial_range,
-        model.encoder.dropout,
-        config.training.clip_norm,
-        config.losses.bridge.weight,
-    ) == (0.1, 0.3, 5.0, 1.0)
-    assert (config.optimizer.type, config.optimizer.learning_rate, config.batching.size) == (
-        "sgd",
-        1.0,
-        64,
-    )
-    assert (config.training.steps, config.search.beam, config.data.filter.max_length) == (
-        100_000,
-        5,
-        50,
-    )
     assert len(config.tasks) == 10
+    validated = match_pairs(config.validation.bleu_pairs, config.languages)
+    assert set(validated) <= set(config.pairs)
+
+
+def test_configuration_of_the_program_differs_in_four_details():
+    paper = all_settings("multi30k/paper")
+    program = all_settings("multi30k/paper_program")
+    different = {key for key in paper | program if paper.get(key) != program.get(key)}
+    assert different == {
+        "run",
+        "vocabulary.type",
+        "vocabulary.size",
+        "vocabulary.byte_fallback",
+        "sharing.vocabulary",
+        "model.bridge.bias",
+        "model.bridge.visible_rows",
+        "losses.bridge.form",
+    }
 
 
 # Defaults ----------------------------------------------------------------------------------------------------------------
@@ -620,7 +665,8 @@ def test_a_language_names_only_its_differences():
     )
     assert config.for_language("de").encoder == config.encoder.model_copy(update={"layers": 1})
     assert (
-        config.for_language("de").embedding == config.embedding and config.for_language("de").decoder == config.decoder
+        config.for_language("de").embedding == config.embedding
+        and config.for_language("de").decoder == config.decoder
     )
     assert config.for_language("fr") is config
 
@@ -696,7 +742,10 @@ def test_a_name_alone_can_be_overridden_below(load):
         "learning_rate_schedule.warmup=3",
     )
     assert (config.model.encoder.type, config.model.encoder.size) == ("gru", 64)
-    assert (config.model.for_language("de").decoder.type, config.model.for_language("de").decoder.layers) == ("gru", 1)
+    assert (
+        config.model.for_language("de").decoder.type,
+        config.model.for_language("de").decoder.layers,
+    ) == ("gru", 1)
     assert (
         config.optimizer.type,
         config.optimizer.momentum,

@@ -87,3 +87,37 @@ def test_penalty_is_summed_over_sentences_and_independent_of_target_length():
     both = torch.cat([orthonormal, uniform])
     assert penalty(both) == pytest.approx(penalty(orthonormal) + penalty(uniform), rel=1e-5)
     assert penalty(both) == pytest.approx(penalty(both, target_length=9), rel=1e-5)
+
+
+# Settings of the published program
+
+
+def test_bias_is_added_to_the_hidden_layer():
+    torch.manual_seed(0)
+    config = AttentionBridge.Config(heads=HEADS, hidden_size=8, bias=True)
+    bridge = AttentionBridge(config, size=SIZE)
+    assert bridge.hidden.bias.abs().sum() > 0
+    assert bridge.heads.bias is None
+
+    states = torch.randn(1, 5, SIZE)
+    hidden = torch.relu(bridge.hidden.weight @ states[0].T + bridge.hidden.bias.unsqueeze(1))
+    expected = torch.softmax(bridge.heads.weight @ hidden, dim=1)
+    assert allclose(bridge(states, all_real(1, 5)).weights[0], expected)
+
+
+def test_short_source_hides_rows_from_the_attention_but_not_from_the_mean():
+    torch.manual_seed(0)
+    config = AttentionBridge.Config(heads=HEADS, hidden_size=8, visible_rows="source_length")
+    bridge = AttentionBridge(config, size=SIZE)
+    lengths = torch.tensor([6, HEADS, 3, 1])
+    memory = bridge(torch.randn(4, 6, SIZE), torch.arange(6) < lengths.unsqueeze(1))
+
+    assert memory.attention_mask.tolist() == [
+        [True, True, True, True],
+        [True, True, True, True],
+        [True, True, True, False],
+        [True, False, False, False],
+    ]
+    assert memory.mask is None
+    assert memory.states.shape == (4, HEADS, SIZE)
+    assert allclose(memory.mean(), memory.states.sum(dim=1) / HEADS)

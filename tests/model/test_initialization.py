@@ -67,6 +67,25 @@ def test_bodies_start_equal_and_embeddings_different_in_all_languages():
     assert not torch.equal(model.decoders["de"].output.weight, model.decoders["en"].output.weight)
 
 
+@pytest.mark.parametrize("initial_range", [None, 0.1])
+def test_independent_parameters_differ_in_all_languages(initial_range):
+    config = tiny_config(initial_range=initial_range, initial_parameters="independent")
+    model = tiny_model(config)
+    for modules in (model.encoders, model.decoders):
+        english = dict(modules["en"].named_parameters())
+        for name, parameter in modules["de"].named_parameters():
+            # Without a range, all biases start from the same constant.
+            if parameter.dim() > 1 or initial_range is not None:
+                assert not torch.equal(parameter, english[name]), name
+
+
+def test_independent_parameters_do_not_change_the_bridge():
+    same = tiny_model(tiny_config()).bridge
+    independent = tiny_model(tiny_config(initial_parameters="independent")).bridge
+    for name, parameter in same.named_parameters():
+        assert torch.equal(parameter, independent.get_parameter(name)), name
+
+
 def test_another_language_does_not_change_initial_values():
     two_languages = dict(tiny_model(tiny_config()).named_parameters())
     three_languages = dict(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy
 import pytest
 import torch
 from torch.nn import functional
 
 from polyglot.model.encoders import ENCODERS
-from polyglot.model.losses import AgreementLoss, Criterion, LossesConfig
+from polyglot.model.losses import AgreementLoss, BridgePenalty, Criterion, LossesConfig
 from polyglot.model.memory import Memory
 from polyglot.model.translation_model import Output
 from tests.builders.models import random_batch, tiny_config, tiny_model
@@ -221,3 +222,45 @@ def test_copies_and_targets_without_encoder_have_no_agreement_loss(pairs, pair):
     model = tiny_model(tiny_config(), pairs)
     batch = random_batch(pair)
     assert AgreementLoss(AgreementLoss.Config(weight=1.0))(model(batch), batch) is None
+
+
+# Penalty of the published program
+
+
+def program_penalty(attention, *, target_length):
+    """Mean over the sentences of ‖A·Aᵀ − I‖_F, once for each shard of 32 target positions.
+
+    Divided by the number of sentences.
+    """
+    differences = attention @ attention.transpose(0, 2, 1) - numpy.eye(attention.shape[1])
+    norms = numpy.sqrt((differences**2).sum(axis=(1, 2)))
+    shard_count = -(-target_length // 32)
+    return shard_count * norms.mean() / len(attention)
+
+
+@pytest.mark.parametrize(("words", "shards"), [(4, 1), (31, 1), (32, 2), (63, 2), (64, 3)])
+def test_sharded_penalty_is_added_once_for_each_shard(words, shards, model):
+    """A target has one position more than words: the end of the sentence. The longest counts."""
+    batch = random_batch(lengths=[(5, words), (2, 1), (9, 3)])
+    losses = LossesConfig.model_validate(
+        {"per": "sentence", "bridge": {"weight": LAMBDA, "form": "sharded"}}
+    )
+    output = model(batch)
+    result = Criterion(losses)(output, batch)
+
+    attention = output.memory.weights.detach().numpy()
+    expected = program_penalty(attention, target_length=words + 1)
+    assert expected == pytest.approx(shards * program_penalty(attention, target_length=1))
+
+    translation = result.terms["translation"].item() * batch.target_tokens / batch.sentences
+    assert result.total.item() - translation == pytest.approx(LAMBDA * expected, rel=1e-4)
+
+
+def test_sharded_penalty_has_a_finite_gradient_where_it_is_zero():
+    attention = torch.eye(3, 5).repeat(2, 1, 1).requires_grad_()
+    batch = random_batch(lengths=[(5, 4)] * 2)
+    output = Output(None, None, Memory(torch.zeros(2, 3, 6), weights=attention))
+    loss = BridgePenalty(BridgePenalty.Config(form="sharded"))(output, batch)
+    loss.backward()
+    assert loss.item() == pytest.approx(0, abs=1e-5)
+    assert attention.grad.isfinite().all()

@@ -56,3 +56,24 @@ def test_mean_leaves_out_masked_rows() -> None:
     padded = torch.cat([states, torch.full((1, 2, 4), 9.0)], dim=1)
     mask = torch.tensor([[True, True, True, False, False]])
     torch.testing.assert_close(Memory(padded, mask).mean(), states.mean(dim=1))
+
+
+def test_visible_rows_are_split_selected_and_joined_with_their_sentence() -> None:
+    states = torch.randn(3, 4, 5)
+    visible = torch.arange(4) < torch.tensor([[4], [1], [2]])
+    memory = Memory(states, visible=visible)
+
+    joined = Memory.join(memory.split())
+    assert torch.equal(joined.states, states)
+    assert joined.mask is None
+    assert torch.equal(joined.attention_mask, visible)
+
+    selected = memory.select(torch.tensor([2, 0]))
+    assert torch.equal(selected.states, states[[2, 0]])
+    assert torch.equal(selected.attention_mask, visible[[2, 0]])
+
+
+def test_attention_sees_every_real_row_by_default() -> None:
+    mask = torch.tensor([[True, False]])
+    assert Memory(torch.randn(1, 2, 3)).attention_mask is None
+    assert torch.equal(Memory(torch.randn(1, 2, 3), mask).attention_mask, mask)

@@ -56,4 +56,4 @@ class StackedBridge(Bridge):
             if memory.weights is not None:
                 weights = memory.weights if weights is None else memory.weights @ weights
 
-        return Memory(states, mask=memory.mask, weights=weights)
+        return Memory(states, mask=memory.mask, weights=weights, visible=memory.visible)

@@ -123,7 +123,9 @@ class OpenNmtRnnDecoder(Decoder):
 
     def _run(self, embedded: Tensor, state: RnnState, memory: Memory) -> tuple[Tensor, RnnState]:
         """embedded (N, T, E) -> states (N, T, D), and the next decoding state"""
-        rows, lengths = _repeat_memory(self.memory(memory.states), memory.mask, len(embedded))
+        rows, lengths = _repeat_memory(
+            self.memory(memory.states), memory.attention_mask, len(embedded)
+        )
         with DECODER_LOCK:
             self.theirs.state = {"hidden": state.hidden, "input_feed": state.feed, "coverage": None}
             states, _ = self.theirs(embedded, rows, src_len=lengths)
@@ -208,7 +210,9 @@ class OpenNmtTransformerDecoder(Decoder):
         prefix: the decoding state, if the states are one word (T = 1) after a prefix; None if they
         are whole targets.
         """
-        rows, lengths = _repeat_memory(self.memory(memory.states), memory.mask, len(states))
+        rows, lengths = _repeat_memory(
+            self.memory(memory.states), memory.attention_mask, len(states)
+        )
         layers = self.theirs.transformer_layers
         with DECODER_LOCK:
             if prefix is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.attention import Attention, AttentionSteps
 from polyglot.layers.dropout import Dropout, StepDropout
-from polyglot.layers.linear import Linear, linear
+from polyglot.layers.linear import Linear, linear, resize
 from polyglot.layers.lstm_cell import tanh
 from polyglot.layers.recurrent import (
     KINDS,
@@ -42,14 +42,17 @@ class RecurrentDecoder(Decoder):
     """s_t = RNN(e_t, s_{t-1}), c_t = attention(s_t, memory), output tanh(W [c_t; s_t]).
 
     Source: Luong et al. 2015, sections 3 and 3.3. The initial state s₀ is the mean of the memory
-    rows, for every layer. Without input feeding, one fused call computes the whole target.
+    rows, or tanh(W·mean), for every layer. Without input feeding, one fused call computes the whole
+    target.
     """
 
     kind: str
     """Type of recurrence: `lstm` or `gru`."""
 
     class Config(AttentionDecoderConfig):
-        pass
+        start: Literal["mean", "tanh"] = "mean"
+        """Initial state: the mean of the memory rows (projected if the sizes differ), or
+        tanh(W·mean) (Sennrich et al. 2017)."""
 
     def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
         super().__init__()
@@ -68,7 +71,10 @@ class RecurrentDecoder(Decoder):
             batch_first=True,
             dropout=config.dropout if config.layers > 1 else 0.0,
         )
-        self.initial = nn.Identity() if memory_size == size else Linear(memory_size, size)
+        if config.start == "tanh":
+            self.initial = nn.Sequential(Linear(memory_size, size, bias=False), nn.Tanh())
+        else:
+            self.initial = resize(memory_size, size)
         self.attention = Attention(config.attention, query_size=size, memory_size=memory_size)
         self.combine = Linear(memory_size + size, size, bias=False)
         self.dropout = Dropout(config.dropout)
@@ -80,7 +86,7 @@ class RecurrentDecoder(Decoder):
         initial = repeat_initial_state(self.kind, self.initial_state(memory), self.layer_count)
         outputs = run_recurrence(self.recurrence, embedded, initial)
         keys = self.attention.keys(memory.states)
-        contexts, _ = self.attention(outputs, keys, self._values(memory), memory.mask)
+        contexts, _ = self.attention(outputs, keys, self._values(memory), memory.attention_mask)
         return self.dropout(tanh(contexts + linear(outputs, self._combine_outputs)))
 
     def _forward_stepwise(self, embedded: Tensor, memory: Memory) -> Tensor:
@@ -119,7 +125,7 @@ class RecurrentDecoder(Decoder):
         outputs, recurrence = state.stepper(words, state.feed, state.recurrence)
 
         # All hypotheses of a sentence are queries to the one memory of this sentence.
-        contexts = state.attention(outputs, memory.mask)
+        contexts = state.attention(outputs, memory.attention_mask)
         output = state.dropout(tanh(state.combine(outputs, plus=contexts)))
 
         feed = output if self.input_feeding else output[:, :0]

@@ -58,7 +58,7 @@ class TransformerDecoder(Decoder):
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
         states = self.positions(self.inputs(embedded))
         for layer in self.layers:
-            states = layer(states, memory.states, memory.mask)
+            states = layer(states, memory.states, memory.attention_mask)
         return self.norm(states)
 
     @torch.no_grad()
@@ -107,7 +107,7 @@ class TransformerDecoder(Decoder):
                 layer_memory,
                 penalty=cache_mask.penalty,
                 place=state.position,
-                mask=memory.mask,
+                mask=memory.attention_mask,
             )
 
         next_state = state._replace(

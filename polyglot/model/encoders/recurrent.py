@@ -22,7 +22,10 @@ class RecurrentEncoder(Encoder):
 
     class Config(RecurrentEncoderConfig):
         dropout: DropoutRate = 0.3
-        """Dropout between layers and on the states."""
+        """Dropout between layers."""
+        states_dropout: DropoutRate | None = None
+        """Dropout on the states, which the last layer returns. null: the same as between layers.
+        OpenNMT-py has no dropout there: 0."""
 
     def __init__(self, config: Config, *, input_size: int) -> None:
         super().__init__()
@@ -34,12 +37,15 @@ class RecurrentEncoder(Encoder):
             for layer_input in input_sizes
         )
         self.dropout = Dropout(config.dropout)
+        states_rate = config.dropout if config.states_dropout is None else config.states_dropout
+        self.states_dropout = Dropout(states_rate)
 
     def forward(self, embedded: Tensor, mask: Tensor) -> Tensor:
+        *lower_layers, last_layer = self.layers
         states = embedded
-        for layer in self.layers:
+        for layer in lower_layers:
             states = self.dropout(layer(states, mask))
-        return states
+        return self.states_dropout(last_layer(states, mask))
 
 
 @ENCODERS.register("lstm")

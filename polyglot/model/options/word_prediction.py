@@ -46,7 +46,7 @@ class InitialWordPredictor(nn.Module):
         """
         queries = initial_state.unsqueeze(1)
         keys = self.attention.keys(memory.states)
-        contexts, weights = self.attention(queries, keys, memory.states, memory.mask)
+        contexts, weights = self.attention(queries, keys, memory.states, memory.attention_mask)
         combined = torch.cat([initial_state, contexts.squeeze(1)], dim=1)
         return self.dropout(self.combine(combined).tanh()), weights.squeeze(1)
 
@@ -72,7 +72,7 @@ class RemainingWordPredictor(nn.Module):
     def forward(self, states: Tensor, memory: Memory) -> Tensor:
         """states (B, T, D), memory (B, K, ·) -> hidden (B, T, H), which `output` projects to words"""
         keys = self.attention.keys(memory.states)
-        contexts, _ = self.attention(states, keys, memory.states, memory.mask)
+        contexts, _ = self.attention(states, keys, memory.states, memory.attention_mask)
         combined = torch.cat([self.state(states).tanh(), contexts], dim=2)
         return self.dropout(self.combine(combined).tanh())
 
