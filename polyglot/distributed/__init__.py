@@ -1,1 +1,1 @@
-"""Several processes that train one run: how they start, talk, and notice that one is gone."""
+"""Processes that train one run together: launch, connection, failure detection."""

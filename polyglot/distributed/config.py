@@ -1,4 +1,4 @@
-"""How several processes share the work."""
+"""Settings of parallel training."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from polyglot.core.registry import ComponentConfig
 
 
 class ParallelConfig(ComponentConfig):
-    """How several processes share the work; one process alone needs none of it."""
+    """Distribution of the work over several processes; without effect for a single process."""
 
     tasks: Literal["mixed", "same"] = "mixed"
-    """Whether each process trains tasks of its own in an update, or all the same with other sentences."""
+    """`mixed`: each process draws its own tasks for an update. `same`: all processes train the
+    same tasks, with different sentences."""
     placement: Literal["replicated", "partitioned"] = "replicated"
-    """Whether every process has every component, or only those that its tasks use: memory for many languages, with `tasks: mixed`."""
+    """`replicated`: every process has every component. `partitioned`: a process has only the
+    components of its tasks; this saves memory for many languages and needs `tasks: mixed`."""
     bucket: float = Field(25.0, gt=0, le=4096)
-    """MiB of gradients that are sent together, at most, unless one matrix alone is larger."""
+    """Largest size of a gradient bucket in MiB; a larger matrix is a bucket of its own."""
     verify: int | None = Field(None, ge=1)
-    """Compare what was trained between the processes every so many updates; null never does."""
+    """Compare the trained parameters between the processes every this many updates; null: never."""

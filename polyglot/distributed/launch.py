@@ -1,4 +1,4 @@
-"""Starting several processes on this machine that train together."""
+"""Launch several processes on this machine that train one run together."""
 
 from __future__ import annotations
 
@@ -13,147 +13,220 @@ from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError
 from polyglot.core.signals import active_signals, signal_handler
 
-GRACE = 12.0
-"""Seconds that the others have for ending by themselves when one has failed and could tell them."""
-UNTOLD = 45.0
-"""The same when it was killed, and they have to miss its signs of life first, or when all of them are interrupted."""
-HALT = [signal.SIGTSTP] if hasattr(signal, "SIGTSTP") else []
-"""What Ctrl-Z sends."""
+FAILURE_GRACE = 12.0
+"""Seconds in which the other processes can end by themselves after one has failed."""
+KILL_GRACE = 45.0
+"""The same if the process was killed, so that the others first have to miss its heartbeats, or if
+all of them are interrupted."""
+POLL_INTERVAL = 0.05  # seconds
+SUSPEND_SIGNALS = []
+"""The signal of Ctrl-Z."""
+if hasattr(signal, "SIGTSTP"):
+    SUSPEND_SIGNALS.append(signal.SIGTSTP)
 
-SETS = "a launcher sets these variables: unset them, or use one"
+REQUIRED_VARIABLES = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+LAUNCHER_HINT = "a launcher sets these variables: unset them, or use one"
 
 
-def launched() -> int | None:
-    """How many processes a launcher has started together, this one among them: ours, torchrun or accelerate; None where none has.
+def launcher_world_size() -> int | None:
+    """Return the number of processes that a launcher has started, or None without a launcher.
 
-    Raises ConfigError for several of which this one cannot be told.
+    The launcher is Polyglot, torchrun or accelerate; it sets environment variables.
+
+    Raises ConfigError if a variable of several processes is missing or has a wrong value.
     """
-    number = os.environ.get("WORLD_SIZE") or None
-    if number and not number.isdecimal():
-        found = f"WORLD_SIZE is {number!r} in the environment, which is no number of processes"
-        raise ConfigError(f"{found}; {SETS}")
-    if number not in (None, "1"):
-        given = f"WORLD_SIZE is {number} in the environment, but"
-        if lacking := [
-            name
-            for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-            if not os.environ.get(name)
-        ]:
-            raise ConfigError(
-                f"{given} {' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not set; {SETS}"
-            )
-        if not os.environ["RANK"].isdecimal() or int(os.environ["RANK"]) >= int(number):
-            raise ConfigError(
-                f"{given} RANK is {os.environ['RANK']!r}, and has to be a number below that; {SETS}"
-            )
-        for name, most in {
-            "LOCAL_RANK": int(number) - 1,
-            "LOCAL_WORLD_SIZE": int(number),
-            "MASTER_PORT": 65535,
-        }.items():
-            value = os.environ.get(name, "1")
-            if not value.isdecimal() or int(value) > most:
-                raise ConfigError(
-                    f"{given} {name} is {value!r}, and has to be a number up to {most}; {SETS}"
-                )
-    return None if number is None else int(number)
-
-
-def launch(number: int, command: Sequence[str]) -> int:
-    """Run a command so many times at once, as processes that train together, and wait for all. Raises ConfigError for an environment that
-    names no number of threads.
-
-    Returns the exit status of the first that failed, or 0; 130, 143 or 129 after an interruption, which comes to each of them as a polite
-    end (SIGTERM): until one deals with that it has nothing to put away, and ends at once. A second Ctrl-C kills them. Ctrl-Z halts all.
-    """
-    threads = os.environ.get("OMP_NUM_THREADS") or str(
-        max(1, len(os.sched_getaffinity(0)) // number)
-    )
-    if not threads.isdecimal():
+    world_size = os.environ.get("WORLD_SIZE") or None
+    if world_size is None:
+        return None
+    if not world_size.isdecimal():
         raise ConfigError(
-            f"OMP_NUM_THREADS is {threads!r} in the environment, and has to be a number: the threads of each process"
+            f"WORLD_SIZE is {world_size!r} in the environment, which is not a number of processes; "
+            f"{LAUNCHER_HINT}"
         )
-    together = {
-        "WORLD_SIZE": str(number),
-        "LOCAL_WORLD_SIZE": str(number),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(_free_port()),
+    if world_size != "1":
+        _check_launcher_variables(int(world_size))
+    return int(world_size)
+
+
+def _check_launcher_variables(world_size: int) -> None:
+    """Raise ConfigError for the first variable that is missing or wrong."""
+    start = f"WORLD_SIZE is {world_size} in the environment, but"
+    missing = [name for name in REQUIRED_VARIABLES if not os.environ.get(name)]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise ConfigError(f"{start} {' and '.join(missing)} {verb} not set; {LAUNCHER_HINT}")
+    rank = os.environ["RANK"]
+    if not rank.isdecimal() or int(rank) >= world_size:
+        raise ConfigError(
+            f"{start} RANK is {rank!r}; it must be a whole number below WORLD_SIZE; {LAUNCHER_HINT}"
+        )
+    largest = {
+        "LOCAL_RANK": world_size - 1,
+        "LOCAL_WORLD_SIZE": world_size,
+        "MASTER_PORT": 65535,
     }
-    common = {
-        **os.environ,
-        **together,
-        "OMP_NUM_THREADS": threads,
-        "POLYGLOT_LAUNCHED": str(os.getpid()),
-    }
-    started: list[subprocess.Popen] = []
-    asked: list[int] = []
+    for name, limit in largest.items():
+        value = os.environ.get(name, "1")
+        if not value.isdecimal() or int(value) > limit:
+            raise ConfigError(
+                f"{start} {name} is {value!r}; it must be a whole number, at most {limit}; "
+                f"{LAUNCHER_HINT}"
+            )
+
+
+def launch(world_size: int, command: Sequence[str]) -> int:
+    """Run a command in several processes, one per rank, and wait for all of them.
+
+    Returns the exit code of the first process that failed, or 0; after an interruption 130
+    (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP).
+
+    An interruption is passed to each process as SIGTERM. A process that does not handle it has no
+    work to save, and ends at once. A second Ctrl-C kills all processes. Ctrl-Z stops all of them.
+
+    Raises ConfigError if OMP_NUM_THREADS is not a number.
+    """
+    environment = _common_environment(world_size)
+    processes: list[subprocess.Popen] = []
+    interruptions: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        interruptions.append(number)
+
+    def suspend(*_: object) -> None:
+        _suspend(processes)
+
     with (
-        signal_handler(active_signals(), lambda sent, _: asked.append(sent)),
-        signal_handler(active_signals(HALT), lambda *_: _halt(started)),
+        signal_handler(active_signals(), interrupt),
+        signal_handler(active_signals(SUSPEND_SIGNALS), suspend),
     ):
         try:
-            for index in range(number):
-                environment = {**common, "RANK": str(index), "LOCAL_RANK": str(index)}
-                # A session of its own: Ctrl-C in a terminal comes once to each, from here.
-                started.append(
-                    subprocess.Popen(
-                        command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
-                    )
+            for rank in range(world_size):
+                process = subprocess.Popen(
+                    command,
+                    env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                    stdin=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C in a terminal is passed on once, from here
                 )
-            return _wait(started, asked)
+                processes.append(process)
+            return _Supervisor(processes, interruptions).wait()
         finally:
-            for process in started:
+            for process in processes:
                 process.kill()
 
 
-def _halt(processes: Sequence[subprocess.Popen]) -> None:
-    """All of them and then this one, until somebody lets it go on; where nobody could, the system does not stop it either."""
+def _common_environment(world_size: int) -> dict[str, str]:
+    """Return the environment variables that are equal for all ranks."""
+    cores = len(os.sched_getaffinity(0))
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores // world_size))
+    if not threads.isdecimal():
+        raise ConfigError(
+            f"OMP_NUM_THREADS is {threads!r} in the environment; it must be a whole number: "
+            "the threads of each process"
+        )
+    return {
+        **os.environ,
+        "WORLD_SIZE": str(world_size),
+        "LOCAL_WORLD_SIZE": str(world_size),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(_free_port()),
+        "OMP_NUM_THREADS": threads,
+        "POLYGLOT_LAUNCHED": str(os.getpid()),
+    }
+
+
+def _suspend(processes: Sequence[subprocess.Popen]) -> None:
+    """Stop all processes and then this one, until the user continues it.
+
+    In a session without job control, the system does not stop this process either.
+    """
     for process in processes:
         process.send_signal(signal.SIGSTOP)
-    with signal_handler(HALT, signal.SIG_DFL):
+    with signal_handler(SUSPEND_SIGNALS, signal.SIG_DFL):
         signal.raise_signal(signal.SIGTSTP)
     for process in processes:
         process.send_signal(signal.SIGCONT)
 
 
-def _wait(processes: Sequence[subprocess.Popen], asked: Sequence[int]) -> int:
-    """Until all have ended; where one fails the others soon do, by themselves or not. asked: the signals that have come until now."""
-    failed, deadline, passed_on, hurried = None, None, 0, False
-    while None in (ends := [process.poll() for process in processes]):
-        time.sleep(0.05)
-        for number in asked[passed_on:]:
-            hurried |= passed_on > 0 and number == signal.SIGINT
-            for process in processes:
-                process.send_signal(signal.SIGKILL if hurried else signal.SIGTERM)
-            passed_on += 1
-        for index, end in enumerate(ends):
-            if failed is None and end:
-                failed, deadline = end, time.monotonic() + (UNTOLD if end < 0 or asked else GRACE)
-                if failed < 0 and not asked:
-                    name = signal.Signals(-failed).name
-                    hint = (
-                        "; when nobody sent it, look whether the memory was full"
-                        if name == "SIGKILL"
-                        else ""
-                    )
-                    _say(
-                        f"process {index} was ended by {name}{hint}; the others end within a minute"
-                    )
-        if deadline and time.monotonic() > deadline:
-            for process in processes:
-                process.kill()
-    failed = failed or next((process.returncode for process in processes if process.returncode), 0)
-    if failed and asked:
-        if (
-            processes[0].returncode < 0 and not hurried
-        ):  # otherwise it has said so itself, or had begun to
-            _say("interrupted")
-        return 128 + asked[0]
-    return 128 - failed if failed < 0 else failed
+class _Supervisor:
+    """Waits for the processes, passes signals on, and ends the others after a failure.
+
+    interruptions: the signals until now; a signal handler appends to the list.
+    """
+
+    def __init__(self, processes: Sequence[subprocess.Popen], interruptions: Sequence[int]) -> None:
+        self.processes = processes
+        self.interruptions = interruptions
+        self._passed_on = 0
+        self._is_killing = False
+        self._failure: int | None = None
+        self._deadline: float | None = None
+
+    def wait(self) -> int:
+        """Wait until all processes have ended; return the exit code for the shell."""
+        while True:
+            exit_codes = [process.poll() for process in self.processes]
+            if None not in exit_codes:
+                break
+            time.sleep(POLL_INTERVAL)
+            self._pass_on_signals()
+            self._check_failure(exit_codes)
+            if self._deadline and time.monotonic() > self._deadline:
+                self._send(signal.SIGKILL)
+        return self._exit_code(exit_codes)
+
+    def _send(self, number: int) -> None:
+        for process in self.processes:
+            process.send_signal(number)
+
+    def _pass_on_signals(self) -> None:
+        """Send SIGTERM for each new interruption, or SIGKILL from the second Ctrl-C on."""
+        for number in self.interruptions[self._passed_on :]:
+            if self._passed_on > 0 and number == signal.SIGINT:
+                self._is_killing = True
+            self._send(signal.SIGKILL if self._is_killing else signal.SIGTERM)
+            self._passed_on += 1
+
+    def _check_failure(self, exit_codes: Sequence[int | None]) -> None:
+        """Set the deadline for the other processes after the first failure."""
+        if self._failure is not None:
+            return
+        for rank, code in enumerate(exit_codes):
+            if not code:
+                continue
+            was_killed = code < 0
+            grace = KILL_GRACE if was_killed or self.interruptions else FAILURE_GRACE
+            self._failure = code
+            self._deadline = time.monotonic() + grace
+            if was_killed and not self.interruptions:
+                _print_killed(rank, signal.Signals(-code).name)
+            return
+
+    def _exit_code(self, exit_codes: Sequence[int]) -> int:
+        """Return the exit code for the shell; print `interrupted` if no process has done so."""
+        failures = [code for code in exit_codes if code]
+        if self._failure is not None:
+            failures.insert(0, self._failure)
+        if not failures:
+            return 0
+        if self.interruptions:
+            if exit_codes[0] < 0 and not self._is_killing:  # else rank 0 has printed it itself
+                _print("interrupted")
+            return 128 + self.interruptions[0]
+        failure = failures[0]
+        if failure < 0:
+            return 128 - failure
+        return failure
 
 
-def _say(sentence: str) -> None:
-    stderr_console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+def _print_killed(rank: int, signal_name: str) -> None:
+    hint = ""
+    if signal_name == "SIGKILL":
+        hint = "; if nobody sent it, check whether the memory was full"
+    _print(f"process {rank} was ended by {signal_name}{hint}; the others end within a minute")
+
+
+def _print(line: str) -> None:
+    stderr_console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _free_port() -> int:

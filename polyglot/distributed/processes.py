@@ -1,284 +1,248 @@
-"""The processes that train one run together, and what they tell each other besides gradients."""
+"""Ranks of one run: barriers, broadcast and gathering of values besides gradients."""
 
 from __future__ import annotations
 
 import json
 import logging
-import os
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.distributed
 from torch import Tensor
 from torch.distributed import ProcessGroup
 
-from polyglot.core.console import stderr_console
-from polyglot.core.errors import ConfigError, PolyglotError, TrainingError
+from polyglot.core.errors import PolyglotError, TrainingError
 from polyglot.core.signals import default_signal_handling, exit_code
-from polyglot.distributed.launch import SETS, launched
-from polyglot.distributed.store import SHORT_PATIENCE, answer, first_to_say, store, waited
-from polyglot.distributed.watch import Watch
-
-if TYPE_CHECKING:
-    from accelerate import PartialState
+from polyglot.distributed.connection import COLLECTIVE_TIMEOUT, connect, connection_timeout
+from polyglot.distributed.launch import launcher_world_size
+from polyglot.distributed.store import (
+    SHORT_TIMEOUT,
+    call_with_timeout,
+    claim_report,
+    connect_store,
+)
+from polyglot.distributed.watch import HeartbeatMonitor
 
 logger = logging.getLogger("polyglot")
 
-TIMEOUT = timedelta(hours=2)
-"""The longest that anybody waits for processes that are all alive, also while these are halted; who is gone is missed much sooner."""
-SOON, LATE = 20.0, 600.0
-"""Seconds that a process waits for the others at the beginning until it says so, and until it gives up."""
-LINGER = 6.0
-"""Seconds that the first process, which holds the store, leaves the others to read it."""
+STORE_LINGER = 6.0
+"""Seconds that rank 0, which holds the store, waits at the end until the other ranks have left."""
+WAIT_INTERVAL = 0.05  # seconds between two looks for a key
+
+
+class LostProcessError(TrainingError):
+    """Another process has failed or is gone."""
 
 
 class Processes:
-    """This process among those that train a run together; one alone has nobody to talk to, and every call returns at once."""
+    """This process and the other ranks of a run; for a single process every call returns at once.
 
-    def __init__(self, index: int = 0, number: int = 1) -> None:
-        self.index, self.number = index, number
-        self.watch: Watch | None = None
-        self._groups: dict[tuple[int, ...], ProcessGroup | None] = {tuple(range(number)): None}
-        if number > 1:
-            self.store, self.watch = store(), Watch(index, number)
-            self._talk = torch.distributed.new_group(
-                backend="gloo", timeout=TIMEOUT
-            )  # what the CPU says waits for no device
-            self.watch.start()
+    `awaited` in the methods below names the thing that a rank waits for. The error message for a
+    lost process quotes it.
+    """
+
+    def __init__(self, rank: int = 0, world_size: int = 1) -> None:
+        self.rank = rank
+        self.world_size = world_size
+        self.monitor: HeartbeatMonitor | None = None
+        self._groups: dict[tuple[int, ...], ProcessGroup | None] = {}
+        self._groups[tuple(range(world_size))] = None  # the default group
+        if world_size > 1:
+            self.store = connect_store()
+            self.monitor = HeartbeatMonitor(rank, world_size)
+            # Python objects are exchanged on the CPU, without waiting for the device.
+            self._cpu_group = torch.distributed.new_group(
+                backend="gloo", timeout=COLLECTIVE_TIMEOUT
+            )
+            self.monitor.start()
 
     @property
-    def main(self) -> bool:
-        """Whether it is the one that writes and speaks."""
-        return self.index == 0
+    def is_main(self) -> bool:
+        """True for rank 0, which writes files and logs."""
+        return self.rank == 0
 
     @classmethod
     @contextmanager
-    def together(cls) -> Iterator[Processes]:
-        """The processes that a launcher has started, by its environment variables; without them this one alone.
+    def connected(cls) -> Iterator[Processes]:
+        """Connect the processes of a launcher, by its environment variables.
 
-        When one fails, the others end within a minute, and each mistake is said once. Raises ConfigError where they cannot meet.
+        Without a launcher, this process is the only rank. If a rank fails, the others end within
+        a minute, and each error is reported once.
+
+        Raises ConfigError if the processes cannot connect.
         """
-        if launched() in (None, 1):
+        if launcher_world_size() in (None, 1):
             yield cls()
             return
-        with default_signal_handling(), _meeting():
-            state = _meet()
+        with default_signal_handling(), connection_timeout():
+            state = connect()
             processes = cls(state.process_index, state.num_processes)
-        if not processes.main:
+        if not processes.is_main:
             logger.setLevel(logging.CRITICAL)
         try:
             yield processes
-            processes.meet("end")
+            processes.barrier("end")
         except BaseException as error:
-            processes._failed(error)
+            processes._handle_failure(error)
             raise
-        processes.watch.stop()
+        processes.monitor.stop()
         processes._leave()
         state.destroy_process_group()
 
-    def tells_what_is_kept(self, kept: Callable[[], str]) -> None:
-        """What there is to go on from, for the sentence about a process that is gone: asked for when that happens."""
-        if self.watch:
-            self.watch.kept = kept
+    def set_checkpoint_message(self, message: Callable[[], str]) -> None:
+        """Set the function that names the last good checkpoint; called when a process is lost."""
+        if self.monitor:
+            self.monitor.checkpoint_message = message
 
-    def gather(self, value: Any, what: str = "the others") -> list[Any]:
-        """What each process gives, by its number; whoever comes first waits. what: is waited for, for the sentence about one that is
-        gone."""
-        if self.number == 1:
+    def gather(self, value: Any, awaited: str = "the others") -> list[Any]:
+        """Return the values of all ranks, ordered by rank. Collective."""
+        if self.world_size == 1:
             return [value]
-        values = [None] * self.number
-        with self.waiting(what):
-            torch.distributed.all_gather_object(values, value, group=self._talk)
+        values = [None] * self.world_size
+        with self.waiting(awaited):
+            torch.distributed.all_gather_object(values, value, group=self._cpu_group)
         return values
 
-    def gather_numbers(self, numbers: Sequence[int], what: str) -> list[list[int]]:
-        """The same for whole numbers, equally many of each process: quick enough for every update."""
-        own = torch.tensor(numbers, dtype=torch.int64)
-        rows = [torch.empty_like(own) for _ in range(self.number)]
-        with self.waiting(what):
-            torch.distributed.all_gather(rows, own, group=self._talk)
+    def gather_integers(self, numbers: Sequence[int], awaited: str) -> list[list[int]]:
+        """Return the integers of all ranks, equally many per rank; fast enough for every update."""
+        local = torch.tensor(numbers, dtype=torch.int64)
+        rows = [torch.empty_like(local) for _ in range(self.world_size)]
+        with self.waiting(awaited):
+            torch.distributed.all_gather(rows, local, group=self._cpu_group)
         return [row.tolist() for row in rows]
 
-    def group(self, members: Sequence[int]) -> ProcessGroup | None:
-        """The group of these processes for tensors of the device. Everybody asks for the same groups in the same order."""
-        members = tuple(members)
-        if members not in self._groups:
-            self._groups[members] = torch.distributed.new_group(list(members), timeout=TIMEOUT)
-        return self._groups[members]
+    def group(self, ranks: Sequence[int]) -> ProcessGroup | None:
+        """Return the process group of some ranks, for tensors on the device.
 
-    def copy(self, tensors: Sequence[Tensor], *, sender: int, receiver: int, what: str) -> None:
-        """Tensors of one process into those of another; the third parties go on."""
-        with self.waiting(what):
+        Collective: all ranks ask for the same groups in the same order.
+        """
+        ranks = tuple(ranks)
+        if ranks not in self._groups:
+            self._groups[ranks] = torch.distributed.new_group(
+                list(ranks), timeout=COLLECTIVE_TIMEOUT
+            )
+        return self._groups[ranks]
+
+    def copy(self, tensors: Sequence[Tensor], *, sender: int, receiver: int, awaited: str) -> None:
+        """Copy tensors of one rank into those of another; the other ranks do not wait."""
+        with self.waiting(awaited):
             for tensor in tensors:
-                if self.index == sender:
+                if self.rank == sender:
                     torch.distributed.send(tensor.detach().contiguous(), receiver)
-                elif self.index == receiver:
+                elif self.rank == receiver:
                     torch.distributed.recv(tensor, sender)
 
-    def meet(self, place: str) -> None:
-        """Go on when all are there, however long that takes."""
-        if self.number > 1:
-            self._set(f"{place}/{self.index}", "")
-            for other in range(self.number):
-                self._wait_for(f"{place}/{other}", f"process {other} ({place})")
+    def barrier(self, place: str) -> None:
+        """Wait until all ranks have reached this place, without a time limit."""
+        if self.world_size == 1:
+            return
+        self._set(f"{place}/{self.rank}", "")
+        for rank in range(self.world_size):
+            self._wait_for(f"{place}/{rank}", f"process {rank} ({place})")
 
-    def first_by_main(self, place: str, work: Callable[[], Any]) -> Any:
-        """Work that the others only begin when the first process has done it, however long that takes: they find what it left on the
-        disk."""
-        if not self.main:
+    def main_first(self, place: str, work: Callable[[], Any]) -> Any:
+        """Do some work on rank 0, and only then on the other ranks, which find its files.
+
+        There is no time limit.
+        """
+        if not self.is_main:
             self._wait_for(place, f"what the first process prepares ({place})")
         result = work()
-        if self.main and self.number > 1:
+        if self.is_main and self.world_size > 1:
             self._set(place, "")
         return result
 
-    def tell(self, key: str, value: Any) -> Any:
-        """What the first process says, as JSON holds it, to everybody, however long it takes to find out."""
-        if self.number == 1:
+    def broadcast(self, key: str, value: Any) -> Any:
+        """Return the value of rank 0 on every rank, as JSON holds it; without a time limit."""
+        if self.world_size == 1:
             return value
-        if self.main:
+        if self.is_main:
             self._set(key, json.dumps(value))
-        self._wait_for(key, f"what the first process says ({key})")
+        self._wait_for(key, f"a value of the first process ({key})")
         return json.loads(self.store.get(key))
 
     @contextmanager
-    def waiting(self, what: str) -> Iterator[None]:
-        """A broken connection becomes the sentence about who is gone and what was waited for."""
-        self.watch.waiting = what
+    def waiting(self, awaited: str) -> Iterator[None]:
+        """Turn a broken connection into an error that names the lost process and what it owed."""
+        self.monitor.awaited = awaited
         try:
             yield
         except RuntimeError as error:
             logger.debug("%s", error)
-            raise self._lost() from None
-        self.watch.waiting = ""
+            raise self._lost_process() from None
+        self.monitor.awaited = ""
 
-    def _wait_for(self, key: str, what: str) -> None:
-        with self.waiting(what):
+    def _wait_for(self, key: str, awaited: str) -> None:
+        """Wait for a key of the store, without a time limit."""
+        with self.waiting(awaited):
             while not self.store.check([key]):
-                if self.watch.failure:
-                    raise self._lost()
-                time.sleep(0.05)
+                if self.monitor.failure:
+                    raise self._lost_process()
+                time.sleep(WAIT_INTERVAL)
 
     def _set(self, key: str, value: str) -> None:
         with self.waiting("the store of the first process"):
             self.store.set(key, value)
 
-    def _lost(self) -> TrainingError:
-        return Lost(str(self.watch.lost()))
+    def _lost_process(self) -> LostProcessError:
+        return LostProcessError(str(self.monitor.connection_error()))
 
-    def _failed(self, error: BaseException) -> None:
-        """Tell the others, and end in silence what is said by one of them: of an interruption that is the first."""
-        self.watch.stop()
-        interrupted = isinstance(error, KeyboardInterrupt)
-        if isinstance(error, Lost):
-            quiet = self.watch.silent or not first_to_say(self.store)
+    def _handle_failure(self, error: BaseException) -> None:
+        """Record the error for the other ranks, and wait until they have read it.
+
+        Ends the process without a message if another rank reports the same error.
+        """
+        self.monitor.stop()
+        if isinstance(error, LostProcessError):
+            is_silent = self.monitor.is_silent or not claim_report(self.store)
         else:
-            quiet = interrupted and not self.main
-            what = f"has failed: {error if isinstance(error, PolyglotError) else f'{type(error).__name__} {error}'}"
-            what = "was interrupted" if interrupted else what
-            try:
-                if not quiet and isinstance(error, (PolyglotError, KeyboardInterrupt)):
-                    first_to_say(self.store)  # so that the others, who hear of it, need not
-                record = json.dumps({"process": self.index, "what": what})
-                before = json.loads(
-                    answer(partial(self.store.compare_set, "failed", "", record), SHORT_PATIENCE)
-                )
-                quiet |= (
-                    not interrupted and before["process"] != self.index and before["what"] == what
-                )
-            except RuntimeError:  # the store went with the first process
-                pass
+            is_silent = self._record_failure(error)
         self._leave()
-        if quiet:
-            raise SystemExit(exit_code(error) if interrupted else 2) from None
+        if is_silent:
+            status = 2
+            if isinstance(error, KeyboardInterrupt):
+                status = exit_code(error)
+            raise SystemExit(status) from None
+
+    def _record_failure(self, error: BaseException) -> bool:
+        """Record the error in the store; return True if another rank reports it.
+
+        Rank 0 reports an interruption; the first rank reports an error that several ranks find.
+        """
+        is_interrupted = isinstance(error, KeyboardInterrupt)
+        is_silent = is_interrupted and not self.is_main
+        reason = _failure_reason(error)
+        record = json.dumps({"process": self.rank, "what": reason})
+        try:
+            if not is_silent and isinstance(error, (PolyglotError, KeyboardInterrupt)):
+                claim_report(self.store)  # the other ranks read this error and need not report it
+            request = partial(self.store.compare_set, "failed", "", record)
+            first_record = json.loads(call_with_timeout(request, SHORT_TIMEOUT))
+        except RuntimeError:  # rank 0, which holds the store, has ended
+            return is_silent
+        is_known = first_record["process"] != self.rank and first_record["what"] == reason
+        return is_silent or (is_known and not is_interrupted)
 
     def _leave(self) -> None:
-        """The first process holds the store, and goes last: the others read there why it ends, or that all are through."""
+        """Count this rank as left; rank 0 waits for the others, which read its store until then."""
         try:
-            left = answer(partial(self.store.add, "left", 1), SHORT_PATIENCE)
-            end = time.monotonic() + LINGER
-            while self.main and left < self.number and time.monotonic() < end:
+            left = call_with_timeout(partial(self.store.add, "left", 1), SHORT_TIMEOUT)
+            deadline = time.monotonic() + STORE_LINGER
+            while self.is_main and left < self.world_size and time.monotonic() < deadline:
                 time.sleep(0.1)
                 left = self.store.add("left", 0)
         except RuntimeError:
             pass
 
 
-class Lost(TrainingError):
-    """Another process is gone."""
-
-
-def _meet() -> PartialState:
-    """accelerate's state with the process group in it; on the CPU where there is no accelerator."""
-    from accelerate import PartialState  # here: who only reads checkpoints need not load it
-    from accelerate.utils import parse_flag_from_env
-
-    devices = torch.accelerator.device_count() if torch.accelerator.is_available() else 0
-    cpu = (
-        not devices
-        or parse_flag_from_env("ACCELERATE_USE_CPU")
-        or torch.accelerator.current_accelerator().type == "mps"
-    )
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    if not cpu and local > devices:
-        raise ConfigError(
-            f"{local} processes on this machine, which has {devices} devices; start one for each"
-        )
-    _look_up(os.environ["MASTER_ADDR"])
-    state = PartialState(cpu=cpu, timeout=TIMEOUT)
-    if state.num_processes != launched():
-        raise ConfigError(
-            f"a launcher has started {launched()} processes, and accelerate counts {state.num_processes}; {SETS}"
-        )
-    return state
-
-
-def _look_up(name: str) -> None:
-    """Whether there is such a machine, or soon will be. Raises OSError for one that nobody knows."""
-    deadline = time.monotonic() + SOON
-    while True:
-        try:
-            socket.getaddrinfo(name, None)
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.5)
-
-
-@contextmanager
-def _meeting() -> Iterator[None]:
-    """Around what waits for all of them at the beginning, before anybody gives signs of life: it is said that it takes long, once on each
-    machine, and it has an end, which must come from another thread, since nothing wakes the main one.
-
-    Raises ConfigError where they cannot meet.
-    """
-    where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-    sentence = f"the processes cannot meet at {where}: {{}}; were all of them started, with the same address?".format
-    met, speaks = threading.Event(), os.environ["LOCAL_RANK"] == "0"
-
-    def say(words: str) -> None:
-        if speaks:
-            stderr_console.print(words, markup=False, highlight=False, soft_wrap=True)
-
-    def watch() -> None:
-        if not waited(met, SOON):
-            say(f"process {os.environ['RANK']} waits for the others at {where}")
-            if not waited(met, LATE - SOON):
-                say(f"error: {sentence(f'not all came within {LATE:.0f} s')}")
-                os._exit(2)
-
-    threading.Thread(target=watch, daemon=True).start()
-    try:
-        yield
-    except (RuntimeError, OSError, ValueError) as error:
-        raise ConfigError(sentence(str(error).partition("\n")[0])) from None
-    finally:
-        met.set()
+def _failure_reason(error: BaseException) -> str:
+    """Return the clause about the failure of this process, which follows `process 1`."""
+    if isinstance(error, KeyboardInterrupt):
+        return "was interrupted"
+    if isinstance(error, PolyglotError):
+        return f"has failed: {error}"
+    return f"has failed: {type(error).__name__} {error}"

@@ -1,4 +1,4 @@
-"""The key-value store that the processes have in common, asked without waiting forever."""
+"""Key-value store shared by all processes, with requests that always end."""
 
 from __future__ import annotations
 
@@ -11,53 +11,85 @@ from typing import Any
 
 from torch.distributed import PrefixStore, TCPStore
 
-PATIENCE = 30.0
-"""Seconds without an answer, or a sign of life, after which a process counts as lost."""
-SHORT_PATIENCE = 6.0
-"""The same when a connection has broken, so that somebody must be; and for an answer of the store by then."""
-SLICE = 0.5
-"""Seconds that are waited without a look whether this process was stopped meanwhile."""
+HEARTBEAT_TIMEOUT = 30.0
+"""Seconds without an answer or a heartbeat after which a process counts as lost."""
+SHORT_TIMEOUT = 6.0
+"""The timeout in seconds when a connection is broken, so that a process must be lost."""
+POLL_INTERVAL = 0.5
+"""Seconds between two checks of a waiting thread; longer waits would count time when stopped."""
 
 
-def store() -> PrefixStore:
-    """The key-value store beside the process group, with a connection of its own: another thread's waiting does not hold it up."""
-    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+def connect_store() -> PrefixStore:
+    """Return the store of rank 0 over a new connection.
+
+    The connection is separate from that of the process group: a request does not wait until
+    another thread has its answer.
+    """
     connection = TCPStore(
-        host, port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=PATIENCE)
+        os.environ["MASTER_ADDR"],
+        int(os.environ["MASTER_PORT"]),
+        is_master=False,
+        wait_for_workers=False,
+        timeout=timedelta(seconds=HEARTBEAT_TIMEOUT),
     )
-    return PrefixStore(f"polyglot/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", connection)
+    restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return PrefixStore(f"polyglot/{restart}", connection)
 
 
-def first_to_say(store: PrefixStore) -> bool:
-    """Whether nobody has said yet that a process is gone; where that cannot be asked, one on each machine says it."""
+def claim_report(store: PrefixStore) -> bool:
+    """Return True if this process is the first that reports the failure.
+
+    If the store is lost, one process on each machine reports it.
+    """
     try:
-        return answer(partial(store.add, "said", 1), SHORT_PATIENCE) == 1
-    except RuntimeError:  # the first process is gone, which holds the store
-        number, here = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
-        return number == 0 or here == int(number == here)
+        reports = call_with_timeout(partial(store.add, "said", 1), SHORT_TIMEOUT)
+    except RuntimeError:  # rank 0, which holds the store, is lost
+        return _is_machine_reporter(int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"]))
+    return reports == 1
 
 
-def answer(ask: Callable[[], Any], patience: float) -> Any:
-    """What a store or a disk says. Raises RuntimeError where it is gone, also after so many seconds: that of a process that is stopped, or
-    of a machine that is off, never answers, and waiting for it has no end. Seconds in which this process was stopped do not count."""
-    there, answers = threading.Event(), list[tuple[Any, Exception | None]]()
+def _is_machine_reporter(rank: int, local_rank: int) -> bool:
+    """Return True for the first process of a machine, or the second if rank 0 is the first."""
+    if rank == 0:
+        return True
+    if rank == local_rank:  # the machine of rank 0
+        return local_rank == 1
+    return local_rank == 0
 
-    def listen() -> None:
+
+def call_with_timeout(request: Callable[[], Any], timeout: float) -> Any:
+    """Return the result of a request to the store or the disk.
+
+    A stopped process or a machine that is off never answers, so the request runs in a thread.
+    Time in which this process was stopped does not count.
+
+    Raises RuntimeError if the request fails, or has no answer within the timeout (seconds).
+    """
+    finished = threading.Event()
+    results: list[Any] = []
+    errors: list[Exception] = []
+
+    def run_request() -> None:
         try:
-            answers.append((ask(), None))
+            results.append(request())
         except Exception as error:
-            answers.append((None, error))
-        there.set()
+            errors.append(error)
+        finished.set()
 
-    threading.Thread(target=listen, daemon=True).start()
-    if not waited(there, patience):
+    threading.Thread(target=run_request, daemon=True).start()
+    if not wait_for_event(finished, timeout):
         raise RuntimeError("no answer")
-    ((found, error),) = answers
-    if error:
-        raise RuntimeError(str(error)) from error
-    return found
+    if errors:
+        raise RuntimeError(str(errors[0])) from errors[0]
+    return results[0]
 
 
-def waited(event: threading.Event, patience: float) -> bool:
-    """Whether something happens within so many seconds, without those in which this process was stopped."""
-    return any(event.wait(SLICE) for _ in range(round(patience / SLICE)))
+def wait_for_event(event: threading.Event, timeout: float) -> bool:
+    """Return True if the event happens within the timeout (seconds).
+
+    Time in which this process was stopped does not count, except one interval.
+    """
+    for _ in range(round(timeout / POLL_INTERVAL)):
+        if event.wait(POLL_INTERVAL):
+            return True
+    return False

@@ -1,4 +1,4 @@
-"""Noticing that a process has failed or is gone, so that nobody waits for it."""
+"""Heartbeats between the processes: detect a failed or lost process, so that no process waits."""
 
 from __future__ import annotations
 
@@ -12,105 +12,141 @@ from functools import partial
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import TrainingError
 from polyglot.core.signals import continue_when_parent_ends
-from polyglot.distributed.store import PATIENCE, SHORT_PATIENCE, answer, first_to_say, store
+from polyglot.distributed.store import (
+    HEARTBEAT_TIMEOUT,
+    SHORT_TIMEOUT,
+    call_with_timeout,
+    claim_report,
+    connect_store,
+)
 
-BEAT = 2.0
-"""Seconds between two signs of life."""
-GRACE = 5.0
-"""Seconds that the main thread has for ending by itself."""
-GONE = "is gone: it was killed or stopped, or its machine is off"
+HEARTBEAT_INTERVAL = 2.0
+"""Seconds between two heartbeats."""
+EXIT_GRACE = 5.0
+"""Seconds in which the main thread can end by itself after a failure."""
+LOST = "is gone: it was killed or stopped, or its machine is off"
 
 
-class Watch(threading.Thread):
-    """Gives signs of life, and looks for those of the others: the first process at all of them, the others at the first.
+class HeartbeatMonitor(threading.Thread):
+    """Thread that sends heartbeats and checks those of other ranks.
 
-    When one has failed, the main thread learns it wherever it waits; where it cannot be woken, the process ends from here.
+    Rank 0 checks all ranks; the other ranks check rank 0. After a failure, the main thread gets
+    an exception wherever it waits; if it cannot be woken, this thread ends the process.
     """
 
-    def __init__(self, index: int, number: int) -> None:
+    def __init__(self, rank: int, world_size: int) -> None:
         super().__init__(name="watch", daemon=True)
-        self.index, self.store = index, store()
-        self.watched = range(1, number) if index == 0 else [0]
+        self.rank = rank
+        self.store = connect_store()
+        self.watched_ranks = [0]
+        if rank == 0:
+            self.watched_ranks = list(range(1, world_size))
         self.failure: str | None = None
-        """The sentence about the process that failed first."""
-        self.waiting = ""
-        """What the main thread waits for, as the sentence says it."""
-        self.kept: Callable[[], str] = str
-        """What is there to go on from."""
-        self.silent = False
-        """Whether the first process finds out the same by itself, and says it."""
-        self._stopped, self._found = threading.Event(), threading.Event()
+        """The clause about the process that failed first, or None."""
+        self.awaited = ""
+        """The thing that the main thread waits for, for the message."""
+        self.checkpoint_message: Callable[[], str] = str
+        """Returns the clause about the last good checkpoint."""
+        self.is_silent = False
+        """True if rank 0 finds the same failure and reports it."""
+        self._stopped = threading.Event()
+        self._failure_detected = threading.Event()
         self._launcher = os.environ.get("POLYGLOT_LAUNCHED")
         if self._launcher:
             continue_when_parent_ends()
 
     def run(self) -> None:
-        seen, last = {}, time.monotonic()
-        while not self._stopped.wait(BEAT):
+        """Send and check heartbeats until the monitor is stopped or a process fails."""
+        last_beats: dict[int, tuple[int, float]] = {}
+        last_check = time.monotonic()
+        while not self._stopped.wait(HEARTBEAT_INTERVAL):
             now = time.monotonic()
-            if now - last > 3 * BEAT:  # this process was asleep, and so perhaps everybody
-                seen = {}
-            last = now
+            if now - last_check > 3 * HEARTBEAT_INTERVAL:  # stopped, and perhaps all ranks were
+                last_beats = {}
+            last_check = now
             try:
-                answer(partial(self._look, seen, now), PATIENCE)
+                call_with_timeout(partial(self._check, last_beats, now), HEARTBEAT_TIMEOUT)
             except RuntimeError:
-                self._fail(0, GONE)
-            if not self.failure and self._launcher not in (None, str(os.getppid())):
-                self._fail(self.index, "is alone: the program that started the processes is gone")
-                self.silent = self.index > 0
+                self._fail(0, LOST)
+            if not self.failure and self._has_lost_launcher():
+                self._fail(self.rank, "is alone: the program that started the processes is gone")
+                self.is_silent = self.rank > 0
             if self.failure:
-                return self._end()
+                self._end_process()
+                return
 
     def stop(self) -> None:
+        """Stop the thread."""
         self._stopped.set()
         if self.is_alive():
-            self.join(SHORT_PATIENCE)
+            self.join(SHORT_TIMEOUT)
 
-    def lost(self) -> TrainingError:
-        """What to raise when a connection broke: the sentence about whoever is gone, as soon as that is known."""
+    def connection_error(self) -> TrainingError:
+        """Return the error for a broken connection; waits until the lost process is known."""
         try:
-            answer(partial(self.store.set, "hurry", ""), SHORT_PATIENCE)
+            call_with_timeout(partial(self.store.set, "hurry", ""), SHORT_TIMEOUT)
         except RuntimeError:
-            self._fail(0, GONE)
-        if not self._found.wait(2 * PATIENCE):
-            self._fail(self.index, "lost its connection to another one")
-        return TrainingError(self.sentence())
+            self._fail(0, LOST)
+        if not self._failure_detected.wait(2 * HEARTBEAT_TIMEOUT):
+            self._fail(self.rank, "lost its connection to another process")
+        return TrainingError(self.message())
 
-    def sentence(self) -> str:
-        waited = f"process {self.index} waited for {self.waiting}" if self.waiting else ""
+    def message(self) -> str:
+        """Return the message: failed process; what this one waited for; last checkpoint."""
+        parts = [self.failure]
+        if self.awaited:
+            parts.append(f"process {self.rank} waited for {self.awaited}")
         try:
-            kept = answer(self.kept, SHORT_PATIENCE)
-        except RuntimeError:  # the disk may have gone with the machine
-            kept = ""
-        return "; ".join(part for part in (self.failure, waited, kept) if part)
+            parts.append(call_with_timeout(self.checkpoint_message, SHORT_TIMEOUT))
+        except RuntimeError:  # perhaps the disk belongs to the lost machine
+            pass
+        return "; ".join(part for part in parts if part)
 
-    def _look(self, seen: dict[int, tuple[int, float]], now: float) -> None:
-        self.store.add(f"beat/{self.index}", 1)
-        patience = SHORT_PATIENCE if self.store.check(["hurry"]) else PATIENCE
+    def _check(self, last_beats: dict[int, tuple[int, float]], now: float) -> None:
+        """Send a heartbeat, read the record of a failure, and check the watched ranks.
+
+        last_beats: for each rank its number of heartbeats, and when that number was first read.
+        """
+        self.store.add(f"beat/{self.rank}", 1)
+        timeout = HEARTBEAT_TIMEOUT
+        if self.store.check(["hurry"]):
+            timeout = SHORT_TIMEOUT
         if self.store.check(["failed"]):
             record = json.loads(self.store.get("failed"))
             self._fail(record["process"], record["what"])
-        for other in self.watched:
-            beats = self.store.add(f"beat/{other}", 0)
-            if other not in seen or seen[other][0] != beats:
-                seen[other] = beats, now
-            elif now - seen[other][1] > patience:
-                what = f"is gone: it gave no sign of life for {now - seen[other][1]:.0f} s"
-                self.store.compare_set("failed", "", json.dumps({"process": other, "what": what}))
-                self._fail(other, what)
+        for rank in self.watched_ranks:
+            count = self.store.add(f"beat/{rank}", 0)
+            if rank not in last_beats or last_beats[rank][0] != count:
+                last_beats[rank] = (count, now)
+                continue
+            silence = now - last_beats[rank][1]
+            if silence > timeout:
+                reason = f"is gone: it gave no sign of life for {silence:.0f} s"
+                record = json.dumps({"process": rank, "what": reason})
+                self.store.compare_set("failed", "", record)
+                self._fail(rank, reason)
 
-    def _fail(self, process: int, what: str) -> None:
+    def _has_lost_launcher(self) -> bool:
+        """Return True if the launcher of Polyglot has ended: another process is the parent."""
+        if self._launcher is None:
+            return False
+        return self._launcher != str(os.getppid())
+
+    def _fail(self, rank: int, reason: str) -> None:
+        """Record the first failure."""
         if not self.failure:
-            self.failure = f"process {process} {what}"
-            self._found.set()
+            self.failure = f"process {rank} {reason}"
+            self._failure_detected.set()
 
-    def _end(self) -> None:
-        """Leave it to the main thread, which may be stuck in a call that nothing wakes."""
-        if not self._stopped.wait(GRACE):
-            try:
-                sentence = self.sentence()
-                if not self.silent and first_to_say(self.store):
-                    stderr_console.show_cursor()
-                    stderr_console.print(f"error: {sentence}", markup=False, highlight=False, soft_wrap=True)
-            finally:
-                os._exit(2)
+    def _end_process(self) -> None:
+        """Let the main thread end the process, or end it here if the main thread is blocked."""
+        if self._stopped.wait(EXIT_GRACE):
+            return
+        try:
+            message = self.message()
+            if not self.is_silent and claim_report(self.store):
+                stderr_console.show_cursor()
+                line = f"error: {message}"
+                stderr_console.print(line, markup=False, highlight=False, soft_wrap=True)
+        finally:
+            os._exit(2)

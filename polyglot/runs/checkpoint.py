@@ -194,9 +194,9 @@ def write(
 
     def write_files() -> dict[str, str]:
         checksums = {}
-        for file, content in _file_contents(components, training, rank=processes.index):
+        for file, content in _file_contents(components, training, rank=processes.rank):
             checksums[file] = _write_file(temporary / file, content)
-        if processes.main:
+        if processes.is_main:
             content = json.dumps(state, indent=1).encode()
             checksums[STATE] = _write_file(temporary / STATE, content)
         return checksums
@@ -209,7 +209,7 @@ def write(
         sync_folder(folder)
 
     try:
-        _on_all_ranks(processes, make_folder if processes.main else None)
+        _on_all_ranks(processes, make_folder if processes.is_main else None)
         files: dict[str, str] = {}
         for checksums in _on_all_ranks(processes, write_files):
             files |= checksums
@@ -219,9 +219,9 @@ def write(
             "configuration": configuration,
             "files": files,
         }
-        _on_all_ranks(processes, finish if processes.main else None)
+        _on_all_ranks(processes, finish if processes.is_main else None)
     except OSError as error:
-        if processes.main:
+        if processes.is_main:
             shutil.rmtree(temporary, ignore_errors=True)
         raise CheckpointError(_not_written(path, error)) from None
     return Checkpoint(path, manifest)

@@ -155,7 +155,7 @@ class BucketQueue:
             bucket = self.buckets[self._next]
             if not bucket.is_complete(self._current_batch):
                 return
-            bucket.fill(self.processes.index)
+            bucket.fill(self.processes.rank)
             with self._waiting_for(bucket):
                 bucket.send()
             self._next += 1

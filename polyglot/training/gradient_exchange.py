@@ -115,7 +115,7 @@ class GradientExchange:
     def create_process_groups(self) -> None:
         """Create process groups for shared components; collective, same order on every rank."""
         for ranks in self.placement.partial_groups:
-            with self.processes.waiting("those that it has components in common with"):
+            with self.processes.waiting("the ranks that share its components"):
                 self.processes.group(ranks)
 
     def begin(
@@ -213,13 +213,13 @@ class GradientExchange:
 
         Rows have the same length on every rank; shorter ones are filled up with zeros.
         """
-        batches_by_rank = [0] * self.processes.number
+        batches_by_rank = [0] * self.processes.world_size
         for batch in self._plan:
             batches_by_rank[batch.rank] += 1
         padding = [0] * (max(batches_by_rank) - len(local_counts))
         row = [stop_signal, *local_counts.values(), *padding]
 
-        rows = self.processes.gather_numbers(
+        rows = self.processes.gather_integers(
             row,
             f"the others at the beginning of step {self._step}",
         )
@@ -245,7 +245,7 @@ class GradientExchange:
             task = self._plan[number].task
             local[task.name] = self._names_by_component(task.pair, recorded)
 
-        everything = self.processes.gather(local, f"what the tasks of step {self._step} train")
+        everything = self.processes.gather(local, f"the components trained at step {self._step}")
         for by_task in everything:
             for task_name, by_component in by_task.items():
                 reached = self.reached.setdefault(task_name, {})
@@ -321,7 +321,7 @@ class GradientExchange:
         """Norm over all ranks; each component is counted by the first rank that has it."""
         counted = {}
         for name, parameters in trained.items():
-            if self.placement.ranks_of(name)[0] == self.processes.index:
+            if self.placement.ranks_of(name)[0] == self.processes.rank:
                 counted[name] = parameters
 
         local_norm = clip_gradients(_flatten(counted), None)

@@ -64,7 +64,7 @@ class LossMonitor:
         self.processes = processes
         self.precision = precision
         self.advice = advice
-        self.reads_every_step = device.type == "cpu" and processes.number == 1
+        self.reads_every_step = device.type == "cpu" and processes.world_size == 1
         """whether reading costs nothing: no device and no other process to wait for"""
         self._losses: list[PendingLosses] = []
         self._norms: list[tuple[int, Tensor]] = []

@@ -38,7 +38,7 @@ class PartitionedModel:
         local_pairs, rounds = self._assign(pairs)
         values = {}
         for pair, rank in local_pairs.items():
-            if rank == self.processes.index:
+            if rank == self.processes.rank:
                 values[pair] = compute(self.model, pair)
 
         for receivers in rounds:
@@ -89,7 +89,7 @@ class PartitionedModel:
     def _collect(self, pair: LanguagePair, receiver: int) -> TranslationModel | None:
         """Collect the components of a pair on one rank; None on the others."""
         local = self.model.component_parameters()
-        is_receiver = self.processes.index == receiver
+        is_receiver = self.processes.rank == receiver
         model = self._empty_model(pair) if is_receiver else None
         parameters = model.component_parameters() if model else local
 
@@ -101,7 +101,7 @@ class PartitionedModel:
                     tensors,
                     sender=ranks[0],
                     receiver=receiver,
-                    what=f"{name} for the validation of {pair}",
+                    awaited=f"{name} for the validation of {pair}",
                 )
             elif is_receiver:
                 for key, parameter in parameters[name].items():

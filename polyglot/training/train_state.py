@@ -128,7 +128,7 @@ class TrainState:
         )
         self.saved_step = self.progress.step
 
-        if self.processes.main:
+        if self.processes.is_main:
             best = self.progress.best
             if best and best["step"] == self.progress.step:
                 checkpoints.mark_best(self.run.checkpoints, best)
@@ -150,7 +150,7 @@ class TrainState:
         """Content of `training.json`; gathers from all ranks."""
         config = self.run.config
         positions, fingerprints = self._gather_streams()
-        layout = SamplingLayout.from_config(config, self.processes.number)
+        layout = SamplingLayout.from_config(config, self.processes.world_size)
         scaler = self.accelerator.scaler
         return {
             "progress": self.progress.to_dict(),
@@ -171,7 +171,7 @@ class TrainState:
 
         positions: dict[str, Position] = {}
         fingerprints: dict[str, str] = {}
-        for rank_streams in self.processes.gather(local, "where the texts are"):
+        for rank_streams in self.processes.gather(local, "the positions in the text"):
             for name, (position, fingerprint) in rank_streams.items():
                 # Equal on all ranks, or for streamed text one entry per reader.
                 positions.setdefault(name, {}).update(position)
@@ -196,7 +196,7 @@ class TrainState:
         written = {}
         for name, component in components.items():
             first_rank = self.placement.ranks_of(name)[0]
-            if first_rank == self.processes.index:
+            if first_rank == self.processes.rank:
                 written[name] = component
         return written
 
@@ -226,7 +226,7 @@ class TrainState:
         self.saved_step = self.progress.step
         self._restore_best_mark()
         changes = self._restore_streams(state)
-        warnings = resume_warnings(self.run, state, self.processes.number, changes)
+        warnings = resume_warnings(self.run, state, self.processes.world_size, changes)
         for warning in warnings:
             logger.warning(f"{checkpoint.path}: {warning}")
 
@@ -247,7 +247,7 @@ class TrainState:
     def _restore_best_mark(self) -> None:
         """Mark the best checkpoint if the run stopped between writing it and marking it."""
         best = self.progress.best
-        if not best or not self.processes.main:
+        if not best or not self.processes.is_main:
             return
         folder = self.run.checkpoints
         is_there = best["step"] in checkpoints.steps(folder)
@@ -269,7 +269,7 @@ class TrainState:
                 streamed.append(name)
 
         local = StreamChanges(streamed=streamed, restarted=restarted, changed=changed)
-        gathered = self.processes.gather(local, "what has changed")
+        gathered = self.processes.gather(local, "the changes of the text")
         return StreamChanges(
             streamed=self._union([changes.streamed for changes in gathered]),
             restarted=self._union([changes.restarted for changes in gathered]),

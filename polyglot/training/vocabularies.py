@@ -29,9 +29,9 @@ def check_vocabularies(run: Run, processes: Processes, *, resuming: bool) -> Non
     """
     if not _missing_vocabularies(run):
         return
-    if not processes.main:
+    if not processes.is_main:
         raise CheckpointError(
-            f"{run.path}: process {processes.index} on {platform.node()} does not see what the "
+            f"{run.path}: process {processes.rank} on {platform.node()} does not see what the "
             "first process has written there; put the run where all machines see the same folder"
         )
     if resuming:
@@ -65,7 +65,7 @@ def save_vocabularies(
     """Write new vocabularies, and on the first process the symbols, to the run directory."""
     for language, vocabulary in new_vocabularies.items():
         vocabulary.save(run.vocabulary_file(language))
-    if run.symbols and processes.main:
+    if run.symbols and processes.is_main:
         replace_file(run.symbols_file, run.symbols.dictionary.to_json())
 
 

@@ -1,4 +1,4 @@
-"""Starting several processes on this machine."""
+"""Launching several processes on this machine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ import time
 import pytest
 
 from polyglot.core.errors import ConfigError
-from polyglot.distributed import launch as launching
+from polyglot.distributed import launch as launch_module
 from polyglot.distributed import processes, store, watch
-from polyglot.distributed.launch import launch, launched
+from polyglot.distributed.launch import launch, launcher_world_size
 
-FACTS = """
+WRITE_VARIABLES = """
 import json, os, sys
-names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS", "POLYGLOT_LAUNCHED")
-open(sys.argv[1] + os.environ["RANK"], "w").write(json.dumps({name: os.environ[name] for name in names}))
+names = (
+    "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+    "OMP_NUM_THREADS", "POLYGLOT_LAUNCHED",
+)
+with open(sys.argv[1] + os.environ["RANK"], "w") as file:
+    json.dump({name: os.environ[name] for name in names}, file)
 """
 
 
@@ -27,207 +31,278 @@ def command(code, *arguments):
     return [sys.executable, "-c", code, *map(str, arguments)]
 
 
-def test_each_process_knows_who_it_is_and_where_all_meet(tmp_path, monkeypatch):
-    monkeypatch.setattr(launching.os, "sched_getaffinity", lambda _: range(12))
+# Environment
+
+
+def test_each_process_has_the_variables_of_its_rank(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch_module.os, "sched_getaffinity", lambda _: range(12))
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert launch(3, command(FACTS, f"{tmp_path}/")) == 0
-    facts = [json.loads((tmp_path / str(number)).read_text()) for number in range(3)]
-    assert [(one["RANK"], one["LOCAL_RANK"]) for one in facts] == [
-        ("0", "0"),
-        ("1", "1"),
-        ("2", "2"),
-    ]
-    assert all(
-        (one["WORLD_SIZE"], one["LOCAL_WORLD_SIZE"], one["OMP_NUM_THREADS"]) == ("3", "3", "4")
-        for one in facts
-    )
-    assert len({(one["MASTER_ADDR"], one["MASTER_PORT"]) for one in facts}) == 1
-    assert {one["POLYGLOT_LAUNCHED"] for one in facts} == {str(os.getpid())}
+    assert launch(3, command(WRITE_VARIABLES, f"{tmp_path}/")) == 0
+    ports = set()
+    for rank in range(3):
+        variables = json.loads((tmp_path / str(rank)).read_text())
+        ports.add(variables.pop("MASTER_PORT"))
+        assert variables == {
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": "3",
+            "LOCAL_WORLD_SIZE": "3",
+            "MASTER_ADDR": "127.0.0.1",
+            "OMP_NUM_THREADS": "4",
+            "POLYGLOT_LAUNCHED": str(os.getpid()),
+        }
+    assert len(ports) == 1
 
 
-def test_threads_that_the_user_names_count(tmp_path, monkeypatch):
+def test_the_number_of_threads_of_the_user_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert launch(2, command(FACTS, f"{tmp_path}/")) == 0
+    assert launch(2, command(WRITE_VARIABLES, f"{tmp_path}/")) == 0
     assert json.loads((tmp_path / "1").read_text())["OMP_NUM_THREADS"] == "7"
 
 
-def test_threads_that_are_no_number_are_said_before_anybody_is_started(monkeypatch):
+def test_a_wrong_number_of_threads_is_an_error_before_any_process_starts(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "many")
-    with pytest.raises(
-        ConfigError, match="OMP_NUM_THREADS is 'many' in the environment, and has to be a number"
-    ):
+    message = "OMP_NUM_THREADS is 'many' in the environment; it must be a whole number"
+    with pytest.raises(ConfigError, match=message):
         launch(2, ["no such program"])
+
+
+# Exit codes
+
+RANK_1_ENDS = """
+import os, sys, time
+if os.environ["RANK"] == "1":
+    {end}
+time.sleep({others_sleep})
+"""
+KILL_SELF = "os.kill(os.getpid(), 9)"
 
 
 @pytest.mark.parametrize(
     ("end", "status"),
-    [("sys.exit(3)", 3), ("os.kill(os.getpid(), 9)", 137), ("pass", 0)],
-    ids=["fails", "is killed", "ends well"],
+    [("sys.exit(3)", 3), (KILL_SELF, 137), ("sys.exit(0)", 0)],
+    ids=["fails", "killed", "succeeds"],
 )
-def test_the_status_is_that_of_the_first_that_failed(end, status):
-    assert (
-        launch(
-            2,
-            command(
-                f"import os, sys, time\nif os.environ['RANK'] == '1':\n    {end}\nelse:\n    time.sleep(0.3)"
-            ),
-        )
-        == status
-    )
+def test_the_exit_code_is_that_of_the_first_process_that_failed(end, status):
+    assert launch(2, command(RANK_1_ENDS.format(end=end, others_sleep=0.3))) == status
 
 
 @pytest.mark.parametrize(
-    ("end", "limit", "status"),
-    [("sys.exit(5)", "GRACE", 5), ("os.kill(os.getpid(), 9)", "UNTOLD", 137)],
-    ids=["told by the failed", "told by nobody"],
+    ("end", "grace", "status"),
+    [("sys.exit(5)", "FAILURE_GRACE", 5), (KILL_SELF, "KILL_GRACE", 137)],
+    ids=["failed", "killed"],
 )
-def test_what_does_not_end_by_itself_is_ended(end, limit, status, monkeypatch):
-    for name in ("GRACE", "UNTOLD"):
-        monkeypatch.setattr(launching, name, 0.2 if name == limit else 600)
-    began = time.monotonic()
-    assert (
-        launch(
-            2,
-            command(
-                f"import os, sys, time\nif os.environ['RANK'] == '1':\n    {end}\ntime.sleep(60)"
-            ),
-        )
-        == status
+def test_a_process_that_does_not_end_by_itself_is_killed(end, grace, status, monkeypatch):
+    monkeypatch.setattr(launch_module, "FAILURE_GRACE", 600)
+    monkeypatch.setattr(launch_module, "KILL_GRACE", 600)
+    monkeypatch.setattr(launch_module, grace, 0.2)
+    start = time.monotonic()
+    assert launch(2, command(RANK_1_ENDS.format(end=end, others_sleep=60))) == status
+    assert time.monotonic() - start < 30
+
+
+def test_all_processes_end_within_a_minute_after_any_failure():
+    """A process that hangs is missed, reported by the others, which leave; then it is killed.
+
+    After a process was killed, the others first have to miss it.
+    """
+    notice = store.HEARTBEAT_TIMEOUT + 2 * watch.HEARTBEAT_INTERVAL
+    leave = max(
+        watch.EXIT_GRACE + store.SHORT_TIMEOUT, 2 * store.SHORT_TIMEOUT, processes.STORE_LINGER
     )
-    assert time.monotonic() - began < 30
+    assert notice + leave + launch_module.FAILURE_GRACE < 60
+    assert notice + watch.EXIT_GRACE < launch_module.KILL_GRACE < 60
+    wait_for_others = watch.HEARTBEAT_INTERVAL + processes.STORE_LINGER
+    assert wait_for_others < launch_module.FAILURE_GRACE, "rank 0 can wait for the others"
+    end = watch.HEARTBEAT_INTERVAL + watch.EXIT_GRACE
+    assert end < launch_module.FAILURE_GRACE, "a rank that reads of a failure can end"
 
 
-def test_whatever_happens_all_have_ended_within_a_minute():
-    """One that hangs: the others miss it, say so or are ended, leave, and then it is killed. One that was killed: they miss it first."""
-    missed = store.PATIENCE + 2 * watch.BEAT
-    leaves = max(watch.GRACE + store.SHORT_PATIENCE, 2 * store.SHORT_PATIENCE, processes.LINGER)
-    assert missed + leaves + launching.GRACE < 60
-    assert watch.BEAT + processes.LINGER < launching.GRACE, (
-        "who waits for the others to leave has said why"
-    )
-    assert missed + watch.GRACE < launching.UNTOLD < 60
-    assert watch.BEAT + watch.GRACE < launching.GRACE, "who hears of a failure can end"
+# Interruptions
 
 
-def test_an_interruption_comes_to_each_and_the_handlers_come_back():
-    before = signal.getsignal(signal.SIGTERM)
-    waits = (
-        "import os, signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\n"
-    )
-    waits += "if os.environ['RANK'] == '1':\n    time.sleep(1)\n    os.kill(os.getppid(), signal.SIGTERM)\ntime.sleep(60)"
-    assert launch(2, command(waits)) == 143
-    assert signal.getsignal(signal.SIGTERM) == before
+def test_sigterm_is_passed_to_each_process_and_the_previous_handler_is_restored():
+    handler = signal.getsignal(signal.SIGTERM)
+    code = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+if os.environ["RANK"] == "1":
+    time.sleep(1)
+    os.kill(os.getppid(), signal.SIGTERM)
+time.sleep(60)
+"""
+    assert launch(2, command(code)) == 143
+    assert signal.getsignal(signal.SIGTERM) == handler
 
 
-@pytest.mark.parametrize(("sent", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_processes_that_have_nothing_to_put_away_end_at_once_and_one_word_says_so(
-    sent, status, capfd
-):
-    """Python's own answer to Ctrl-C would be two tracebacks."""
-    waits = "import os, signal, time\n"
-    waits += (
-        f"if os.environ['RANK'] == '1':\n    os.kill(os.getppid(), signal.{sent})\ntime.sleep(100)"
-    )
-    assert launch(2, command(waits)) == status
+@pytest.mark.parametrize(
+    ("signal_name", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)]
+)
+def test_processes_without_a_handler_end_at_once_with_one_message(signal_name, status, capfd):
+    """Python's default for Ctrl-C would print two tracebacks."""
+    code = f"""
+import os, signal, time
+if os.environ["RANK"] == "1":
+    os.kill(os.getppid(), signal.{signal_name})
+time.sleep(100)
+"""
+    assert launch(2, command(code)) == status
     assert capfd.readouterr() == ("", "interrupted\n")
 
 
-def test_who_puts_something_away_says_so_itself_and_is_not_waited_for_twice(capfd):
-    says = "import os, signal, sys, time\n"
-    says += "def end(*_):\n    print('put away', flush=True)\n    sys.exit(143)\n"
-    says += "if os.environ['RANK'] == '0':\n    signal.signal(signal.SIGTERM, end)\n    os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(100)"
-    assert launch(2, command(says)) == 130
-    assert capfd.readouterr() == ("put away\n", "")
-    deaf = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-    deaf += "while os.environ['RANK'] == '0':\n    os.kill(os.getppid(), signal.SIGINT)\n    time.sleep(0.5)\ntime.sleep(900)"
-    assert launch(2, command(deaf)) == 130
-    assert capfd.readouterr() == ("", ""), "whoever asks twice need not be told"
+def test_a_process_that_saves_its_work_prints_its_own_message(capfd):
+    code = """
+import os, signal, sys, time
+
+def save(*_):
+    print("saved", flush=True)
+    sys.exit(143)
+
+if os.environ["RANK"] == "0":
+    signal.signal(signal.SIGTERM, save)
+    os.kill(os.getppid(), signal.SIGINT)
+time.sleep(100)
+"""
+    assert launch(2, command(code)) == 130
+    assert capfd.readouterr() == ("saved\n", "")
 
 
-def test_several_processes_are_those_that_a_launcher_counts(monkeypatch):
-    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    assert launched() is None
-    monkeypatch.setenv("RANK", "0")
-    assert launched() is None, "somebody's variable of that name is no launcher"
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    monkeypatch.setenv("MASTER_ADDR", "first")
-    monkeypatch.setenv("MASTER_PORT", "29500")
-    monkeypatch.setenv("LOCAL_RANK", "0")
-    assert launched() == 4
-    monkeypatch.setenv("MASTER_PORT", "first")
-    with pytest.raises(
-        ConfigError, match="but MASTER_PORT is 'first', and has to be a number up to 65535"
-    ):
-        launched()
-    monkeypatch.setenv("MASTER_PORT", "29500")
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "")
-    with pytest.raises(
-        ConfigError, match="but LOCAL_WORLD_SIZE is '', and has to be a number up to 4"
-    ):
-        launched()
-    monkeypatch.delenv("LOCAL_WORLD_SIZE")
-    monkeypatch.setenv("WORLD_SIZE", "")
-    assert launched() is None
-    monkeypatch.setenv("WORLD_SIZE", "two")
-    with pytest.raises(
-        ConfigError, match="WORLD_SIZE is 'two' in the environment, which is no number of processes"
-    ):
-        launched()
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    for rank in ("4", "-1", "first"):
-        monkeypatch.setenv("RANK", rank)
-        with pytest.raises(
-            ConfigError,
-            match=f"WORLD_SIZE is 4 in the environment, but RANK is '{rank}', and has to be a number below that",
-        ):
-            launched()
-    monkeypatch.delenv("RANK")
-    with pytest.raises(
-        ConfigError, match="WORLD_SIZE is 4 in the environment, but RANK is not set"
-    ):
-        launched()
-    monkeypatch.delenv("MASTER_ADDR")
-    with pytest.raises(
-        ConfigError,
-        match="but RANK and MASTER_ADDR are not set; a launcher sets these variables: unset them, or use one",
-    ):
-        launched()
+def test_a_second_ctrl_c_kills_processes_without_a_message(capfd):
+    code = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while os.environ["RANK"] == "0":
+    os.kill(os.getppid(), signal.SIGINT)
+    time.sleep(0.5)
+time.sleep(900)
+"""
+    assert launch(2, command(code)) == 130
+    assert capfd.readouterr() == ("", "")
 
 
-class Counting:
-    """Two processes that count until they find a file, and the program that has started them: a job as a shell has them."""
+# Variables of a launcher
 
-    code = (
-        "import os, sys, time\nfrom polyglot.core.signals import continue_when_parent_ends\ncontinue_when_parent_ends()\n"
+
+@pytest.fixture
+def launcher(monkeypatch):
+    """Variables of the first of four processes."""
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    variables = {
+        "WORLD_SIZE": "4",
+        "RANK": "0",
+        "LOCAL_RANK": "0",
+        "MASTER_ADDR": "first",
+        "MASTER_PORT": "29500",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return monkeypatch
+
+
+def test_the_world_size_is_that_of_the_launcher(launcher):
+    assert launcher_world_size() == 4
+    launcher.setenv("WORLD_SIZE", "1")
+    assert launcher_world_size() == 1
+
+
+def test_without_a_world_size_there_is_no_launcher(launcher):
+    launcher.setenv("WORLD_SIZE", "")
+    assert launcher_world_size() is None
+    launcher.delenv("WORLD_SIZE")
+    assert launcher_world_size() is None, "another program may set RANK"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("WORLD_SIZE", "two", "is 'two' in the environment, which is not a number of processes"),
+        ("RANK", "4", "RANK is '4'; it must be a whole number below WORLD_SIZE"),
+        ("RANK", "-1", "RANK is '-1'; it must be a whole number below WORLD_SIZE"),
+        ("RANK", "first", "RANK is 'first'; it must be a whole number below WORLD_SIZE"),
+        ("LOCAL_RANK", "4", "LOCAL_RANK is '4'; it must be a whole number, at most 3"),
+        ("LOCAL_WORLD_SIZE", "", "LOCAL_WORLD_SIZE is ''; it must be a whole number, at most 4"),
+        (
+            "MASTER_PORT",
+            "first",
+            "MASTER_PORT is 'first'; it must be a whole number, at most 65535",
+        ),
+    ],
+)
+def test_a_wrong_variable_of_a_launcher_is_an_error(name, value, message, launcher):
+    launcher.setenv(name, value)
+    with pytest.raises(ConfigError, match=message):
+        launcher_world_size()
+
+
+def test_missing_variables_of_a_launcher_are_an_error(launcher):
+    launcher.delenv("RANK")
+    message = "WORLD_SIZE is 4 in the environment, but RANK is not set"
+    with pytest.raises(ConfigError, match=message):
+        launcher_world_size()
+    launcher.delenv("MASTER_ADDR")
+    message = (
+        "but RANK and MASTER_ADDR are not set; "
+        "a launcher sets these variables: unset them, or use one"
     )
-    code += "while not os.path.exists(sys.argv[1] + 'enough'):\n    time.sleep(0.02)\n"
-    code += "    open(sys.argv[1] + os.environ['RANK'], 'a').write('.')"
-    launch = "import sys\nfrom polyglot.distributed.launch import launch\nsys.exit(launch(2, [sys.executable, '-c', *sys.argv[1:]]))"
+    with pytest.raises(ConfigError, match=message):
+        launcher_world_size()
+
+
+# Ctrl-Z
+
+COUNT_UNTIL_STOPPED = """
+import os, sys, time
+from polyglot.core.signals import continue_when_parent_ends
+continue_when_parent_ends()
+while not os.path.exists(sys.argv[1] + "enough"):
+    time.sleep(0.02)
+    with open(sys.argv[1] + os.environ["RANK"], "a") as file:
+        file.write(".")
+"""
+LAUNCH_TWO = """
+import sys
+from polyglot.distributed.launch import launch
+sys.exit(launch(2, [sys.executable, "-c", *sys.argv[1:]]))
+"""
+
+
+class CountingJob:
+    """Launcher with two processes that count until a file exists: a job, as a shell has it."""
 
     def __init__(self, folder):
         self.folder = folder
         self.launcher = subprocess.Popen(
-            command(self.launch, self.code, f"{folder}/"), preexec_fn=os.setpgrp
+            command(LAUNCH_TWO, COUNT_UNTIL_STOPPED, f"{folder}/"), preexec_fn=os.setpgrp
         )
 
-    def counted(self):
-        files = [self.folder / str(rank) for rank in range(2)]
-        return [len(file.read_text()) if file.exists() else 0 for file in files]
+    def counts(self):
+        counts = []
+        for rank in range(2):
+            file = self.folder / str(rank)
+            counts.append(file.stat().st_size if file.exists() else 0)
+        return counts
 
     def wait_until_both_count(self):
-        before = self.counted()
-        wait_until(lambda: all(now > then for now, then in zip(self.counted(), before)))
+        start = self.counts()
 
-    def halt(self):
+        def both_have_counted():
+            counts = self.counts()
+            return counts[0] > start[0] and counts[1] > start[1]
+
+        wait_until(both_have_counted)
+
+    def suspend(self):
+        """Send the signal of Ctrl-Z; check that no process counts."""
+        options = os.WSTOPPED | os.WNOWAIT | os.WNOHANG
         self.launcher.send_signal(signal.SIGTSTP)
-        wait_until(
-            lambda: os.waitid(os.P_PID, self.launcher.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG)
-        )
+        wait_until(lambda: os.waitid(os.P_PID, self.launcher.pid, options))
         time.sleep(0.1)
-        halted = self.counted()
+        suspended = self.counts()
         time.sleep(0.5)
-        assert self.counted() == halted
+        assert self.counts() == suspended
+
+    def stop(self):
+        (self.folder / "enough").touch()
 
 
 def wait_until(condition):
@@ -238,27 +313,27 @@ def wait_until(condition):
 
 
 @pytest.fixture
-def counting(tmp_path):
-    counting = Counting(tmp_path)
+def counting_job(tmp_path):
+    job = CountingJob(tmp_path)
     try:
-        counting.wait_until_both_count()
-        yield counting
+        job.wait_until_both_count()
+        yield job
     finally:
-        (tmp_path / "enough").touch()
-        counting.launcher.kill()
-        counting.launcher.wait()
+        job.stop()
+        job.launcher.kill()
+        job.launcher.wait()
 
 
-def test_ctrl_z_halts_all_until_they_go_on(counting):
-    counting.halt()
-    counting.launcher.send_signal(signal.SIGCONT)
-    counting.wait_until_both_count()
-    (counting.folder / "enough").touch()
-    assert counting.launcher.wait(60) == 0
+def test_ctrl_z_stops_all_processes_until_the_launcher_continues(counting_job):
+    counting_job.suspend()
+    counting_job.launcher.send_signal(signal.SIGCONT)
+    counting_job.wait_until_both_count()
+    counting_job.stop()
+    assert counting_job.launcher.wait(60) == 0
 
 
-def test_processes_that_were_halted_go_on_when_the_program_that_started_them_is_killed(counting):
-    """So that they notice, and end."""
-    counting.halt()
-    counting.launcher.kill()
-    counting.wait_until_both_count()
+def test_stopped_processes_continue_when_their_launcher_is_killed(counting_job):
+    """So that they notice it, and end."""
+    counting_job.suspend()
+    counting_job.launcher.kill()
+    counting_job.wait_until_both_count()

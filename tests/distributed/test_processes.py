@@ -1,4 +1,4 @@
-"""What the processes of a run say when one of them ends: each thing once."""
+"""Failure reports of the processes of a run: each failure is reported once."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ import time
 import pytest
 
 from polyglot.core.errors import ConfigError
-from polyglot.distributed import processes as together
-from polyglot.distributed import store as stores
-from polyglot.distributed import watch as watching
-from polyglot.distributed.processes import Lost, Processes
-from polyglot.distributed.watch import Watch
+from polyglot.distributed import connection as connection_module
+from polyglot.distributed import processes as processes_module
+from polyglot.distributed import store as store_module
+from polyglot.distributed import watch as watch_module
+from polyglot.distributed.processes import LostProcessError, Processes
+from polyglot.distributed.watch import HeartbeatMonitor
+
+REPORTED = "reported"
+"""Result of `outcome` for a process that reports its error; otherwise its exit code."""
 
 
-class Store(dict):
-    """The store of the first process, without one."""
+class FakeStore(dict):
+    """Store in memory, without a process that holds it."""
 
     def add(self, key, number):
         self[key] = self.get(key, 0) + number
@@ -33,240 +37,286 @@ class Store(dict):
         return self.setdefault(key, value)
 
 
-class Stopped:
-    silent = False
+class SilentStore(FakeStore):
+    """Store of a stopped process: it never answers."""
+
+    def add(self, key, number):
+        threading.Event().wait()
+
+
+class StoppedMonitor:
+    is_silent = False
 
     def stop(self):
         pass
 
 
 @pytest.fixture
-def two(monkeypatch):
-    """Processes 0 and 1; nobody waits for the other to leave."""
-    monkeypatch.setattr(together, "LINGER", 0)
+def two_ranks(monkeypatch):
+    """Ranks 0 and 1 with one store; rank 0 does not wait for rank 1 at the end."""
+    monkeypatch.setattr(processes_module, "STORE_LINGER", 0)
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("LOCAL_RANK", "1")
-    shared, both = Store(), []
-    for index in range(2):
-        process = Processes()
-        process.index, process.number, process.store, process.watch = index, 2, shared, Stopped()
-        both.append(process)
-    return both
+    store = FakeStore()
+    ranks = []
+    for rank in range(2):
+        processes = Processes()
+        processes.rank = rank
+        processes.world_size = 2
+        processes.store = store
+        processes.monitor = StoppedMonitor()
+        ranks.append(processes)
+    return ranks
 
 
-def hurry(monkeypatch):
-    """Let everything that is waited for take no time, as the second process of a machine."""
+def shorten_timeouts(monkeypatch):
+    """Shorten all timeouts; this process is the second of a machine."""
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("LOCAL_RANK", "1")
-    for room, names in {
-        watching: ("PATIENCE", "SHORT_PATIENCE"),
-        stores: ("SHORT_PATIENCE",),
-    }.items():
-        for name in names:
-            monkeypatch.setattr(room, name, 0.1)
-    monkeypatch.setattr(watching, "BEAT", 0.02)
-    monkeypatch.setattr(watching, "GRACE", 0)
-    monkeypatch.setattr(stores, "SLICE", 0.01)
-
-
-def says(process, error):
-    """Whether a process says something about what ended it, or its status when it ends in silence."""
-    try:
-        process._failed(error)
-    except SystemExit as end:
-        return end.code
-    return True
-
-
-@pytest.mark.parametrize("finder", [0, 1])
-def test_a_mistake_that_one_has_found_is_said_by_that_one_alone(finder, two):
-    assert says(two[finder], ConfigError("runs/mine: exists")) is True
-    assert says(two[1 - finder], Lost("process 0 has failed")) == 2
-
-
-def test_a_mistake_that_both_have_found_is_said_once(two):
-    assert [says(one, ConfigError("no such key")) for one in two] == [True, 2]
-
-
-def test_a_bug_of_one_is_also_said_by_another_which_knows_what_is_left(two):
-    assert (
-        says(two[1], ValueError("?")) is True and says(two[0], Lost("process 1 has failed")) is True
-    )
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["first", "last"])
-@pytest.mark.parametrize(("given", "status"), [((), 130), ((15,), 143)], ids=["control-c", "kill"])
-def test_an_interruption_is_said_by_the_first_process(order, given, status, two):
-    said = {index: says(two[index], KeyboardInterrupt(*given)) for index in order}
-    assert said == {0: True, 1: status}
-
-
-def test_who_hears_of_an_interruption_only_from_the_first_process_says_nothing(two):
-    assert (
-        says(two[0], KeyboardInterrupt()) is True
-        and says(two[1], Lost("process 0 was interrupted")) == 2
-    )
-
-
-class Silent(Store):
-    """That of a process that is stopped."""
-
-    def add(self, key, number):
-        threading.Event().wait()
-
-
-def test_a_first_process_that_is_stopped_is_missed_and_nobody_waits_for_its_store(
-    two, monkeypatch, capfd
-):
-    monkeypatch.setattr(watching, "store", Silent)
-    hurry(monkeypatch)
-    ended = threading.Event()
-    monkeypatch.setattr(watching.os, "_exit", lambda status: ended.set())
-    watch = Watch(1, 2)
-    watch.waiting, watch.kept = "its part of bridge", lambda: "the last checkpoint is step 5"
-    watch.start()
-    assert ended.wait(60)
-    said = "error: process 0 is gone: it was killed or stopped, or its machine is off; process 1 waited for its part of bridge; the last"
-    assert capfd.readouterr().err.startswith(said)
-    monkeypatch.setattr(together, "SHORT_PATIENCE", 0.1)
-    two[1].store = Silent()
-    assert says(two[1], Lost("process 0 is gone")) is True
-
-
-@pytest.mark.parametrize("blocks", [False, True], ids=["fails", "blocks"])
-def test_a_disk_that_is_gone_keeps_nobody_from_ending(blocks, monkeypatch, capfd):
-    def kept():
-        if blocks:
-            threading.Event().wait()
-        raise OSError("stale file handle")
-
-    monkeypatch.setattr(watching, "store", Store)
-    hurry(monkeypatch)
-    ended = threading.Event()
-    monkeypatch.setattr(watching.os, "_exit", lambda status: ended.set())
-    watch = Watch(1, 2)
-    watch.kept = kept
-    watch._fail(0, "has failed")
-    watch.start()
-    assert ended.wait(60)
-    assert capfd.readouterr().err == "error: process 0 has failed\n"
-
-
-@pytest.mark.parametrize("launched", [False, True])
-def test_only_who_was_started_by_a_launcher_is_woken_when_that_is_gone(launched, monkeypatch):
-    monkeypatch.setattr(watching, "store", Store)
-    woken = []
-    monkeypatch.setattr(watching, "continue_when_parent_ends", lambda: woken.append(True))
-    monkeypatch.delenv("POLYGLOT_LAUNCHED", raising=False)
-    if launched:
-        monkeypatch.setenv("POLYGLOT_LAUNCHED", "1")
-    Watch(0, 2)
-    assert bool(woken) == launched
-
-
-@pytest.mark.parametrize(
-    ("launcher", "alone"),
-    [(None, False), (os.getppid, False), (os.getpid, True)],
-    ids=["none", "there", "gone"],
-)
-def test_processes_whose_launcher_was_gone_before_they_looked_are_alone(
-    launcher, alone, monkeypatch
-):
-    """It is known by its number: the parent of now may be another already."""
-    monkeypatch.setattr(watching, "store", Store)
-    monkeypatch.setattr(watching, "BEAT", 0.01)
-    monkeypatch.setattr(watching, "GRACE", 600)
-    monkeypatch.delenv("POLYGLOT_LAUNCHED", raising=False)
-    if launcher:
-        monkeypatch.setenv("POLYGLOT_LAUNCHED", str(launcher()))
-    watch = Watch(0, 1)
-    watch.start()
-    deadline = time.monotonic() + 240
-    while not alone and watch.store.get("beat/0", 0) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    found = watch._found.wait(60 if alone else 0)
-    watch.stop()
-    assert found == alone and (watch.failure or "").startswith(
-        "process 0 is alone: the program" if alone else ""
-    )
-
-
-def test_all_who_lose_their_launcher_find_that_out_and_the_first_says_it(two, monkeypatch, capfd):
-    monkeypatch.setattr(watching, "store", Store)
-    hurry(monkeypatch)
-    monkeypatch.setattr(watching, "PATIENCE", 60)
-    monkeypatch.setenv("POLYGLOT_LAUNCHED", "0")
-    for index in range(2):
-        ended = threading.Event()
-        monkeypatch.setattr(watching.os, "_exit", lambda status: ended.set())
-        watch = Watch(index, 2)
-        watch.start()
-        assert ended.wait(60)
-        said = "error: process 0 is alone: the program that started the processes is gone\n"
-        assert capfd.readouterr().err == ("" if index else said)
-    two[1].watch.silent = True
-    assert says(two[1], Lost("process 1 is alone")) == 2
-
-
-@pytest.mark.parametrize(
-    ("rank", "local_rank", "says"), [(1, 1, True), (2, 2, False), (8, 0, True), (9, 1, False)]
-)
-def test_one_on_each_machine_says_that_the_first_process_is_gone(
-    rank, local_rank, says, monkeypatch
-):
-    hurry(monkeypatch)
-    for name, value in {"RANK": rank, "LOCAL_RANK": local_rank}.items():
-        monkeypatch.setenv(name, str(value))
-    assert stores.first_to_say(Silent()) == says
+    monkeypatch.setattr(watch_module, "HEARTBEAT_TIMEOUT", 0.1)
+    monkeypatch.setattr(watch_module, "SHORT_TIMEOUT", 0.1)
+    monkeypatch.setattr(watch_module, "HEARTBEAT_INTERVAL", 0.02)
+    monkeypatch.setattr(watch_module, "EXIT_GRACE", 0)
+    monkeypatch.setattr(store_module, "SHORT_TIMEOUT", 0.1)
+    monkeypatch.setattr(store_module, "POLL_INTERVAL", 0.01)
 
 
 @pytest.fixture
-def nobody_else(monkeypatch):
-    """A launcher's second process, and nobody at the address of the first."""
+def exited(monkeypatch):
+    """Event that is set when a monitor ends the process."""
+    event = threading.Event()
+    monkeypatch.setattr(watch_module.os, "_exit", lambda status: event.set())
+    return event
+
+
+def outcome(processes, error):
+    """Return `REPORTED`, or the exit code of a process that ends without a message."""
+    try:
+        processes._handle_failure(error)
+    except SystemExit as end:
+        return end.code
+    return REPORTED
+
+
+# Errors and interruptions
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_an_error_of_one_rank_is_reported_only_by_that_rank(rank, two_ranks):
+    other = two_ranks[1 - rank]
+    assert outcome(two_ranks[rank], ConfigError("runs/mine: exists")) == REPORTED
+    assert outcome(other, LostProcessError("process 0 has failed")) == 2
+
+
+def test_an_error_that_both_ranks_find_is_reported_once(two_ranks):
+    assert outcome(two_ranks[0], ConfigError("no such key")) == REPORTED
+    assert outcome(two_ranks[1], ConfigError("no such key")) == 2
+
+
+def test_different_errors_of_two_ranks_are_both_reported(two_ranks):
+    assert outcome(two_ranks[0], ConfigError("no such key")) == REPORTED
+    assert outcome(two_ranks[1], ConfigError("no such file")) == REPORTED
+
+
+def test_a_bug_of_one_rank_is_also_reported_by_another_which_names_the_checkpoint(two_ranks):
+    assert outcome(two_ranks[1], ValueError("?")) == REPORTED
+    assert outcome(two_ranks[0], LostProcessError("process 1 has failed")) == REPORTED
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["rank 0 first", "rank 1 first"])
+@pytest.mark.parametrize(
+    ("signals", "status"), [((), 130), ((15,), 143)], ids=["Ctrl-C", "SIGTERM"]
+)
+def test_an_interruption_is_reported_by_rank_0(order, signals, status, two_ranks):
+    outcomes = {}
+    for rank in order:
+        outcomes[rank] = outcome(two_ranks[rank], KeyboardInterrupt(*signals))
+    assert outcomes == {0: REPORTED, 1: status}
+
+
+def test_a_rank_that_reads_the_interruption_of_rank_0_reports_nothing(two_ranks):
+    assert outcome(two_ranks[0], KeyboardInterrupt()) == REPORTED
+    assert outcome(two_ranks[1], LostProcessError("process 0 was interrupted")) == 2
+
+
+# Lost processes
+
+
+def test_a_stopped_rank_0_is_reported_without_waiting_for_its_store(
+    two_ranks, exited, monkeypatch, capfd
+):
+    monkeypatch.setattr(watch_module, "connect_store", SilentStore)
+    shorten_timeouts(monkeypatch)
+    monitor = HeartbeatMonitor(1, 2)
+    monitor.awaited = "its part of bridge"
+    monitor.checkpoint_message = lambda: "the last checkpoint is step 5"
+    monitor.start()
+    assert exited.wait(60)
+    assert capfd.readouterr().err == (
+        "error: process 0 is gone: it was killed or stopped, or its machine is off; "
+        "process 1 waited for its part of bridge; the last checkpoint is step 5\n"
+    )
+    monkeypatch.setattr(processes_module, "SHORT_TIMEOUT", 0.1)
+    two_ranks[1].store = SilentStore()
+    assert outcome(two_ranks[1], LostProcessError("process 0 is gone")) == REPORTED
+
+
+@pytest.mark.parametrize("is_blocked", [False, True], ids=["fails", "blocks"])
+def test_a_lost_disk_does_not_keep_the_process_from_ending(is_blocked, exited, monkeypatch, capfd):
+    def read_disk():
+        if is_blocked:
+            threading.Event().wait()
+        raise OSError("stale file handle")
+
+    monkeypatch.setattr(watch_module, "connect_store", FakeStore)
+    shorten_timeouts(monkeypatch)
+    monitor = HeartbeatMonitor(1, 2)
+    monitor.checkpoint_message = read_disk
+    monitor._fail(0, "has failed")
+    monitor.start()
+    assert exited.wait(60)
+    assert capfd.readouterr().err == "error: process 0 has failed\n"
+
+
+@pytest.mark.parametrize(
+    ("rank", "local_rank", "is_reporter"),
+    [(1, 1, True), (2, 2, False), (8, 0, True), (9, 1, False)],
+)
+def test_one_process_on_each_machine_reports_that_rank_0_is_lost(
+    rank, local_rank, is_reporter, monkeypatch
+):
+    shorten_timeouts(monkeypatch)
+    monkeypatch.setenv("RANK", str(rank))
+    monkeypatch.setenv("LOCAL_RANK", str(local_rank))
+    assert store_module.claim_report(SilentStore()) == is_reporter
+
+
+# The launcher
+
+
+@pytest.mark.parametrize("is_launched", [False, True])
+def test_only_a_process_of_a_launcher_is_continued_when_the_launcher_ends(is_launched, monkeypatch):
+    monkeypatch.setattr(watch_module, "connect_store", FakeStore)
+    calls = []
+    monkeypatch.setattr(watch_module, "continue_when_parent_ends", lambda: calls.append(True))
+    monkeypatch.delenv("POLYGLOT_LAUNCHED", raising=False)
+    if is_launched:
+        monkeypatch.setenv("POLYGLOT_LAUNCHED", "1")
+    HeartbeatMonitor(0, 2)
+    assert bool(calls) == is_launched
+
+
+@pytest.mark.parametrize(
+    ("launcher", "is_alone"),
+    [(None, False), (os.getppid, False), (os.getpid, True)],
+    ids=["none", "alive", "ended"],
+)
+def test_a_process_whose_launcher_ended_before_its_first_check_is_alone(
+    launcher, is_alone, monkeypatch
+):
+    """The launcher is identified by its process number: another process may be the parent now."""
+    monkeypatch.setattr(watch_module, "connect_store", FakeStore)
+    monkeypatch.setattr(watch_module, "HEARTBEAT_INTERVAL", 0.01)
+    monkeypatch.setattr(watch_module, "EXIT_GRACE", 600)
+    monkeypatch.delenv("POLYGLOT_LAUNCHED", raising=False)
+    if launcher:
+        monkeypatch.setenv("POLYGLOT_LAUNCHED", str(launcher()))
+    monitor = HeartbeatMonitor(0, 1)
+    monitor.start()
+    deadline = time.monotonic() + 240
+    while not is_alone and monitor.store.get("beat/0", 0) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    is_detected = monitor._failure_detected.wait(60 if is_alone else 0)
+    monitor.stop()
+    assert is_detected == is_alone
+    if is_alone:
+        assert monitor.failure.startswith("process 0 is alone: the program")
+    else:
+        assert monitor.failure is None
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_all_ranks_notice_that_the_launcher_ended_and_rank_0_reports_it(
+    rank, exited, monkeypatch, capfd
+):
+    monkeypatch.setattr(watch_module, "connect_store", FakeStore)
+    shorten_timeouts(monkeypatch)
+    monkeypatch.setattr(watch_module, "HEARTBEAT_TIMEOUT", 60)
+    monkeypatch.setenv("POLYGLOT_LAUNCHED", "0")
+    HeartbeatMonitor(rank, 2).start()
+    assert exited.wait(60)
+    message = "error: process 0 is alone: the program that started the processes is gone\n"
+    if rank == 1:
+        message = ""
+    assert capfd.readouterr().err == message
+
+
+def test_a_rank_whose_failure_rank_0_reports_ends_without_a_message(two_ranks):
+    two_ranks[1].monitor.is_silent = True
+    assert outcome(two_ranks[1], LostProcessError("process 1 is alone")) == 2
+
+
+# Connection
+
+
+@pytest.fixture
+def unused_port(monkeypatch):
+    """Variables of the second process of a launcher; no process listens at the address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    together = {
+    variables = {
         "WORLD_SIZE": 2,
         "RANK": 1,
         "LOCAL_RANK": 0,
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": port,
     }
-    for name, value in together.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, str(value))
     return port
 
 
-def test_a_machine_that_nobody_knows_is_said_at_once(nobody_else, monkeypatch):
-    def look_up(name, port):
+def test_an_unknown_machine_is_an_error(unused_port, monkeypatch):
+    def fail(name, port):
         raise socket.gaierror("Name or service not known")
 
-    monkeypatch.setattr(together.socket, "getaddrinfo", look_up)
-    monkeypatch.setattr(together, "SOON", 0)
+    monkeypatch.setattr(connection_module.socket, "getaddrinfo", fail)
+    monkeypatch.setattr(connection_module, "WAIT_MESSAGE_DELAY", 0)
     monkeypatch.setenv("MASTER_ADDR", "nowhere.invalid")
-    with pytest.raises(
-        ConfigError,
-        match="cannot meet at nowhere.invalid:.* not known; were all of them started, with the same address",
-    ):
-        with Processes.together():
+    message = (
+        "cannot connect at nowhere.invalid:.* not known; "
+        "were all of them started, with the same address"
+    )
+    with pytest.raises(ConfigError, match=message):
+        with Processes.connected():
             pass
 
 
-def test_processes_that_never_come_are_not_waited_for_for_ever(nobody_else):
-    """In a process of its own, which it ends."""
-    meet = "from polyglot.distributed import processes\nprocesses.SOON, processes.LATE = 0.5, 1\n"
-    meet += "with processes.Processes.together():\n    pass"
+CONNECT_FOR_ONE_SECOND = """
+from polyglot.distributed import connection
+from polyglot.distributed.processes import Processes
+connection.WAIT_MESSAGE_DELAY = 0.5
+connection.CONNECT_TIMEOUT = 1
+with Processes.connected():
+    pass
+"""
+
+
+def test_a_process_does_not_wait_forever_for_ranks_that_never_start(unused_port):
+    """In a separate process, which the timeout ends."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
     done = subprocess.run(
-        [sys.executable, "-c", meet], capture_output=True, text=True, timeout=120, env=environment
+        [sys.executable, "-c", CONNECT_FOR_ONE_SECOND],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
     )
+    assert done.returncode == 2
+    address = f"127.0.0.1:{unused_port}"
     waits, error = done.stderr.splitlines()
-    assert (
-        done.returncode == 2
-        and waits == f"process 1 waits for the others at 127.0.0.1:{nobody_else}"
-    )
-    assert error.startswith(
-        f"error: the processes cannot meet at 127.0.0.1:{nobody_else}: not all came within 1 s; were"
-    )
+    assert waits == f"process 1 waits for the others at {address}"
+    start = f"error: the processes cannot connect at {address}: not all came within 1 s; were"
+    assert error.startswith(start)

@@ -179,12 +179,12 @@ class Ranks(Processes):
 
     def __init__(self, rank, other_results):
         super().__init__()
-        self.index = rank
+        self.rank = rank
         self.other_results = list(other_results)
 
-    def gather(self, value, what="the others"):
+    def gather(self, value, awaited="the others"):
         results = [value, self.other_results.pop(0)]
-        return results if self.index == 0 else results[::-1]
+        return results if self.rank == 0 else results[::-1]
 
 
 def test_two_ranks_write_one_checkpoint(tmp_path):
@@ -208,11 +208,11 @@ def test_two_ranks_write_one_checkpoint(tmp_path):
         checksums[file] = hashlib.sha256(contents[file]).hexdigest()
 
     class RankZero(Ranks):
-        def gather(self, value, what="the others"):
+        def gather(self, value, awaited="the others"):
             if len(self.other_results) == 2:  # rank 1 has written its files now
                 for file, content in contents.items():
                     (folder / file).write_bytes(content)
-            return super().gather(value, what)
+            return super().gather(value, awaited)
 
     rank_0 = RankZero(0, [(None, None), (checksums, None), (None, None)])
     part = {name: components[name] for name in ("encoder.de", "bridge")}

@@ -129,7 +129,7 @@ def train_stop_and_resume(folder: Path, job: str, processes: Processes) -> None:
     trainer = make_case_trainer(folder, job.removesuffix(STOPPED), processes, run_name=job)
 
     def interrupt(update: Callable[[], Any]) -> Any:
-        if trainer.progress.step + 1 == STOP_STEP and processes.index == 1:
+        if trainer.progress.step + 1 == STOP_STEP and processes.rank == 1:
             trainer.interrupted = signal.SIGINT
         return update()
 
@@ -146,10 +146,10 @@ def train_stop_and_resume(folder: Path, job: str, processes: Processes) -> None:
 
 def train_half_alone_half_together(folder: Path, processes: Processes) -> None:
     """Train half of the steps on one process with everything, the others partitioned."""
-    if processes.main:
+    if processes.is_main:
         AcceleratorState._reset_state()
         build_trainer(tiny_run(folder, CONTINUED, **half_settings()), no_validation).train()
-    processes.meet("half")
+    processes.barrier("half")
 
     run = Run.open_with_overrides(folder / CONTINUED, [f"training.steps={STEPS}"])
     trainer = make_trainer(run, CONTINUED, processes)
@@ -162,7 +162,7 @@ def train_with_different_parameters(folder: Path, processes: Processes) -> None:
     trainer = make_case_trainer(folder, "mixed", processes, run_name=DIVERGING)
 
     def change_parameter(update: Callable[[], Any]) -> Any:
-        if trainer.progress.step == 7 and processes.index == 1:
+        if trainer.progress.step == 7 and processes.rank == 1:
             with torch.no_grad():
                 trainer.model.bridge.hidden.weight[0, 0] += 1e-6
         return update()
@@ -172,7 +172,7 @@ def train_with_different_parameters(folder: Path, processes: Processes) -> None:
         trainer.train()
     except TrainingError as error:
         write_facts(folder, DIVERGING, processes, str(error))
-    processes.meet(DIVERGING)
+    processes.barrier(DIVERGING)
 
 
 def make_case_trainer(
@@ -180,7 +180,7 @@ def make_case_trainer(
 ) -> Trainer:
     """Trainer of a case, in a new run directory."""
     run_name = run_name or name
-    if processes.main:
+    if processes.is_main:
         run = tiny_run(folder, run_name, **settings(name))
     else:
         config = check_config(tiny_settings(folder, run_name, **settings(name)), where="tiny")
@@ -192,7 +192,7 @@ def make_trainer(run: Run, place: str, processes: Processes) -> Trainer:
     """Trainer of a run; `place` is where the processes wait for the first one."""
     AcceleratorState._reset_state()
     validator = Validator(run, processes)
-    return processes.first_by_main(place, lambda: build_trainer(run, validator, processes))
+    return processes.main_first(place, lambda: build_trainer(run, validator, processes))
 
 
 def wrap_update(trainer: Trainer, wrapper: Callable[[Callable[[], Any]], Any]) -> None:
@@ -206,7 +206,7 @@ def no_validation(model: torch.nn.Module) -> None:
 
 
 def write_facts(folder: Path, job: str, processes: Processes, facts: Any) -> None:
-    (folder / f"{job}.{processes.index}.json").write_text(json.dumps(facts))
+    (folder / f"{job}.{processes.rank}.json").write_text(json.dumps(facts))
 
 
 # The program -------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def work(folder: Path, jobs: Any, finished: Any, *, rank: int, number: int, port
     os.environ["LOCAL_WORLD_SIZE"] = str(number)
     os.environ["MASTER_ADDR"] = "127.0.0.1"
     os.environ["MASTER_PORT"] = str(port)
-    with Processes.together() as processes:
+    with Processes.connected() as processes:
         for job in iter(jobs.get, None):
             run_job(folder, job, processes)
             finished.send(job)
