@@ -1,4 +1,4 @@
-"""In which order the sentences of a task come, and with whom: a pure function of seed, task and epoch."""
+"""Batches of one task; their order is a pure function of seed, task and epoch."""
 
 from __future__ import annotations
 
@@ -7,161 +7,197 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy
-from numpy.typing import NDArray
 from pydantic import Field
 
 from polyglot.core.registry import ComponentConfig
+from polyglot.data.arrays import Indices, Lengths
 from polyglot.data.dataset import TaskDataset
 from polyglot.tasks.batch import Batch
 
 
 class BatchingConfig(ComponentConfig):
-    """How sentences are put together."""
+    """Size of the batches, and number of sentences that are shuffled together."""
 
     size: int = Field(default=64, ge=1)
     """Sentences of a batch, or its tokens."""
 
     by: Literal["sentences", "tokens"] = "sentences"
-    """`tokens` counts padding too: sentences times the longest side (source, or target with its end token) is at most `size`;
-    a sentence that is longer than that alone makes a batch of its own."""
+    """`tokens` counts padding too: the number of sentences times the longest side (source,
+    or target with its end token) is at most `size`. A sentence that is longer is a batch alone."""
 
     pool: int = Field(default=500, ge=1)
-    """So many batches are cut from sentences sorted by length together: more means less padding and less mixing."""
+    """Number of batches that are cut from sentences sorted together by length: a larger number
+    means less padding and less mixing."""
 
     buffer: int = Field(default=32768, ge=1)
-    """So many sentence pairs of streamed text are in memory together, of each task; they are shuffled, and batches cut from them."""
+    """Number of sentence pairs of streamed text in memory, for each task; they are shuffled and cut
+    into batches."""
 
 
 def epoch_batches(
-    source_lengths: NDArray[numpy.int32],
-    target_lengths: NDArray[numpy.int32],
+    source_lengths: Lengths,
+    target_lengths: Lengths,
     config: BatchingConfig,
     *,
     seed: int,
     task_name: str,
     epoch: int,
-) -> list[NDArray[numpy.int64]]:
+) -> list[Indices]:
     """Indices of the batches of one epoch; every sentence is in exactly one of them.
 
-    Shuffle, take a pool, sort it by target and source length, cut it into batches; shuffle the batches of all pools.
+    All sentences are shuffled and divided into pools. Each pool is sorted by length and cut into
+    batches. Then the batches of all pools are shuffled.
     """
-    task = int.from_bytes(hashlib.sha256(task_name.encode()).digest()[:8], "little")
-    random = numpy.random.Generator(
-        numpy.random.Philox(numpy.random.SeedSequence([seed, task, epoch]))
-    )
+    random = _epoch_random(seed, task_name, epoch)
     order = random.permutation(len(source_lengths))
-    widths = numpy.maximum(source_lengths, target_lengths + 1)  # (N,) with eos
-    size = config.pool * _usual_sentences(widths, config)
-    pools = (order[start : start + size] for start in range(0, len(order), size))
-    batches = [
-        batch
-        for pool in pools
-        for batch in _cut(_by_length(pool, source_lengths, target_lengths), widths, config)
-    ]
+    widths = _widths(source_lengths, target_lengths)
+    pool_size = config.pool * _mean_batch_size(widths, config)
+
+    batches: list[Indices] = []
+    for start in range(0, len(order), pool_size):
+        pool = order[start : start + pool_size]
+        sorted_pool = _sort_by_length(pool, source_lengths, target_lengths)
+        batches += _cut(sorted_pool, widths, config)
     return [batches[number] for number in random.permutation(len(batches))]
 
 
-def ordered_indices(dataset: TaskDataset, config: BatchingConfig) -> list[NDArray[numpy.int64]]:
-    """Indices of the batches of a single pass sorted by length, the same every time."""
-    order = _by_length(numpy.arange(len(dataset)), dataset.source_lengths, dataset.target_lengths)
-    return _cut(order, numpy.maximum(dataset.source_lengths, dataset.target_lengths + 1), config)
+def ordered_indices(dataset: TaskDataset, config: BatchingConfig) -> list[Indices]:
+    """Indices of the batches of a single pass, sorted by length; always the same."""
+    source_lengths = dataset.source_lengths
+    target_lengths = dataset.target_lengths
+    widths = _widths(source_lengths, target_lengths)
+
+    indices = numpy.arange(len(dataset))
+    order = _sort_by_length(indices, source_lengths, target_lengths)
+    return _cut(order, widths, config)
 
 
 def ordered_batches(dataset: TaskDataset, config: BatchingConfig) -> Iterator[Batch]:
-    """A single pass for validation: every sentence once, sorted by length."""
-    return map(dataset.batch, ordered_indices(dataset, config))
+    """Yield the batches of a single pass for validation: every sentence once, sorted by length."""
+    for indices in ordered_indices(dataset, config):
+        yield dataset.batch(indices)
 
 
 class BatchStream:
-    """Batches of one task without end. With the seed, its two numbers are its whole state: a jump costs one shuffle, no reading."""
+    """Endless stream of batches of one task.
+
+    Seed, epoch and number of the batch are its whole state: a jump costs one shuffle, and no text
+    is read.
+    """
 
     def __init__(self, dataset: TaskDataset, config: BatchingConfig, *, seed: int) -> None:
         self.dataset = dataset
         self.config = config
         self.seed = seed
-        self._begin(0)
+        self._start_epoch(0)
 
     @property
     def position(self) -> dict[str, int]:
-        """Epoch and batches of it that were taken, both from 0."""
+        """Epoch, and number of its batches that were taken; both from 0."""
         return {"epoch": self._epoch, "index": self._index}
 
     def seek(self, position: dict[str, int]) -> bool:
-        """Go on as if every batch before that position had been taken; one in text that was streamed then is none here.
+        """Continue as if every batch before the position had been taken.
 
-        Returns False: nothing that was taken is taken again.
+        A position in streamed text is ignored. Always returns False: no batch is taken twice.
         """
         if "epoch" not in position:
             return False
         if position["epoch"] != self._epoch:
-            self._begin(position["epoch"])
+            self._start_epoch(position["epoch"])
         self._index = position["index"]
         return False
 
     @property
     def fingerprint(self) -> str:
-        """Of the text that a position is in."""
+        """Fingerprint of the text that a position refers to."""
         return self.dataset.fingerprint
 
-    def batch(self, taken: NDArray[numpy.int64]) -> Batch:
-        """What was taken, gathered and padded."""
-        return self.dataset.batch(taken)
+    def batch(self, indices: Indices) -> Batch:
+        """Gather and pad the sentence pairs with these indices."""
+        return self.dataset.batch(indices)
 
-    def names(self, taken: NDArray[numpy.int64]) -> list[str]:
-        """Where each of its pairs stands, for messages."""
-        return self.dataset.names(taken)
+    def names(self, indices: Indices) -> list[str]:
+        """File and line of each sentence pair, for messages."""
+        return self.dataset.names(indices)
 
-    def take(self, *, is_local: bool = True) -> NDArray[numpy.int64]:
-        """What the next batch is made of. own: whether it is for this process; those of others are passed over."""
-        if self._index >= len(
-            self._batches
-        ):  # beyond the end: a position from before the batches became larger
-            self._begin(self._epoch + 1)
+    def take(self, *, is_local: bool = True) -> Indices:
+        """Indices of the next batch.
+
+        is_local: False if the batch is for another rank. Here it makes no difference; streamed text
+        skips such batches.
+        """
+        # The position may be behind the end if the batches have become larger since it was saved.
+        if self._index >= len(self._batches):
+            self._start_epoch(self._epoch + 1)
         indices = self._batches[self._index]
         self._index += 1
         return indices
 
-    def _begin(self, epoch: int) -> None:
-        lengths = self.dataset.source_lengths, self.dataset.target_lengths
+    def _start_epoch(self, epoch: int) -> None:
         self._batches = epoch_batches(
-            *lengths, self.config, seed=self.seed, task_name=self.dataset.task.name, epoch=epoch
+            self.dataset.source_lengths,
+            self.dataset.target_lengths,
+            self.config,
+            seed=self.seed,
+            task_name=self.dataset.task.name,
+            epoch=epoch,
         )
-        self._epoch, self._index = epoch, 0
+        self._epoch = epoch
+        self._index = 0
 
 
-def _by_length(
-    indices: NDArray[numpy.int64],
-    source_lengths: NDArray[numpy.int32],
-    target_lengths: NDArray[numpy.int32],
-) -> NDArray[numpy.int64]:
-    """Sorted by target, then source length; who has both in common stays in the order given.
+def _epoch_random(seed: int, task_name: str, epoch: int) -> numpy.random.Generator:
+    digest = hashlib.sha256(task_name.encode()).digest()
+    task_number = int.from_bytes(digest[:8], "little")
+    sequence = numpy.random.SeedSequence([seed, task_number, epoch])
+    return numpy.random.Generator(numpy.random.Philox(sequence))
 
-    Source lengths rise and fall in turns from one target length to the next, so that a batch across two of them has no gap.
+
+def _widths(source_lengths: Lengths, target_lengths: Lengths) -> Lengths:
+    """Length of the longer side of each pair; the target counts with its end token."""
+    return numpy.maximum(source_lengths, target_lengths + 1)
+
+
+def _sort_by_length(indices: Indices, source_lengths: Lengths, target_lengths: Lengths) -> Indices:
+    """Stable sort by target length, then source length.
+
+    Source lengths rise for one target length and fall for the next, so that a batch that covers
+    both has no jump in the source length.
     """
-    source, target = source_lengths[indices], target_lengths[indices]
-    return indices[numpy.lexsort((numpy.where(target % 2, source, -source), target))]
+    source = source_lengths[indices]
+    target = target_lengths[indices]
+    alternating_source = numpy.where(target % 2, source, -source)
+    order = numpy.lexsort((alternating_source, target))  # the last key is the first criterion
+    return indices[order]
 
 
-def _usual_sentences(widths: NDArray[numpy.int32], config: BatchingConfig) -> int:
-    """Sentences that a batch holds on average, about."""
+def _mean_batch_size(widths: Lengths, config: BatchingConfig) -> int:
+    """Sentences of a batch on average, estimated from the mean width."""
     if config.by == "sentences" or not len(widths):
         return config.size
-    return max(1, int(config.size // widths.mean()))
+    sentences = int(config.size // widths.mean())
+    return max(1, sentences)
 
 
-def _cut(
-    order: NDArray[numpy.int64], widths: NDArray[numpy.int32], config: BatchingConfig
-) -> list[NDArray[numpy.int64]]:
-    """Neighbours together, as many as fit."""
-    batches, start = [], 0
+def _cut(order: Indices, widths: Lengths, config: BatchingConfig) -> list[Indices]:
+    """Cut a sequence of sentences into batches, each as large as the configuration allows."""
+    batches = []
+    start = 0
     while start < len(order):
-        end = start + config.size
+        size = config.size
         if config.by == "tokens":
-            ahead = widths[order[start:end]]
-            padded = numpy.maximum.accumulate(ahead) * numpy.arange(
-                1, len(ahead) + 1
-            )  # never falls
-            end = start + max(1, int(numpy.searchsorted(padded, config.size, side="right")))
+            next_widths = widths[order[start : start + size]]
+            size = _fitting_sentences(next_widths, config.size)
+        end = start + size
         batches.append(order[start:end])
         start = end
     return batches
+
+
+def _fitting_sentences(widths: Lengths, tokens: int) -> int:
+    """Number of first sentences that fit into a padded batch of this many tokens, at least 1."""
+    counts = numpy.arange(1, len(widths) + 1)
+    padded_sizes = numpy.maximum.accumulate(widths) * counts  # never decreases
+    fitting = int(numpy.searchsorted(padded_sizes, tokens, side="right"))
+    return max(1, fitting)

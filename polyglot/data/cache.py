@@ -1,10 +1,11 @@
-"""Tables on disk: written once, found again by a fingerprint of what they were made from, and memory-mapped.
+"""Tables on disk: written once, found by a fingerprint of their origin, and memory-mapped.
 
-They are `datasets.Dataset`s in the cache folder of `datasets` (HF_DATASETS_CACHE), made without its builders: those take a tenth
-of a second each to find what they have cached, and their text reader has its own idea of a line.
+They are `datasets.Dataset`s in the cache folder of the library `datasets` (HF_DATASETS_CACHE), made
+without its builders: those take a tenth of a second each to find a cached table, and their text
+reader ends a line also at other characters than a newline.
 
-All of them together stay below a bound: what was used longest ago goes first. Whoever has such a table open keeps what it reads: its
-memory map outlives the name.
+The total size of the tables is limited: the least recently used ones are removed first. A process
+that has such a table open can still read it: the memory map outlives the file name.
 """
 
 from __future__ import annotations
@@ -24,49 +25,61 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from datasets.table import MemoryMappedTable
 
-BOUND = 50.0
-"""GiB of all tables together, unless POLYGLOT_CACHE_GIB says otherwise."""
-RECENT = 3600
-"""Seconds in which what was used is not removed, whatever the bound: another process may be about to open it."""
+DEFAULT_LIMIT = 50.0
+"""GiB of all tables together, unless POLYGLOT_CACHE_GIB names another limit."""
+
+RECENT_SECONDS = 3600
+"""Tables used in the last seconds are kept even above the limit: another process may be about to
+open them."""
+
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+"""The last eight bytes of a complete Arrow stream."""
 
 
 def fingerprint(*parts: object) -> str:
-    """One name for everything that a table was made from; change a part's meaning and its name must change too."""
-    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:32]
+    """Hash of everything that a table was made from, and name of its file.
+
+    If a part gets another meaning, its text must change too.
+    """
+    text = "\0".join(map(str, parts))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def file_fingerprint(path: Path) -> str:
-    """A file as it is now; touching it is enough to have it read again."""
+    """Fingerprint of a file by path, size and times; touching the file changes it."""
     status = path.stat()
     return fingerprint(path.resolve(), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def cached_dataset(name: str, tables: Callable[[], Iterable[pyarrow.Table]]) -> Dataset:
-    """The dataset of that fingerprint; `tables` gives its rows, and is called only when they are not on disk yet.
+    """Open the dataset with this fingerprint; if it is not on disk, write it first.
 
-    Written to a file of this process and renamed when complete: who is stopped half-way, or comes second, does no harm.
+    tables: returns the rows; called only if the dataset must be written. The file is written under
+    a temporary name and renamed when complete, so that a killed or concurrent process does no harm.
+    Raises DataError if the cache folder cannot be used.
     """
     from datasets import Dataset, config
 
-    bound = _bound()
+    limit = _size_limit()
     path = Path(config.HF_DATASETS_CACHE) / "polyglot" / f"{name}.arrow"
     try:
         if not _is_complete(path):
             _write(path, tables())
-            _prune(path.parent, bound)
-        return Dataset(_opened(path, tables), fingerprint=name)
+            _prune(path.parent, limit)
+        return Dataset(_open_table(path, tables), fingerprint=name)
     except OSError as error:
         raise DataError(
-            f"{path}: the cache cannot be used: {error.strerror or error}; HF_DATASETS_CACHE may name another folder"
+            f"{path}: the cache cannot be used: {error.strerror or error}; "
+            "HF_DATASETS_CACHE may name another folder"
         ) from None
 
 
-def _opened(path: Path, tables: Callable[[], Iterable[pyarrow.Table]]) -> MemoryMappedTable:
-    """The table, marked as used just now; written once more if another process has just removed it."""
+def _open_table(path: Path, tables: Callable[[], Iterable[pyarrow.Table]]) -> MemoryMappedTable:
+    """Open a table and mark it as used; write it again if another process has removed it."""
     from datasets.table import MemoryMappedTable
 
     try:
-        with suppress(PermissionError):  # somebody else's file in a shared cache
+        with suppress(PermissionError):  # in a shared cache, the file of another user
             os.utime(path)
         return MemoryMappedTable.from_file(str(path))
     except FileNotFoundError:
@@ -74,42 +87,52 @@ def _opened(path: Path, tables: Callable[[], Iterable[pyarrow.Table]]) -> Memory
         return MemoryMappedTable.from_file(str(path))
 
 
-def _prune(folder: Path, bound: int) -> None:
-    """Remove what was used longest ago until all is within the bound, and what killed processes left half-written with it."""
+def _prune(folder: Path, limit: int) -> None:
+    """Remove the least recently used files until all fit into the limit (in bytes).
+
+    Incomplete files of killed processes are removed in the same way.
+    """
     files = []
     for path in folder.iterdir():
-        with suppress(FileNotFoundError):  # removed by another process meanwhile
+        with suppress(FileNotFoundError):  # another process may remove it at this moment
             status = path.stat()
             files.append((status.st_mtime, status.st_size, path))
-    size = sum(own for _, own, _ in files)
-    for used, own, path in sorted(files):
-        if size <= bound or used > time.time() - RECENT:
+
+    total_size = sum(size for _, size, _ in files)
+    for last_use, size, path in sorted(files):
+        is_recent = last_use > time.time() - RECENT_SECONDS
+        if total_size <= limit or is_recent:
             return
         with suppress(PermissionError):
             path.unlink(missing_ok=True)
-            size -= own
+            total_size -= size
 
 
-def _bound() -> int:
-    """Bytes. Raises DataError for what is no number, is below 0 or has no end."""
-    text = os.environ.get("POLYGLOT_CACHE_GIB", str(BOUND))
+def _size_limit() -> int:
+    """Size limit of the cache in bytes.
+
+    Raises DataError if the setting is not a finite number that is at least 0.
+    """
+    text = os.environ.get("POLYGLOT_CACHE_GIB", str(DEFAULT_LIMIT))
     try:
-        bound = int(float(text) * 2**30)  # neither nan nor inf becomes one
+        limit = int(float(text) * 2**30)  # raises for nan and inf
     except (ValueError, OverflowError):
-        bound = -1
-    if bound < 0:
+        limit = -1
+    if limit < 0:
         raise DataError(
-            f"POLYGLOT_CACHE_GIB: found {text!r}; expected a number of GiB, such as {BOUND:g}"
+            f"POLYGLOT_CACHE_GIB: found {text!r}; "
+            f"expected a number of GiB, such as {DEFAULT_LIMIT:g}"
         )
-    return bound
+    return limit
 
 
 def _is_complete(path: Path) -> bool:
-    """A stream of Arrow ends with eight bytes of its own; a file without them was cut off, by a full disk or a power cut."""
+    """Tell if a file exists and was not cut off by a full disk or a power failure."""
     try:
         with path.open("rb") as file:
-            file.seek(-min(8, os.fstat(file.fileno()).st_size), os.SEEK_END)
-            return file.read() == b"\xff\xff\xff\xff\0\0\0\0"
+            size = os.fstat(file.fileno()).st_size
+            file.seek(-min(len(END_OF_STREAM), size), os.SEEK_END)
+            return file.read() == END_OF_STREAM
     except FileNotFoundError:
         return False
 

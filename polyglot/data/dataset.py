@@ -1,4 +1,4 @@
-"""The sentence pairs of one task as piece numbers: tokenised once, cached on disk, gathered into batches."""
+"""Sentence pairs of a task as piece ids: tokenized once, cached on disk, gathered into batches."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy
-from numpy.typing import NDArray
 
 from polyglot.core.errors import DataError
+from polyglot.data.arrays import Indices, Lengths, PieceIds
 from polyglot.data.cache import cached_dataset, fingerprint
 from polyglot.data.corpora import Corpora, ParallelText
-from polyglot.data.filters import FilterConfig, filter_pairs, dropped_suffix
+from polyglot.data.dataset_fingerprint import dataset_fingerprint
+from polyglot.data.filters import FilterConfig, dropped_suffix, filter_pairs
 from polyglot.tasks.batch import Batch
 from polyglot.tasks.pairs import Task
 from polyglot.text.preprocessing import Normaliser
@@ -23,14 +24,24 @@ if TYPE_CHECKING:
     import pyarrow
     from datasets import Dataset
 
-VERSION = 1  # part of every fingerprint here: to be raised when the same text gives other pieces
-LINES = 1 << 15  # tokenised at once; also one chunk of the table
+VERSION = 1
+"""Part of every fingerprint of tokenized text; increase it if the same text gives other pieces."""
+
+LINES = 1 << 15
+"""Lines that are tokenized at a time, and rows of a chunk of the table."""
+
+PairNumbers = Sequence[int] | Indices
+"""Sentence pairs of a dataset by number."""
+
+Rows = Indices
+"""Rows of a text, in any order and number."""
 
 
 class TaskDataset:
-    """What one epoch of one task holds: N sentence pairs that the filters kept, repeated as the weights of their corpora say.
+    """The N sentence pairs of one epoch of a task.
 
-    Raises DataError when none is left.
+    These are the pairs that the filters keep, repeated according to the weights of their corpora.
+    Raises DataError if no pair is left.
     """
 
     def __init__(
@@ -43,101 +54,127 @@ class TaskDataset:
         filters: FilterConfig | None,
         seed: int,
     ) -> None:
+        """seed: for the choice of sentences if a weight is not a whole number."""
         self.task = task
         self.dropped: dict[str, int] = {}
-        self._parts = [
-            _Part(text, task, vocabularies, normalisers) for text in corpora.parallel(task.pair)
-        ]
-        rows = self._kept(filters)
-        weighted = [
-            _weighted(own, part.text.weight, seed=seed)
-            for own, part in zip(rows, self._parts, strict=True)
-        ]
-        if any(map(len, rows)) and not any(map(len, weighted)):
-            raise DataError(_none_left(rows, self._parts, task))
-        self._part = numpy.repeat(
-            numpy.arange(len(self._parts), dtype=numpy.int32), [len(own) for own in weighted]
-        )  # (N,)
-        self._row = numpy.concatenate(weighted)  # (N,)
-        self.source_lengths = numpy.concatenate(
-            [part.source.lengths[own] for part, own in zip(self._parts, weighted, strict=True)]
-        )
-        self.target_lengths = numpy.concatenate(
-            [part.target.lengths[own] for part, own in zip(self._parts, weighted, strict=True)]
-        )
+        self._corpora: list[_TokenizedCorpus] = []
+        for text in corpora.parallel(task.pair):
+            self._corpora.append(_TokenizedCorpus(text, task, vocabularies, normalisers))
+
+        kept_rows = self._filter(filters)
+        rows = []
+        for corpus, corpus_rows in zip(self._corpora, kept_rows, strict=True):
+            rows.append(_repeat_by_weight(corpus_rows, corpus.text.weight, seed=seed))
+        some_kept = any(map(len, kept_rows))
+        some_repeated = any(map(len, rows))
+        if some_kept and not some_repeated:
+            raise DataError(_small_weights_message(kept_rows, self._corpora, task))
+        self._set_rows(rows)
+
+    def _set_rows(self, rows: Sequence[Rows]) -> None:
+        """Set corpus, row and lengths of every pair from the rows of each corpus."""
+        source_lengths = []
+        target_lengths = []
+        for corpus, corpus_rows in zip(self._corpora, rows, strict=True):
+            source_lengths.append(corpus.source.lengths[corpus_rows])
+            target_lengths.append(corpus.target.lengths[corpus_rows])
+        self.source_lengths = numpy.concatenate(source_lengths)  # (N,)
+        self.target_lengths = numpy.concatenate(target_lengths)  # (N,)
+
+        numbers = numpy.arange(len(self._corpora), dtype=numpy.int32)
+        sizes = [len(corpus_rows) for corpus_rows in rows]
+        self._corpus_numbers = numpy.repeat(numbers, sizes)  # (N,)
+        self._rows = numpy.concatenate(rows)  # (N,)
 
     def __len__(self) -> int:
-        return len(self._row)
+        return len(self._rows)
 
     def summary(self) -> str:
-        """For the log."""
+        """Number of kept and dropped sentence pairs, for the log."""
         return f"{len(self)} sentences{dropped_suffix(self.dropped)}"
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the pieces of every pair in their order, and so of what a position in the data means; a file that was only moved keeps it."""
+        """Hash of the pieces of every pair in order, to which a position in the data refers.
+
+        It does not depend on the paths of the files.
+        """
         digest = hashlib.sha256()
-        texts = [
-            numbers
-            for part in self._parts
-            for text in (part.source, part.target)
-            for numbers in text.arrays
-        ]
-        for numbers in (self._part, self._row, *texts):
-            digest.update(numbers)
+        digest.update(self._corpus_numbers)
+        digest.update(self._rows)
+        for corpus in self._corpora:
+            for text in (corpus.source, corpus.target):
+                for array in text.arrays:
+                    digest.update(array)
         return digest.hexdigest()
 
-    def first_pairs(self, number: int) -> tuple[list[NDArray[numpy.int32]], list[NDArray[numpy.int32]]]:
+    def first_pairs(self, count: int) -> tuple[list[PieceIds], list[PieceIds]]:
         """Sources and targets of the first pairs."""
-        return self.pieces(range(min(number, len(self))))
+        return self.pieces(range(min(count, len(self))))
 
-    def pieces(
-        self, indices: Sequence[int] | NDArray[numpy.int64]
-    ) -> tuple[list[NDArray[numpy.int32]], list[NDArray[numpy.int32]]]:
-        """Sources and targets of the pairs at those indices."""
-        places = list(self._places(indices))
-        return [self._parts[part].source[row] for part, row in places], [
-            self._parts[part].target[row] for part, row in places
-        ]
-
-    def batch(self, indices: Sequence[int] | NDArray[numpy.int64]) -> Batch:
-        """The pairs at those indices, padded."""
-        return Batch.from_sentences(self.task, *self.pieces(indices))
-
-    def texts(self, indices: Sequence[int] | NDArray[numpy.int64]) -> tuple[list[str], list[str]]:
-        """The lines of those pairs as they stand in the corpus, before any step."""
-        places = list(self._places(indices))
-        sources = [self._parts[part].text.source[row]["text"] for part, row in places]
-        targets = [self._parts[part].text.target[row]["text"] for part, row in places]
+    def pieces(self, indices: PairNumbers) -> tuple[list[PieceIds], list[PieceIds]]:
+        """Sources and targets of the pairs with these indices."""
+        sources = []
+        targets = []
+        for corpus, row in self._locations(indices):
+            sources.append(corpus.source[row])
+            targets.append(corpus.target[row])
         return sources, targets
 
-    def names(self, indices: Sequence[int] | NDArray[numpy.int64]) -> list[str]:
-        """Where those pairs come from, for messages: `train.{language}.gz, line 7`."""
-        texts = [(self._parts[part].text, row) for part, row in self._places(indices)]
-        return [f"{text.name}, line {text.first_line + row}" for text, row in texts]
+    def batch(self, indices: PairNumbers) -> Batch:
+        """Gather and pad the pairs with these indices."""
+        sources, targets = self.pieces(indices)
+        return Batch.from_sentences(self.task, sources, targets)
 
-    def _places(self, indices: Sequence[int] | NDArray[numpy.int64]) -> Iterator[tuple[int, int]]:
+    def texts(self, indices: PairNumbers) -> tuple[list[str], list[str]]:
+        """Source and target lines of the pairs as they are in the corpus, without preprocessing."""
+        sources = []
+        targets = []
+        for corpus, row in self._locations(indices):
+            sources.append(corpus.text.source[row]["text"])
+            targets.append(corpus.text.target[row]["text"])
+        return sources, targets
+
+    def names(self, indices: PairNumbers) -> list[str]:
+        """File and line of each pair, for messages: `train.de + train.en, line 7`."""
+        names = []
+        for corpus, row in self._locations(indices):
+            line = corpus.text.first_line + row
+            names.append(f"{corpus.text.name}, line {line}")
+        return names
+
+    def _locations(self, indices: PairNumbers) -> Iterator[tuple[_TokenizedCorpus, int]]:
+        """Corpus and row of each pair."""
         indices = numpy.asarray(indices)
-        return zip(self._part[indices].tolist(), self._row[indices].tolist(), strict=True)
+        numbers = self._corpus_numbers[indices].tolist()
+        rows = self._rows[indices].tolist()
+        for number, row in zip(numbers, rows, strict=True):
+            yield self._corpora[number], row
 
-    def _kept(self, filters: FilterConfig | None) -> list[NDArray[numpy.int64]]:
-        """Rows of each part that stay; judged together, since one corpus may lose all its sentences when another has some."""
+    def _filter(self, filters: FilterConfig | None) -> list[Rows]:
+        """Rows of each corpus that the filters keep.
+
+        All corpora are filtered together: one of them may lose all its sentences.
+        """
         if filters is None:
-            return [numpy.arange(len(part.source)) for part in self._parts]
-        sources = numpy.concatenate([part.source.lengths for part in self._parts])
-        targets = numpy.concatenate([part.target.lengths for part in self._parts])
+            return [numpy.arange(len(corpus.source)) for corpus in self._corpora]
+
+        names = "; ".join(corpus.text.name for corpus in self._corpora)
+        source_lengths = [corpus.source.lengths for corpus in self._corpora]
+        target_lengths = [corpus.target.lengths for corpus in self._corpora]
         kept, self.dropped = filter_pairs(
-            sources,
-            targets,
+            numpy.concatenate(source_lengths),
+            numpy.concatenate(target_lengths),
             filters,
-            name=f"{self.task.name} ({'; '.join(part.text.name for part in self._parts)})",
+            name=f"{self.task.name} ({names})",
         )
-        ends = numpy.cumsum([len(part.source) for part in self._parts])
-        return [numpy.flatnonzero(own) for own in numpy.split(kept, ends[:-1])]
+        ends = numpy.cumsum([len(lengths) for lengths in source_lengths])
+        masks = numpy.split(kept, ends[:-1])
+        return [numpy.flatnonzero(mask) for mask in masks]
 
 
-class _Part:
-    """What one corpus gives to the task."""
+class _TokenizedCorpus:
+    """Text of one corpus for the task, with its pieces."""
 
     def __init__(
         self,
@@ -147,114 +184,140 @@ class _Part:
         normalisers: Mapping[str, Normaliser],
     ) -> None:
         self.text = text
-        source, target = normalisers[task.source], normalisers[task.target]
-        if (
-            source.symbols and not task.pair.is_copy
-        ):  # what becomes a symbol on one side depends on the other
-            made_of = (
-                text.source._fingerprint,
-                text.target._fingerprint,
-                source.fingerprint,
-                target.fingerprint,
-            )
-            side = lambda number: (
-                lambda: (lines[number] for lines in _together(text, source, target))
-            )  # noqa: E731
-            self.source = Pieces(side(0), vocabularies[task.source], made_of=("source", *made_of))
-            self.target = Pieces(side(1), vocabularies[task.target], made_of=("target", *made_of))
+        source = normalisers[task.source]
+        target = normalisers[task.target]
+        source_vocabulary = vocabularies[task.source]
+        target_vocabulary = vocabularies[task.target]
+        if task.pair.is_copy:
+            self.source = _tokenize(text.source, source_vocabulary, source)
+            self.target = self.source
+        elif source.symbols:
+            self.source = _tokenize_with_symbols(0, text, source_vocabulary, source, target)
+            self.target = _tokenize_with_symbols(1, text, target_vocabulary, source, target)
         else:
-            self.source = self._alone(text.source, vocabularies[task.source], source)
-            self.target = (
-                self.source
-                if task.pair.is_copy
-                else self._alone(text.target, vocabularies[task.target], target)
-            )
-
-    @staticmethod
-    def _alone(text: Dataset, vocabulary: Vocabulary, normaliser: Normaliser) -> Pieces:
-        def blocks() -> Iterator[list[str]]:
-            for lines in _blocks(text):
-                yield (
-                    [normaliser.apply(line) for line in lines] if normaliser.fingerprint else lines
-                )
-
-        return Pieces(blocks, vocabulary, made_of=(text._fingerprint, normaliser.fingerprint))
+            self.source = _tokenize(text.source, source_vocabulary, source)
+            self.target = _tokenize(text.target, target_vocabulary, target)
 
 
-def _blocks(text: Dataset) -> Iterator[list[str]]:
-    for rows in text.with_format("arrow").iter(batch_size=LINES):
-        yield rows.column("text").to_pylist()
+class TokenizedText:
+    """Piece ids of every row of a text, memory-mapped.
 
-
-def _together(
-    text: ParallelText, source: Normaliser, target: Normaliser
-) -> Iterator[tuple[list[str], list[str]]]:
-    """Blocks of source lines and target lines, with symbols where they match."""
-    for blocks in zip(_blocks(text.source), _blocks(text.target), strict=True):
-        pairs = [source.pair(line, target, other) for line, other in zip(*blocks, strict=True)]
-        yield [own for own, _ in pairs], [other for _, other in pairs]
-
-
-class Pieces:
-    """The piece numbers of every row of a text, memory-mapped; made once for each text, vocabulary and steps before it."""
+    They are computed once for each text, preprocessing and vocabulary.
+    """
 
     def __init__(
         self,
         blocks: Callable[[], Iterator[list[str]]],
         vocabulary: Vocabulary,
         *,
-        made_of: Sequence[str],
+        origin: Sequence[str],
     ) -> None:
-        """blocks: the lines as the vocabulary gets them. made_of: fingerprints of all that they depend on."""
+        """blocks: yields the preprocessed lines. origin: fingerprints of all they depend on."""
 
         def tables() -> Iterator[pyarrow.Table]:
             import pyarrow
 
+            column_type = pyarrow.list_(pyarrow.int32())
             for lines in blocks():
-                yield pyarrow.table(
-                    {
-                        "pieces": pyarrow.array(
-                            vocabulary.encode(lines), pyarrow.list_(pyarrow.int32())
-                        )
-                    }
-                )
+                pieces = pyarrow.array(vocabulary.encode(lines), column_type)
+                yield pyarrow.table({"pieces": pieces})
 
-        name = fingerprint("pieces", VERSION, *made_of, vocabulary.sha256)
+        name = fingerprint("pieces", VERSION, *origin, vocabulary.sha256)
         chunks = cached_dataset(name, tables).data.column("pieces").chunks
-        # views of the file: `starts` of a chunk has one entry more than it has rows
+        # Views of the file: `_starts` of a chunk has one entry more than the chunk has rows.
         self._pieces = [chunk.values.to_numpy() for chunk in chunks]
         self._starts = [chunk.offsets.to_numpy() for chunk in chunks]
-        self._first = numpy.cumsum([0, *map(len, chunks)])  # row that each chunk begins with
-        self.lengths: NDArray[numpy.int32] = numpy.concatenate(
-            [numpy.diff(starts) for starts in self._starts]
-        )
+        self._first_rows = numpy.cumsum([0, *map(len, chunks)])  # first row of each chunk
+        lengths = [numpy.diff(starts) for starts in self._starts]
+        self.lengths: Lengths = numpy.concatenate(lengths)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     @property
-    def arrays(self) -> list[NDArray[numpy.int32]]:
-        """All that it holds: the length of every row, and the pieces one after the other."""
+    def arrays(self) -> list[PieceIds]:
+        """Full content: the length of every row, then all pieces in order."""
         return [self.lengths, *self._pieces]
 
-    def __getitem__(self, row: int) -> NDArray[numpy.int32]:
-        chunk = int(numpy.searchsorted(self._first, row, side="right")) - 1
-        start, end = self._starts[chunk][row - self._first[chunk] :][:2]
+    def __getitem__(self, row: int) -> PieceIds:
+        chunk = int(numpy.searchsorted(self._first_rows, row, side="right")) - 1
+        row_of_chunk = row - self._first_rows[chunk]
+        start, end = self._starts[chunk][row_of_chunk : row_of_chunk + 2]
         return self._pieces[chunk][start:end]
 
 
-def _none_left(rows: Sequence[NDArray[numpy.int64]], parts: Sequence[_Part], task: Task) -> str:
-    """The sentence for weights so small that not one sentence pair is drawn."""
-    each = [
-        f"weight {part.text.weight:g} leaves none of the {len(own)} pairs of {task.name}"
-        for own, part in zip(rows, parts)
-        if len(own)
-    ]
-    return f"{'; '.join(each)}; give {'it' if len(each) == 1 else 'one of them'} a larger weight in data.train"
+def _tokenize(text: Dataset, vocabulary: Vocabulary, normaliser: Normaliser) -> TokenizedText:
+    """Tokenize one side of a text; its sentences do not depend on the other side."""
+
+    def blocks() -> Iterator[list[str]]:
+        for lines in _text_blocks(text):
+            if normaliser.fingerprint:
+                lines = [normaliser.apply(line) for line in lines]
+            yield lines
+
+    origin = (dataset_fingerprint(text), normaliser.fingerprint)
+    return TokenizedText(blocks, vocabulary, origin=origin)
 
 
-def _weighted(rows: NDArray[numpy.int64], weight: float, *, seed: int) -> NDArray[numpy.int64]:
-    """Every row as many times as the weight has wholes, and a seeded draw for the rest, in the order of the corpus."""
+def _tokenize_with_symbols(
+    side: int,
+    text: ParallelText,
+    vocabulary: Vocabulary,
+    source: Normaliser,
+    target: Normaliser,
+) -> TokenizedText:
+    """Tokenize the source (side 0) or target (side 1) of a text with symbols.
+
+    A word becomes a symbol only if it has a match on the other side of the pair.
+    """
+
+    def blocks() -> Iterator[list[str]]:
+        source_blocks = _text_blocks(text.source)
+        target_blocks = _text_blocks(text.target)
+        for source_lines, target_lines in zip(source_blocks, target_blocks, strict=True):
+            lines = []
+            for source_line, target_line in zip(source_lines, target_lines, strict=True):
+                pair = source.pair(source_line, target, target_line)
+                lines.append(pair[side])
+            yield lines
+
+    origin = (
+        "source" if side == 0 else "target",
+        dataset_fingerprint(text.source),
+        dataset_fingerprint(text.target),
+        source.fingerprint,
+        target.fingerprint,
+    )
+    return TokenizedText(blocks, vocabulary, origin=origin)
+
+
+def _text_blocks(text: Dataset) -> Iterator[list[str]]:
+    for rows in text.with_format("arrow").iter(batch_size=LINES):
+        yield rows.column("text").to_pylist()
+
+
+def _small_weights_message(
+    kept_rows: Sequence[Rows],
+    corpora: Sequence[_TokenizedCorpus],
+    task: Task,
+) -> str:
+    """Message for weights that are too small to draw a single sentence pair."""
+    parts = []
+    for rows, corpus in zip(kept_rows, corpora):
+        if len(rows):
+            weight = f"weight {corpus.text.weight:g}"
+            parts.append(f"{weight} leaves none of the {len(rows)} pairs of {task.name}")
+    corpus_name = "it" if len(parts) == 1 else "one of them"
+    return f"{'; '.join(parts)}; give {corpus_name} a larger weight in data.train"
+
+
+def _repeat_by_weight(rows: Rows, weight: float, *, seed: int) -> Rows:
+    """Repeat every row by the whole part of the weight; draw a random subset for the fraction.
+
+    The result is sorted by row.
+    """
     times, rest = divmod(weight, 1)
-    drawn = numpy.random.default_rng(seed).permutation(len(rows))[: round(rest * len(rows))]
-    return numpy.sort(numpy.concatenate([numpy.tile(rows, int(times)), rows[drawn]]))
+    order = numpy.random.default_rng(seed).permutation(len(rows))
+    drawn = order[: round(rest * len(rows))]
+    repeated = numpy.tile(rows, int(times))
+    return numpy.sort(numpy.concatenate([repeated, rows[drawn]]))

@@ -1,15 +1,15 @@
-"""Which sentence pairs are not learnt from, counted by the reason."""
+"""Filters on the lengths of sentence pairs; dropped pairs are counted by reason."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import numpy
-from numpy.typing import NDArray
 from pydantic import Field
 
 from polyglot.core.errors import DataError
 from polyglot.core.registry import ComponentConfig
+from polyglot.data.arrays import Lengths, Mask
 
 
 class FilterConfig(ComponentConfig):
@@ -22,59 +22,81 @@ class FilterConfig(ComponentConfig):
     """The longest sentence on either side."""
 
     max_ratio: float | None = Field(default=9.0, ge=1, le=1000)
-    """How many times longer the longer side may be, or null; 9 is what Moses' clean-corpus-n.perl uses."""
+    """Largest ratio of the longer side to the shorter side, or null for any; 9 is the value of
+    Moses' clean-corpus-n.perl."""
 
 
 def filter_pairs(
-    source_lengths: NDArray[numpy.int32],
-    target_lengths: NDArray[numpy.int32],
+    source_lengths: Lengths,
+    target_lengths: Lengths,
     config: FilterConfig,
     *,
     name: str,
-) -> tuple[NDArray[numpy.bool_], dict[str, int]]:
-    """As `apply_filters` says. Raises DataError with the name of the text when nothing stays."""
+) -> tuple[Mask, dict[str, int]]:
+    """Apply the filters as `apply_filters` does; raises DataError if no pair is kept.
+
+    name: the text, for the message.
+    """
     kept, dropped = apply_filters(source_lengths, target_lengths, config)
-    if not kept.any():
-        if dropped["too long"] == len(kept) > 0:
-            shortest = numpy.maximum(source_lengths, target_lengths).min()
-            found = f"max_length is {config.max_length} pieces, the shortest of {len(kept)} pairs has {shortest}"
-            raise DataError(f"{name}: only over-long sentences: {found}")
-        raise DataError(f"{name}: {nothing_left_message(dropped, len(kept))}")
-    return kept, dropped
+    total = len(kept)
+    if kept.any():
+        return kept, dropped
+
+    if total > 0 and dropped["too long"] == total:
+        shortest = numpy.maximum(source_lengths, target_lengths).min()
+        raise DataError(
+            f"{name}: only over-long sentences: max_length is {config.max_length} pieces, "
+            f"the shortest of {total} pairs has {shortest}"
+        )
+    raise DataError(f"{name}: {nothing_left_message(dropped, total)}")
 
 
 def apply_filters(
-    source_lengths: NDArray[numpy.int32], target_lengths: NDArray[numpy.int32], config: FilterConfig
-) -> tuple[NDArray[numpy.bool_], dict[str, int]]:
-    """Lengths (N,), (N,) -> True on the pairs that stay (N,), and how many go for which reason; the first reason counts."""
-    shorter, longer = (
-        numpy.minimum(source_lengths, target_lengths),
-        numpy.maximum(source_lengths, target_lengths),
-    )
+    source_lengths: Lengths,
+    target_lengths: Lengths,
+    config: FilterConfig,
+) -> tuple[Mask, dict[str, int]]:
+    """Find the sentence pairs that every filter keeps.
+
+    Lengths (N,), (N,) -> True on kept pairs (N,), and the number of dropped pairs by reason. A
+    pair with several reasons counts for the first.
+    """
+    shorter = numpy.minimum(source_lengths, target_lengths)
+    longer = numpy.maximum(source_lengths, target_lengths)
+    max_ratio = config.max_ratio or numpy.inf
+    drops_empty = config.min_length > 0
     reasons = {
-        "empty source": (source_lengths == 0) & (config.min_length > 0),
-        "empty target": (target_lengths == 0) & (config.min_length > 0),
+        "empty source": drops_empty & (source_lengths == 0),
+        "empty target": drops_empty & (target_lengths == 0),
         "too short": shorter < config.min_length,
         "too long": longer > config.max_length,
-        "ratio": longer > (config.max_ratio or numpy.inf) * numpy.maximum(shorter, 1),
+        "ratio": longer > max_ratio * numpy.maximum(shorter, 1),
     }
+
     kept = numpy.ones(len(source_lengths), dtype=bool)
     dropped = {}
-    for reason, bad in reasons.items():
-        dropped[reason] = int((kept & bad).sum())
-        kept &= ~bad
+    for reason, violates in reasons.items():
+        dropped[reason] = int((kept & violates).sum())
+        kept &= ~violates
     return kept, dropped
 
 
 def dropped_suffix(dropped: Mapping[str, int]) -> str:
-    """The end of a sentence about how many went for which reason; nothing for none."""
-    counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
+    """End of a sentence with the number of dropped pairs by reason; empty if none was dropped."""
+    counts = _counts(dropped)
     return f", left out: {counts}" if counts else ""
 
 
 def nothing_left_message(dropped: Mapping[str, int], total: int) -> str:
-    """The sentence for text of which no sentence pair stays."""
-    counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
-    return (
-        f"the filters leave none of {total} sentence pairs: {counts}" if total else "no sentences"
-    )
+    """Message for a text of which no sentence pair is kept."""
+    if not total:
+        return "no sentences"
+    return f"the filters leave none of {total} sentence pairs: {_counts(dropped)}"
+
+
+def _counts(dropped: Mapping[str, int]) -> str:
+    parts = []
+    for reason, count in dropped.items():
+        if count:
+            parts.append(f"{count} {reason}")
+    return ", ".join(parts)

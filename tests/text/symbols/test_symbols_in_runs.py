@@ -81,7 +81,7 @@ def test_both_sides_are_trained_with_the_same_symbols(run):
         seed=1,
     )
     texts = []
-    for language, part in (("de", dataset._parts[0].source), ("en", dataset._parts[0].target)):
+    for language, part in (("de", dataset._corpora[0].source), ("en", dataset._corpora[0].target)):
         texts.append(run.vocabularies[language].decode([part[row] for row in range(4)]))
     assert texts == [
         [
