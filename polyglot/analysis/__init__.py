@@ -1,10 +1,11 @@
-"""What the options of a run have learnt, as the tables and figures of their papers.
+"""Analyses of trained models: tables and figures of the papers.
 
-- `roles`: which words take which roles, and how well that agrees with known senses
-- `graphs`: who is whose head in a latent graph
-- `charts`: the neighbours of a word and the axes they lie along
-- `heads`: where the bridge looks, in several languages side by side
-- `words`: which words a decoder predicts, what search among few of them keeps; `copies`: numbers and names that are copied
-- `agreement`: clusters beside true labels; `text`: sentences as pieces, with what is known of them; `page`: one result as JSON, Markdown,
-PNG
+- `roles`: roles of words, and their agreement with known senses (`piece_roles`, `role_agreement`)
+- `latent_graph`: head distributions of an encoder
+- `word_neighbours`: neighbours of a word in the embedding matrix
+- `bridge_attention`: attention of the bridge heads
+- `word_prediction`: predicted words, vocabulary selection, copied numbers and names
+  (`predicted_words`, `selection_quality`, `copy_accuracy`)
+- `embeddings`: sentence embeddings
+- `annotated_text`, `clustering`, `figures`, `page`: used by all of them
 """

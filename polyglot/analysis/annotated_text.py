@@ -1,9 +1,9 @@
-"""The sentences that an analysis looks at: their pieces, and where the corpus knows it, sense, category and head of every word."""
+"""Sentences to analyse: their pieces, and the phrasebook's sense, category and head of each word."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -11,99 +11,127 @@ import torch
 from torch import Tensor
 
 from polyglot.core.errors import ConfigError, DataError
+from polyglot.core.registry import ComponentConfig
 from polyglot.data.corpora import Corpora
 from polyglot.inference.translator import Translator
 from polyglot.phrasebook import Token, splits
 from polyglot.runs.run import Run
 from polyglot.tasks.batch import pad
 
-BATCH = 64  # sentences computed together
-MARK = "▁"  # SentencePiece's sign of a space
+BATCH_SIZE = 64  # sentences
+SPACE_MARK = "▁"  # SentencePiece's mark of a space before a piece
 
 
 @dataclass(frozen=True)
-class Sentence:
-    """A sentence as the model reads it."""
+class AnnotatedSentence:
+    """Sentence in pieces, with annotation if it comes from the phrasebook."""
 
     text: str
     ids: Sequence[int]
     pieces: Sequence[str]
-    words: Sequence[int | None] | None = None
-    """of each piece, the place of its word among `truth`; None where the pieces do not spell the words"""
+    word_of_piece: Sequence[int] | None = None
+    """index in `truth` for each piece; None without annotation, or if the pieces spell other words"""
     truth: Sequence[Token] = ()
-    """what the corpus knows of the words; nothing where it is no phrasebook"""
+    """annotated words; empty without annotation"""
 
 
-def sentences(run: Run, translator: Translator, language: str, *, count: int) -> list[Sentence]:
-    """The first sentences of the run's test text, else of its validation or training text, with the phrasebook's truth where it is one.
+def load_sentences(
+    run: Run, translator: Translator, language: str, *, count: int
+) -> list[AnnotatedSentence]:
+    """Load the first sentences of the run's test text, else of its validation or training text.
 
-    Raises ConfigError for a language that is neither read nor written, DataError where it has no text.
+    Sentences of the phrasebook are annotated. Raises ConfigError for an unknown language,
+    DataError if it has no text.
     """
-    corpora = run.config.data.test or run.config.data.valid or run.config.data.train
     if language not in translator.vocabularies:
+        languages = ", ".join(translator.vocabularies)
         raise ConfigError(
-            f"language: {language!r} is not one of this run; it has {', '.join(translator.vocabularies)}"
+            f"language: the run has no language {language!r}; its languages are {languages}"
         )
+    data = run.config.data
+    corpora = data.test or data.valid or data.train
     for corpus in corpora:
         if corpus.type == "phrasebook":
-            sizes = corpus.model_dump(include={"seed", "train", "valid", "test"})
-            known = splits(**sizes)[corpus.split][:count]
-            made = as_read(translator, [one.text(language) for one in known], language)
-            return [
-                _with_truth(one, whole.tokens(language))
-                for one, whole in zip(made, known)
-                if one.ids
-            ]
-    text = Corpora(corpora, folder=Path(run.config.data.folder), languages=run.config.languages)
-    lines = list(islice((line for line in text.sentences(language) if line.strip()), count))
+            return _phrasebook_sentences(corpus, translator, language, count=count)
+
+    text = Corpora(corpora, folder=Path(data.folder), languages=run.config.languages)
+    lines = list(islice(filter(str.strip, text.sentences(language)), count))
     if not lines:
-        raise DataError(f"no text in {language} to look at")
-    return as_read(translator, lines, language)
+        raise DataError(f"no text in {language} to analyse; name a corpus in data.test")
+    return split_into_pieces(translator, lines, language)
 
 
-def as_read(translator: Translator, lines: Sequence[str], language: str) -> list[Sentence]:
-    """Lines as pieces."""
+def _phrasebook_sentences(
+    corpus: ComponentConfig, translator: Translator, language: str, *, count: int
+) -> list[AnnotatedSentence]:
+    sizes = corpus.model_dump(include={"seed", "train", "valid", "test"})
+    entries = splits(**sizes)[corpus.split][:count]
+    lines = [entry.text(language) for entry in entries]
+
+    annotated = []
+    for sentence, entry in zip(split_into_pieces(translator, lines, language), entries):
+        if sentence.ids:
+            annotated.append(_annotate(sentence, entry.tokens(language)))
+    return annotated
+
+
+def _annotate(sentence: AnnotatedSentence, truth: Sequence[Token]) -> AnnotatedSentence:
+    words = [token.text for token in truth]
+    alignment = align_pieces(sentence.pieces, words)
+    return replace(sentence, word_of_piece=alignment, truth=truth)
+
+
+def split_into_pieces(
+    translator: Translator, lines: Sequence[str], language: str
+) -> list[AnnotatedSentence]:
+    """Split lines into the pieces that the model reads, without annotation."""
     vocabulary = translator.vocabularies[language]
-    return [
-        Sentence(line, ids, vocabulary.pieces(ids))
-        for line, ids in zip(lines, translator.encode_text(lines, language))
-    ]
+    sentences = []
+    for line, ids in zip(lines, translator.encode_text(lines, language)):
+        sentences.append(AnnotatedSentence(line, ids, vocabulary.pieces(ids)))
+    return sentences
 
 
 def batches(
-    found: Sequence[Sentence], device: torch.device
-) -> Iterator[tuple[list[Sentence], Tensor, Tensor]]:
-    """Sentences of similar length with their ids and mask, each (B, S)."""
-    order = sorted((one for one in found if one.ids), key=lambda one: -len(one.ids))
-    for start in range(0, len(order), BATCH):
-        part = order[start : start + BATCH]
-        tokens, mask = pad([one.ids for one in part])
-        yield part, tokens.to(device), mask.to(device)
+    sentences: Iterable[AnnotatedSentence], device: torch.device
+) -> Iterator[tuple[list[AnnotatedSentence], Tensor, Tensor]]:
+    """Yield sentences of similar length with tokens (B, S) and mask (B, S), longest first.
+
+    Empty sentences are left out.
+    """
+    nonempty = [sentence for sentence in sentences if sentence.ids]
+    nonempty.sort(key=lambda sentence: -len(sentence.ids))
+    for start in range(0, len(nonempty), BATCH_SIZE):
+        batch = nonempty[start : start + BATCH_SIZE]
+        tokens, mask = pad([sentence.ids for sentence in batch])
+        yield batch, tokens.to(device), mask.to(device)
 
 
-def _with_truth(sentence: Sentence, truth: Sequence[Token]) -> Sentence:
-    return Sentence(
-        sentence.text,
-        sentence.ids,
-        sentence.pieces,
-        words_of(sentence.pieces, [token.text for token in truth]),
-        truth,
-    )
+def align_pieces(pieces: Sequence[str], words: Sequence[str]) -> list[int] | None:
+    """Return the index of the word that contains the first letter of each piece.
 
+    None if the pieces do not spell the words.
+    """
+    letters = ""
+    word_of_letter = []
+    for index, word in enumerate(words):
+        spelling = word.replace(" ", "").casefold()
+        letters += spelling
+        word_of_letter += [index] * len(spelling)
 
-def words_of(pieces: Sequence[str], words: Sequence[str]) -> list[int] | None:
-    """Of each piece, the place of the word that its first letter is in; None where the pieces do not spell the words."""
-    spelt = [piece.replace(MARK, "").casefold() for piece in pieces]
-    places = [place for place, word in enumerate(words) for _ in word.replace(" ", "").casefold()]
-    if "".join(spelt) != "".join(word.replace(" ", "").casefold() for word in words):
+    spellings = [piece.replace(SPACE_MARK, "").casefold() for piece in pieces]
+    if "".join(spellings) != letters:
         return None
-    found, letter = [], 0
-    for piece in spelt:
-        found.append(places[min(letter, len(places) - 1)])
-        letter += len(piece)
-    return found
+
+    alignment = []
+    position = 0
+    for spelling in spellings:
+        # The last piece may be a space only, behind the last letter.
+        alignment.append(word_of_letter[min(position, len(letters) - 1)])
+        position += len(spelling)
+    return alignment
 
 
-def shown(piece: str) -> str:
-    """A piece as a table has it: its space in front is a matter of the vocabulary."""
-    return piece.replace(MARK, "") or MARK
+def display(piece: str) -> str:
+    """Return a piece without the mark of its space, for tables and figures."""
+    return piece.replace(SPACE_MARK, "") or SPACE_MARK

@@ -1,4 +1,4 @@
-"""Where the heads of the bridge look, for sentences of several languages side by side."""
+"""Attention of the bridge heads, for sentences of several languages side by side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy
 import torch
 
-from polyglot.analysis.annotated_text import as_read, sentences, shown
+from polyglot.analysis.annotated_text import display, load_sentences, split_into_pieces
 from polyglot.analysis.figures import Panel, panels_png
 from polyglot.analysis.page import Page, Table
 from polyglot.core.errors import ConfigError, DataError
@@ -15,59 +15,75 @@ from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 
 
-def heads_page(run: Run, translator: Translator, given: Sequence[tuple[str, str]] = ()) -> Page:
-    """The bridge's attention on sentences, each a language and a text; by default the first of the test text in every language.
+def heads_page(run: Run, translator: Translator, examples: Sequence[tuple[str, str]] = ()) -> Page:
+    """Show which positions of the examples the bridge heads attend to.
 
-    Raises ConfigError for a language that is not read and for a bridge without heads, DataError for a sentence without pieces.
+    examples: language and text; by default the first sentence of the test text in every source
+    language. Raises ConfigError for a language without an encoder and a bridge without heads,
+    DataError for an empty sentence.
     """
-    given = given or [
-        (language, sentences(run, translator, language, count=1)[0].text)
-        for language in translator.sources
-    ]
-    panels, values = [], []
-    for language, text in given:
-        translator.check(language, translator.targets[0])
-        (sentence,) = as_read(translator, [text], language)
-        if not sentence.ids:
-            raise DataError(f"heads: the sentence of {language} is empty")
-        tokens = torch.tensor([sentence.ids], device=translator.device)
-        with torch.inference_mode():
-            weights = translator.model.encode(
-                language, tokens, torch.ones_like(tokens, dtype=torch.bool)
-            ).weights
-        if weights is None:
-            raise ConfigError("heads: the bridge of this run has no heads that attend to positions")
-        own, pieces = weights[0].float().cpu().numpy(), [shown(piece) for piece in sentence.pieces]
-        panels.append(
-            Panel(
-                f"{language}: {text}",
-                own,
-                [str(number) for number in range(1, len(own) + 1)],
-                pieces,
-            )
-        )
+    if not examples:
+        examples = _first_sentences(run, translator)
+
+    panels = []
+    values = []
+    for language, text in examples:
+        panel = _head_weights(translator, language, text)
+        panels.append(panel)
         values.append(
-            {"language": language, "sentence": text, "pieces": pieces, "weights": own.tolist()}
+            {
+                "language": language,
+                "sentence": text,
+                "pieces": panel.columns,
+                "weights": panel.values.tolist(),
+            }
         )
-    rows = [
-        [str(number + 1), *(_most(panel, number) for panel in panels)]
-        for number in range(len(panels[0].values))
-    ]
-    table = Table(
-        "What each head looks at most",
+    pictures = {"Attention of the heads": panels_png(panels, title="Heads of the bridge")}
+    title = "Attention of the bridge heads"
+    return Page("heads", title, [_table(panels)], {"sentences": values}, pictures)
+
+
+def _first_sentences(run: Run, translator: Translator) -> list[tuple[str, str]]:
+    examples = []
+    for language in translator.sources:
+        (sentence,) = load_sentences(run, translator, language, count=1)
+        examples.append((language, sentence.text))
+    return examples
+
+
+def _head_weights(translator: Translator, language: str, text: str) -> Panel:
+    """Attention weights of one sentence, (K, S)."""
+    translator.check(language, translator.targets[0])
+    (sentence,) = split_into_pieces(translator, [text], language)
+    if not sentence.ids:
+        raise DataError(f"heads: the sentence of {language} is empty")
+    tokens = torch.tensor([sentence.ids], device=translator.device)
+    mask = torch.ones_like(tokens, dtype=torch.bool)
+    with torch.inference_mode():
+        weights = translator.model.encode(language, tokens, mask).weights
+    if weights is None:
+        raise ConfigError("heads: the bridge of this run has no heads that attend to positions")
+
+    matrix = weights[0].float().cpu().numpy()
+    heads = [str(number) for number in range(1, len(matrix) + 1)]
+    pieces = list(map(display, sentence.pieces))
+    return Panel(f"{language}: {text}", matrix, heads, pieces)
+
+
+def _table(panels: Sequence[Panel]) -> Table:
+    rows = []
+    for head, name in enumerate(panels[0].rows):
+        cells = [_strongest_position(panel, head) for panel in panels]
+        rows.append([name, *cells])
+    return Table(
+        "Position with the most attention",
         ["head", *(panel.title for panel in panels)],
         rows,
-        note="In brackets the share of its attention.",
-    )
-    return Page(
-        "heads",
-        "Heads of the bridge, side by side",
-        [table],
-        {"sentences": values},
-        {"Attention of each head": panels_png(panels, title="Heads of the bridge")},
+        note="In brackets: the share of the attention of the head.",
     )
 
 
-def _most(panel: Panel, head: int) -> str:
-    place = int(numpy.argmax(panel.values[head]))
-    return f"{panel.columns[place]} ({panel.values[head, place]:.0%})"
+def _strongest_position(panel: Panel, head: int) -> str:
+    """`Haus (35%)`."""
+    position = int(numpy.argmax(panel.values[head]))
+    return f"{panel.columns[position]} ({panel.values[head, position]:.0%})"

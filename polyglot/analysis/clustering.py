@@ -1,53 +1,67 @@
-"""Clusters beside true labels: purity, and the V-measure of Rosenberg and Hirschberg (2007), also of clusters that know nothing."""
+"""Agreement of clusters with labels: purity and V-measure, also of random clusters.
+
+V-measure: Rosenberg and Hirschberg 2007, "V-Measure: A conditional entropy-based external cluster
+evaluation measure".
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from random import Random
 
 
 def purity(clusters: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
-    """Share of those that have the most frequent label of their cluster."""
-    most: Counter[Hashable] = Counter()
+    """Share of items that have the most frequent label of their cluster."""
+    largest: Counter[Hashable] = Counter()
     for (cluster, _), count in Counter(zip(clusters, labels)).items():
-        most[cluster] = max(most[cluster], count)
-    return sum(most.values()) / len(labels)
+        largest[cluster] = max(largest[cluster], count)
+    return sum(largest.values()) / len(labels)
 
 
 def v_measure(clusters: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
-    """The harmonic mean of homogeneity 1 − H(label given cluster) / H(label) and completeness 1 − H(cluster given label) / H(cluster).
+    """Harmonic mean of homogeneity and completeness.
 
-    1 where clusters are labels under other names, 0 where they know nothing of each other; what has no entropy is complete by itself.
+    Homogeneity is 1 − H(label | cluster) / H(label), completeness is
+    1 − H(cluster | label) / H(cluster). If the entropy below the line is 0, its ratio counts as 0.
+    The result is 1 if clusters and labels are the same partition, and 0 if they are independent.
     """
-    of_labels, of_clusters = entropy(Counter(labels).values()), entropy(Counter(clusters).values())
-    both = entropy(Counter(zip(clusters, labels)).values())
-    shared = max(0.0, of_labels + of_clusters - both)
-    homogeneity = shared / of_labels if of_labels else 1.0
-    completeness = shared / of_clusters if of_clusters else 1.0
-    return (
-        2 * homogeneity * completeness / (homogeneity + completeness)
-        if shared or not (of_labels or of_clusters)
-        else 0.0
-    )
+    label_entropy = entropy(Counter(labels).values())
+    cluster_entropy = entropy(Counter(clusters).values())
+    joint_entropy = entropy(Counter(zip(clusters, labels)).values())
+
+    information = max(0.0, label_entropy + cluster_entropy - joint_entropy)
+    if not information and (label_entropy or cluster_entropy):
+        return 0.0
+    homogeneity = information / label_entropy if label_entropy else 1.0
+    completeness = information / cluster_entropy if cluster_entropy else 1.0
+    return 2 * homogeneity * completeness / (homogeneity + completeness)
 
 
 def v_measures_by_chance(
-    clusters: Sequence[Hashable], labels: Sequence[Hashable], *, draws: int, random: Random
+    clusters: Sequence[Hashable],
+    labels: Sequence[Hashable],
+    *,
+    draws: int,
+    random: Random,
 ) -> list[float]:
-    """V-measures of the same clusters dealt out at random, so many times: where there are few of each, they are well above 0."""
-    dealt, measures = list(clusters), []
+    """V-measures of random permutations of the clusters.
+
+    They are well above 0 if there are few items per cluster or label.
+    """
+    permuted = list(clusters)
+    measures = []
     for _ in range(draws):
-        random.shuffle(dealt)
-        measures.append(v_measure(dealt, labels))
+        random.shuffle(permuted)
+        measures.append(v_measure(permuted, labels))
     return measures
 
 
-def entropy(counts: object) -> float:
-    """Of a distribution given by counts, in nats."""
+def entropy(counts: Iterable[int]) -> float:
+    """Entropy in nats of the distribution with these counts; 0 without counts."""
     counts = [count for count in counts if count]
     total = sum(counts)
-    return (
-        math.log(total) - sum(count * math.log(count) for count in counts) / total if total else 0.0
-    )
+    if not total:
+        return 0.0
+    return math.log(total) - sum(count * math.log(count) for count in counts) / total

@@ -1,50 +1,69 @@
-"""Whether translations have the numbers, names and acronyms of their sources."""
+"""Accuracy of copied numbers, names and acronyms in translations."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from polyglot.text.symbols import Symbolizer, SymbolsConfig
 from polyglot.text.symbols.numbers import numbers
 from polyglot.text.symbols.writing import SYMBOL, TYPES
 
-MOST = 99  # of each type in a sentence
+MAX_SYMBOLS = 99  # of each type in a sentence
 
 
 @dataclass
-class Copies:
-    """Of one type."""
+class CopyCount:
+    """Number of copied items of one type."""
 
     expected: int = 0
-    """what source and reference both have"""
-    right: int = 0
-    """what the translation has of it"""
+    """items that source and reference have in common"""
+    correct: int = 0
+    """expected items that are in the translation"""
 
 
-def copied(
+def count_copies(
     sources: Sequence[str],
     references: Sequence[str],
     hypotheses: Sequence[str],
     *,
     source: str,
     target: str,
-) -> dict[str, Copies]:
-    """By type. A number is right with any marks that say the same in the target language, a name or acronym to the letter."""
-    symbolizer, found = Symbolizer(SymbolsConfig(most=MOST)), {kind: Copies() for kind in TYPES}
+) -> dict[str, CopyCount]:
+    """Count the copied items by type.
+
+    A number is correct in every notation of the target language that has the same value. A name
+    or an acronym must have the same letters.
+    """
+    symbolizer = Symbolizer(SymbolsConfig(most=MAX_SYMBOLS))
+    counts = {kind: CopyCount() for kind in TYPES}
     for line, reference, hypothesis in zip(sources, references, hypotheses, strict=True):
-        _, wanted = symbolizer.pair(line, reference, source, target)
-        there = Counter(number.value for number in numbers(hypothesis, target))
-        rest = hypothesis
-        for symbol, text in wanted.rules.items():
-            kind = SYMBOL.fullmatch(symbol)[1]
-            found[kind].expected += 1
-            if kind == "number":
-                value = next(numbers(text, target)).value
-                found[kind].right += there[value] > 0
-                there[value] -= there[value] > 0
-            elif text in rest:
-                found[kind].right += 1
-                rest = rest.replace(text, " ", 1)
-    return found
+        _, symbolized = symbolizer.pair(line, reference, source, target)
+        _count_sentence(counts, symbolized.rules, hypothesis, target)
+    return counts
+
+
+def _count_sentence(
+    counts: Mapping[str, CopyCount],
+    rules: Mapping[str, str],
+    hypothesis: str,
+    target: str,
+) -> None:
+    """Add the items of one sentence. An item of the hypothesis counts only once.
+
+    rules: text of the reference for each symbol.
+    """
+    remaining_values = Counter(number.value for number in numbers(hypothesis, target))
+    remaining_text = hypothesis
+    for symbol, text in rules.items():
+        kind = SYMBOL.fullmatch(symbol)[1]
+        counts[kind].expected += 1
+        if kind == "number":
+            value = next(numbers(text, target)).value
+            if remaining_values[value] > 0:
+                counts[kind].correct += 1
+                remaining_values[value] -= 1
+        elif text in remaining_text:
+            counts[kind].correct += 1
+            remaining_text = remaining_text.replace(text, " ", 1)

@@ -1,9 +1,12 @@
-"""Who is whose head in the latent graph of an encoder: tables and figure of Bastings et al., section 4, and true heads beside it."""
+"""Latent graph of an encoder: distance and entropy of heads, figures, comparison with true heads.
+
+Tables and figures of Bastings et al., section 4.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any
@@ -11,7 +14,13 @@ from typing import Any
 import numpy
 import torch
 
-from polyglot.analysis.annotated_text import Sentence, as_read, batches, sentences, shown
+from polyglot.analysis.annotated_text import (
+    AnnotatedSentence,
+    batches,
+    display,
+    load_sentences,
+    split_into_pieces,
+)
 from polyglot.analysis.figures import Panel, arcs_png, panels_png
 from polyglot.analysis.page import Page, Table
 from polyglot.core.errors import ConfigError, DataError
@@ -19,20 +28,26 @@ from polyglot.inference.translator import Translator
 from polyglot.model.options import apply_preceding
 from polyglot.runs.run import Run
 
-DRAWN = 2  # sentences that are drawn when none are asked for
-LONGEST = 16  # pieces of those
+DEFAULT_EXAMPLES = 2  # sentences with figures if the user names none
+LONGEST_DEFAULT_EXAMPLE = 16  # pieces
+
+LATENT_GRAPH = "latent graph"
+CHANCE = "chance"
+WORD_BEFORE = "the word before"
+WORD_AFTER = "the word after"
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A sentence and the head distributions of its pieces."""
+    """Sentence with the head distributions of its pieces."""
 
-    sentence: Sentence
+    sentence: AnnotatedSentence
     heads: numpy.ndarray
-    """(m, m): row i is the distribution of piece i's head"""
+    """(S, S): row i is the head distribution of piece i"""
 
     @property
-    def likeliest(self) -> list[int]:
+    def most_probable_heads(self) -> list[int]:
+        """Index of the most probable head of each piece."""
         return self.heads.argmax(axis=1).tolist()
 
 
@@ -44,160 +59,220 @@ def graph_page(
     examples: Sequence[tuple[str, str]] = (),
     count: int = 500,
 ) -> Page:
-    """The graphs of a language's sentences; of those that are given, a language and a text, each is drawn.
+    """Analyse the latent graphs of the first sentences of a language.
 
-    Raises ConfigError where the encoder of the language has no latent graph or does not read a sentence, DataError where no sentence has
-    two pieces.
+    examples: language and text of the sentences for figures. Raises ConfigError if the encoder of
+    the language has no latent graph or does not read an example, DataError if no sentence has two
+    pieces.
     """
-    if other := next((one for one, _ in examples if one != language), None):
-        raise ConfigError(
-            f"graph: --sentence {other}=…: the encoder of {language} reads {language} alone"
-        )
-    found = [
-        one
-        for one in graphs_of(
-            translator, language, sentences(run, translator, language, count=count)
-        )
-        if len(one.heads) > 1
-    ]
-    if not found:
+    for example_language, _ in examples:
+        if example_language != language:
+            raise ConfigError(
+                f"graph: --sentence {example_language}=…: "
+                f"the encoder of {language} reads only {language}"
+            )
+    sentences = load_sentences(run, translator, language, count=count)
+    graphs = graphs_of(translator, language, sentences)
+    graphs = [graph for graph in graphs if len(graph.heads) > 1]
+    if not graphs:
         raise DataError(f"graph: no sentence of {language} has two pieces")
-    distances, entropies, uniform = (
-        _distances(found),
-        _entropies(found),
-        [math.log(len(one.heads) - 1) for one in found for _ in one.heads],
-    )
-    values: dict[str, Any] = {
-        "sentences": len(found),
+
+    if examples:
+        lines = [text for _, text in examples]
+        example_sentences = split_into_pieces(translator, lines, language)
+        example_graphs = graphs_of(translator, language, example_sentences)
+    else:
+        short = [graph for graph in graphs if len(graph.heads) <= LONGEST_DEFAULT_EXAMPLE]
+        example_graphs = short[-DEFAULT_EXAMPLES:]
+
+    values = _statistics(graphs)
+    values["graphs"] = list(map(_example_values, example_graphs))
+    pictures = {}
+    for graph in example_graphs:
+        pictures.update(_example_pictures(graph))
+    title = f"Latent graph of the encoder of {language}"
+    return Page(f"graph.{language}", title, _tables(values), values, pictures)
+
+
+def graphs_of(
+    translator: Translator, language: str, sentences: Sequence[AnnotatedSentence]
+) -> list[Graph]:
+    """Compute the graph of each sentence that is not empty, the longest first.
+
+    Raises ConfigError if the encoder of the language has no latent graph.
+    """
+    _check_encoder(translator, language)
+    encoder = translator.model.encoders[language]
+    option = encoder.options["latent_graph"]
+    graphs = []
+    for batch, tokens, mask in batches(sentences, translator.device):
+        with torch.inference_mode():
+            embedded = encoder.embedding(tokens)
+            words = apply_preceding(encoder.options, "latent_graph", embedded, mask)
+            heads_of_batch = option.graph(words, mask).cpu().numpy()
+        for sentence, heads in zip(batch, heads_of_batch):
+            length = len(sentence.ids)
+            graphs.append(Graph(sentence, heads[:length, :length]))
+    return graphs
+
+
+def _check_encoder(translator: Translator, language: str) -> None:
+    with_graph = []
+    for name, encoder in translator.model.encoders.items():
+        if "latent_graph" in encoder.options and encoder.options["latent_graph"].latent:
+            with_graph.append(name)
+    if language in with_graph:
+        return
+    hint = "no encoder of this run has one"
+    if with_graph:
+        hint = f"encoders with a latent graph: {', '.join(with_graph)}"
+    raise ConfigError(f"graph: the encoder of {language} has no latent graph; {hint}")
+
+
+def _statistics(graphs: Sequence[Graph]) -> dict[str, Any]:
+    """Numbers of the tables, as in `page.json`."""
+    distances = _distances(graphs)
+    entropies = _entropies(graphs)
+    uniform_entropies = []
+    for graph in graphs:
+        uniform_entropies += [math.log(len(graph.heads) - 1)] * len(graph.heads)
+    return {
+        "sentences": len(graphs),
         "distance": {"mean": fmean(distances), "deviation": pstdev(distances)},
         "entropy": {
             "mean": fmean(entropies),
             "deviation": pstdev(entropies),
-            "uniform": fmean(uniform),
+            "uniform": fmean(uniform_entropies),
         },
-        "attachment": attachment(found),
+        "attachment": attachment(graphs),
     }
+
+
+def _distances(graphs: Sequence[Graph]) -> list[int]:
+    """Distance of each piece from its most probable head."""
+    distances = []
+    for graph in graphs:
+        for piece, head in enumerate(graph.most_probable_heads):
+            distances.append(abs(piece - head))
+    return distances
+
+
+def _entropies(graphs: Sequence[Graph]) -> list[float]:
+    """Entropy of the head distribution of each piece, in nats."""
+    entropies = []
+    for graph in graphs:
+        logarithms = numpy.log(numpy.clip(graph.heads, 1e-12, None))
+        entropies += (-(graph.heads * logarithms).sum(axis=1)).tolist()
+    return entropies
+
+
+def attachment(graphs: Sequence[Graph]) -> dict[str, Any]:
+    """Share of words whose most probable head is the true head; empty without annotation.
+
+    Compared with a random choice, and with the word before and the word after. A word with
+    several pieces counts by its first piece. Roots and punctuation are left out.
+    """
+    directed = dict.fromkeys((LATENT_GRAPH, CHANCE, WORD_BEFORE, WORD_AFTER), 0.0)
+    undirected = dict(directed)
+    words = 0
+    for graph in graphs:
+        heads = [token.head for token in graph.sentence.truth]
+        for word in _words_with_head(graph.sentence):
+            words += 1
+            for system, guess in _guesses(graph, word).items():
+                is_head = guess == heads[word]
+                is_dependent = 0 <= guess < len(heads) and heads[guess] == word
+                directed[system] += is_head
+                undirected[system] += is_head or is_dependent
+            candidates = len(heads) - 1
+            directed[CHANCE] += 1 / candidates
+            undirected[CHANCE] += (1 + heads.count(word)) / candidates
+    if not words:
+        return {}
+
+    systems = {}
+    for system in directed:
+        systems[system] = {
+            "directed": directed[system] / words,
+            "undirected": undirected[system] / words,
+        }
+    return {"words": words, "systems": systems}
+
+
+def _words_with_head(sentence: AnnotatedSentence) -> Iterator[int]:
+    """Yield the words that have a true head and a piece that begins in them."""
+    if sentence.word_of_piece is None:
+        return
+    for word, token in enumerate(sentence.truth):
+        is_dependent = token.head >= 0 and token.category != "PUNCT"
+        if is_dependent and word in sentence.word_of_piece:
+            yield word
+
+
+def _guesses(graph: Graph, word: int) -> dict[str, int]:
+    """Head of a word according to the graph, and to the two baselines."""
+    word_of_piece = graph.sentence.word_of_piece
+    first_piece = word_of_piece.index(word)
+    return {
+        LATENT_GRAPH: word_of_piece[graph.most_probable_heads[first_piece]],
+        WORD_BEFORE: word - 1,
+        WORD_AFTER: word + 1,
+    }
+
+
+def _tables(values: dict[str, Any]) -> list[Table]:
+    distance = values["distance"]
+    entropy = values["entropy"]
     rows = [
         [
-            "distance to the likeliest head, in pieces",
-            f"{fmean(distances):.2f} ± {pstdev(distances):.2f}",
+            "distance to the most probable head, in pieces",
+            f"{distance['mean']:.2f} ± {distance['deviation']:.2f}",
             "",
         ],
         [
             "entropy of the head distribution, in nats",
-            f"{fmean(entropies):.2f} ± {pstdev(entropies):.2f}",
-            f"{fmean(uniform):.2f}",
+            f"{entropy['mean']:.2f} ± {entropy['deviation']:.2f}",
+            f"{entropy['uniform']:.2f}",
         ],
     ]
-    tables = [
-        Table(
-            "Distance and entropy",
-            ["", "mean ± deviation over words", "uniform graph"],
-            rows,
-            note=f"{len(found)} sentences.",
-        )
-    ]
-    if scores := values["attachment"]:
-        shown_scores = [
-            [name, f"{one['directed']:.1%}", f"{one['undirected']:.1%}"]
-            for name, one in scores["systems"].items()
-        ]
-        note = f"{scores['words']} words with a true head; an edge counts as right in either direction where it is undirected."
-        tables.append(
-            Table("True heads", ["heads", "directed", "undirected"], shown_scores, note=note)
-        )
-    wanted = (
-        graphs_of(translator, language, as_read(translator, [text for _, text in examples], language))
-        if examples
-        else [one for one in found if len(one.heads) <= LONGEST][-DRAWN:]
+    head = ["", "mean ± standard deviation over pieces", "uniform graph"]
+    note = f"{values['sentences']} sentences."
+    tables = [Table("Distance and entropy", head, rows, note=note)]
+    if values["attachment"]:
+        tables.append(_attachment_table(values["attachment"]))
+    return tables
+
+
+def _attachment_table(scores: dict[str, Any]) -> Table:
+    rows = []
+    for system, shares in scores["systems"].items():
+        rows.append([system, f"{shares['directed']:.1%}", f"{shares['undirected']:.1%}"])
+    note = (
+        f"{scores['words']} words with a true head. "
+        "Undirected: an edge is correct in either direction."
     )
-    pictures, values["graphs"] = {}, []
-    for one in wanted:
-        pieces = [shown(piece) for piece in one.sentence.pieces]
-        pictures[f"Heads: {one.sentence.text}"] = panels_png(
-            [Panel("row: word, column: its head", one.heads, pieces, pieces)],
-            title=one.sentence.text,
-        )
-        shares = one.heads.max(axis=1)
-        heads = [head if share > 0 else None for head, share in zip(one.likeliest, shares)]
-        pictures[f"Arcs: {one.sentence.text}"] = arcs_png(
-            pieces, heads, shares, title=one.sentence.text
-        )
-        values["graphs"].append(
-            {"sentence": one.sentence.text, "pieces": pieces, "heads": one.heads.tolist()}
-        )
-    return Page(
-        f"graph.{language}", f"Latent graph of the encoder of {language}", tables, values, pictures
-    )
+    return Table("True heads", ["heads", "directed", "undirected"], rows, note=note)
 
 
-def graphs_of(translator: Translator, language: str, given: Sequence[Sentence]) -> list[Graph]:
-    """The graph of each sentence that is not empty, the longest first."""
-    encoders = translator.model.encoders
-    having = [
-        name
-        for name, one in encoders.items()
-        if "latent_graph" in one.options and one.options["latent_graph"].latent
-    ]
-    if language not in having:
-        where = f"that of {', '.join(having)} has" if having else "no encoder of this run has"
-        raise ConfigError(f"graph: the encoder of {language} has no latent graph; {where} one")
-    encoder, found = encoders[language], []
-    for part, tokens, mask in batches(given, translator.device):
-        with torch.inference_mode():
-            words = apply_preceding(encoder.options, "latent_graph", encoder.embedding(tokens), mask)
-            graphs = encoder.options["latent_graph"].graph(words, mask).cpu().numpy()
-        found += [Graph(one, own[: len(one.ids), : len(one.ids)]) for one, own in zip(part, graphs)]
-    return found
-
-
-def _distances(found: Sequence[Graph]) -> list[int]:
-    return [abs(word - head) for one in found for word, head in enumerate(one.likeliest)]
-
-
-def _entropies(found: Sequence[Graph]) -> list[float]:
-    return [
-        float(value)
-        for one in found
-        for value in -(one.heads * numpy.log(numpy.clip(one.heads, 1e-12, None))).sum(axis=1)
-    ]
-
-
-def attachment(found: Sequence[Graph]) -> dict[str, Any]:
-    """Share of words whose likeliest head is the true one, beside chance and beside the neighbour on either side; nothing without truth.
-
-    Of a word in pieces the first one speaks. Roots and punctuation have no head to be found.
-    """
-    sums: dict[str, list[float]] = {
-        name: [0.0, 0.0] for name in ("latent graph", "chance", "the word before", "the word after")
-    }
-    words = 0
-    for one in found:
-        place_of = one.sentence.words
-        if place_of is None:
-            continue
-        truth = [token.head for token in one.sentence.truth]
-        for word, head in enumerate(truth):
-            if head < 0 or one.sentence.truth[word].category == "PUNCT" or word not in place_of:
-                continue
-            words += 1
-            others = len(truth) - 1
-            guesses = {
-                "latent graph": place_of[one.likeliest[place_of.index(word)]],
-                "the word before": word - 1,
-                "the word after": word + 1,
-            }
-            for name, guess in guesses.items():
-                sums[name][0] += guess == head
-                sums[name][1] += guess == head or (0 <= guess < len(truth) and truth[guess] == word)
-            sums["chance"][0] += 1 / others
-            sums["chance"][1] += (1 + truth.count(word)) / others
-    if not words:
-        return {}
+def _example_values(graph: Graph) -> dict[str, Any]:
     return {
-        "words": words,
-        "systems": {
-            name: {"directed": one / words, "undirected": other / words}
-            for name, (one, other) in sums.items()
-        },
+        "sentence": graph.sentence.text,
+        "pieces": list(map(display, graph.sentence.pieces)),
+        "heads": graph.heads.tolist(),
+    }
+
+
+def _example_pictures(graph: Graph) -> dict[str, bytes]:
+    """Head distributions as a matrix, and the most probable heads as arcs."""
+    text = graph.sentence.text
+    pieces = list(map(display, graph.sentence.pieces))
+    matrix = Panel("row: word, column: its head", graph.heads, pieces, pieces)
+
+    shares = graph.heads.max(axis=1)
+    heads: list[int | None] = []
+    for head, share in zip(graph.most_probable_heads, shares):
+        heads.append(head if share > 0 else None)
+    return {
+        f"Heads: {text}": panels_png([matrix], title=text),
+        f"Arcs: {text}": arcs_png(pieces, heads, shares, title=text),
     }

@@ -1,4 +1,4 @@
-"""The result of one analysis: tables and pictures, as JSON with all numbers, as Markdown, and as PNG files in a folder of the run."""
+"""Result of one analysis: tables and figures, written as JSON, Markdown and PNG files."""
 
 from __future__ import annotations
 
@@ -8,62 +8,57 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from polyglot.core import markdown
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
-from polyglot.core.markdown import escape, table
+from polyglot.core.markdown import escape
 from polyglot.runs.run import Run
 
-FORMAT = 1  # of page.json: to be raised when an older report could not read it
+FORMAT = 1  # of page.json; to be increased if an older `polyglot report` cannot read it
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as they are to be shown."""
+    """Table with formatted cells."""
 
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
-    """what must be known to read it"""
+    """explanation below the title"""
 
 
 @dataclass(frozen=True)
 class Page:
-    """What an analysis found."""
+    """Tables, figures and numbers of one analysis."""
 
     name: str
-    """of its folder below `analysis/`"""
+    """name of the folder below `analysis/` of the run"""
     title: str
     tables: Sequence[Table]
     values: Mapping[str, Any]
-    """every number, as JSON has them"""
+    """all numbers, as in `page.json`"""
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     """PNG files by title"""
 
     def save(self, run: Run) -> Path:
-        """`page.json`, `page.md` and the pictures in `analysis/NAME/` of the run; what an earlier one left there is replaced.
+        """Write `page.json`, `page.md` and the figures to `analysis/NAME/` of the run.
 
-        Raises CheckpointError when it cannot be written.
+        Replaces the files of an earlier analysis of the same name. Returns the folder. Raises
+        CheckpointError if it cannot be written.
         """
         folder = run.path / "analysis" / self.name
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for path in [*folder.glob("page.*"), *folder.glob("*.png")]:
-                path.unlink()
-        except OSError as error:
-            raise CheckpointError(
-                f"{folder}: the analysis cannot be written: {error.strerror or error}"
-            ) from None
-        files = {
-            title: f"picture-{number}.png" for number, title in enumerate(self.pictures, start=1)
-        }
-        for title, picture in self.pictures.items():
+        clear_folder(folder, "page.*", "*.png")
+
+        files = {}
+        for number, (title, picture) in enumerate(self.pictures.items(), start=1):
+            files[title] = f"picture-{number}.png"
             replace_file(folder / files[title], picture)
-        tables = [asdict(table) for table in self.tables]
+
         content = {
             "format": FORMAT,
             "title": self.title,
-            "tables": tables,
+            "tables": [asdict(table) for table in self.tables],
             "pictures": files,
             "values": self.values,
         }
@@ -72,18 +67,42 @@ class Page:
         return folder
 
     def markdown(self, files: Mapping[str, str] = {}) -> str:
-        """files: of the pictures, by title; none are shown without."""
+        """Return the page as Markdown. files: file names of the figures to show, by title."""
         blocks = [f"# {escape(self.title)}"]
-        for one in self.tables:
-            blocks += [f"## {escape(one.title)}", *([escape(one.note)] if one.note else [])]
-            head = [escape(cell) for cell in one.head]
-            blocks.append(
-                table(head, ([escape(cell) for cell in row] for row in one.rows), words=head)
-            )
-        blocks += [f"![{escape(title)}]({file})" for title, file in files.items()]
+        for table in self.tables:
+            blocks.append(f"## {escape(table.title)}")
+            if table.note:
+                blocks.append(escape(table.note))
+            blocks.append(_table_markdown(table))
+        for title, file in files.items():
+            blocks.append(f"![{escape(title)}]({file})")
         return "\n\n".join(blocks) + "\n"
 
 
+def _table_markdown(table: Table) -> str:
+    head = [escape(cell) for cell in table.head]
+    rows = [list(map(escape, row)) for row in table.rows]
+    return markdown.table(head, rows, words=head)
+
+
+def clear_folder(folder: Path, *patterns: str) -> None:
+    """Create the folder, or delete its files that match one of the patterns.
+
+    Raises CheckpointError if it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for pattern in patterns:
+            for path in folder.glob(pattern):
+                path.unlink()
+    except OSError as error:
+        reason = error.strerror or error
+        raise CheckpointError(f"{folder}: the analysis cannot be written: {reason}") from None
+
+
 def file_name(word: str) -> str:
-    """A word as a part of the name of a folder: letters and digits stay, the rest is spelt in numbers."""
-    return "".join(letter if letter.isalnum() else f"u{ord(letter):x}" for letter in word)
+    """Return a word as part of a folder name: letters and digits stay, `.` becomes `u2e`."""
+    characters = []
+    for character in word:
+        characters.append(character if character.isalnum() else f"u{ord(character):x}")
+    return "".join(characters)

@@ -1,14 +1,22 @@
-"""The local chart of a word: its neighbours in the embedding matrix, and the axes they lie along (Choi, Cho and Bengio, Table 1)."""
+"""Local chart of a word: its neighbours in the embedding matrix, and their principal axes.
+
+Choi, Cho and Bengio 2017, "Context-dependent word representation for neural machine translation",
+Table 1.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy
 import torch
+from torch import Tensor
+from torch.nn import functional
 
-from polyglot.analysis.annotated_text import MARK, as_read, shown
+from polyglot.analysis.annotated_text import SPACE_MARK, display, split_into_pieces
 from polyglot.analysis.figures import Panel, panels_png, plane_png
 from polyglot.analysis.page import Page, Table, file_name
 from polyglot.core.errors import ConfigError, DataError
@@ -17,10 +25,29 @@ from polyglot.model.options import apply_preceding
 from polyglot.tasks.batch import SPECIAL_TOKENS
 from polyglot.text.vocabulary import Vocabulary
 
-BYTE = re.compile("<0x[0-9A-F]{2}>")  # a piece of SentencePiece's byte fallback
+BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")  # SentencePiece's byte fallback
 AXES = 3
-ENDS = 6  # words at each end of an axis
-NEIGHBOURS = 50  # on which the axes are found
+WORDS_AT_END = 6  # at each end of an axis
+LISTED_NEIGHBOURS = 2 * WORDS_AT_END
+AXES_NEIGHBOURS = 50  # the axes are computed from these
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Embedding matrix of an encoder or decoder, and the position of the word in it."""
+
+    vectors: Tensor
+    """(V, E)"""
+    names: list[str]
+    """V pieces for display"""
+    piece: int
+    """row of the word"""
+    excluded: list[int]
+    """rows that are not words: special tokens and bytes"""
+
+    def names_of(self, pieces: Sequence[int]) -> list[str]:
+        """Return the names of some rows."""
+        return [self.names[piece] for piece in pieces]
 
 
 def chart_page(
@@ -31,183 +58,223 @@ def chart_page(
     side: str = "encoder",
     contexts: Sequence[tuple[str, str]] = (),
 ) -> Page:
-    """The neighbours of a word; where there is a context gate, also as each of `contexts`, a language and a text, makes them.
+    """Show the neighbours of a word, and with a context gate also its neighbours in contexts.
 
-    To an encoder a context is a sentence of its own that has the word, to a decoder one that is read, of any language.
-
-    Raises ConfigError for a language that has no such side and contexts that change nothing, DataError for a word that is no piece.
+    contexts: language and text of sentences. For an encoder, a sentence of its language with the
+    word; for a decoder, a source sentence of any language. Raises ConfigError if the run has no
+    such encoder or decoder, or if contexts would change nothing; DataError if the word is not one
+    piece.
     """
-    components = translator.model.encoders if side == "encoder" else translator.model.decoders
+    _check_component(translator, language, side, has_contexts=bool(contexts))
+    table = _word_table(translator, word, language, side)
+
+    near = neighbours(table.vectors, table.piece, count=AXES_NEIGHBOURS, excluded=table.excluded)
+    axes = principal_axes(table.vectors[[table.piece, *near]])
+    nearest_rows = _cosine_rows(table, near[:LISTED_NEIGHBOURS])
+    ends = [_ends(table, near, axes[1:, number]) for number in range(axes.shape[1])]
+    values: dict[str, Any] = {"word": word, "neighbours": nearest_rows, "axes": ends}
+    tables = [
+        Table("Nearest words in the embedding matrix", ["word", "cosine"], nearest_rows),
+        _axes_table(ends, count=len(near)),
+    ]
+    names = table.names_of([table.piece, *near])
+    plane = plane_png(names, axes[:, :2], title=f"“{word}” and its neighbours")
+    pictures = {"Neighbours on the first two axes": plane}
+
+    if contexts:
+        gates = [_gate(translator, language, side, table.piece, context) for context in contexts]
+        texts = [text for _, text in contexts]
+        cosines = _cosines_in_contexts(table, texts, gates)
+        tables.append(_contexts_table(cosines))
+        # The sentences are too long for a figure; the table shows their numbers.
+        numbers = [str(number) for number in range(1, len(texts) + 1)]
+        panel = cosines._replace(rows=numbers)
+        pictures["Cosines in each context"] = panels_png([panel], title=f"“{word}” in contexts")
+        values["contexts"] = {
+            "sentences": cosines.rows,
+            "words": cosines.columns,
+            "cosines": cosines.values.tolist(),
+        }
+    name = f"chart.{side}.{language}.{file_name(word)}"
+    title = f"Local chart of “{word}”, {side} of {language}"
+    return Page(name, title, tables, values, pictures)
+
+
+def _check_component(
+    translator: Translator, language: str, side: str, *, has_contexts: bool
+) -> None:
+    components = _components(translator, side)
     if language not in components:
         raise ConfigError(
-            f"chart: {language} has no {side} in this run; there are those of {', '.join(components)}"
+            f"chart: {language} has no {side} in this run; "
+            f"languages with {side}: {', '.join(components)}"
         )
-    if contexts and "context_gate" not in components[language].options:
+    if has_contexts and "context_gate" not in components[language].options:
         raise ConfigError(
-            f"chart: the {side} of {language} has the same words in every --sentence; only a context gate changes them"
+            f"chart: the {side} of {language} has no context gate, "
+            "so the words are the same in every --sentence"
         )
-    table = components[language].embedding.table.weight.detach().float().cpu()
+
+
+def _components(translator: Translator, side: str) -> torch.nn.ModuleDict:
+    return translator.model.encoders if side == "encoder" else translator.model.decoders
+
+
+def _word_table(translator: Translator, word: str, language: str, side: str) -> WordTable:
     vocabulary = translator.vocabularies[language]
-    pieces, own = vocabulary.pieces(list(range(len(vocabulary)))), piece_of(vocabulary, word)
-    if own is None:
+    piece = piece_of(vocabulary, word)
+    if piece is None:
+        (sentence,) = split_into_pieces(translator, [word], language)
         raise DataError(
-            f"chart: {word!r} is no piece in the vocabulary of {language}; "
-            f"it is read as {' '.join(as_read(translator, [word], language)[0].pieces)}"
+            f"chart: {word!r} is not a piece in the vocabulary of {language}; "
+            f"its pieces are {' '.join(sentence.pieces)}"
         )
-    names = [shown(piece) for piece in pieces]
-    no_words = [
-        number
-        for number, piece in enumerate(pieces)
-        if number < len(SPECIAL_TOKENS) or BYTE.fullmatch(piece)
-    ]
-    near = neighbours(table, own, count=NEIGHBOURS, without=no_words)
-    axes = principal_axes(table[[own, *near]])
-    rows = [
-        [names[one], f"{torch.cosine_similarity(table[own], table[one], dim=0).item():.2f}"]
-        for one in near[: 2 * ENDS]
-    ]
-    along, values = [], {"word": word, "neighbours": rows, "axes": []}
-    for number in range(axes.shape[1]):
-        order = [near[place] for place in numpy.argsort(axes[1:, number], kind="stable")]
-        ends = [[names[one] for one in some] for some in (order[:ENDS], order[::-1][:ENDS])]
-        along.append([str(number + 1), *(", ".join(end) for end in ends)])
-        values["axes"].append(ends)
-    note = f"Principal axes of {len(near)} neighbours."
-    tables = [
-        Table("Nearest in the embedding matrix", ["word", "cosine"], rows),
-        Table(
-            "Along the axes of the neighbourhood",
-            ["axis", "one end", "other end"],
-            along,
-            note=note,
-        ),
-    ]
-    plane = plane_png(
-        [names[one] for one in [own, *near]], axes[:, :2], title=f"“{word}” and its neighbours"
-    )
-    pictures = {"Neighbours on the first two axes": plane}
-    if contexts:
-        gates = [_gate(translator, language, side, own, names, *context) for context in contexts]
-        found = _in_contexts(
-            table, own, [text for _, text in contexts], gates, names, without=no_words
-        )
-        note = "All words of the embedding matrix, seen through the gate of each context; what other options make of them is left out."
-        tables.append(
-            Table(
-                "Nearest in each context", ["", "context", "neighbours"], _nearest(found), note=note
-            )
-        )
-        drawn = found._replace(
-            rows=[str(number) for number in range(1, len(contexts) + 1)]
-        )  # sentences are long, and in the table
-        pictures["Cosines in each context"] = panels_png([drawn], title=f"“{word}” in contexts")
-        values["contexts"] = {
-            "sentences": found.rows,
-            "words": found.columns,
-            "cosines": found.values.tolist(),
-        }
-    return Page(
-        f"chart.{side}.{language}.{file_name(word)}",
-        f"Local chart of “{word}”, {side} of {language}",
-        tables,
-        values,
-        pictures,
-    )
+    pieces = vocabulary.pieces(list(range(len(vocabulary))))
+    excluded = []
+    for number, text in enumerate(pieces):
+        if number < len(SPECIAL_TOKENS) or BYTE_PIECE.fullmatch(text):
+            excluded.append(number)
+    weight = _components(translator, side)[language].embedding.table.weight
+    vectors = weight.detach().float().cpu()
+    return WordTable(vectors, list(map(display, pieces)), piece, excluded)
 
 
 def piece_of(vocabulary: Vocabulary, word: str) -> int | None:
-    """The number of the piece that a word is, at the beginning of a word or else inside one."""
-    pieces = vocabulary.pieces(list(range(len(SPECIAL_TOKENS), len(vocabulary))))
-    return next(
-        (len(SPECIAL_TOKENS) + pieces.index(one) for one in (MARK + word, word) if one in pieces),
-        None,
-    )
+    """Return the number of the piece that is the word, first at the start of a word, else inside.
+
+    None if there is no such piece.
+    """
+    first = len(SPECIAL_TOKENS)
+    pieces = vocabulary.pieces(list(range(first, len(vocabulary))))
+    for piece in (SPACE_MARK + word, word):
+        if piece in pieces:
+            return first + pieces.index(piece)
+    return None
 
 
-def neighbours(table: torch.Tensor, own: int, *, count: int, without: Sequence[int]) -> list[int]:
-    """The pieces with the largest cosine, the nearest first; none of those `without`. table (V, E)"""
-    unit = torch.nn.functional.normalize(table, dim=1)
-    cosines = unit @ unit[own]
-    cosines[[own, *without]] = -torch.inf
-    return cosines.topk(min(count, int(cosines.isfinite().sum()))).indices.tolist()
+def neighbours(vectors: Tensor, piece: int, *, count: int, excluded: Sequence[int]) -> list[int]:
+    """Return the rows with the largest cosine to the row of a piece, the nearest first.
+
+    vectors: (V, E). excluded: rows that are left out.
+    """
+    unit_vectors = functional.normalize(vectors, dim=1)
+    cosines = unit_vectors @ unit_vectors[piece]
+    cosines[[piece, *excluded]] = -torch.inf
+    available = int(cosines.isfinite().sum())
+    return cosines.topk(min(count, available)).indices.tolist()
 
 
-def principal_axes(vectors: torch.Tensor) -> numpy.ndarray:
-    """Coordinates of the vectors on their first principal axes: (N, E) -> (N, AXES), at most"""
-    left, lengths, _ = torch.linalg.svd(vectors - vectors.mean(dim=0), full_matrices=False)
+def principal_axes(vectors: Tensor) -> numpy.ndarray:
+    """Project vectors (N, E) on their first principal axes: (N, AXES), or fewer if N or E is less."""
+    centred = vectors - vectors.mean(dim=0)
+    left, lengths, _ = torch.linalg.svd(centred, full_matrices=False)
     return (left * lengths)[:, :AXES].numpy()
+
+
+def _cosine_rows(table: WordTable, near: Sequence[int]) -> list[list[str]]:
+    rows = []
+    vector = table.vectors[table.piece]
+    for piece in near:
+        cosine = torch.cosine_similarity(vector, table.vectors[piece], dim=0).item()
+        rows.append([table.names[piece], f"{cosine:.2f}"])
+    return rows
+
+
+def _ends(table: WordTable, near: Sequence[int], coordinates: numpy.ndarray) -> list[list[str]]:
+    """Words at the two ends of an axis. coordinates: of the neighbours, (N,)"""
+    order = [near[place] for place in numpy.argsort(coordinates, kind="stable")]
+    start = order[:WORDS_AT_END]
+    end = order[::-1][:WORDS_AT_END]
+    return [table.names_of(start), table.names_of(end)]
+
+
+def _axes_table(ends: Sequence[Sequence[Sequence[str]]], *, count: int) -> Table:
+    rows = []
+    for number, (start, end) in enumerate(ends, start=1):
+        rows.append([str(number), ", ".join(start), ", ".join(end)])
+    return Table(
+        "Words along the axes of the neighbourhood",
+        ["axis", "one end", "other end"],
+        rows,
+        note=f"Principal axes of {count} neighbours.",
+    )
 
 
 def _gate(
     translator: Translator,
     language: str,
     side: str,
-    own: int,
-    names: Sequence[str],
-    read: str,
-    text: str,
-) -> torch.Tensor:
-    """What the context gate of one side makes of a sentence: (E,)
+    piece: int,
+    context: tuple[str, str],
+) -> Tensor:
+    """Compute the context gate (E,) for a sentence.
 
-    Raises ConfigError for a sentence that this side does not read, DataError where an encoder's sentence does not have the word.
+    Raises ConfigError if this encoder or decoder does not read the sentence, DataError if an
+    encoder's sentence does not contain the piece.
     """
-    if side == "encoder" and read != language:
+    context_language, text = context
+    if side == "encoder" and context_language != language:
         raise ConfigError(
-            f"chart: --sentence {read}=…: the encoder of {language} reads {language} alone"
+            f"chart: --sentence {context_language}=…: "
+            f"the encoder of {language} reads only {language}"
         )
-    translator.check(read, language if side == "decoder" else translator.targets[0])
-    (sentence,) = as_read(translator, [text], read)
-    if side == "encoder" and own not in sentence.ids:
-        raise DataError(
-            f"chart: {names[own]!r} is not in the sentence {text!r}, as {language} is read"
-        )
+    target = language if side == "decoder" else translator.targets[0]
+    translator.check(context_language, target)
+
+    (sentence,) = split_into_pieces(translator, [text], context_language)
+    if side == "encoder" and piece not in sentence.ids:
+        (name,) = translator.vocabularies[language].pieces([piece])
+        raise DataError(f"chart: the piece {display(name)!r} is not in the sentence {text!r}")
     if not sentence.ids:
-        raise DataError(f"chart: the sentence of {read} is empty")
+        raise DataError(f"chart: the sentence of {context_language} is empty")
+
     tokens = torch.tensor([sentence.ids], device=translator.device)
     mask = torch.ones_like(tokens, dtype=torch.bool)
+    component = _components(translator, side)[language]
+    option = component.options["context_gate"]
     with torch.inference_mode():
         if side == "decoder":
-            made = (
-                translator.model.decoders[language]
-                .options["context_gate"]
-                .start(translator.model.encode(read, tokens, mask))
-            )
+            gates = option.start(translator.model.encode(context_language, tokens, mask))
         else:
-            encoder = translator.model.encoders[language]
-            words = apply_preceding(encoder.options, "context_gate", encoder.embedding(tokens), mask)
-            made = encoder.options["context_gate"].gates(words, mask)
-    return made[0].float().cpu()
+            embedded = component.embedding(tokens)
+            words = apply_preceding(component.options, "context_gate", embedded, mask)
+            gates = option.gates(words, mask)
+    return gates[0].float().cpu()
 
 
-def _in_contexts(
-    table: torch.Tensor,
-    own: int,
-    texts: Sequence[str],
-    gates: Sequence[torch.Tensor],
-    names: Sequence[str],
-    *,
-    without: Sequence[int],
-) -> Panel:
-    """Cosines with the word where all embeddings (V, E) are seen through one gate (E,) after the other, of what is near in any."""
-    near = dict.fromkeys(
-        one
-        for gate in gates
-        for one in neighbours(table * gate, own, count=2 * ENDS, without=without)
+def _cosines_in_contexts(table: WordTable, texts: Sequence[str], gates: Sequence[Tensor]) -> Panel:
+    """Cosines of the word with its neighbours, with all embeddings multiplied by a gate (E,).
+
+    One row for each gate; a column for each word that is a neighbour with at least one gate.
+    """
+    near: dict[int, None] = {}
+    for gate in gates:
+        gated = table.vectors * gate
+        pieces = neighbours(gated, table.piece, count=LISTED_NEIGHBOURS, excluded=table.excluded)
+        near.update(dict.fromkeys(pieces))
+
+    rows = []
+    for gate in gates:
+        gated = table.vectors[[table.piece, *near]] * gate
+        unit_vectors = functional.normalize(gated, dim=1)
+        rows.append((unit_vectors[1:] @ unit_vectors[0]).numpy())
+    return Panel("row: context", numpy.stack(rows), texts, table.names_of(list(near)))
+
+
+def _contexts_table(cosines: Panel) -> Table:
+    note = (
+        "All words of the embedding matrix, multiplied by the gate of each context; "
+        "the other options are not applied."
     )
-    seen = [torch.nn.functional.normalize(table[[own, *near]] * gate, dim=1) for gate in gates]
-    return Panel(
-        "row: context",
-        numpy.stack([(unit[1:] @ unit[0]).numpy() for unit in seen]),
-        texts,
-        [names[one] for one in near],
-    )
+    head = ["", "context", "neighbours"]
+    return Table("Nearest words in each context", head, _nearest_words(cosines), note=note)
 
 
-def _nearest(found: Panel) -> list[list[str]]:
-    """Each context by its number, with the words nearest in it."""
-    orders = numpy.argsort(-found.values, axis=1, kind="stable")[:, : 2 * ENDS]
-    names = [", ".join(found.columns[one] for one in order) for order in orders]
-    return [
-        [str(number), text, own]
-        for number, (text, own) in enumerate(zip(found.rows, names), start=1)
-    ]
+def _nearest_words(cosines: Panel) -> list[list[str]]:
+    """Number, text and nearest words of each context."""
+    orders = numpy.argsort(-cosines.values, axis=1, kind="stable")[:, :LISTED_NEIGHBOURS]
+    rows = []
+    for number, (text, order) in enumerate(zip(cosines.rows, orders), start=1):
+        names = [cosines.columns[column] for column in order]
+        rows.append([str(number), text, ", ".join(names)])
+    return rows

@@ -1,6 +1,8 @@
-"""A run on the phrasebook with every option, trained for a few steps."""
+"""Run on the phrasebook with every option, trained for a few steps."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy
 import pytest
@@ -12,38 +14,53 @@ from polyglot.runs.run import Run
 from tests.builders.command_line import SMALL_PHRASEBOOK, SMALL_RUN
 from tests.builders.runs import train
 
+ENGLISH = "[{type: roles, roles: 4}, context_gate, {type: latent_graph, head_size: 8}]"
+GERMAN = "[{type: context_gate}, {type: roles, roles: 4}, {type: latent_graph, head_size: 8}]"
+DECODERS = "[{type: roles, roles: 3, assignment: onehot}, {type: context_gate}]"
 OPTIONS = [
-    "model.options.encoder=[{type: context_gate}, {type: roles, roles: 4}, {type: latent_graph, head_size: 8}]",
-    "model.options.decoder=[{type: roles, roles: 3, assignment: onehot}, {type: context_gate}]",
+    f"model.options.encoder={GERMAN}",
+    f"model.options.decoder={DECODERS}",
     "model.languages={fr: {options: {encoder: []}}}",
-    "model.languages.en.options={encoder: [{type: roles, roles: 4}, context_gate, {type: latent_graph, head_size: 8}]}",
+    f"model.languages.en.options={{encoder: {ENGLISH}}}",
     "languages=[en, de, fr]",
     "validation.bleu_pairs=[]",
     "validation.best_by=loss",
 ]
 
-
-@pytest.fixture(scope="session")
-def run(tmp_path_factory) -> Run:
-    place = tmp_path_factory.mktemp("options") / "run"
-    made = Run.create(load_config("phrasebook", [*SMALL_RUN, *SMALL_PHRASEBOOK, *OPTIONS, f"run={place}"]))
-    train(made)
-    return made
+RecordResult = Callable[[str, str, type, str], numpy.ndarray]
 
 
 @pytest.fixture(scope="session")
-def translator(run) -> Translator:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    path = tmp_path_factory.mktemp("options") / "run"
+    overrides = [*SMALL_RUN, *SMALL_PHRASEBOOK, *OPTIONS, f"run={path}"]
+    run = Run.create(load_config("phrasebook", overrides))
+    train(run)
+    return run
+
+
+@pytest.fixture(scope="session")
+def translator(run: Run) -> Translator:
     return Translator.load(run.path)
 
 
-def seen_in_encoding(
-    monkeypatch, translator: Translator, language: str, text: str, owner: type, method: str
-) -> numpy.ndarray:
-    """What a method of an option gives while the model itself encodes a sentence, without the batch."""
-    seen, own = [], getattr(owner, method)
-    monkeypatch.setattr(owner, method, lambda *given: seen.append(own(*given)) or seen[-1])
-    tokens = torch.tensor([translator.encode_text([text], language)[0]])
-    with torch.inference_mode():
-        translator.model.encode(language, tokens, torch.ones_like(tokens, dtype=torch.bool))
-    (found,) = seen
-    return found[0].numpy()
+@pytest.fixture
+def record_result(monkeypatch: pytest.MonkeyPatch, translator: Translator) -> RecordResult:
+    """Function that returns the result of an option's method while the model encodes a sentence."""
+
+    def record(language: str, text: str, option: type, method: str) -> numpy.ndarray:
+        results = []
+        original = getattr(option, method)
+
+        def recording_method(*arguments: object) -> torch.Tensor:
+            results.append(original(*arguments))
+            return results[-1]
+
+        monkeypatch.setattr(option, method, recording_method)
+        tokens = torch.tensor(translator.encode_text([text], language))
+        with torch.inference_mode():
+            translator.model.encode(language, tokens, torch.ones_like(tokens, dtype=torch.bool))
+        (result,) = results
+        return result[0].numpy()
+
+    return record

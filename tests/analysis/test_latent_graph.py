@@ -1,113 +1,132 @@
-"""Graphs: numbers of heads that are known, and pages of a run."""
+"""Latent graphs: numbers for known heads, and pages of a run."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy
 import pytest
 
 from polyglot.analysis import latent_graph
-from polyglot.analysis.annotated_text import Sentence, as_read, words_of
+from polyglot.analysis.annotated_text import AnnotatedSentence, align_pieces, split_into_pieces
 from polyglot.analysis.latent_graph import Graph, attachment, graph_page, graphs_of
 from polyglot.core.errors import ConfigError
+from polyglot.inference.translator import Translator
 from polyglot.model.options import LatentGraph
 from polyglot.phrasebook import Token
-from tests.analysis.conftest import seen_in_encoding
+from polyglot.runs.run import Run
+from tests.analysis.conftest import RecordResult
 
 WORDS = ["old", "men", "sleep", "."]
-TRUE = [1, 2, -1, 2]
+TRUE_HEADS = [1, 2, -1, 2]
 
 
-def known(heads):
-    """A graph over WORDS with one head for each."""
-    truth = tuple(
-        Token(word, "PUNCT" if word == "." else "X", None, head, None)
-        for word, head in zip(WORDS, TRUE)
-    )
-    pieces = [f"▁{word}" for word in WORDS]
-    return Graph(
-        Sentence("", range(4), pieces, words_of(pieces, WORDS), truth), numpy.eye(4)[heads]
-    )
+def graph_with_heads(heads: Sequence[int], words: Sequence[str] = WORDS) -> Graph:
+    """Graph over annotated words in which each word has exactly one head."""
+    truth = []
+    for word, head in zip(words, TRUE_HEADS):
+        category = "PUNCT" if word == "." else "X"
+        truth.append(Token(word, category, None, head, None))
+    pieces = [f"▁{word}" for word in words]
+    alignment = align_pieces(pieces, words)
+    sentence = AnnotatedSentence("", range(len(words)), pieces, alignment, tuple(truth))
+    return Graph(sentence, numpy.eye(len(words))[list(heads)])
 
 
-def test_true_heads_are_all_found_and_others_counted():
-    found = attachment([known([1, 2, 0, 0])])
-    assert found["words"] == 2 and found["systems"]["latent graph"] == {
-        "directed": 1.0,
-        "undirected": 1.0,
-    }
-    assert found["systems"]["the word after"] == {"directed": 1.0, "undirected": 1.0}
-    assert found["systems"]["the word before"]["directed"] == 0.0
-    assert attachment([known([3, 0, 0, 0])])["systems"]["latent graph"] == {
-        "directed": 0.0,
-        "undirected": 0.5,
-    }  # men – old is an edge, the other way round
+def test_true_heads_count_and_roots_and_punctuation_do_not() -> None:
+    result = attachment([graph_with_heads([1, 2, 0, 0])])
+    assert result["words"] == 2
+    systems = result["systems"]
+    assert systems["latent graph"] == {"directed": 1.0, "undirected": 1.0}
+    assert systems["the word after"] == {"directed": 1.0, "undirected": 1.0}
+    assert systems["the word before"]["directed"] == 0.0
 
 
-def test_chance_is_a_choice_among_the_others():
-    """Each of two words has 3 others, one of them its head; `men` is the head of one besides."""
-    chance = attachment([known(TRUE)])["systems"]["chance"]
-    assert chance["directed"] == pytest.approx(1 / 3) and chance["undirected"] == pytest.approx(
-        (1 / 3 + 2 / 3) / 2
-    )
+def test_a_reversed_edge_counts_as_undirected() -> None:
+    """`men` has the head `old` here, which is its dependent."""
+    result = attachment([graph_with_heads([3, 0, 0, 0])])
+    assert result["systems"]["latent graph"] == {"directed": 0.0, "undirected": 0.5}
 
 
-def test_the_page_of_a_run(run, translator):
-    page = graph_page(run, translator, "de", examples=[("de", "Der alte Bauer schläft.")], count=4)
+def test_chance_is_a_uniform_choice_of_another_word() -> None:
+    """Each of two words has 3 candidates, one of them its head; `men` also has a dependent."""
+    chance = attachment([graph_with_heads([1, 2, 0, 2])])["systems"]["chance"]
+    assert chance["directed"] == pytest.approx(1 / 3)
+    assert chance["undirected"] == pytest.approx((1 / 3 + 2 / 3) / 2)
+
+
+def test_a_word_counts_by_its_first_piece() -> None:
+    """`men` is `▁m en`; only the head of `▁m` counts, and a head inside `sleep` is `sleep`."""
+    truth = graph_with_heads([1, 2, 0, 0]).sentence.truth
+    pieces = ["▁old", "▁m", "en", "▁sl", "eep", "."]
+    alignment = align_pieces(pieces, WORDS)
+    sentence = AnnotatedSentence("", range(6), pieces, alignment, truth)
+    graph = Graph(sentence, numpy.eye(6)[[2, 4, 0, 0, 0, 0]])
+    assert attachment([graph])["systems"]["latent graph"]["directed"] == 1.0
+
+
+def test_without_annotation_there_is_no_attachment() -> None:
+    graph = Graph(AnnotatedSentence("", range(2), ["a", "b"]), numpy.eye(2))
+    assert attachment([graph]) == {}
+
+
+def test_the_page_of_a_run(run: Run, translator: Translator) -> None:
+    examples = [("de", "Der alte Bauer schläft.")]
+    page = graph_page(run, translator, "de", examples=examples, count=4)
     entropy = page.values["entropy"]
     assert 0 < entropy["mean"] <= entropy["uniform"] + 1e-6
-    assert page.values["attachment"]["systems"].keys() == {
-        "latent graph",
-        "chance",
-        "the word before",
-        "the word after",
-    }
-    assert len(page.pictures) == 2 and all(
-        picture.startswith(b"\x89PNG") for picture in page.pictures.values()
-    )
+    systems = page.values["attachment"]["systems"]
+    assert list(systems) == ["latent graph", "chance", "the word before", "the word after"]
+    assert len(page.pictures) == 2
+    for picture in page.pictures.values():
+        assert picture.startswith(b"\x89PNG")
     assert page.save(run).joinpath("picture-2.png").is_file()
 
 
-def test_distances_and_entropies_are_those_of_the_heads(run, translator, monkeypatch):
-    """One sentence of four words whose heads are sure, one of three whose heads are anybody."""
-    anybody = Graph(Sentence("", range(3), ["a", "b", "c"]), (1 - numpy.eye(3)) / 2)
-    monkeypatch.setattr(latent_graph, "graphs_of", lambda *given: [known([1, 2, 0, 0]), anybody])
+def test_distance_and_entropy(
+    run: Run, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sentence of four words with certain heads, and one of three words with uniform heads."""
+    uniform = (1 - numpy.eye(3)) / 2
+    uniform_graph = Graph(AnnotatedSentence("", range(3), ["a", "b", "c"]), uniform)
+    graphs = [graph_with_heads([1, 2, 0, 0]), uniform_graph]
+    monkeypatch.setattr(latent_graph, "graphs_of", lambda *arguments: graphs)
+
     values = graph_page(run, translator, "de").values
-    distances, entropies = [1, 1, 2, 3, 1, 1, 2], [0] * 4 + [math.log(2)] * 3
-    assert values["distance"] == pytest.approx(
-        {"mean": numpy.mean(distances), "deviation": numpy.std(distances)}
-    )
-    uniform = (4 * math.log(3) + 3 * math.log(2)) / 7
-    assert values["entropy"] == pytest.approx(
-        {"mean": numpy.mean(entropies), "deviation": numpy.std(entropies), "uniform": uniform}
-    )
+    distances = [1, 1, 2, 3, 1, 1, 2]
+    expected = {"mean": numpy.mean(distances), "deviation": numpy.std(distances)}
+    assert values["distance"] == pytest.approx(expected)
+
+    entropies = [0] * 4 + [math.log(2)] * 3
+    expected = {
+        "mean": numpy.mean(entropies),
+        "deviation": numpy.std(entropies),
+        "uniform": (4 * math.log(3) + 3 * math.log(2)) / 7,
+    }
+    assert values["entropy"] == pytest.approx(expected)
 
 
-def test_distributions_are_those_of_the_model(run, translator, monkeypatch):
+def test_head_distributions_are_those_of_the_model(
+    translator: Translator, record_result: RecordResult
+) -> None:
     text = "Der alte Bauer schläft."
-    (found,) = graphs_of(translator, "de", as_read(translator, [text], "de"))
-    assert numpy.allclose(
-        found.heads,
-        seen_in_encoding(monkeypatch, translator, "de", text, LatentGraph, "graph"),
-        atol=1e-6,
-    )
-    assert numpy.allclose(found.heads.sum(1), 1, atol=1e-5) and (found.heads.diagonal() == 0).all()
-    assert (
-        -(found.heads * numpy.log(found.heads + 1e-12)).sum(1).max()
-        <= math.log(len(found.heads) - 1) + 1e-6
-    )
+    (graph,) = graphs_of(translator, "de", split_into_pieces(translator, [text], "de"))
+    expected = record_result("de", text, LatentGraph, "graph")
+    assert numpy.allclose(graph.heads, expected, atol=1e-6)
+    assert numpy.allclose(graph.heads.sum(1), 1, atol=1e-5)
+    assert (graph.heads.diagonal() == 0).all()
+    entropies = -(graph.heads * numpy.log(graph.heads + 1e-12)).sum(1)
+    assert entropies.max() <= math.log(len(graph.heads) - 1) + 1e-6
 
 
-def test_an_encoder_without_a_graph_is_said(run, translator):
-    with pytest.raises(
-        ConfigError, match="the encoder of fr has no latent graph; that of en, de has one"
-    ):
+def test_an_encoder_without_a_graph_is_refused(run: Run, translator: Translator) -> None:
+    message = "the encoder of fr has no latent graph; encoders with a latent graph: en, de"
+    with pytest.raises(ConfigError, match=message):
         graph_page(run, translator, "fr")
 
 
-def test_a_sentence_of_another_language_is_refused(run, translator):
-    with pytest.raises(
-        ConfigError, match="graph: --sentence en=…: the encoder of de reads de alone"
-    ):
+def test_an_example_in_another_language_is_refused(run: Run, translator: Translator) -> None:
+    message = "graph: --sentence en=…: the encoder of de reads only de"
+    with pytest.raises(ConfigError, match=message):
         graph_page(run, translator, "de", examples=[("en", "The old farmer sleeps.")])

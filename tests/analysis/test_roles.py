@@ -1,4 +1,4 @@
-"""Roles of words: from pieces whose roles are known to the tables."""
+"""Roles of words: tables for pieces with known roles, and pages of a run."""
 
 from __future__ import annotations
 
@@ -8,135 +8,168 @@ import numpy
 import pytest
 import torch
 
-from polyglot.analysis.annotated_text import Sentence, words_of
-from polyglot.analysis.roles import Taken, _of_all, agreement, roles_page, taken
+from polyglot.analysis.annotated_text import AnnotatedSentence, align_pieces
+from polyglot.analysis.piece_roles import PieceRoles, assign_roles
+from polyglot.analysis.role_agreement import agreement
+from polyglot.analysis.roles import roles_page, usage_page
 from polyglot.core.errors import ConfigError, DataError
+from polyglot.inference.translator import Translator
 from polyglot.model.options import Roles
 from polyglot.phrasebook import Token
+from polyglot.runs.run import Run
 from polyglot.tasks.batch import BOS
-from tests.analysis.conftest import seen_in_encoding
-
-
-def told(*senses, roles=None):
-    """`bank` with these senses, each in a sentence of its own, with one-hot roles; two sentences know nothing."""
-    found = []
-    for number, sense in enumerate(senses):
-        words = ["the", "bank"]
-        truth = (Token("the", "DET", None, 1, None), Token("bank", "NOUN", sense, -1, None))
-        sentence = Sentence(
-            "the bank", [5, 6], ["▁the", "▁bank"], words_of(["▁the", "▁bank"], words), truth
-        )
-        found += [
-            Taken(sentence, 0, numpy.eye(4)[3]),
-            Taken(sentence, 1, numpy.eye(4)[(roles or {}).get(sense, 0)]),
-        ]
-    nothing = Sentence("x", [7], ["▁x"])
-    return [*found, Taken(nothing, 0, numpy.eye(4)[2])]
-
+from tests.analysis.conftest import RecordResult
 
 SENSES = ["bank.money"] * 4 + ["bank.river"] * 4
+WORDS = ["the", "bank"]
+PIECES = ["▁the", "▁bank"]
 
 
-def test_roles_that_tell_senses_apart_have_a_v_measure_of_1_where_the_word_itself_tells_nothing():
-    found = agreement(told(*SENSES, roles={"bank.money": 0, "bank.river": 1}))
-    assert (
-        found["senses"]["role"]["v_measure"] == pytest.approx(1)
-        and found["senses"]["word"]["v_measure"] == 0
-    )
-    own = found["of each word"]["bank"]
-    # of the 70 ways to deal out four and four, 2 are right
-    assert own == {
+def one_hot(role: int) -> numpy.ndarray:
+    return numpy.eye(4)[role]
+
+
+def pieces_with_roles(senses: list[str], roles: dict[str, int] = {}) -> list[PieceRoles]:
+    """`the bank` once for each sense: `the` has role 3, `bank` the role of its sense, or 0.
+
+    The last sentence has no annotation; its piece has role 2.
+    """
+    pieces = []
+    for sense in senses:
+        truth = (Token("the", "DET", None, 1, None), Token("bank", "NOUN", sense, -1, None))
+        alignment = align_pieces(PIECES, WORDS)
+        sentence = AnnotatedSentence("the bank", [5, 6], PIECES, alignment, truth)
+        pieces.append(PieceRoles(sentence, 0, one_hot(3)))
+        pieces.append(PieceRoles(sentence, 1, one_hot(roles.get(sense, 0))))
+    pieces.append(PieceRoles(AnnotatedSentence("x", [7], ["▁x"]), 0, one_hot(2)))
+    return pieces
+
+
+def test_roles_that_separate_senses_have_a_v_measure_of_1() -> None:
+    """Of the 70 permutations of four and four roles, 2 separate the senses."""
+    result = agreement(pieces_with_roles(SENSES, {"bank.money": 0, "bank.river": 1}))
+    assert result["senses"]["role"]["v_measure"] == pytest.approx(1)
+    assert result["senses"]["word"]["v_measure"] == 0
+    values = result["of each word"]["bank"]
+    assert values == {
         "purity": 1.0,
         "v_measure": pytest.approx(1),
         "by_chance": pytest.approx(0.115, abs=0.04),
         "p": pytest.approx(2 / 70, abs=0.03),
         "times": 8,
     }
-    assert found["mean of each word"] == pytest.approx(
-        {name: own[name] for name in ("purity", "v_measure", "by_chance", "p")}
-    )
+    del values["times"]
+    assert result["mean of each word"] == pytest.approx(values)
 
 
-def test_roles_that_do_not_have_0():
-    found = agreement(told(*SENSES))
-    nothing = {"purity": 0.5, "v_measure": 0.0, "by_chance": 0.0, "p": 1.0}
-    assert found["senses"]["role"] == found["mean of each word"] == nothing
-    assert found["category"]["v_measure"] == pytest.approx(1)
+def test_a_single_role_has_a_v_measure_of_0() -> None:
+    result = agreement(pieces_with_roles(SENSES))
+    zero = {"purity": 0.5, "v_measure": 0.0, "by_chance": 0.0, "p": 1.0}
+    assert result["senses"]["role"] == zero
+    assert result["mean of each word"] == zero
+    assert result["category"]["v_measure"] == pytest.approx(1)
 
 
-def test_without_truth_there_is_no_agreement():
-    assert agreement(told()) == {}
+def test_a_sense_must_be_frequent() -> None:
+    senses = ["bank.money"] * 6 + ["bank.river"] * 2
+    assert "senses" not in agreement(pieces_with_roles(senses))
 
 
-def test_the_tables_count_what_is_taken():
-    page = _of_all("en", "encoder", told(*SENSES, roles={"bank.river": 1}))
-    usage = page.tables[1].rows
-    assert [(row[0], row[1]) for row in usage] == [
-        ("3", "47.1%"),
-        ("0", "23.5%"),
-        ("1", "23.5%"),
-        ("2", "5.9%"),
-    ]
-    assert [row[3].count("[") for row in usage] == [3, 3, 3, 1]
-    assert usage[0][2] == "the (8)" and usage[1][3].startswith("the [bank]")
+def test_without_annotation_there_is_no_agreement() -> None:
+    assert agreement(pieces_with_roles([])) == {}
+
+
+def test_the_tables_count_the_strongest_roles() -> None:
+    page = usage_page("en", "encoder", pieces_with_roles(SENSES, {"bank.river": 1}))
+    rows = page.tables[1].rows
+    assert [row[0] for row in rows] == ["3", "0", "1", "2"]
+    assert [row[1] for row in rows] == ["47.1%", "23.5%", "23.5%", "5.9%"]
+    assert [row[3].count("[") for row in rows] == [3, 3, 3, 1]
+    assert rows[0][2] == "the (8)"
+    assert rows[1][3].startswith("the [bank]")
     assert page.values["entropy"] == pytest.approx(0)
-    assert next(iter(page.pictures.values())).startswith(b"\x89PNG")
+    (picture,) = page.pictures.values()
+    assert picture.startswith(b"\x89PNG")
+
+
+def test_the_entropy_is_the_mean_over_pieces() -> None:
+    """H(1/2, 1/2) = ln 2 and H(1) = 0."""
+    sentence = AnnotatedSentence("the bank", [5, 6], PIECES)
+    distributions = [numpy.array([0.5, 0.5, 0, 0]), one_hot(1)]
+    pieces = [PieceRoles(sentence, place, roles) for place, roles in enumerate(distributions)]
+    assert usage_page("en", "encoder", pieces).values["entropy"] == pytest.approx(numpy.log(2) / 2)
+
+
+def test_without_a_distribution_there_is_no_entropy() -> None:
+    piece = PieceRoles(AnnotatedSentence("x", [7], ["▁x"]), 0, numpy.array([2.0, -1.0]))
+    page = usage_page("en", "encoder", [piece])
+    assert page.values["entropy"] is None
+    assert page.tables[0].rows[1][1] == "– (not a distribution)"
+
+
+def test_a_piece_in_its_context() -> None:
+    pieces = [f"▁{number}" for number in range(12)]
+    sentence = AnnotatedSentence("", range(12), pieces)
+    contexts = [PieceRoles(sentence, place, one_hot(0)).in_context() for place in (0, 5, 7)]
+    assert contexts == [
+        "[0] 1 2 3 4 …",
+        "… 1 2 3 4 [5] 6 7 8 9 …",
+        "… 3 4 5 6 [7] 8 9 10 11",
+    ]
 
 
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
-def test_every_piece_of_a_run_takes_its_roles(run, translator, side):
-    found = taken(run, translator, "de", side=side, count=4)
-    assert all(one.roles.sum() == pytest.approx(1, abs=1e-5) for one in found)
+def test_every_piece_of_a_run_has_roles(run: Run, translator: Translator, side: str) -> None:
+    pieces = assign_roles(run, translator, "de", side=side, count=4)
+    for piece in pieces:
+        assert piece.roles.sum() == pytest.approx(1, abs=1e-5)
+
     folder = roles_page(run, translator, "de", side=side).save(run)
-    values = json.loads((folder / "page.json").read_text())["values"]
-    assert sum(role["count"] for role in values["usage"].values()) == values["pieces"] == len(found)
-    assert (
-        values["agreement"]
-        and "# Roles of the" in (folder / "page.md").read_text()
-        and (folder / "picture-1.png").is_file()
-    )
+    values = json.loads((folder / "page.json").read_text(encoding="utf-8"))["values"]
+    counts = [role["count"] for role in values["usage"].values()]
+    assert sum(counts) == values["pieces"] == len(pieces)
+    assert values["agreement"]
+    assert "# Roles of the" in (folder / "page.md").read_text(encoding="utf-8")
+    assert (folder / "picture-1.png").is_file()
 
 
-def test_an_encoder_s_roles_are_those_of_the_model(run, translator, monkeypatch):
-    """The gate before them included."""
-    found = taken(run, translator, "de", side="encoder", count=1)
-    expected = seen_in_encoding(monkeypatch, translator, "de", found[0].sentence.text, Roles, "assign_roles")
-    assert numpy.allclose([one.roles for one in found], expected, atol=1e-6)
+def test_roles_of_an_encoder_are_those_of_the_model(
+    run: Run, translator: Translator, record_result: RecordResult
+) -> None:
+    """The encoder has a context gate before its roles."""
+    pieces = assign_roles(run, translator, "de", side="encoder", count=1)
+    expected = record_result("de", pieces[0].sentence.text, Roles, "assign_roles")
+    assert numpy.allclose([piece.roles for piece in pieces], expected, atol=1e-6)
 
 
-def test_a_decoder_reads_a_sentence_after_bos(run, translator):
-    """As it does in training, so that the first word has its roles after bos, too."""
-    own, (one, *_) = (
-        translator.model.decoders["de"],
-        taken(run, translator, "de", side="decoder", count=1),
-    )
-    ids = torch.tensor([[BOS, *one.sentence.ids]])
+def test_a_decoder_reads_a_sentence_after_bos(run: Run, translator: Translator) -> None:
+    pieces = assign_roles(run, translator, "de", side="decoder", count=1)
+    decoder = translator.model.decoders["de"]
+    ids = torch.tensor([[BOS, *pieces[0].sentence.ids]])
+    mask = torch.ones_like(ids, dtype=torch.bool)
     with torch.inference_mode():
-        expected = own.options["roles"].assign_roles(
-            own.embedding(ids), torch.ones_like(ids, dtype=torch.bool)
-        )[0, 1:]
-    assert numpy.array_equal(
-        [each.roles for each in taken(run, translator, "de", side="decoder", count=1)],
-        expected.numpy(),
-    )
+        expected = decoder.options["roles"].assign_roles(decoder.embedding(ids), mask)
+    assert numpy.array_equal([piece.roles for piece in pieces], expected[0, 1:].numpy())
 
 
-def test_of_one_token_with_contexts_and_translations(run, translator):
-    own = taken(run, translator, "de", side="encoder", count=4)[0].piece
+def test_a_token_with_contexts_and_translations(run: Run, translator: Translator) -> None:
+    token = assign_roles(run, translator, "de", side="encoder", count=4)[0].piece
     pairs = set(map(str, run.config.pairs))
-    assert "de-fr" not in pairs and "de-en" in pairs
-    assert (
-        roles_page(run, translator, "de", token=own, count=4).tables[0].head[-1] == "translated into en"
-    )
-    page = roles_page(run, translator, "de", token=own, into="fr", count=4)
-    assert page.tables[0].head[-1] == "translated into fr, zero-shot"
-    assert all(f"[{own}]" in row[2] for row in page.tables[0].rows)
+    assert "de-en" in pairs
+    assert "de-fr" not in pairs
+    page = roles_page(run, translator, "de", token=token, count=4)
+    assert page.tables[0].head[-1] == "translated into en"
+
+    page = roles_page(run, translator, "de", token=token, into="fr", count=4)
+    (table,) = page.tables
+    assert table.head[-1] == "translated into fr, zero-shot"
+    for row in table.rows:
+        assert f"[{token}]" in row[2]
 
 
-def test_what_is_not_there_is_said(run, translator):
-    with pytest.raises(DataError, match="'Nirgendwo' is no piece of the text of de"):
+def test_unknown_tokens_and_missing_roles_are_refused(run: Run, translator: Translator) -> None:
+    with pytest.raises(DataError, match="the analysed text of de has no piece 'Nirgendwo'"):
         roles_page(run, translator, "de", token="Nirgendwo")
-    with pytest.raises(
-        ConfigError, match="the encoder of fr has no roles; that of en, de has some"
-    ):
+    message = "the encoder of fr has no roles; encoders with roles: en, de"
+    with pytest.raises(ConfigError, match=message):
         roles_page(run, translator, "fr")
