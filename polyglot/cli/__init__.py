@@ -1,17 +1,17 @@
 """The commands of the program. Imports that need torch wait until their command is called."""
 
-# In the order in which `--help` lists them:
-from polyglot.cli import (
-    analysis,
-    embeddings,
-    evaluation,
-    experiments,
-    export,
-    show,
-    symbols,
-    training,
-    translation,
-)  # noqa: F401, I001
+# isort: off
+# The order of the imports is the order of the commands in `--help`.
+from polyglot.cli import training  # noqa: F401
+from polyglot.cli import translation  # noqa: F401
+from polyglot.cli import evaluation  # noqa: F401
+from polyglot.cli import experiments  # noqa: F401
+from polyglot.cli import embeddings  # noqa: F401
+from polyglot.cli import analysis  # noqa: F401
+from polyglot.cli import export  # noqa: F401
+from polyglot.cli import symbols  # noqa: F401
+from polyglot.cli import show  # noqa: F401
 from polyglot.cli.app import main
+# isort: on
 
 __all__ = ["main"]

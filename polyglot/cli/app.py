@@ -1,4 +1,4 @@
-"""The program around the verbs, and what they have in common."""
+"""The program around the commands: its global options, its error messages and exit codes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Optional
+from collections.abc import Callable
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
-from polyglot.cli import completion
+from polyglot.cli.help_texts import Command, HelpLayout
 from polyglot.core.console import LogHandler, stderr_console
 from polyglot.core.environment import (
     hide_library_warnings,
@@ -24,79 +22,65 @@ from polyglot.core.environment import (
     reduce_garbage_collection,
     shorten_switch_interval,
 )
-from polyglot.core.errors import ConfigError, PolyglotError
+from polyglot.core.errors import PolyglotError
 from polyglot.core.signals import cancel_deferred_interrupt, exit_code
 from polyglot.core.version import VERSION
 
+USER_ERROR = 2  # exit code
+INTERRUPTED = 130  # exit code after Ctrl-C
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+OUT_OF_MEMORY = (
+    "not enough memory: lower batching.size (with `by: tokens`, it limits the longest batch), "
+    "the sizes of the model, or the beam of a search; "
+    "`polyglot train … --dry-run` estimates the memory of training"
+)
 
-class Verbs(TyperGroup):
-    """Each of them ends well when whoever reads its results has seen enough, as `head` has; interrupted, it says so."""
+
+class CommandGroup(HelpLayout, TyperGroup):
+    """All commands. Handles Ctrl-C, and the end of the program that reads the output."""
 
     def invoke(self, context: typer.Context) -> None:
         try:
             super().invoke(context)
             sys.stdout.flush()
         except BrokenPipeError:
-            _leave_output()
+            _discard_output()
             raise typer.Exit from None
-        except KeyboardInterrupt as interruption:  # here, because typer ends without a word
+        except KeyboardInterrupt as interruption:  # typer would end without a message
             stderr_console.print("interrupted")
             raise typer.Exit(exit_code(interruption)) from None
 
 
-class Screen(Console):
-    """Standard output; `Verbs` deals with its reader's leaving."""
+class StdoutConsole(Console):
+    """Console on standard output that leaves a closed pipe to `CommandGroup`."""
 
     def on_broken_pipe(self) -> None:
-        raise  # what rich has just caught
+        raise  # the error that rich is handling
 
 
 app = typer.Typer(
     name="polyglot",
-    cls=Verbs,
-    help="Multilingual many-to-many translation: train language pairs from one YAML file, translate every direction.",
-    epilog="Start with: polyglot train phrasebook · then: polyglot evaluate runs/phrasebook",
+    cls=CommandGroup,
+    help="Train and use multilingual translation models for many language pairs.",
+    epilog="polyglot train phrasebook\npolyglot evaluate runs/phrasebook",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-screen = Screen()
+screen = StdoutConsole()
 logger = logging.getLogger("polyglot")
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-OUT_OF_MEMORY = (
-    "lower batching.size (by: tokens bounds the widest batch) or the sizes of the model, or the beam of a search; "
-    "what training needs, `polyglot train … --dry-run` estimates"
-)
 
-Overrides = Annotated[
-    Optional[list[str]],
-    typer.Argument(
-        metavar="[KEY=VALUE]...", help="Settings that differ, such as training.steps=5000."
-    ),
-]
-RunPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN",
-        help="A run directory, such as runs/phrasebook.",
-        autocompletion=completion.runs,
-    ),
-]
-Checkpoint = Annotated[
-    str,
-    typer.Option(help="best, last, a step, or average:N.", autocompletion=completion.checkpoints),
-]
-Device = Annotated[
-    Optional[str],
-    typer.Option(
-        help="cpu, cuda, cuda:1 or mps. Default: a GPU where there is one.",
-        autocompletion=completion.devices,
-    ),
-]
+
+def command(*examples: str, name: str | None = None) -> Callable[[Callable], Callable]:
+    """Register a function as a command; its help shows the examples.
+
+    name: default the name of the function.
+    """
+    return app.command(name, cls=Command, epilog="\n".join(examples))
 
 
 def main() -> None:
-    """The program: mistakes of the user's end in one message and exit status 2."""
+    """Run the program. An error of the user ends it with one message and exit code 2."""
     keep_freed_memory()
     limit_shape_caches()
     hide_library_warnings()
@@ -104,100 +88,66 @@ def main() -> None:
     shorten_switch_interval()
     # Text is UTF-8 on both sides, independent of the terminal.
     sys.stdout.reconfigure(encoding="utf-8")
+
     try:
         app(prog_name="polyglot")
-    except KeyboardInterrupt:  # before there is a verb, or after
-        sys.exit(130)
+    except KeyboardInterrupt:  # before or after a command
+        sys.exit(INTERRUPTED)
     except PolyglotError as error:
-        stderr_console.print("[bold red]error:[/] ", end="")
-        stderr_console.print(str(error), markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2)
+        _exit_with(str(error))
     except OSError as error:
-        if error.errno not in NO_ROOM:
+        if error.errno not in DISK_FULL:
             raise
-        _leave_output()
-        stderr_console.print("[bold red]error:[/] ", end="")
+        _discard_output()
         place = error.filename or "standard output, or a file of this command"
-        stderr_console.print(
-            f"{place}: cannot be written: {error.strerror}; make room there",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
-        sys.exit(2)
+        _exit_with(f"{place}: cannot be written: {error.strerror}; free some space there")
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        stderr_console.print("[bold red]error:[/] ", end="")
-        stderr_console.print(
-            f"not enough memory: {OUT_OF_MEMORY}", markup=False, highlight=False, soft_wrap=True
-        )
-        sys.exit(2)
+        _exit_with(OUT_OF_MEMORY)
     finally:
         cancel_deferred_interrupt()
 
 
-def _leave_output() -> None:
-    """What is left in the buffer of standard output disturbs nobody when the program ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def is_out_of_memory(error: Exception) -> bool:
-    """PyTorch says it of a GPU in one way, of the machine's own memory in another."""
+    """True for an allocation that failed: of Python, on a GPU, or of PyTorch on the CPU."""
+    text = str(error)
     return (
-        isinstance(error, MemoryError)
-        or "out of memory" in str(error)
-        or "can't allocate memory" in str(error)
+        isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
     )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _exit_with(message: str) -> None:
+    stderr_console.print("[bold red]error:[/] ", end="")
+    stderr_console.print(message, markup=False, highlight=False, soft_wrap=True)
+    sys.exit(USER_ERROR)
+
+
+def _discard_output() -> None:
+    """Discard buffered output, so that the end of the process does not try to write it again."""
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_device, sys.stdout.fileno())
+
+
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         screen.print(f"polyglot {VERSION}")
         raise typer.Exit
 
 
 @app.callback()
-def _options(
+def set_global_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only say what goes wrong.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print results and errors only.")
+    ] = False,
 ) -> None:
-    lines = LogHandler()
-    lines.setFormatter(logging.Formatter("%(asctime)s %(message)s", datefmt="%H:%M:%S"))
-    logging.basicConfig(handlers=[lines], force=True)
+    handler = LogHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", datefmt="%H:%M:%S"))
+    logging.basicConfig(handlers=[handler], force=True)
     logger.setLevel(logging.ERROR if quiet else logging.INFO)
-
-
-def lines_bar(*, hidden: bool = False) -> Progress:
-    """How many lines are done, and how long the rest will take."""
-    columns = TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=stderr_console, transient=True, redirect_stdout=False, disable=hidden)
-
-
-def lines_of(file: Path | None) -> tuple[int | None, Iterator[list[str]]]:
-    """How many lines there are, where that can be known, and the lines of a file or of standard input."""
-    from polyglot.data.text_files import line_blocks, pipe_blocks, stream_blocks
-
-    if (
-        file and not file.is_fifo()
-    ):  # what comes through a pipe, as `<(zcat …)` does, can be read only once
-        total = sum(
-            map(len, line_blocks(file, empty=True))
-        )  # which also finds what is no text before anything is written
-        return total, line_blocks(file, empty=True)
-    return None, pipe_blocks(file) if file else stream_blocks(
-        sys.stdin.buffer, name="standard input"
-    )
-
-
-def sentences_of(given: Sequence[str] | None) -> list[tuple[str, str]]:
-    """`LANGUAGE=TEXT` of an option that may be repeated. Raises ConfigError for what is no such thing."""
-    pairs = [each.partition("=")[::2] for each in given or ()]
-    for (language, text), each in zip(pairs, given or ()):
-        if not language or not text.strip():
-            raise ConfigError(
-                f"--sentence: found {each!r}; write language and text, such as de='Ein Hund rennt.'"
-            )
-    return pairs

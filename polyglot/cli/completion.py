@@ -1,8 +1,11 @@
-"""What the shell offers behind a verb: runs, shipped names, checkpoints, languages. Folders and small files are read, never a model."""
+"""Shell completion: runs, presets, checkpoints and languages.
+
+It reads folders and small files, never a model, so that the tab key answers at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,118 +16,158 @@ from polyglot.core.errors import PolyglotError
 from polyglot.core.yaml import read_yaml
 from polyglot.runs.steps import steps
 
+YAML_SUFFIXES = (".yaml", ".yml")
+RUN_PARAMETERS = ("run", "paths", "arguments")
+"""Names of the command arguments that hold runs."""
+
 Complete = Callable[[str], list[str]]
 
 
 def runs(incomplete: str) -> list[str]:
-    """Run directories below what is written so far, and the folders that lead to some."""
-    return _beginning(incomplete, _runs(incomplete))
+    """Complete run directories, and folders that contain some."""
+    return _matching(incomplete, _run_directories(incomplete))
 
 
 def configurations(incomplete: str) -> list[str]:
-    """Shipped configurations, YAML files, and runs, which `--resume` continues."""
-    return _beginning(
-        incomplete,
-        [*presets.names("configs"), *_files(incomplete, ".yaml", ".yml"), *_runs(incomplete)],
-    )
+    """Complete preset configurations, YAML files, and runs (for `--resume`)."""
+    candidates = [
+        *presets.names("configs"),
+        *_yaml_files(incomplete),
+        *_run_directories(incomplete),
+    ]
+    return _matching(incomplete, candidates)
 
 
-def shipped_in(room: str) -> Complete:
-    """What is shipped in a room, and YAML files."""
-    return lambda incomplete: _beginning(
-        incomplete, [*presets.names(room), *_files(incomplete, ".yaml", ".yml")]
-    )
+def presets_of(category: str) -> Complete:
+    """Return a function that completes the presets of a category, and YAML files."""
+
+    def complete(incomplete: str) -> list[str]:
+        return _matching(incomplete, [*presets.names(category), *_yaml_files(incomplete)])
+
+    return complete
 
 
-def shown(incomplete: str) -> list[str]:
-    """All that `show` takes."""
-    named = [f"{room}/{name}" for room in presets.CATEGORIES for name in presets.names(room)]
-    plain = [name for room in presets.CATEGORIES for name in presets.names(room)]
-    return _beginning(
-        incomplete,
-        [
-            *plain,
-            *(named if "/" in incomplete else ()),
-            *_files(incomplete, ".yaml", ".yml"),
-            *_runs(incomplete),
-        ],
+def choices(values: Sequence[str]) -> Complete:
+    """Return a function that completes the values of an option."""
+
+    def complete(incomplete: str) -> list[str]:
+        return _matching(incomplete, values)
+
+    return complete
+
+
+def showable(incomplete: str) -> list[str]:
+    """Complete the argument of `show`: presets, YAML files and runs."""
+    names = []
+    qualified_names = []
+    for category in presets.CATEGORIES:
+        for name in presets.names(category):
+            names.append(name)
+            qualified_names.append(f"{category}/{name}")
+
+    candidates = names
+    if "/" in incomplete:
+        candidates += qualified_names
+    return _matching(
+        incomplete, [*candidates, *_yaml_files(incomplete), *_run_directories(incomplete)]
     )
 
 
 def checkpoints(context: typer.Context, incomplete: str) -> list[str]:
-    """`best`, `last`, and the steps of the run that is named before; of several the first."""
-    there, keep = (
-        steps(_run(context) / "checkpoints"),
-        _setting(context, "training", "checkpoint", "keep"),
-    )
-    newest = (
-        there[-keep:] if isinstance(keep, int) else []
-    )  # what is there besides may be a best one of long ago
-    return _beginning(
-        incomplete,
-        ["best", "last", *map(str, there), *([f"average:{len(newest)}"] if newest else [])],
-    )
+    """Complete checkpoints of the first run on the command line: `best`, `last`, its steps."""
+    run_steps = steps(_first_run(context) / "checkpoints")
+    keep = _setting(context, "training", "checkpoint", "keep")
+    candidates = ["best", "last", *map(str, run_steps)]
+    if isinstance(keep, int):
+        # An older checkpoint may be there because it is the best; it is not averaged.
+        newest = run_steps[-keep:]
+        if newest:
+            candidates.append(f"average:{len(newest)}")
+    return _matching(incomplete, candidates)
 
 
 def languages(context: typer.Context, incomplete: str) -> list[str]:
-    """Those of the run that is named before."""
-    found = _setting(context, "languages")
-    return _beginning(incomplete, map(str, found if isinstance(found, list) else ()))
+    """Complete the languages of the first run on the command line."""
+    names = _setting(context, "languages")
+    if not isinstance(names, list):
+        return []
+    return _matching(incomplete, map(str, names))
 
 
 def devices(incomplete: str) -> list[str]:
-    """The kinds; how many there are only PyTorch knows, which would take seconds to ask."""
-    return _beginning(incomplete, ["cpu", "cuda", "mps"])
+    """Complete the kinds of devices. To count them, PyTorch would have to load for seconds."""
+    return _matching(incomplete, ["cpu", "cuda", "mps"])
 
 
-def _run(context: typer.Context) -> Path:
-    """The run among what is written already; before an option that lacks its value nothing has got its name yet."""
-    given = context.params.get("run") or context.params.get("runs") or context.args
-    return Path(given if isinstance(given, (str, Path)) else next(iter(given), ""))
+def _first_run(context: typer.Context) -> Path:
+    """First run on the command line.
+
+    If an option still lacks its value, the arguments have no names yet.
+    """
+    for name in RUN_PARAMETERS:
+        value = context.params.get(name)
+        if isinstance(value, (str, Path)):
+            return Path(value)
+        if value:
+            return Path(value[0])
+    if context.args:
+        return Path(context.args[0])
+    return Path()
 
 
-def _setting(context: typer.Context, *path: str) -> Any:
-    """A setting of that run."""
+def _setting(context: typer.Context, *keys: str) -> Any:
+    """Read a setting of the first run on the command line; None without a run or a setting."""
     try:
-        found = read_yaml(_run(context) / "config.yaml")
-    except (
-        PolyglotError
-    ):  # no run, or none yet: there is nothing to offer, and the verb itself will say why
+        value = read_yaml(_first_run(context) / "config.yaml")
+    except PolyglotError:  # not a run; the command itself will report it
         return None
-    for key in path:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+    for key in keys:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
 
 
-def _runs(incomplete: str) -> Iterator[str]:
+def _run_directories(incomplete: str) -> Iterator[str]:
     for folder in _entries(incomplete):
-        if (folder / "config.yaml").is_file():
+        if _is_run(folder):
             yield str(folder)
-        elif folder.is_dir() and any(folder.glob("*/config.yaml")):
+            continue
+        runs_inside = [path.parent for path in sorted(folder.glob("*/config.yaml"))]
+        if runs_inside:
             yield f"{folder}/"
-            yield from (str(path.parent) for path in sorted(folder.glob("*/config.yaml")))
+            yield from map(str, runs_inside)
 
 
-def _files(incomplete: str, *endings: str) -> Iterator[str]:
+def _yaml_files(incomplete: str) -> Iterator[str]:
+    """YAML files, and folders that contain some."""
     for path in _entries(incomplete):
-        if (
-            path.is_dir()
-            and not (path / "config.yaml").is_file()
-            and any(each.suffix in endings for each in _entries(f"{path}/"))
-        ):
+        if path.is_dir() and not _is_run(path) and _contains_yaml(path):
             yield f"{path}/"
-        elif path.suffix in endings:
+        elif path.suffix in YAML_SUFFIXES:
             yield str(path)
 
 
+def _contains_yaml(folder: Path) -> bool:
+    return any(path.suffix in YAML_SUFFIXES for path in _entries(f"{folder}/"))
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / "config.yaml").is_file()
+
+
 def _entries(incomplete: str) -> list[Path]:
-    """What lies in the folder that is written so far."""
-    folder = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
+    """Visible entries of the folder in an incomplete path; none if it cannot be read."""
+    folder = Path(incomplete)
+    if not incomplete.endswith("/"):
+        folder = folder.parent
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    except OSError:  # a folder that is not there, or that nobody may read, has nothing to offer
+    except OSError:
         return []
 
 
-def _beginning(incomplete: str, found: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(one for one in found if one.startswith(incomplete)))
+def _matching(incomplete: str, candidates: Iterable[str]) -> list[str]:
+    """Different candidates that begin with the incomplete word, in their order."""
+    matches = [candidate for candidate in candidates if candidate.startswith(incomplete)]
+    return list(dict.fromkeys(matches))

@@ -1,4 +1,4 @@
-"""Sentences as vectors: write them, compare them."""
+"""Commands `embed` and `similar`."""
 
 from __future__ import annotations
 
@@ -8,62 +8,133 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from polyglot.cli import completion
-from polyglot.cli.app import Checkpoint, Device, RunPath, app, lines_bar, lines_of, logger
+from polyglot.cli.app import command, logger
+from polyglot.cli.lines import read_lines
+from polyglot.cli.parameters import Checkpoint, Device, Layer, Pooling, RunPath, choice
+from polyglot.cli.progress import line_progress
+from polyglot.core.errors import ConfigError, DataError, pluralize
 
 if TYPE_CHECKING:
     from polyglot.inference.translator import Translator
 
+# The packages that define these choices load torch; a test compares the two.
+PRECISIONS = ("float32", "float16", "int8")
+MARGINS = ("ratio", "cosine")
+SEARCHES = ("exact", "faiss")
 
-@app.command(
-    epilog="polyglot embed runs/phrasebook sentences.de --language de --output vectors.npy"
+InputFile = Annotated[
+    Optional[Path],
+    typer.Argument(
+        metavar="FILE",
+        help="One sentence per line, plain or gzip. Default: standard input.",
+    ),
+]
+VectorFile = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="File for the vectors; its suffix is .npy, .parquet or .jsonl.",
+    ),
+]
+Language = Annotated[
+    Optional[str],
+    typer.Option(
+        metavar="LANGUAGE",
+        help="Language of all sentences.",
+        autocompletion=completion.languages,
+    ),
+]
+LanguageColumn = Annotated[
+    Optional[int],
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Read the language of each sentence from column N; tabs separate the columns.",
+    ),
+]
+TextColumn = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Read the sentence from column N, with --language-column."
+    ),
+]
+Precision = Annotated[str, choice(PRECISIONS, help="Number format of the vectors.")]
+Normalize = Annotated[bool, typer.Option("--normalize", help="Scale each vector to length 1.")]
+BatchSize = Annotated[
+    Optional[int],
+    typer.Option(
+        min=1, metavar="N", help="Largest batch, in sentences. Default: 64 on a CPU, else 128."
+    ),
+]
+
+
+@command(
+    "polyglot embed runs/phrasebook sentences.de --language de --output vectors.npy",
+    "polyglot embed runs/phrasebook mixed.tsv --language-column 1 --output vectors.jsonl",
 )
 def embed(
     run: RunPath,
-    file: Annotated[
-        Optional[Path],
-        typer.Argument(
-            metavar="[FILE]",
-            help="One sentence a line, plain or gzipped; by default standard input.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path,
-        typer.Option(help="Where the vectors go; the ending decides: .npy, .parquet or .jsonl."),
-    ] = ...,
-    language: Annotated[
-        Optional[str],
-        typer.Option(help="Language of all sentences.", autocompletion=completion.languages),
-    ] = None,
-    language_column: Annotated[
-        Optional[int], typer.Option(min=1, help="Instead: the column, between tabs, that names it.")
-    ] = None,
-    text_column: Annotated[
-        int,
-        typer.Option(min=1, help="The column of the sentence, where a column names the language."),
-    ] = 2,
-    pooling: Annotated[
-        str, typer.Option(help="flat: all rows side by side; mean or max over them.")
-    ] = "flat",
-    layer: Annotated[
-        str, typer.Option(help="bridge, or what comes before it: states, words.")
-    ] = "bridge",
-    precision: Annotated[str, typer.Option(help="float32, float16 or int8.")] = "float32",
-    normalize: Annotated[bool, typer.Option("--normalize", help="Vectors of length 1.")] = False,
-    batch_size: Annotated[
-        Optional[int],
-        typer.Option(
-            min=1, help="Sentences computed together, at most. Default: 64 on a CPU, else 128."
-        ),
-    ] = None,
+    file: InputFile = None,
+    output: VectorFile = ...,
+    language: Language = None,
+    language_column: LanguageColumn = None,
+    text_column: TextColumn = 2,
+    pooling: Pooling = "flat",
+    layer: Layer = "bridge",
+    precision: Precision = "float32",
+    normalize: Normalize = False,
+    batch_size: BatchSize = None,
     checkpoint: Checkpoint = "best",
     device: Device = None,
 ) -> None:
-    """Turn sentences into vectors, line by line: any number of them in constant memory."""
-    from polyglot.core.errors import ConfigError, DataError, pluralize
-    from polyglot.inference.embeddings.prefetch import async_writer
-    from polyglot.inference.embeddings.tagged_lines import chunks_from_columns, chunks_in_language
-    from polyglot.inference.embeddings.vector_files import open_vector_file, vector_format
+    """Compute the sentence embedding of each line.
 
+    Memory does not depend on the number of lines.
+    """
+    from polyglot.inference.embeddings.tagged_lines import chunks_from_columns, chunks_in_language
+    from polyglot.inference.embeddings.vector_files import vector_format
+
+    _check_language_source(language, language_column, text_column)
+    vector_format(output)
+    languages = [language] if language else None
+    encoder = _load_encoder(run, languages, checkpoint=checkpoint, device=device)
+    size = encoder.vector_size(layer=layer, pooling=pooling)
+    place = str(file or "standard input")
+    total, blocks = read_lines(file)
+    if language:
+        chunks = chunks_in_language(blocks, language)
+    else:
+        chunks = chunks_from_columns(
+            blocks,
+            language_column=language_column,
+            text_column=text_column,
+            place=place,
+            languages=encoder.sources,
+        )
+
+    encoded_chunks = encoder.encode_chunks(
+        chunks,
+        pooling=pooling,
+        layer=layer,
+        precision=precision,
+        normalize_embeddings=normalize,
+        batch_size=batch_size,
+    )
+    count, blank_count = _write_vectors(
+        encoded_chunks, output, size=size, precision=precision, total=total, place=place
+    )
+    note = ""
+    if blank_count:
+        note = f"; {pluralize(blank_count, 'empty line')} with a vector of zeros"
+    logger.info(
+        f"{pluralize(count, 'vector')} of {size} {precision} numbers written to {output}{note}"
+    )
+
+
+def _check_language_source(
+    language: str | None, language_column: int | None, text_column: int
+) -> None:
     if (language is None) == (language_column is None):
         raise ConfigError(
             "embed: either --language for all sentences, or --language-column, is needed"
@@ -72,133 +143,163 @@ def embed(
         raise ConfigError(
             f"embed: column {text_column} cannot be both the language and the sentence"
         )
-    vector_format(output)
-    encoder = _reader(run, [language] if language else None, checkpoint=checkpoint, device=device)
-    size = encoder.vector_size(layer=layer, pooling=pooling)
-    place = str(file or "standard input")
-    total, blocks = lines_of(file)
-    if language:
-        portions = chunks_in_language(blocks, language)
-    else:
-        portions = chunks_from_columns(
-            blocks,
-            language_column=language_column,
-            text_column=text_column,
-            place=place,
-            languages=encoder.sources,
-        )
-    settings = {
-        "pooling": pooling,
-        "layer": layer,
-        "precision": precision,
-        "normalize_embeddings": normalize,
-        "batch_size": batch_size,
-    }
-    found = encoder.encode_chunks(portions, **settings)
-    done = blank = 0
-    with lines_bar() as bar, open_vector_file(output, size=size, precision=precision) as written:
-        row = bar.add_task("lines", total=total)
-        with async_writer(written.write) as write:
-            for (sentences, languages), vectors in found:
+
+
+def _write_vectors(
+    encoded_chunks, output: Path, *, size: int, precision: str, total: int | None, place: str
+) -> tuple[int, int]:
+    """Write the vectors, and return the number of lines and of blank lines.
+
+    Raises DataError for a file without lines; the output is then not written.
+    """
+    from polyglot.inference.embeddings.prefetch import async_writer
+    from polyglot.inference.embeddings.vector_files import open_vector_file
+
+    count = 0
+    blank_count = 0
+    vector_file = open_vector_file(output, size=size, precision=precision)
+    with line_progress() as progress, vector_file as opened:
+        row = progress.add_task("lines", total=total)
+        with async_writer(opened.write) as write:
+            for (sentences, languages), vectors in encoded_chunks:
                 write(vectors.numpy(), sentences=sentences, languages=languages)
-                done += len(sentences)
-                blank += sum(not sentence.strip() for sentence in sentences)
-                bar.update(row, completed=done)
-        if not done:
+                count += len(sentences)
+                blank_count += sum(not sentence.strip() for sentence in sentences)
+                progress.update(row, completed=count)
+        if not count:
             raise DataError(f"{place}: the file is empty")
-    empty = f"; {pluralize(blank, 'empty line')} with a vector of zeros" if blank else ""
-    logger.info(
-        f"{pluralize(done, 'vector')} of {size} {precision} numbers written to {output}{empty}"
-    )
+    return count, blank_count
 
 
-@app.command(
-    epilog="polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en · "
-    "polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en --mine --threshold 1.05"
+FirstFile = Annotated[
+    Path, typer.Argument(metavar="A", help="One sentence per line, plain or gzip.")
+]
+SecondFile = Annotated[
+    Path, typer.Argument(metavar="B", help="Sentences in the other language, in the same form.")
+]
+FirstLanguage = Annotated[
+    str,
+    typer.Option(
+        "--from", metavar="LANGUAGE", help="Language of A.", autocompletion=completion.languages
+    ),
+]
+SecondLanguage = Annotated[
+    str,
+    typer.Option(
+        "--to", metavar="LANGUAGE", help="Language of B.", autocompletion=completion.languages
+    ),
+]
+Mine = Annotated[
+    bool,
+    typer.Option(
+        "--mine",
+        help="Mine a bitext: print pairs that are nearest to each other, best first, "
+        "each sentence at most once.",
+    ),
+]
+Threshold = Annotated[
+    Optional[float],
+    typer.Option(metavar="SCORE", help="Print only pairs with at least this score."),
+]
+Margin = Annotated[
+    str,
+    choice(
+        MARGINS,
+        help="Score: the cosine divided by the mean cosine to the neighbours (ratio), "
+        "or the cosine.",
+    ),
+]
+Neighbours = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="K", help="Number of nearest neighbours, as candidates and for the margin."
+    ),
+]
+Top = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Print N sentences for each line of A; at most --neighbours."
+    ),
+]
+Search = Annotated[
+    str,
+    choice(SEARCHES, help="Exact search, or an approximate index for millions of sentences."),
+]
+
+
+@command(
+    "polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en",
+    "polyglot similar runs/phrasebook sentences.de sentences.en --from de --to en "
+    "--mine --threshold 1.05",
 )
 def similar(
     run: RunPath,
-    one: Annotated[
-        Path, typer.Argument(metavar="A", help="One sentence a line, plain or gzipped.")
-    ],
-    other: Annotated[Path, typer.Argument(metavar="B", help="The same in the other language.")],
-    source: Annotated[
-        str, typer.Option("--from", help="Language of A.", autocompletion=completion.languages)
-    ] = ...,
-    target: Annotated[
-        str, typer.Option("--to", help="Language of B.", autocompletion=completion.languages)
-    ] = ...,
-    mining: Annotated[
-        bool,
-        typer.Option(
-            "--mine",
-            help="Bitext: pairs that are each other's best, the best first, no sentence twice.",
-        ),
-    ] = False,
-    threshold: Annotated[Optional[float], typer.Option(help="Only what scores so high.")] = None,
-    margin: Annotated[
-        str,
-        typer.Option(
-            help="ratio: cosine over the mean cosine with the neighbours; or plain cosine."
-        ),
-    ] = "ratio",
-    neighbours: Annotated[
-        int,
-        typer.Option(
-            min=1, help="k nearest neighbours that are candidates, and that the margin looks at."
-        ),
-    ] = 4,
-    top: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Print so many for each line of A, at most as many as the neighbours."
-        ),
-    ] = 1,
-    search: Annotated[
-        str, typer.Option(help="exact, or faiss: an index for millions, not always exact.")
-    ] = "exact",
-    pooling: Annotated[
-        str, typer.Option(help="flat: all rows side by side; mean or max over them.")
-    ] = "flat",
-    layer: Annotated[
-        str, typer.Option(help="bridge, or what comes before it: states, words.")
-    ] = "bridge",
+    first_file: FirstFile,
+    second_file: SecondFile,
+    source: FirstLanguage = ...,
+    target: SecondLanguage = ...,
+    mining: Mine = False,
+    threshold: Threshold = None,
+    margin: Margin = "ratio",
+    neighbours: Neighbours = 4,
+    top: Top = 1,
+    search: Search = "exact",
+    pooling: Pooling = "flat",
+    layer: Layer = "bridge",
     checkpoint: Checkpoint = "best",
     device: Device = None,
 ) -> None:
-    """Find for each sentence of A the nearest ones of B: score, line in A, line in B and both texts, between tabs."""
+    """Find the nearest sentences of file B for each sentence of file A.
+
+    Output columns, separated by tabs: score, line in A, line in B, both sentences.
+    """
     from polyglot.inference.embeddings.bitext import find_neighbours
 
-    encoder = _reader(run, [source, target], checkpoint=checkpoint, device=device)
-    with lines_bar() as bar:
-        row = bar.add_task("lines", total=None)
-        found = find_neighbours(
-            encoder, (one, source), (other, target), pooling=pooling, layer=layer, neighbours=neighbours, margin=margin, search=search,
-            progress=lambda done, total: bar.update(row, completed=done, total=total),
-        )  # fmt: skip
-    lowest = -float("inf") if threshold is None else threshold
-    for pair in (
-        found.mined(threshold=lowest) if mining else found.nearest(top=top, threshold=lowest)
-    ):
+    encoder = _load_encoder(run, [source, target], checkpoint=checkpoint, device=device)
+    with line_progress() as progress:
+        row = progress.add_task("lines", total=None)
+        result = find_neighbours(
+            encoder,
+            (first_file, source),
+            (second_file, target),
+            pooling=pooling,
+            layer=layer,
+            neighbours=neighbours,
+            margin=margin,
+            search=search,
+            progress=lambda done, total: progress.update(row, completed=done, total=total),
+        )
+
+    lowest_score = -float("inf") if threshold is None else threshold
+    if mining:
+        pairs = result.mined(threshold=lowest_score)
+    else:
+        pairs = result.nearest(top=top, threshold=lowest_score)
+    for pair in pairs:
         print(
             f"{pair.score:.4f}",
             pair.source + 1,
             pair.target + 1,
-            found.sources[pair.source],
-            found.targets[pair.target],
+            result.sources[pair.source],
+            result.targets[pair.target],
             sep="\t",
         )
 
 
-def _reader(
-    run: Path, wanted: list[str] | None, *, checkpoint: str, device: str | None
+def _load_encoder(
+    path: Path, languages: list[str] | None, *, checkpoint: str, device: str | None
 ) -> Translator:
-    """What reads these languages, or all of the run's; a decoder comes along, since none is loaded without."""
+    """Load the encoders of these languages, default all.
+
+    A translator needs a decoder as well, so that of the first pair is loaded.
+    """
     from polyglot.inference.translator import Translator
     from polyglot.runs.run import Run
     from polyglot.tasks.pairs import LanguagePair
 
-    opened = Run.open(run)
-    target = opened.config.pairs[0].target
-    pairs = wanted and [LanguagePair(language, target) for language in wanted]
-    return Translator.load(opened, checkpoint=checkpoint, pairs=pairs, device=device)
+    run = Run.open(path)
+    pairs = None
+    if languages:
+        target = run.config.pairs[0].target
+        pairs = [LanguagePair(language, target) for language in languages]
+    return Translator.load(run, checkpoint=checkpoint, pairs=pairs, device=device)

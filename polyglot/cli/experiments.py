@@ -1,4 +1,4 @@
-"""Carry out experiments: several runs, trained in processes of their own."""
+"""Command `experiment`."""
 
 from __future__ import annotations
 
@@ -11,81 +11,78 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from polyglot.cli import completion
-from polyglot.cli.app import app, logger, screen
+from polyglot.cli.app import command, logger, screen
 from polyglot.core.console import stderr_console
 
 if TYPE_CHECKING:
     from polyglot.experiments import Experiment
+    from polyglot.experiments.results import Results
+    from polyglot.experiments.runs import ExperimentRun
+
+ExperimentName = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXPERIMENT",
+        help="A YAML file or the name of a preset experiment.",
+        autocompletion=completion.presets_of("evaluation/experiments"),
+    ),
+]
+SizeName = Annotated[
+    Optional[str],
+    typer.Option(
+        metavar="NAME",
+        help="One of the sizes that the experiment defines, such as cpu or full. "
+        "Default: the first.",
+    ),
+]
+Folder = Annotated[
+    Optional[Path],
+    typer.Option(
+        metavar="DIR",
+        help="Folder for runs and results. Default: experiments/NAME, or experiments/NAME/SIZE.",
+    ),
+]
+Parallel = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Train N runs at the same time, each in its own process."
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Check everything, list the trainings, and do not train."),
+]
 
 
-@app.command(
-    epilog="polyglot experiment phrasebook · polyglot experiment multi30k_bilingual --size full --parallel 8 · "
-    "polyglot experiment mine.yaml --folder experiments/second --dry-run"
+@command(
+    "polyglot experiment phrasebook",
+    "polyglot experiment multi30k_bilingual --size full --parallel 8",
+    "polyglot experiment mine.yaml --folder experiments/second --dry-run",
 )
 def experiment(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="EXPERIMENT",
-            help="A YAML file or the name of a shipped experiment.",
-            autocompletion=completion.shipped_in("evaluation/experiments"),
-        ),
-    ],
-    size: Annotated[
-        Optional[str],
-        typer.Option(
-            metavar="NAME",
-            help="One of the sizes that its file names, such as cpu or full. Default: the first.",
-        ),
-    ] = None,
-    folder: Annotated[
-        Optional[Path],
-        typer.Option(
-            metavar="DIR",
-            help="Where runs and results go. Default: experiments/NAME, or below it the size.",
-        ),
-    ] = None,
-    parallel: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Train so many runs at once, each in a process of its own."
-        ),
-    ] = 1,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check it all, show what would be trained, and stop.")
-    ] = False,
+    name: ExperimentName,
+    size: SizeName = None,
+    folder: Folder = None,
+    parallel: Parallel = 1,
+    dry_run: DryRun = False,
 ) -> None:
-    """Train what is missing of several runs, evaluate them alike, and write one result page; called again, it continues."""
+    """Train several runs, evaluate them in the same way, and write one result page.
+
+    Completed runs are not trained again, so the same command continues an experiment.
+    """
     from polyglot.evaluation.views.terminal import comparison_table
-    from polyglot.experiments import Experiment, carry_out
-    from polyglot.experiments.launcher import Trainings
+    from polyglot.experiments import Experiment
     from polyglot.experiments.results_page import save
 
-    settings = Experiment.load(file)
-    size = settings.size_named(size) or None
-    folder = folder or Path("experiments", Path(file).stem, size or "")
+    settings = Experiment.load(name)
+    size = settings.resolve_size(size) or None
+    folder = folder or Path("experiments", Path(name).stem, size or "")
     if dry_run:
-        _show_plan(settings.at(size), folder)
+        _print_plan(settings.at_size(size), folder)
         return
-    name, state = TextColumn("{task.description}"), TextColumn("{task.fields[state]}")
-    columns = name, BarColumn(), MofNCompleteColumn(), state, TimeRemainingColumn()
+
     try:
-        with (
-            Progress(*columns, console=stderr_console, transient=True) as bar,
-            Trainings(folder, parallel, bar).interruptible() as trainings,
-        ):
-            row = bar.add_task("sentences", visible=False, state="")
-            results = carry_out(
-                settings,
-                folder,
-                size=size,
-                train=trainings.train,
-                parallel=parallel,
-                tell=lambda sentence: logger.info(sentence),
-                progress=lambda what, done, of: bar.update(
-                    row, completed=done, total=of, description=what, visible=done < of
-                ),
-            )
+        results = _run_experiment(settings, folder, size=size, parallel=parallel)
     except KeyboardInterrupt:
         logger.info(f"{folder}: the same command continues")
         raise
@@ -95,25 +92,65 @@ def experiment(
     logger.info(f"written to {folder}: result.md, result.json, result.png")
 
 
-def _show_plan(experiment: Experiment, folder: Path) -> None:
-    """What would be trained, run by run and in sum; parameters as with vocabularies that become as large as they may."""
-    from polyglot.experiments.runner import checked
-    from polyglot.experiments.systems import writers_of
-    from polyglot.training.parameter_matching import count_model_parameters
+def _run_experiment(
+    settings: Experiment, folder: Path, *, size: str | None, parallel: int
+) -> Results:
+    from polyglot.experiments import run_experiment
+    from polyglot.experiments.launcher import TrainingLauncher
 
-    members = checked(experiment, folder)
-    for member in members:
-        state = (
-            "complete"
-            if member.is_complete
-            else shlex.join(["polyglot", "train", *member.arguments])
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeRemainingColumn(),
+    )
+    progress = Progress(*columns, console=stderr_console, transient=True)
+    with progress, TrainingLauncher(folder, parallel, progress).interruptible() as trainings:
+        row = progress.add_task("sentences", visible=False, state="")
+
+        def advance(current: str, done: int, total: int) -> None:
+            progress.update(
+                row, completed=done, total=total, description=current, visible=done < total
+            )
+
+        return run_experiment(
+            settings,
+            folder,
+            size=size,
+            train=trainings.train,
+            parallel=parallel,
+            log=logger.info,
+            progress=advance,
         )
-        screen.print(
-            f"{member.name}: {state if member.config else 'as it is'}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
+
+
+def _print_plan(experiment: Experiment, folder: Path) -> None:
+    """Print the command of each training, and a table with one row per system."""
+    from polyglot.experiments.runner import check_experiment
+
+    runs = check_experiment(experiment, folder)
+    for run in runs:
+        line = f"{run.name}: {_state(run)}"
+        screen.print(line, highlight=False, markup=False, soft_wrap=True)
+    screen.print(_plan_table(experiment, runs))
+
+
+def _state(run: ExperimentRun) -> str:
+    if not run.config:
+        return "as it is"
+    if run.is_complete:
+        return "complete"
+    return shlex.join(["polyglot", "train", *run.arguments])
+
+
+def _plan_table(experiment: Experiment, runs: list[ExperimentRun]) -> Table:
+    """Numbers of runs, updates and parameters by system.
+
+    The numbers of parameters assume vocabularies of the configured size, their maximum.
+    """
+    from polyglot.experiments.systems import systems_of
+
     table = Table(
         "system",
         "runs",
@@ -122,36 +159,39 @@ def _show_plan(experiment: Experiment, folder: Path) -> None:
         "parameters of one, at most",
         title=experiment.title,
     )
-    together = {
-        each.system: len(each.members) for each in writers_of(experiment, members) if each.together
-    }
+    ensembles = {}
+    for translator in systems_of(experiment, runs):
+        if translator.is_ensemble:
+            ensembles[translator.key] = len(translator.runs)
+
     for system in experiment.systems:
-        if system in together:
-            table.add_row(system, f"{together[system]:,} together", "–", "0", "–")
+        if system in ensembles:
+            table.add_row(system, f"{ensembles[system]:,} in an ensemble", "–", "0", "–")
             continue
-        own = [member for member in members if member.system == system]
-        configs = [member.config for member in own if member.config]
-        sizes = {
-            language: config.vocabulary.for_language(language).size
-            for config in configs[:1]
-            for language in config.languages
-        }
-        count = f"{count_model_parameters(configs[0], configs[0].model, sizes):,}" if configs else "–"
-        done = sum(member.is_complete for member in own)
-        table.add_row(
-            system,
-            f"{len(own):,}",
-            f"{done:,}",
-            f"{sum(config.training.steps for config in configs):,}",
-            count,
-        )
-    steps = sum(member.config.training.steps for member in members if member.config)
+        system_runs = [run for run in runs if run.system == system]
+        parameters = _parameter_count(system_runs)
+        table.add_row(system, *_run_columns(system_runs), parameters)
     table.add_section()
-    table.add_row(
-        "all",
-        f"{len(members):,}",
-        f"{sum(member.is_complete for member in members):,}",
-        f"{steps:,}",
-        "",
-    )
-    screen.print(table)
+    table.add_row("all", *_run_columns(runs), "")
+    return table
+
+
+def _run_columns(runs: list[ExperimentRun]) -> list[str]:
+    """Numbers of runs, of complete runs, and of updates."""
+    complete = sum(run.is_complete for run in runs)
+    steps = sum(run.config.training.steps for run in runs if run.config)
+    return [f"{len(runs):,}", f"{complete:,}", f"{steps:,}"]
+
+
+def _parameter_count(runs: list[ExperimentRun]) -> str:
+    """Count the parameters of the first run that is trained; a dash if there is no such run."""
+    from polyglot.training.parameter_matching import count_model_parameters
+
+    configs = [run.config for run in runs if run.config]
+    if not configs:
+        return "–"
+    config = configs[0]
+    sizes = {}
+    for language in config.languages:
+        sizes[language] = config.vocabulary.for_language(language).size
+    return f"{count_model_parameters(config, config.model, sizes):,}"

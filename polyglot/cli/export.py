@@ -1,4 +1,4 @@
-"""Make runs of runs: another language, means, parts, the same size, another program's models."""
+"""Commands that derive runs: `add-language`, `average`, `export`, `match` and `convert`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,28 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from polyglot.cli.app import Checkpoint, Overrides, RunPath, app, logger
-from polyglot.cli.completion import configurations, languages
+from polyglot.cli import completion
+from polyglot.cli.app import command, logger
+from polyglot.cli.parameters import Checkpoint, DryRun, Overrides, RunPath
 from polyglot.cli.training import show_plan, train_run
 
 if TYPE_CHECKING:
     from polyglot.config.schema import Config
 
 
-@app.command(
-    "add-language",
-    epilog="polyglot add-language runs/phrasebook cs training.steps=1000 · polyglot add-language runs/west fi --with en --free bridge",
+@command(
+    "polyglot add-language runs/phrasebook cs training.steps=1000",
+    "polyglot add-language runs/west fi --with en --free bridge",
+    name="add-language",
 )
 def add_language(
     run: RunPath,
     language: Annotated[
         str,
         typer.Argument(
-            help="The new language, such as fi; the run's corpora have it, or data.train=… names others."
+            metavar="LANGUAGE",
+            help="The new language, such as fi. The corpora of the run contain it, "
+            "or data.train=… names others.",
         ),
     ],
     overrides: Overrides = None,
@@ -32,23 +36,27 @@ def add_language(
         Optional[list[str]],
         typer.Option(
             "--with",
-            help="A language to train it with, both ways; by default all.",
-            autocompletion=languages,
+            metavar="LANGUAGE",
+            help="Train pairs with this language, in both directions. Can be repeated. "
+            "Default: all languages of the run.",
+            autocompletion=completion.languages,
         ),
     ] = None,
     free: Annotated[
         Optional[list[str]],
         typer.Option(
-            help='A component that may change, such as bridge or "encoder.*"; by default none.'
+            metavar="COMPONENT",
+            help='A component of the run to train as well, such as bridge or "encoder.*". '
+            "Can be repeated. Default: none.",
         ),
     ] = None,
     checkpoint: Checkpoint = "best",
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop."),
-    ] = False,
+    dry_run: DryRun = False,
 ) -> None:
-    """Train one language more into a new run; what the run has stays as it is, and so do its translations."""
+    """Add a language to a run, as a new run.
+
+    The components of the run stay frozen, so its translations do not change.
+    """
     from polyglot.runs.add_language import config_with_language
     from polyglot.runs.run import Run
 
@@ -66,91 +74,109 @@ def add_language(
     train_run(Run.create(config))
 
 
-@app.command(epilog="polyglot average runs/phrasebook --last 3")
+@command("polyglot average runs/phrasebook --last 3")
 def average(
     run: RunPath,
-    last: Annotated[int, typer.Option(min=1, help="How many of the newest checkpoints.")] = 5,
+    last: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of checkpoints, the newest ones.")
+    ] = 5,
     to: Annotated[
         Optional[Path],
         typer.Option(metavar="DIR", help="The new run directory. Default: RUN-average."),
     ] = None,
 ) -> None:
-    """Write the mean of the newest checkpoints as a run directory of its own."""
-    from polyglot.runs.export import export as take
+    """Average the parameters of the newest checkpoints, as a new run."""
+    from polyglot.runs.export import export as export_run
     from polyglot.runs.run import Run
 
     opened = Run.open(run)
-    new, _ = take(opened, to or Path(f"{opened.path}-average"), checkpoint=f"average:{last}")
-    steps = new.choose_checkpoints("last")[0].training_state()["taken_from"]["steps"]
-    logger.info(f"written to {new.path}: the mean of steps {', '.join(map(str, steps))}")
+    target = to or Path(f"{opened.path}-average")
+    new_run, _ = export_run(opened, target, checkpoint=f"average:{last}")
+    training_state = new_run.choose_checkpoints("last")[0].training_state()
+    steps = ", ".join(map(str, training_state["taken_from"]["steps"]))
+    logger.info(f"written to {new_run.path}: the mean of steps {steps}")
 
 
-@app.command(
-    epilog='polyglot export runs/phrasebook --component encoder.de · polyglot export runs/phrasebook --component "*.de" --component bridge'
+@command(
+    "polyglot export runs/phrasebook --component encoder.de",
+    'polyglot export runs/phrasebook --component "*.de" --component bridge',
 )
 def export(
     run: RunPath,
-    component: Annotated[
+    components: Annotated[
         list[str],
-        typer.Option(help='What to take out, such as encoder.de or "*.de"; can be given again.'),
+        typer.Option(
+            "--component",
+            metavar="COMPONENT",
+            help='A component to copy, such as encoder.de or "*.de". Can be repeated.',
+        ),
     ],
     to: Annotated[
-        Optional[Path], typer.Option(metavar="DIR", help="The new directory. Default: RUN-export.")
+        Optional[Path],
+        typer.Option(metavar="DIR", help="The new run directory. Default: RUN-export."),
     ] = None,
     checkpoint: Checkpoint = "best",
 ) -> None:
-    """Take components out of a run, with their vocabularies: `initialize` of another run can start from them."""
-    from polyglot.runs.export import export as take
+    """Copy components and their vocabularies out of a run.
+
+    Another run can start from them with `initialize`.
+    """
+    from polyglot.runs.export import export as export_run
     from polyglot.runs.run import Run
 
     opened = Run.open(run)
-    new, taken = take(
-        opened, to or Path(f"{opened.path}-export"), checkpoint=checkpoint, components=component
-    )
-    logger.info(f"written to {new.path}: {', '.join(taken)}")
+    target = to or Path(f"{opened.path}-export")
+    new_run, names = export_run(opened, target, checkpoint=checkpoint, components=components)
+    logger.info(f"written to {new_run.path}: {', '.join(names)}")
 
 
-@app.command(
-    epilog="polyglot match phrasebook --parameters-of 5_000_000 · polyglot match shared.yaml --parameters-of runs/phrasebook"
+@command(
+    "polyglot match phrasebook --parameters-of 5_000_000",
+    "polyglot match shared.yaml --parameters-of runs/phrasebook",
 )
 def match(
-    config: Annotated[
+    name: Annotated[
         str,
         typer.Argument(
             metavar="CONFIG|RUN",
-            help="What shall be made wider or narrower.",
-            autocompletion=configurations,
+            help="The model whose widths are changed.",
+            autocompletion=completion.configurations,
         ),
     ],
-    other: Annotated[
+    reference: Annotated[
         str,
         typer.Option(
             "--parameters-of",
             metavar="CONFIG|RUN|NUMBER",
-            help="What it shall be as large as.",
-            autocompletion=configurations,
+            help="The model, or the number of parameters, to match.",
+            autocompletion=completion.configurations,
         ),
     ],
 ) -> None:
-    """Find the widths at which a model has as many parameters as another, within one percent; printed as overrides for `train`."""
-    from polyglot.training.parameter_matching import match_parameters as match_width
-    from polyglot.training.parameter_matching import count_model_parameters
+    """Find widths that give a model as many parameters as another, within one percent.
 
-    settings, sizes = _with_vocabulary_sizes(config)
-    if other.replace("_", "").isdigit():
-        wanted = int(other)
+    The widths are printed as overrides for `train`.
+    """
+    from polyglot.training.parameter_matching import count_model_parameters, match_parameters
+
+    config, sizes = _load_with_vocabulary_sizes(name)
+    if reference.replace("_", "").isdigit():
+        target = int(reference)
     else:
-        their_settings, their_sizes = _with_vocabulary_sizes(other)
-        wanted = count_model_parameters(their_settings, their_settings.model, their_sizes)
-    found = match_width(settings, sizes, wanted)
-    logger.info(
-        f"{found.parameters:,} parameters for {wanted:,}: {found.parameters / wanted - 1:+.2%}"
-    )
-    print(*(f"{key}={value}" for key, value in found.settings.items()))
+        reference_config, reference_sizes = _load_with_vocabulary_sizes(reference)
+        target = count_model_parameters(reference_config, reference_config.model, reference_sizes)
+
+    result = match_parameters(config, sizes, target)
+    difference = result.parameters / target - 1
+    logger.info(f"{result.parameters:,} parameters for {target:,}: {difference:+.2%}")
+    print(*(f"{key}={value}" for key, value in result.settings.items()))
 
 
-def _with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
-    """A configuration, and the sizes of its vocabularies: those of a run, or those that its text would give."""
+def _load_with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
+    """Load a configuration with the sizes of its vocabularies.
+
+    The sizes are those of the run, or those that the training text would give.
+    """
     from polyglot.config.loading import load_config
     from polyglot.runs.run import Run
     from polyglot.training.dry_run import plan_training
@@ -158,14 +184,16 @@ def _with_vocabulary_sizes(name: str) -> tuple[Config, dict[str, int]]:
     if Path(name).is_dir():
         run = Run.open(name)
         if run.vocabularies:
-            return run.config, {
-                language: len(vocabulary) for language, vocabulary in run.vocabularies.items()
-            }
-    planned = plan_training(Run.open(name).config if Path(name).is_dir() else load_config(name))
-    return planned.config, planned.vocabulary_sizes
+            sizes = {language: len(words) for language, words in run.vocabularies.items()}
+            return run.config, sizes
+        config = run.config
+    else:
+        config = load_config(name)
+    plan = plan_training(config)
+    return plan.config, plan.vocabulary_sizes
 
 
-@app.command(epilog="polyglot convert model_step_100000.pt runs/taken-over --from en --to de")
+@command("polyglot convert model_step_100000.pt runs/converted --from en --to de")
 def convert(
     model: Annotated[
         Path,
@@ -174,13 +202,21 @@ def convert(
         ),
     ],
     to: Annotated[Path, typer.Argument(metavar="DIR", help="The new run directory.")],
-    source: Annotated[str, typer.Option("--from", help="Language that it reads.")] = ...,
-    target: Annotated[str, typer.Option("--to", help="Language that it writes.")] = ...,
+    source: Annotated[
+        str, typer.Option("--from", metavar="LANGUAGE", help="Source language of the model.")
+    ] = ...,
+    target: Annotated[
+        str, typer.Option("--to", metavar="LANGUAGE", help="Target language of the model.")
+    ] = ...,
 ) -> None:
-    """Take a model over from OpenNMT-py: a run that translates to the letter as `onmt_translate` does, pieces between spaces."""
-    from polyglot.interop.opennmt import convert as take_over
+    """Convert a model of OpenNMT-py to a run that gives the same translations.
 
-    run = take_over(model, to, source=source, target=target)
+    Input and output are pieces separated by spaces, as for `onmt_translate`.
+    """
+    from polyglot.interop.opennmt import convert as convert_model
+
+    run = convert_model(model, to, source=source, target=target)
     logger.info(
-        f"written to {run.path}; next: polyglot translate {run.path} --from {source} --to {target} FILE"
+        f"written to {run.path}; "
+        f"next: polyglot translate {run.path} --from {source} --to {target} FILE"
     )

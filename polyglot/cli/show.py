@@ -1,4 +1,4 @@
-"""Get what is needed, and see what is there."""
+"""Commands `fetch` and `show`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from polyglot.cli import completion
-from polyglot.cli.app import app, logger, screen
+from polyglot.cli.app import command, logger, screen
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, unknown_name
 
@@ -17,80 +17,110 @@ if TYPE_CHECKING:
     from polyglot.config.schema import Config
 
 
-@app.command(epilog="polyglot fetch multi30k data/multi30k")
+@command("polyglot fetch multi30k data/multi30k")
 def fetch(
-    name: Annotated[str, typer.Argument(help="The data set: multi30k.")],
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where its files go.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The data set, such as multi30k.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for its files.")],
     mirror: Annotated[
-        Optional[str], typer.Option(help="Address of a folder with the same files.")
+        Optional[str],
+        typer.Option(metavar="URL", help="Address of another folder with the same files."),
     ] = None,
 ) -> None:
-    """Download a public data set, checksums verified; called again, it continues where it stopped."""
+    """Download a public data set and verify its checksums.
+
+    The same command continues an interrupted download.
+    """
     from polyglot.data.download import data_set
     from polyglot.data.download import fetch as fetch_files
 
-    wanted = data_set(name)
+    description = data_set(name)
     stderr_console.print(
-        f"{wanted.title}\nlicence: {wanted.licence}\ncite: {wanted.citation}",
+        f"{description.title}\nlicence: {description.licence}\ncite: {description.citation}",
         highlight=False,
         markup=False,
     )
-    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
-    with Progress(*columns, console=stderr_console, transient=True) as bar:
-        rows = {file.name: bar.add_task(file.name, total=file.size) for file in wanted.files}
-        advance = lambda file, here, total: bar.update(rows[file], completed=here, total=total)  # noqa: E731
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=stderr_console, transient=True) as progress:
+        rows = {}
+        for file in description.files:
+            rows[file.name] = progress.add_task(file.name, total=file.size)
+
+        def advance(file_name: str, done: int, total: int) -> None:
+            progress.update(rows[file_name], completed=done, total=total)
+
         paths = fetch_files(name, folder, progress=advance, base_url=mirror)
     logger.info(f"{len(paths)} files in {folder}, checksums verified")
 
 
-@app.command(
-    epilog="polyglot show · polyglot show multi30k/paper · polyglot show schedules/with_copies · polyglot show runs/phrasebook"
+@command(
+    "polyglot show",
+    "polyglot show multi30k/paper",
+    "polyglot show schedules/with_copies",
+    "polyglot show runs/phrasebook",
 )
 def show(
     name: Annotated[
         Optional[str],
         typer.Argument(
-            help="A run directory, a configuration, or what is shipped, such as with_copies.",
-            autocompletion=completion.shown,
+            metavar="NAME",
+            help="A run directory, a YAML file, or a preset such as with_copies. "
+            "Default: list the presets.",
+            autocompletion=completion.showable,
         ),
     ] = None,
 ) -> None:
-    """List what is shipped, or show some of it: a configuration with every default filled in, anything else as it is written."""
+    """List the presets, or print one of them.
+
+    A configuration is printed with every default filled in, other presets as in their file.
+    """
     from polyglot.core import presets
 
     if name is None:
-        for room, kind in presets.CATEGORIES.items():
-            screen.print(
-                f"[bold]{kind}s[/] ({room}/): {', '.join(presets.names(room))}",
-                highlight=False,
-                soft_wrap=True,
-            )
+        _list_presets()
         return
-    rooms = presets.categories_of(name)
-    if not rooms and not Path(name).exists():
-        known = {one for room in presets.CATEGORIES for one in presets.names(room)}
-        what = unknown_name("configuration, schedule, protocol or experiment", name, known)
-        raise ConfigError(f"{name}: neither a file, nor a run, nor shipped with Polyglot: {what}")
-    if rooms and rooms[0] != "configs":
-        print(
-            presets.find(rooms[0], name.removeprefix(f"{rooms[0]}/")).read_text(encoding="utf-8"),
-            end="",
-        )
+    categories = presets.categories_of(name)
+    if not categories and not Path(name).exists():
+        raise ConfigError(_unknown_preset(name))
+
+    if categories and categories[0] != "configs":
+        file_name = name.removeprefix(f"{categories[0]}/")
+        text = presets.find(categories[0], file_name).read_text(encoding="utf-8")
     else:
-        print(_configuration(name).to_yaml(), end="")
-    for room in rooms[1:]:
+        text = _load_configuration(name).to_yaml()
+    print(text, end="")
+    for category in categories[1:]:
         logger.info(
-            f"{name} is the name of a shipped {presets.CATEGORIES[room]}, too: polyglot show {room}/{name}"
+            f"{name} is also the name of a preset {presets.CATEGORIES[category]}: "
+            f"polyglot show {category}/{name}"
         )
 
 
-def _configuration(name: str) -> Config:
-    """Of a run directory, a file, or by its shipped name."""
+def _list_presets() -> None:
+    from polyglot.core import presets
+
+    for category, kind in presets.CATEGORIES.items():
+        names = ", ".join(presets.names(category))
+        line = f"[bold]{kind}s[/] ({category}/): {names}"
+        screen.print(line, highlight=False, soft_wrap=True)
+
+
+def _unknown_preset(name: str) -> str:
+    from polyglot.core import presets
+
+    known = set()
+    for category in presets.CATEGORIES:
+        known.update(presets.names(category))
+    hint = unknown_name("configuration, schedule, protocol or experiment", name, known)
+    return f"{name}: neither a file, nor a run, nor shipped with Polyglot: {hint}"
+
+
+def _load_configuration(name: str) -> Config:
+    """Load the configuration of a run directory, of a file, or of a preset."""
     from polyglot.config.loading import load_config
     from polyglot.runs.run import Run
 
-    return (
-        Run.open(name).config
-        if Path(name).is_dir()
-        else load_config(name if Path(name).exists() else name.removeprefix("configs/"))
-    )
+    if Path(name).is_dir():
+        return Run.open(name).config
+    if Path(name).exists():
+        return load_config(name)
+    return load_config(name.removeprefix("configs/"))

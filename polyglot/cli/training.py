@@ -1,4 +1,4 @@
-"""Train."""
+"""Command `train`, and the training of a run for other commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from polyglot.cli import completion
-from polyglot.cli.app import Overrides, app, logger, screen
+from polyglot.cli.app import command, logger, screen
+from polyglot.cli.parameters import DryRun, Overrides
 from polyglot.core.errors import ConfigError
 from polyglot.core.problems import Problem
 from polyglot.core.signals import terminate_as_interrupt
@@ -20,140 +21,190 @@ if TYPE_CHECKING:
     from polyglot.runs.run import Run
     from polyglot.training.trainer import Trainer
 
+ConfigOrRun = Annotated[
+    str,
+    typer.Argument(
+        metavar="CONFIG|RUN",
+        help="A YAML file, the name of a preset, or with --resume a run directory.",
+        autocompletion=completion.configurations,
+    ),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Continue a run exactly from its last checkpoint.")
+]
+ProcessCount = Annotated[
+    Optional[int],
+    typer.Option(
+        "--processes",
+        min=1,
+        metavar="N",
+        help="Start N processes on this machine and train with all of them, one per device.",
+    ),
+]
 
-@app.command(
-    epilog="polyglot train phrasebook training.steps=3400 · polyglot train runs/phrasebook --resume · "
-    "polyglot train mine.yaml --processes 4"
+
+@command(
+    "polyglot train phrasebook training.steps=3400",
+    "polyglot train mine.yaml --dry-run",
+    "polyglot train runs/phrasebook --resume",
+    "polyglot train mine.yaml --processes 4",
 )
 def train(
-    config: Annotated[
-        str,
-        typer.Argument(
-            metavar="CONFIG|RUN",
-            help="A YAML file, the name of a shipped one, or with --resume a run directory.",
-            autocompletion=completion.configurations,
-        ),
-    ],
+    config: ConfigOrRun,
     overrides: Overrides = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Check everything, count parameters and memory, and stop."),
-    ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Continue a run exactly where its last checkpoint was written."
-        ),
-    ] = False,
-    number: Annotated[
-        Optional[int],
-        typer.Option(
-            "--processes", min=1, help="Train with so many processes here, one for each device."
-        ),
-    ] = None,
+    dry_run: DryRun = False,
+    resume: Resume = False,
+    process_count: ProcessCount = None,
 ) -> None:
-    """Train a set of language pairs."""
-    from polyglot.distributed.launch import launch, launched
+    """Train a translation model for a set of language pairs."""
+    from polyglot.distributed.launch import launcher_world_size
 
-    several = launched()
-    if number is not None and several not in (None, number):
-        found = f"--processes {number}, but a launcher has started {several} (WORLD_SIZE in the environment)"
-        raise ConfigError(f"{found}; leave the option out, or make both the same")
-    asked = number or 1
-    if asked > 1 and not dry_run and several is None:
-        if status := launch(asked, [sys.executable, "-m", "polyglot", *sys.argv[1:]]):
-            raise typer.Exit(status)
-        return
-    from polyglot.config.loading import load_config
-    from polyglot.runs.run import Run
-
-    if dry_run:
-        run = (
-            Run.open_with_overrides(config, overrides or ())
-            if resume
-            else Run.for_config(load_config(config, overrides or (), extra_problems=_missing_here))
+    launched_count = launcher_world_size()
+    if process_count is not None and launched_count not in (None, process_count):
+        raise ConfigError(
+            f"--processes {process_count}, but a launcher has started {launched_count} "
+            "(WORLD_SIZE in the environment); leave the option out, or make both the same"
         )
-        show_plan(run, resume=resume, processes=several or asked)
-        return
-    from polyglot.distributed.processes import Processes
-
-    with terminate_as_interrupt(), Processes.together() as processes:
-        if resume:
-            run = Run.open_with_overrides(config, overrides or ())
-        else:
-            settings = load_config(config, overrides or (), extra_problems=_missing_here)
-            run = Run.create(settings) if processes.main else Run.for_config(settings)
-        trainer = _train(run, processes, resume=resume, provisional_config=bool(overrides))
-    _say_what_comes_next(trainer, asked)
+    requested_count = process_count or 1
+    if dry_run:
+        run = _run_for_dry_run(config, overrides or (), resume=resume)
+        show_plan(run, resume=resume, processes=launched_count or requested_count)
+    elif requested_count > 1 and launched_count is None:
+        _launch(requested_count)
+    else:
+        trainer = _train_in_this_process(config, overrides or (), resume=resume)
+        _log_next_step(trainer, requested_count)
 
 
 def show_plan(run: Run, *, resume: bool = False, processes: int = 1) -> None:
-    """What training a run would do, once it can be continued; for a new one also that something stands in its place already."""
+    """Print the plan of a training without training.
+
+    resume: continue from the last checkpoint if there is one. Without it, an existing run
+    directory is reported.
+    """
     from polyglot.training.dry_run import plan_training
     from polyglot.training.resume import last_checkpoint
 
-    begun = run if resume and last_checkpoint(run) else None
-    exists = None if resume else run.occupied_message()
-    screen.print(*plan_training(run.config, processes, resumed_run=begun).tables(), sep="\n")
-    if exists:
-        logger.warning(exists)
+    resumed_run = None
+    warning = None
+    if not resume:
+        warning = run.occupied_message()
+    elif last_checkpoint(run):
+        resumed_run = run
+
+    plan = plan_training(run.config, processes, resumed_run=resumed_run)
+    screen.print(*plan.tables(), sep="\n")
+    if warning:
+        logger.warning(warning)
 
 
-def _missing_here(config: Config) -> list[Problem]:
-    """Beside mistakes in a configuration, so that the next attempt does not fail for text or packages."""
+def train_run(run: Run) -> None:
+    """Train a new run in this process, and log the command that comes next."""
+    from polyglot.distributed.processes import Processes
+
+    trainer = _train(run, Processes())
+    _log_next_step(trainer)
+
+
+def _launch(process_count: int) -> None:
+    """Start the same command once per process, and wait for them."""
+    from polyglot.distributed.launch import launch
+
+    status = launch(process_count, [sys.executable, "-m", "polyglot", *sys.argv[1:]])
+    if status:
+        raise typer.Exit(status)
+
+
+def _run_for_dry_run(name: str, overrides: list[str], *, resume: bool) -> Run:
+    from polyglot.config.loading import load_config
+    from polyglot.runs.run import Run
+
+    if resume:
+        return Run.open_with_overrides(name, overrides)
+    return Run.for_config(load_config(name, overrides, extra_problems=_missing_inputs))
+
+
+def _train_in_this_process(name: str, overrides: list[str], *, resume: bool) -> Trainer:
+    from polyglot.config.loading import load_config
+    from polyglot.distributed.processes import Processes
+    from polyglot.runs.run import Run
+
+    with terminate_as_interrupt(), Processes.connected() as processes:
+        if resume:
+            run = Run.open_with_overrides(name, overrides)
+        else:
+            config = load_config(name, overrides, extra_problems=_missing_inputs)
+            run = Run.create(config) if processes.is_main else Run.for_config(config)
+        return _train(run, processes, resume=resume, provisional_config=bool(overrides))
+
+
+def _missing_inputs(config: Config) -> list[Problem]:
+    """Missing text, runs and packages; reported together with mistakes in the configuration."""
     from polyglot.training.preflight import preflight_problems
 
     return preflight_problems(config)
 
 
-def train_run(run: Run) -> None:
-    """Train a new run in this process, and say what comes next."""
-    from polyglot.distributed.processes import Processes
-
-    _say_what_comes_next(_train(run, Processes()))
-
-
 def _train(
     run: Run, processes: Processes, *, resume: bool = False, provisional_config: bool = False
 ) -> Trainer:
-    """From the beginning or from the last checkpoint. Of several processes the first prepares what the others find on the disk."""
+    """Train from the beginning, or from the last checkpoint.
+
+    provisional_config: the configuration has changed, and is kept only if training succeeds.
+    """
+    lock = run.lock() if processes.is_main else nullcontext()
+    with lock:
+        trainer = _prepare(run, processes, resume=resume)
+        start = trainer.progress.step
+
+        # Data and checkpoint fit the new configuration, so it can be written.
+        changed_config = nullcontext()
+        if provisional_config and resume and processes.is_main:
+            changed_config = run.provisional_config(lambda: trainer.progress.step > start)
+        with changed_config:
+            trainer.train()
+    return trainer
+
+
+def _prepare(run: Run, processes: Processes, *, resume: bool) -> Trainer:
+    """Build the trainer and load the last checkpoint.
+
+    The main process goes first: the others read what it has written. A new run directory is
+    removed if an error occurs here.
+    """
     from polyglot.runs import checkpoint as checkpoints
     from polyglot.training.build import build_trainer
     from polyglot.training.resume import last_checkpoint
     from polyglot.training.training_log import start_trackers
     from polyglot.training.validation import Validator
 
-    def prepare() -> Trainer:
-        if resume and processes.main:
+    def build() -> Trainer:
+        if resume and processes.is_main:
             last_checkpoint(run)
         return build_trainer(run, Validator(run, processes), processes)
 
-    with run.lock() if processes.main else nullcontext():
-        with nullcontext() if resume or not processes.main else run.remove_on_error():
-            trainer = processes.first_by_main("preparation", prepare)
-            processes.meet("start")
-            if resume and checkpoints.steps(run.checkpoints):
-                trainer.resume(checkpoints.choose(run.checkpoints, "last")[0])
-            start_trackers(trainer.accelerator)
-        start = trainer.progress.step
-        changes = provisional_config and resume and processes.main
-        changed = (
-            run.provisional_config(lambda: trainer.progress.step > start) if changes else nullcontext()
-        )
-        with changed:  # only now that data and checkpoint agree with it
-            trainer.train()
+    is_new = processes.is_main and not resume
+    cleanup = run.remove_on_error() if is_new else nullcontext()
+    with cleanup:
+        trainer = processes.main_first("preparation", build)
+        processes.barrier("start")
+        if resume and checkpoints.steps(run.checkpoints):
+            checkpoint, *_ = checkpoints.choose(run.checkpoints, "last")
+            trainer.resume(checkpoint)
+        start_trackers(trainer.accelerator)
     return trainer
 
 
-def _say_what_comes_next(trainer: Trainer, number: int = 1) -> None:
+def _log_next_step(trainer: Trainer, process_count: int = 1) -> None:
+    """Log the end of a training. Ends with the exit code of the signal if it was interrupted."""
     run = trainer.run
+    step = trainer.progress.step
+    steps = run.config.training.steps
     logger.info(
-        f"{run.path}: {trainer.progress.step} of {run.config.training.steps} steps in {trainer.progress.seconds:,.0f} s of training"
+        f"{run.path}: {step} of {steps} steps in {trainer.progress.seconds:,.0f} s of training"
     )
-    if trainer.interrupted and trainer.progress.step < run.config.training.steps:
-        several = f" --processes {number}" if number > 1 else ""
-        logger.info(f"interrupted; continue with: polyglot train {run.path} --resume{several}")
-        raise typer.Exit(
-            128 + trainer.interrupted
-        )  # as shells say it, so that what should follow a trained model does not
+    if trainer.interrupted and step < steps:
+        option = f" --processes {process_count}" if process_count > 1 else ""
+        logger.info(f"interrupted; continue with: polyglot train {run.path} --resume{option}")
+        raise typer.Exit(128 + trainer.interrupted)
     logger.info(f"next: polyglot evaluate {run.path}")

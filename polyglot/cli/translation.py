@@ -1,178 +1,245 @@
-"""Translate text line by line."""
+"""Commands `translate` and `shortlist`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
-from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from polyglot.cli import completion
-from polyglot.cli.app import Device, RunPath, app, is_out_of_memory, lines_bar, lines_of, logger
+from polyglot.cli.app import command, is_out_of_memory, logger
+from polyglot.cli.lines import read_lines
+from polyglot.cli.parameters import Device, RunPath, Select, SelectBy, SelectFor, choice
+from polyglot.cli.progress import line_progress
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import ConfigError, DataError, pluralize
 
+if TYPE_CHECKING:
+    from polyglot.inference.ensemble import EnsembleTranslator
+    from polyglot.inference.translator import Translator
+    from polyglot.inference.types import Translation
 
-@app.command(
-    epilog="polyglot translate runs/phrasebook --from de --to fr < sentences.de · "
-    "polyglot translate runs/phrasebook runs/phrasebook-without-copies sentences.de --from de --to fr · "
-    "polyglot translate runs/phrasebook --from de=sentences.de --from en=sentences.en --to fr · "
-    "polyglot translate runs/phrasebook --from de --to fr --select 200 --select-by shortlist sentences.de"
+# The package that defines these choices loads torch; a test compares the two.
+AVERAGES = ("log", "linear")
+
+Files = dict[str, Optional[Path]]
+"""File of each source language; None is standard input."""
+
+RunsAndFile = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN... [FILE]",
+        help="Run directories, several for an ensemble; then the text, one sentence per line, "
+        "plain or gzip. Default text: standard input.",
+        autocompletion=completion.runs,
+    ),
+]
+Sources = Annotated[
+    list[str],
+    typer.Option(
+        "--from",
+        metavar="LANGUAGE[=FILE]",
+        help="Source language. Repeat it with a file for each language if the same sentences "
+        "exist in several languages (multi-source translation).",
+        autocompletion=completion.languages,
+    ),
+]
+Target = Annotated[
+    str,
+    typer.Option(
+        "--to", metavar="LANGUAGE", help="Target language.", autocompletion=completion.languages
+    ),
+]
+Beam = Annotated[
+    Optional[int],
+    typer.Option(
+        min=1, metavar="N", help="Beam size; 1 is greedy search. Default: the setting of the run."
+    ),
+]
+LengthPenalty = Annotated[
+    Optional[float],
+    typer.Option(
+        min=0, max=10, metavar="α", help="Length penalty α. Default: the setting of the run."
+    ),
+]
+NBest = Annotated[
+    Optional[int],
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Print the N best hypotheses of each line, with tabs between line number, score, "
+        "log-probability and text.",
+    ),
+]
+Checkpoints = Annotated[
+    list[str],
+    typer.Option(
+        "--checkpoint",
+        metavar="CHECKPOINT",
+        help="best, last, a step, or average:N for the mean of the newest N. "
+        "Repeat it for an ensemble.",
+        autocompletion=completion.checkpoints,
+    ),
+]
+Average = Annotated[
+    Optional[str],
+    choice(
+        AVERAGES,
+        help="Mean of the probabilities of an ensemble: geometric (log) or arithmetic (linear). "
+        "Default: log.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Lines that are translated together."""
+
+    lines: list[str] | dict[str, list[str]]
+    """by language if there are several source languages"""
+
+    source: str | None
+    """None if there are several source languages"""
+
+    def lines_in(self, language: str) -> list[str]:
+        if isinstance(self.lines, dict):
+            return self.lines[language]
+        return self.lines
+
+
+@command(
+    "polyglot translate runs/phrasebook --from de --to fr < sentences.de",
+    "polyglot translate runs/phrasebook runs/phrasebook-without-copies sentences.de "
+    "--from de --to fr",
+    "polyglot translate runs/phrasebook --from de=sentences.de --from en=sentences.en --to fr",
+    "polyglot translate runs/phrasebook sentences.de --from de --to fr "
+    "--select 200 --select-by shortlist",
 )
 def translate(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN... [FILE]",
-            help="Run directories, of which several write together; one sentence a line, plain or gzipped, by default standard input.",
-            autocompletion=completion.runs,
-        ),
-    ],
-    sources: Annotated[
-        list[str],
-        typer.Option(
-            "--from",
-            metavar="LANGUAGE[=FILE]",
-            help="Language of the sentences; several, each with its file, for the same sentences in several languages.",
-            autocompletion=completion.languages,
-        ),
-    ] = ...,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--to", help="Language to translate into.", autocompletion=completion.languages
-        ),
-    ] = ...,
-    beam: Annotated[
-        Optional[int],
-        typer.Option(
-            min=1, help="Hypotheses kept for each sentence; 1 is greedy. Default: the run's."
-        ),
-    ] = None,
-    length_penalty: Annotated[
-        Optional[float],
-        typer.Option(min=0, max=10, help="α of the length penalty. Default: the run's."),
-    ] = None,
-    n_best: Annotated[
-        Optional[int],
-        typer.Option(
-            min=1,
-            help="Print so many for each line: number, score, log-probability, text, between tabs.",
-        ),
-    ] = None,
-    select: Annotated[
-        Optional[int],
-        typer.Option(
-            min=1,
-            help="Search among so many words, the likeliest for each sentence. Default: the run's.",
-        ),
-    ] = None,
-    select_by: Annotated[
-        Optional[str],
-        typer.Option(
-            help="Which words: by prediction of the decoder, or by a shortlist that was counted."
-        ),
-    ] = None,
-    select_for: Annotated[
-        Optional[str], typer.Option(help="Words of each sentence, or of the batch together.")
-    ] = None,
-    checkpoint: Annotated[
-        list[str],
-        typer.Option(
-            help="best, last, a step, or average:N; several write together.",
-            autocompletion=completion.checkpoints,
-        ),
-    ] = ["best"],  # noqa: B006
-    average: Annotated[
-        Optional[str],
-        typer.Option(help="Of the probabilities of several models: log, the default, or linear."),
-    ] = None,
+    paths: RunsAndFile,
+    sources: Sources = ...,
+    target: Target = ...,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
+    n_best: NBest = None,
+    select: Select = None,
+    select_by: SelectBy = None,
+    select_for: SelectFor = None,
+    checkpoints: Checkpoints = ["best"],  # noqa: B006
+    average: Average = None,
     device: Device = None,
 ) -> None:
     """Translate a file or standard input, line by line."""
-    settings = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
-    settings |= {"select": select, "select_by": select_by, "select_for": select_for}
+    settings = {
+        "beam": beam,
+        "length_penalty": length_penalty,
+        "n_best": n_best,
+        "select": select,
+        "select_by": select_by,
+        "select_for": select_for,
+    }
     settings = {name: value for name, value in settings.items() if value is not None}
-    runs, texts = _runs_and_texts(runs, sources)
-    translator = _translator(
-        runs, list(texts), target, checkpoints=checkpoint, average=average, device=device
+    runs, files = _split_runs_and_files(paths, sources)
+    translator = _load_translator(
+        runs, list(files), target, checkpoints=checkpoints, average=average, device=device
     )
-    total, portions = _portions(texts)
-    hidden = (
-        not stderr_console.is_terminal or sys.stdout.isatty()
-    )  # there the translations show how far it is
-    number = 0
-    with lines_bar(hidden=hidden) as bar:
-        row = bar.add_task("lines", total=total)
-        for sentences, given in portions:
+    total, portions = _read_portions(files)
+
+    # On a terminal, the translations themselves show the progress.
+    hidden = not stderr_console.is_terminal or sys.stdout.isatty()
+    count = 0
+    with line_progress(hidden=hidden) as progress:
+        row = progress.add_task("lines", total=total)
+        for portion in portions:
             try:
-                found = translator.hypotheses(sentences, **given, target=target, **settings)
+                hypotheses = translator.hypotheses(
+                    portion.lines, source=portion.source, target=target, **settings
+                )
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
-                raise DataError(
-                    f"{_too_long(texts, sentences, number)}; divide it, or lower --beam"
-                ) from None
-            for hypotheses in found:
-                number += 1
-                if n_best is None:
-                    print(hypotheses[0].text)
-                else:
-                    for each in hypotheses:
-                        print(
-                            number,
-                            f"{each.score:.4f}",
-                            f"{each.log_probability:.4f}",
-                            each.text,
-                            sep="\t",
-                        )
-            sys.stdout.flush()
-            bar.update(row, completed=number)
-    if lost := translator.symbols_without_rule:
+                raise DataError(_too_long_message(files, portion, count)) from None
+            count = _print_translations(hypotheses, count, with_scores=n_best is not None)
+            progress.update(row, completed=count)
+    if translator.symbols_without_rule:
         logger.info(
-            f"{pluralize(lost, 'symbol')} had no rule in the source; another of its type that was left stands there, or nothing"
+            f"{pluralize(translator.symbols_without_rule, 'symbol')} without a rule: replaced by "
+            "an unused word of the same type in the source, or left out"
         )
 
 
-def _too_long(texts: dict[str, Path | None], sentences: Any, before: int) -> str:
-    """The longest of some lines, by its file and its number there: what the memory went to."""
-    by_language = sentences if isinstance(sentences, dict) else dict.fromkeys(texts, sentences)
-    places = [
-        (len(line), row, language)
-        for language, lines in by_language.items()
-        for row, line in enumerate(lines)
-    ]
-    length, row, language = max(places, key=itemgetter(0))
-    return f"{texts[language] or 'standard input'}, line {before + row + 1}: not enough memory to translate its {length:,} characters"
+def _print_translations(
+    hypotheses: Sequence[Sequence[Translation]], count: int, *, with_scores: bool
+) -> int:
+    """Print the translations of a portion, and return the number of lines printed so far.
+
+    count: number of lines before these.
+    """
+    for line_hypotheses in hypotheses:
+        count += 1
+        if not with_scores:
+            print(line_hypotheses[0].text)
+            continue
+        for hypothesis in line_hypotheses:
+            score = f"{hypothesis.score:.4f}"
+            log_probability = f"{hypothesis.log_probability:.4f}"
+            print(count, score, log_probability, hypothesis.text, sep="\t")
+    sys.stdout.flush()
+    return count
 
 
-def _runs_and_texts(
-    paths: list[Path], sources: list[str]
-) -> tuple[list[Path], dict[str, Path | None]]:
-    """Which of the paths are runs, and the file of each language. Raises ConfigError where a file is missing or one too many."""
-    texts = {
-        language: Path(file) if file else None
-        for language, _, file in (one.partition("=") for one in sources)
-    }
-    if len(texts) < len(sources):
+def _too_long_message(files: Files, portion: Portion, count: int) -> str:
+    """Message that names the longest line of a portion, on which the memory was spent.
+
+    count: number of lines before the portion.
+    """
+    longest = -1
+    place = ""
+    for language, file in files.items():
+        for row, line in enumerate(portion.lines_in(language), start=1):
+            if len(line) > longest:
+                longest = len(line)
+                place = f"{file or 'standard input'}, line {count + row}"
+    return (
+        f"{place}: not enough memory to translate its {longest:,} characters; "
+        "divide it, or lower --beam"
+    )
+
+
+def _split_runs_and_files(
+    paths: Sequence[Path], sources: Sequence[str]
+) -> tuple[list[Path], Files]:
+    """Return the runs among the paths, and the file of each source language.
+
+    The last of several paths is a file if it is not a folder. Raises ConfigError for a missing
+    file and for two files of one language.
+    """
+    files: Files = {}
+    for argument in sources:
+        language, _, file = argument.partition("=")
+        files[language] = Path(file) if file else None
+    if len(files) < len(sources):
         raise ConfigError("--from: a language is named twice; each has one file")
-    runs = paths[:1] + paths[1:-1] + [path for path in paths[1:][-1:] if path.is_dir()]
-    if len(runs) < len(paths):
-        if any(texts.values()):
-            raise ConfigError(f"{paths[-1]}: --from names a file, too; give the text in one place")
-        texts = dict.fromkeys(texts, paths[-1])
-    if len(texts) > 1 and (len(runs) < len(paths) or not all(texts.values())):
-        raise ConfigError(
-            f"--from: {' and '.join(texts)} need a file each: {' '.join(f'--from {language}=FILE' for language in texts)}"
-        )
-    return runs, texts
+
+    runs = list(paths)
+    if len(paths) > 1 and not paths[-1].is_dir():
+        text = runs.pop()
+        if any(files.values()):
+            raise ConfigError(f"{text}: --from names a file as well; give the text in one place")
+        files = dict.fromkeys(files, text)
+    has_one_text = len(runs) < len(paths)
+    if len(files) > 1 and (has_one_text or not all(files.values())):
+        options = " ".join(f"--from {language}=FILE" for language in files)
+        raise ConfigError(f"--from: {' and '.join(files)} need a file each: {options}")
+    return runs, files
 
 
-def _translator(
+def _load_translator(
     runs: list[Path],
     sources: list[str],
     target: str,
@@ -180,84 +247,96 @@ def _translator(
     checkpoints: list[str],
     average: str | None,
     device: str | None,
-) -> Any:
-    """One model's, or that of several together."""
+) -> Translator | EnsembleTranslator:
     from polyglot.inference.ensemble import EnsembleTranslator
     from polyglot.inference.translator import Translator
     from polyglot.tasks.pairs import LanguagePair
 
-    if len(runs) == len(sources) == len(checkpoints) == 1:
-        if average is not None:
-            raise ConfigError(
-                "--average: one model writes alone; name several runs, or to average its parameters --checkpoint average:N"
-            )
-        return Translator.load(
-            runs[0],
-            checkpoint=checkpoints[0],
-            pairs=[LanguagePair(sources[0], target)],
+    if len(runs) > 1 or len(sources) > 1 or len(checkpoints) > 1:
+        return EnsembleTranslator.load(
+            runs,
+            checkpoints=checkpoints,
+            sources=sources,
+            target=target,
+            average=average or "log",
             device=device,
         )
-    return EnsembleTranslator.load(
-        runs,
-        checkpoints=checkpoints,
-        sources=sources,
-        target=target,
-        average=average or "log",
-        device=device,
-    )
-
-
-def _portions(
-    texts: dict[str, Path | None],
-) -> tuple[int | None, Iterator[tuple[Any, dict[str, str]]]]:
-    """How many lines there are, where that can be known, and what is translated together, with its language unless there are several."""
-    from polyglot.data.text_files import PORTION, portions
-
-    if len(texts) == 1:
-        [(language, file)] = texts.items()
-        total, blocks = lines_of(file)
-        return total, ((lines, {"source": language}) for lines in portions(blocks))
-    read = {language: lines_of(file) for language, file in texts.items()}
-    totals = {language: total for language, (total, _) in read.items()}
-    if len(set(totals.values())) > 1:
-        found = ", ".join(f"{texts[language]} {total}" for language, total in totals.items())
-        raise DataError(
-            f"--from: the files have different numbers of lines: {found}; line n of each is the same sentence"
+    if average is not None:
+        raise ConfigError(
+            "--average: needs an ensemble, and there is one model; name several runs, "
+            "or --checkpoint average:N for the mean of its parameters"
         )
-    lines = {language: chain.from_iterable(blocks) for language, (_, blocks) in read.items()}
-
-    def together() -> Iterator[tuple[Any, dict[str, str]]]:
-        while any(
-            (
-                part := {language: list(islice(own, PORTION)) for language, own in lines.items()}
-            ).values()
-        ):
-            yield part, {}
-
-    return next(iter(totals.values())), together()
+    pair = LanguagePair(sources[0], target)
+    return Translator.load(runs[0], checkpoint=checkpoints[0], pairs=[pair], device=device)
 
 
-@app.command(epilog="polyglot shortlist runs/phrasebook de-fr")
+def _read_portions(files: Files) -> tuple[int | None, Iterator[Portion]]:
+    """Return the number of lines, None if it is unknown, and the lines in portions."""
+    if len(files) > 1:
+        return _read_parallel_portions(files)
+
+    from polyglot.data.text_files import portions
+
+    [(language, file)] = files.items()
+    total, blocks = read_lines(file)
+    return total, (Portion(lines, language) for lines in portions(blocks))
+
+
+def _read_parallel_portions(files: Files) -> tuple[int | None, Iterator[Portion]]:
+    """Read several files in parallel. Raises DataError if their numbers of lines differ."""
+    from polyglot.data.text_files import PORTION
+
+    totals = {}
+    lines = {}
+    for language, file in files.items():
+        totals[language], blocks = read_lines(file)
+        lines[language] = chain.from_iterable(blocks)
+    if len(set(totals.values())) > 1:
+        counts = ", ".join(f"{files[language]} {total}" for language, total in totals.items())
+        raise DataError(
+            f"--from: the files have different numbers of lines: {counts}; "
+            "line n of each is the same sentence"
+        )
+    total = next(iter(totals.values()))
+    return total, _parallel_portions(lines, size=PORTION)
+
+
+def _parallel_portions(lines: Mapping[str, Iterator[str]], *, size: int) -> Iterator[Portion]:
+    """Yield the next `size` lines of all languages until they end."""
+    while True:
+        next_lines = {language: list(islice(source, size)) for language, source in lines.items()}
+        if not any(next_lines.values()):
+            return
+        yield Portion(next_lines, None)
+
+
+@command("polyglot shortlist runs/phrasebook de-fr")
 def shortlist(
     run: RunPath,
-    direction: Annotated[
+    pair: Annotated[
         str,
         typer.Argument(
             metavar="PAIR",
-            help="Source and target, such as de-fr; the run's training text has both.",
+            help="Source and target language, such as de-fr. The training text of the run "
+            "contains both.",
         ),
     ],
     sentences: Annotated[
-        int, typer.Option(min=1, help="How many of its sentences are counted, from the first on.")
+        int, typer.Option(min=1, metavar="N", help="Count the first N sentences of the text.")
     ] = 500_000,
-    best: Annotated[int, typer.Option(min=1, help="Target words kept for each source word.")] = 100,
+    best: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Keep N target words for each source word.")
+    ] = 100,
 ) -> None:
-    """Count from a run's training text which target words go with which source words, for `--select-by shortlist`."""
+    """Count the target words that occur with each source word in the training text.
+
+    `translate --select-by shortlist` uses the result.
+    """
     from polyglot.runs.run import Run
     from polyglot.tasks.pairs import LanguagePair
     from polyglot.training.shortlist import write_shortlist
 
     path, count = write_shortlist(
-        Run.open(run), LanguagePair.parse(direction), sentences=sentences, best=best
+        Run.open(run), LanguagePair.parse(pair), sentences=sentences, best=best
     )
     logger.info(f"written to {path}: from {count} sentences")
