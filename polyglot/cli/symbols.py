@@ -118,6 +118,6 @@ def desymbolize(
         total_without_rule += without_rule
     if total_without_rule:
         logger.info(
-            f"{pluralize(total_without_rule, 'symbol')} without a rule: replaced by an unused word "
-            "of the same type in the line, or left out"
+            f"{pluralize(total_without_rule, 'symbol')} had no rule; "
+            "each was replaced by another of its type that was left, or left out"
         )

@@ -168,8 +168,8 @@ def translate(
             progress.update(row, completed=count)
     if translator.symbols_without_rule:
         logger.info(
-            f"{pluralize(translator.symbols_without_rule, 'symbol')} without a rule: replaced by "
-            "an unused word of the same type in the source, or left out"
+            f"{pluralize(translator.symbols_without_rule, 'symbol')} had no rule in the source; "
+            "each was replaced by another of its type that was left, or left out"
         )
 
 

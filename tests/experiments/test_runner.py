@@ -13,10 +13,10 @@ import pytest
 
 from polyglot.core.errors import ConfigError, TrainingError
 from polyglot.core.yaml import dump_yaml
-from polyglot.experiments import Experiment, carry_out
+from polyglot.experiments import Experiment, run_experiment
 from polyglot.experiments.results_page import save
-from polyglot.experiments.runs import COMPLETE, Member, members_of
-from polyglot.experiments.systems import check_writers, writers_of
+from polyglot.experiments.runs import COMPLETE, ExperimentRun, experiment_runs
+from polyglot.experiments.systems import check_systems, systems_of
 from polyglot.experiments.train_all import train_all
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
@@ -29,7 +29,7 @@ class Training:
     def __init__(self, program: Program, *, fails_at: int = 0) -> None:
         self.program, self.fails_at, self.calls = program, fails_at, []
 
-    def __call__(self, member: Member, arguments: Sequence[str]) -> None:
+    def __call__(self, member: ExperimentRun, arguments: Sequence[str]) -> None:
         self.calls.append(list(arguments))
         if len(self.calls) == self.fails_at:
             self.program(
@@ -46,13 +46,13 @@ def test_from_the_file_to_the_page_and_on_after_an_interruption(
     program, experiment = Program(monkeypatch, capsys), Experiment.load("experiment.yaml")
     first = Training(program, fails_at=2)
     with pytest.raises(TrainingError):
-        carry_out(experiment, folder / "out", train=first)
+        run_experiment(experiment, folder / "out", train=first)
     halved = folder / "out" / "runs" / "with-copies-seed2" / "config.yaml"
     halved.write_text(
         halved.read_text(encoding="utf-8").replace("  steps: 2\n", "  steps: 4\n"), encoding="utf-8"
     )
     second = Training(program)
-    save(carry_out(experiment, folder / "out", train=second), folder / "out")
+    save(run_experiment(experiment, folder / "out", train=second), folder / "out")
     resumed, begun = second.calls
     assert resumed == [str(folder / "out" / "runs" / "with-copies-seed2"), "--resume"]
     assert begun[0] == "phrasebook" and {"schedule.base=english_centric", "seed=1"} <= set(begun)
@@ -89,14 +89,14 @@ def test_from_the_file_to_the_page_and_on_after_an_interruption(
     monkeypatch.setattr(
         Translator, "generate", lambda *given, **other: pytest.fail("translated again")
     )
-    save(carry_out(experiment, folder / "out", train=third), folder / "out")
+    save(run_experiment(experiment, folder / "out", train=third), folder / "out")
     assert third.calls == [] and (folder / "out" / "result.md").read_text(encoding="utf-8") == page
 
     with pytest.raises(ConfigError, match=r"now \(schedule.copies true there, false here"):
         changed = experiment.model_copy(
             update={"systems": {"with copies": experiment.systems["without copies"]}}
         )
-        carry_out(changed, folder / "out", train=third)
+        run_experiment(changed, folder / "out", train=third)
 
 
 def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> None:
@@ -116,9 +116,9 @@ def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> 
         },
     }  # fmt: skip
     train = Training(Program(monkeypatch, capsys))
-    results = carry_out(Experiment.model_validate(values), folder / "out", train=train)
+    results = run_experiment(Experiment.model_validate(values), folder / "out", train=train)
     assert len(train.calls) == 6 and results.figure == "left_out"
-    found = {str(pair): (unseen, seen) for pair, unseen, seen in results.left_out()}
+    found = {str(pair): (unseen, seen) for pair, unseen, seen in results.left_out_directions()}
     assert sorted(found) == sorted([*pairs, "de-en", "fr-en", "fr-de"]) and all(
         seen.count == 2 for _, seen in found.values()
     )
@@ -128,7 +128,7 @@ def test_leaving_one_pair_out_on_the_phrasebook(folder, monkeypatch, capsys) -> 
     )
     assert all(
         system.spread("en-de", results.measure).count == 2
-        and system.kinds(results.measure)["supervised"].deviation is not None
+        and system.means_by_kind(results.measure)["supervised"].deviation is not None
         for system in results.systems
     )
     save(results, folder / "out")
@@ -158,8 +158,8 @@ def test_a_run_that_has_lost_its_last_checkpoint_is_trained_on(folder, monkeypat
         ),
         Program(monkeypatch, capsys),
     )
-    carry_out(experiment, folder / "out", train=Training(program))
-    [member] = members_of(experiment, folder / "out")
+    run_experiment(experiment, folder / "out", train=Training(program))
+    [member] = experiment_runs(experiment, folder / "out")
     steps = sorted((member.path / "checkpoints").glob("step-*"))
     assert member.is_complete and [step.name for step in steps] == [
         "step-00000002",
@@ -168,7 +168,7 @@ def test_a_run_that_has_lost_its_last_checkpoint_is_trained_on(folder, monkeypat
     shutil.rmtree(steps[-1])
     assert not member.is_complete
     train = Training(program)
-    results = carry_out(experiment, folder / "out", train=train)
+    results = run_experiment(experiment, folder / "out", train=train)
     assert (
         train.calls == [[str(member.path), "--resume"]]
         and steps[-1].is_dir()
@@ -193,11 +193,13 @@ def test_a_run_is_taken_as_it_is(folder, monkeypatch, capsys) -> None:
         }
     )
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
-    results = carry_out(experiment, folder / "out", train=lambda *given: pytest.fail("trained"))
+    results = run_experiment(
+        experiment, folder / "out", train=lambda *given: pytest.fail("trained")
+    )
     assert (
         list(results.systems[0].directions) == ["de-fr"]
         and not results.comparisons
-        and results.note == ""
+        and results.significance_note == ""
     )
     assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")} == before
     save(results, folder / "out")
@@ -225,9 +227,9 @@ def test_an_ensemble_is_all_runs_of_its_systems_together(folder, monkeypatch, ca
                         "there": {"run": "runs/mine"}}}  # fmt: skip
     (folder / "together.yaml").write_text(dump_yaml(file))
     plan = program("experiment", "together.yaml", "--dry-run").output
-    assert "2 together" in plan and "3 together" in plan
+    assert "2 in an ensemble" in plan and "3 in an ensemble" in plan
     experiment, train = Experiment.load("together.yaml"), Training(program)
-    results = carry_out(experiment, folder / "out", train=train)
+    results = run_experiment(experiment, folder / "out", train=train)
     assert len(train.calls) == 2, "an ensemble trains nothing"
     everything, one, both, there = results.systems
     runs = [folder / "out" / "runs" / f"one-seed{seed}" for seed in (1, 2)]
@@ -245,7 +247,7 @@ def test_an_ensemble_is_all_runs_of_its_systems_together(folder, monkeypatch, ca
         both.parameters == one.parameters * 2
         and one.parameters < there.parameters == everything.parameters - both.parameters
     )
-    assert [outcome.reached for outcome in results.outcomes] == [True, True]
+    assert [outcome.reached for outcome in results.goal_results] == [True, True]
     assert results.embeddings.keys() == {"one-seed1", "one-seed2", "there"}
     assert (
         everything.settings["model.encoder.size"] == "8, 12"
@@ -262,8 +264,10 @@ def test_an_ensemble_is_all_runs_of_its_systems_together(folder, monkeypatch, ca
         in page
     )
     for kind in (Translator, EnsembleTranslator):
-        monkeypatch.setattr(kind, "generate", lambda *given, **other: pytest.fail("translated again"))
-    save(carry_out(experiment, folder / "out", train=train), folder / "out")
+        monkeypatch.setattr(
+            kind, "generate", lambda *given, **other: pytest.fail("translated again")
+        )
+    save(run_experiment(experiment, folder / "out", train=train), folder / "out")
     assert (folder / "out" / "result.md").read_text(encoding="utf-8") == page
 
 
@@ -271,10 +275,10 @@ def test_copies_make_no_other_pairs_of_an_ensemble(folder) -> None:
     (folder / "copies.yaml").write_text(
         "{title: Copies, config: mine.yaml, systems: {a: {}, b: {set: [schedule=english_centric]}, c: {ensemble: [a, b]}}}"
     )
-    experiment = Experiment.load("copies.yaml").at()
-    members = list(members_of(experiment, folder))
+    experiment = Experiment.load("copies.yaml").at_size()
+    members = list(experiment_runs(experiment, folder))
     assert len({frozenset(member.config.pairs) for member in members}) == 2
-    check_writers(writers_of(experiment, members), where="copies.yaml")
+    check_systems(systems_of(experiment, members), where="copies.yaml")
 
 
 def test_vocabularies_that_a_seed_draws_are_found_to_differ_before_anything_is_evaluated(
@@ -287,7 +291,7 @@ def test_vocabularies_that_a_seed_draws_are_found_to_differ_before_anything_is_e
         ConfigError,
         match="drawn.yaml: .*\n  systems.b.ensemble: its runs have different vocabularies of en, and cannot write it",
     ):
-        carry_out(
+        run_experiment(
             Experiment.load("drawn.yaml"),
             folder / "out",
             train=Training(Program(monkeypatch, capsys)),
@@ -300,7 +304,7 @@ def test_embeddings_are_measured_where_the_file_asks_for_it(folder, monkeypatch,
     assert program("train", "mine.yaml").status == 0
     file = {"title": "Embedded", "systems": {"mine": {"run": "runs/mine"}}, "protocol": {"pairs": ["de-fr"], "resamples": 0},
             "embeddings": {"representations": ["bridge.mean"], "probe_sentences": 0, "map_sentences": 2}}  # fmt: skip
-    results = carry_out(
+    results = run_experiment(
         Experiment.model_validate(file), folder / "out", train=lambda *given: pytest.fail("trained")
     )
     save(results, folder / "out")
@@ -330,7 +334,7 @@ def test_a_model_for_each_pair_and_their_scores_are_one_system(folder, monkeypat
         },
     }  # fmt: skip
     train = Training(Program(monkeypatch, capsys))
-    results = carry_out(Experiment.model_validate(values), folder / "out", train=train)
+    results = run_experiment(Experiment.model_validate(values), folder / "out", train=train)
     together, bilingual = results.systems
     assert [run.name for run in bilingual.runs] == [
         "bilingual-en-de-seed1",
@@ -359,9 +363,13 @@ def test_a_model_for_each_pair_and_their_scores_are_one_system(folder, monkeypat
 class Trained:
     """In the place of a member: a name, and what it starts from."""
 
-    def __init__(self, name: str, *starts_from: str) -> None:
-        self.name, self.path, self.starts_from = name, Path(name), set(map(Path, starts_from))
-        self.is_complete = self.is_begun = False
+    def __init__(self, name: str, *initialized_from: str) -> None:
+        self.name, self.path, self.initialized_from = (
+            name,
+            Path(name),
+            set(map(Path, initialized_from)),
+        )
+        self.is_complete = self.is_started = False
         self.arguments = [name]
 
     def complete(self) -> None:
@@ -374,7 +382,7 @@ def test_a_run_waits_for_those_that_it_starts_from_and_no_more_run_than_may(para
     lock, running, most, ended = threading.Lock(), set(), [], []
 
     def train(member: Trained, arguments: Sequence[str]) -> None:
-        assert all(each.is_complete for each in members if each.path in member.starts_from)
+        assert all(each.is_complete for each in members if each.path in member.initialized_from)
         with lock:
             running.add(arguments[0])
             most.append(len(running))

@@ -350,7 +350,7 @@ def test_translate_refuses_impossible_ensembles(runs, files, program, tmp_path):
     short = tmp_path / "short.fr"
     short.write_text("un\n")
     cases = [
-        ([first, german, "--from", "de", "--average", "log"], "--average: one model writes alone"),
+        ([first, german, "--from", "de", "--average", "log"], "--average: needs an ensemble"),
         ([first, third, german, "--from", "de"], "different vocabularies of en"),
         ([first, "--from", "de", "--from", "fr"], "need a file each"),
         ([first, "--from", "de", "--from", "de"], "named twice"),
