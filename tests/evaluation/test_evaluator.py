@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +21,7 @@ from polyglot.evaluation.provenance import describe_corpus
 from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
+from tests.evaluation.sacrebleu_command import run_sacrebleu
 from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 
 GERMAN_FRENCH = LanguagePair("de", "fr")
@@ -121,10 +120,8 @@ def test_the_files_give_the_same_score_on_the_sacrebleu_command_line(
 ) -> None:
     matrix = evaluate(run, tiny_translator(run), protocol(pairs=["de-fr"], metrics=["chrf"]))
     matrix.save(tmp_path / "out")
-    command = [sys.executable, "-m", "sacrebleu", "test.fr", "-i", "out/hypotheses/de-fr.txt"]
-    command += ["-m", "chrf", "-w", "14", "-f", "json"]
-    result = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
-    expected = json.loads(result.stdout)
+    arguments = ["test.fr", "-i", "out/hypotheses/de-fr.txt", "-m", "chrf"]
+    expected = run_sacrebleu(tmp_path, *arguments)
     score = matrix.cells[GERMAN_FRENCH].scores["chrf"]
     assert score.value > 0
     assert score.value == pytest.approx(expected["score"], abs=1e-13)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from urllib.error import URLError
 
@@ -13,6 +10,7 @@ import pytest
 from polyglot.core.errors import ConfigError
 from polyglot.evaluation.measures import CONDITIONS, Measure
 from polyglot.evaluation.metrics import METRICS, TOKENIZER_LANGUAGES, Scorer, default_tokenizer
+from tests.evaluation.sacrebleu_command import run_sacrebleu
 
 REFERENCES = [
     "Der Hund schläft im Garten .",
@@ -96,10 +94,7 @@ def test_a_text_with_almost_no_match_has_an_interval(metric: str) -> None:
 def command_line(folder: Path, references: list[str], hypotheses: list[str], *options: str) -> dict:
     for name, lines in {"references": references, "hypotheses": hypotheses}.items():
         (folder / name).write_bytes("".join(f"{line}\n" for line in lines).encode())
-    command = [sys.executable, "-m", "sacrebleu", "references", "-i", "hypotheses"]
-    command += ["-w", "14", "-f", "json", *options]
-    result = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    return json.loads(result.stdout)
+    return run_sacrebleu(folder, "references", "-i", "hypotheses", *options)
 
 
 def test_each_condition_applies_its_steps() -> None:

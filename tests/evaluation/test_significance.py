@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
@@ -33,6 +30,7 @@ from polyglot.evaluation.significance import (
 from polyglot.evaluation.views.terminal import comparison_table
 from polyglot.tasks.pairs import LanguagePair
 from tests.evaluation.by_hand import matrix
+from tests.evaluation.sacrebleu_command import run_sacrebleu
 
 PAIR = LanguagePair("de", "en")
 REFERENCES = [
@@ -98,10 +96,8 @@ def test_p_values_are_those_of_the_sacrebleu_command_line(
 ) -> None:
     for name, lines in {"references": REFERENCES, "bad": BAD, "good": GOOD}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-    command = [sys.executable, "-m", "sacrebleu", "references", "-i", "bad", "good"]
-    command += ["-w", "14", "-f", "json", option, samples_option, "100"]
-    result = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
-    _, expected = json.loads(result.stdout)
+    arguments = ["references", "-i", "bad", "good", option, samples_option, "100"]
+    _, expected = run_sacrebleu(tmp_path, *arguments)
 
     systems = {"bad": [run_with(BAD, 1.0)], "good": [run_with(GOOD, 2.0)]}
     scores = compare_systems(systems, test=test, samples=100).rows["de-en"]
