@@ -1,11 +1,12 @@
-"""How much memory training with word prediction takes: 32 000 words, batches of 4 096 target tokens.
+"""Memory of training with word prediction: 32 000 words, batches of 4 096 target tokens.
 
-    python evaluation/benchmarks/words.py [--predict none initial states both] [--size 1024] [--words 32000] [--tokens 4096]
+    python evaluation/benchmarks/words.py [--predict none initial states both] [--size 1024]
+        [--words 32000] [--tokens 4096]
 
-The model is that of Weng et al. 2017 (embeddings 512, GRUs 1 024 wide, Adam) or one of another size, embeddings half as wide, its
-parameters random, a sentence 25 random words. Each
-kind has a process of its own; what is told is the largest resident size after a few steps, and of that what parameters, gradients and
-Adam keep.
+The model is that of Weng et al. 2017 (embeddings 512, GRUs 1 024, Adam), or one of another size
+with embeddings half as wide. Parameters are random; a sentence has 25 random words. Each kind of
+prediction is measured in a separate process: its peak memory after a few steps, and the part of
+it that parameters, gradients and Adam need.
 """
 
 from __future__ import annotations
@@ -20,105 +21,116 @@ from typing import Any
 
 LENGTH = 25
 MEBIBYTE = 2**20
+KINDS = ["none", "initial", "states", "both"]
+BYTES_PER_PARAMETER = 16
+"""Parameter, gradient and both moments of Adam, in float32."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--predict",
-        choices=["none", "initial", "states", "both"],
-        nargs="+",
-        default=["none", "initial", "states", "both"],
-    )
-    parser.add_argument("--size", type=int, default=1024, help="of the GRUs")
-    parser.add_argument("--words", type=int, default=32_000)
-    parser.add_argument("--tokens", type=int, default=4096)
-    parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.alone:
-        print(json.dumps(measured(options)))
+    arguments = parse_arguments()
+    if arguments.child:
+        print(json.dumps(measure(arguments)))
         return
     print(
-        "| predicted from | parameters, million | parameters, gradients and Adam, MiB | largest resident size, MiB | seconds of a step |"
+        "| prediction from | parameters, million | parameters, gradients and Adam, MiB "
+        "| peak memory, MiB | seconds per step |"
     )
     print("|---|---:|---:|---:|---:|")
-    for predict in options.predict:
-        given = [
-            f"--{name}={getattr(options, name)}" for name in ("size", "words", "tokens", "steps")
-        ]
-        command = [sys.executable, __file__, "--alone", *given, "--predict", predict]
-        found = json.loads(
-            subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        )
-        kept = 16 * found["parameters"] / MEBIBYTE
+    for predict in arguments.predict:
+        result = measure_in_child(arguments, predict)
+        parameters = result["parameters"]
+        stored = BYTES_PER_PARAMETER * parameters / MEBIBYTE
         print(
-            f"| {predict} | {found['parameters'] / 1e6:.1f} | {kept:,.0f} | {found['mib']:,.0f} | {found['seconds']:.1f} |",
+            f"| {predict} | {parameters / 1e6:.1f} | {stored:,.0f} | {result['mib']:,.0f} "
+            f"| {result['seconds']:.1f} |",
             flush=True,
         )
 
 
-def measured(options: argparse.Namespace) -> dict[str, Any]:
-    """A few steps in this process."""
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--predict", choices=KINDS, nargs="+", default=KINDS)
+    parser.add_argument("--size", type=int, default=1024, help="size of the GRUs")
+    parser.add_argument("--words", type=int, default=32_000)
+    parser.add_argument("--tokens", type=int, default=4096)
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def measure_in_child(arguments: argparse.Namespace, predict: str) -> dict[str, Any]:
+    """Return the result of `measure` in a new process."""
+    command = [sys.executable, __file__, "--child", "--predict", predict]
+    for name in ("size", "words", "tokens", "steps"):
+        command.append(f"--{name}={getattr(arguments, name)}")
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Train a few steps; return number of parameters, peak memory, and seconds of the last step."""
     from polyglot.core.environment import keep_freed_memory, limit_shape_caches
 
-    keep_freed_memory()
+    keep_freed_memory()  # before PyTorch loads, as in the commands
     limit_shape_caches()
     import numpy
 
-    from polyglot.model.config import ModelConfig
     from polyglot.model.losses import Criterion, LossesConfig
-    from polyglot.model.translation_model import TranslationModel
     from polyglot.optim.optimizers import OPTIMIZERS, parameter_groups
     from polyglot.tasks.batch import Batch
     from polyglot.tasks.pairs import LanguagePair, Task
 
+    (predict,) = arguments.predict
     pair = LanguagePair("de", "en")
-    gru = {"type": "gru", "size": options.size, "layers": 1}
-    (predict,) = options.predict
-    own = (
-        {}
-        if predict == "none"
-        else {"options": {"decoder": [{"type": "word_prediction", "predict": predict}]}}
-    )
-    config = {
-        "embedding": {"size": options.size // 2},
+    model = build_model(pair, predict, size=arguments.size, words=arguments.words)
+    model.train()
+    criterion = Criterion(LossesConfig())
+    groups = parameter_groups(model.parameters(), hidden=model.hidden_weights())
+    optimizer = OPTIMIZERS.build(OPTIMIZERS.configure("adam"), parameters=groups)
+
+    generator = numpy.random.default_rng(1)
+    shape = (arguments.tokens // (LENGTH + 1), LENGTH)
+    for _ in range(arguments.steps):
+        sources = generator.integers(4, arguments.words, shape)
+        targets = generator.integers(4, arguments.words, shape)
+        batch = Batch.from_sentences(Task(pair), list(sources), list(targets))
+        start = time.perf_counter()
+        losses = criterion(model(batch), batch)
+        losses.total.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        seconds = time.perf_counter() - start
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "mib": usage.ru_maxrss / 1024,
+        "seconds": seconds,
+    }
+
+
+def build_model(pair: Any, predict: str, *, size: int, words: int) -> Any:
+    """Return the model of the paper, with one kind of word prediction or none."""
+    from polyglot.model.config import ModelConfig
+    from polyglot.model.translation_model import TranslationModel
+
+    gru = {"type": "gru", "size": size, "layers": 1}
+    settings = {
+        "embedding": {"size": size // 2},
         "encoder": gru,
         "bridge": "none",
         "decoder": {**gru, "attention": "mlp"},
-        **own,
     }
-    model = TranslationModel(
-        ModelConfig.model_validate(config),
-        vocabulary_sizes=dict.fromkeys(("de", "en"), options.words),
+    if predict != "none":
+        option = {"type": "word_prediction", "predict": predict}
+        settings["options"] = {"decoder": [option]}
+    return TranslationModel(
+        ModelConfig.model_validate(settings),
+        vocabulary_sizes={pair.source: words, pair.target: words},
         pairs=[pair],
         seed=1,
     )
-    model.train()
-    criterion, random = Criterion(LossesConfig()), numpy.random.default_rng(1)
-    optimizer = OPTIMIZERS.build(
-        OPTIMIZERS.configure("adam"),
-        parameters=parameter_groups(model.parameters(), hidden=model.hidden_weights()),
-    )
-    for _ in range(options.steps):
-        sides = [
-            random.integers(4, options.words, (options.tokens // (LENGTH + 1), LENGTH))
-            for _ in range(2)
-        ]
-        batch = Batch.of(Task(pair), *map(list, sides))
-        started = time.perf_counter()
-        criterion(model(batch), batch).total.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        seconds = time.perf_counter() - started
-    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {
-        "parameters": sum(one.numel() for one in model.parameters()),
-        "mib": largest,
-        "seconds": seconds,
-    }
 
 
 if __name__ == "__main__":
