@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polyglot.core.errors import ConfigError
-from polyglot.core.problems import KeyPath, Problem
+from polyglot.core.problems import Problem
 from polyglot.core.yaml import format_value, parse_value
 
 
@@ -28,10 +28,12 @@ def apply_override(values: dict[str, Any], override: str) -> None:
         raise _error(keys, str(error)) from None
 
     parent = _parent(values, keys)
+    key = keys[-1]
     if isinstance(parent, list):
-        parent[_position(parent, keys[-1], keys)] = value
+        position = _position(parent, key, keys)
+        parent[position] = value
     else:
-        parent[keys[-1]] = value
+        parent[key] = value
 
 
 def _parent(values: dict[str, Any], keys: Sequence[str]) -> dict[str, Any] | list[Any]:
@@ -39,11 +41,14 @@ def _parent(values: dict[str, Any], keys: Sequence[str]) -> dict[str, Any] | lis
     current: Any = values
     for depth, key in enumerate(keys[:-1], start=1):
         if isinstance(current, list):
-            current = current[_position(current, key, keys)]
+            position = _position(current, key, keys)
+            current = current[position]
         else:
-            if isinstance(current.get(key), str):
-                current[key] = _expand_name(current[key], keys[:depth])
-            current = current.setdefault(key, {})
+            value = current.setdefault(key, {})
+            if isinstance(value, str):
+                value = _expand_name(value, keys[:depth])
+                current[key] = value
+            current = value
         if not isinstance(current, (dict, list)):
             parent = ".".join(keys[:depth])
             message = f"{parent} is {format_value(current)} and has no keys below it"
@@ -66,5 +71,7 @@ def _position(items: Sequence[Any], key: str, keys: Sequence[str]) -> int:
 
 
 def _error(keys: Sequence[str], message: str) -> ConfigError:
-    path: KeyPath = tuple(int(key) if key.isdigit() else key for key in keys)
-    return ConfigError([Problem(path, message)])
+    path: list[str | int] = []
+    for key in keys:
+        path.append(int(key) if key.isdigit() else key)
+    return ConfigError([Problem(tuple(path), message)])

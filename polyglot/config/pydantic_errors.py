@@ -61,15 +61,17 @@ def validation_problems(error: ValidationError, model: type[BaseModel]) -> list[
         if _is_other_union_member(finding, findings):
             continue
         if finding.type == "value_error":
-            problems |= {problem: {} for problem in _own_problems(finding)}
+            for problem in _validator_problems(finding):
+                problems[problem] = {}
             continue
         problem, expected = _problem(finding)
-        problems.setdefault(problem, {})[expected] = None
+        expected_values = problems.setdefault(problem, {})
+        expected_values[expected] = None
 
     # pydantic reports one error for each member of a union; together they are one problem.
     result = []
-    for problem, expected in problems.items():
-        message = problem.message + " or ".join(expected)
+    for problem, expected_values in problems.items():
+        message = problem.message + " or ".join(expected_values)
         result.append(Problem(problem.path, message, problem.related))
     return result
 
@@ -102,13 +104,16 @@ def _is_other_union_member(finding: _Finding, findings: Sequence[_Finding]) -> b
     if finding.type not in EXPECTED:
         return False
     path = finding.path
-    return any(
-        len(other.path) > len(path) and other.path[: len(path)] == path for other in findings
-    )
+    depth = len(path)
+    for other in findings:
+        is_inside = len(other.path) > depth and other.path[:depth] == path
+        if is_inside:
+            return True
+    return False
 
 
-def _own_problems(finding: _Finding) -> list[Problem]:
-    """Return the problems that one of our validators reports."""
+def _validator_problems(finding: _Finding) -> list[Problem]:
+    """Return the problems that a validator of this program reports."""
     error = finding.error["ctx"]["error"]
     if isinstance(error, InvalidSettings):
         return [problem.below(*finding.path) for problem in error.problems]
@@ -121,7 +126,8 @@ def _problem(finding: _Finding) -> tuple[Problem, str]:
     value = finding.error["input"]
     context = finding.error.get("ctx", {})
     if finding.type == "extra_forbidden":
-        return Problem(path, ""), unknown_name("key", str(path[-1]), _fields(finding.parents))
+        keys = _fields(finding.parents)
+        return Problem(path, ""), unknown_name("key", str(path[-1]), keys)
     if finding.type == "missing":
         return Problem(path, ""), "missing; it has no default"
     if finding.type == "invalid_key" or finding.error["loc"][-1:] == ("[key]",):
@@ -132,11 +138,12 @@ def _problem(finding: _Finding) -> tuple[Problem, str]:
         expected = "`type` is missing; write a name, or a mapping with `type` and settings"
         return Problem(path, ""), expected
 
-    found = f"found {format_value(value)}; "
+    message = f"found {format_value(value)}; "
     if finding.type in EXPECTED:
-        return Problem(path, f"{found}expected "), EXPECTED[finding.type](context)
+        describe = EXPECTED[finding.type]
+        return Problem(path, f"{message}expected "), describe(context)
     # No setting has this type of error yet: use pydantic's message.
-    return Problem(path, found), finding.error["msg"]
+    return Problem(path, message), finding.error["msg"]
 
 
 def _unknown_type(path: KeyPath, name: Any, expected_tags: str) -> tuple[Problem, str]:
@@ -144,20 +151,24 @@ def _unknown_type(path: KeyPath, name: Any, expected_tags: str) -> tuple[Problem
 
     All settings below `path` are invalid without a type.
     """
-    known = [tag.strip("'") for tag in expected_tags.split(", ")]
+    types_of_path = [tag.strip("'") for tag in expected_tags.split(", ")]
     type_path = (*path, "type")
     if not isinstance(name, str):
         message = f"found {format_value(name)}; expected "
-        return Problem(type_path, message, related=(path,)), f"one of {', '.join(known)}"
+        listing = ", ".join(types_of_path)
+        return Problem(type_path, message, related=(path,)), f"one of {listing}"
 
     kind = "type"
     if isinstance(path[-1], str):  # an item of a list has only a number
         kind = path[-1].replace("_", " ")
-    return Problem(type_path, "", related=(path,)), unknown_name(kind, name, known)
+    hint = unknown_name(kind, name, types_of_path)
+    return Problem(type_path, "", related=(path,)), hint
 
 
 def _number(number: float) -> str:
-    return f"{number:g}" if isinstance(number, float) else str(number)
+    if isinstance(number, float):
+        return f"{number:g}"
+    return str(number)
 
 
 # Location in the user's file
@@ -174,7 +185,8 @@ def _locate(location: Sequence[Any], model: type[BaseModel]) -> tuple[KeyPath, l
     parents: list[Any] = []
     for key in location:
         if len(current) > 1:
-            current = [kind for kind in current if _is_called(kind, str(key))]
+            label = str(key)
+            current = [kind for kind in current if _is_called(kind, label)]
         elif key != "[key]":
             path.append(key)
             parents = current
@@ -192,9 +204,11 @@ def _types_at(key: Any, parents: Sequence[Any]) -> list[Any]:
 
 def _types_below(kind: Any, key: Any) -> list[Any]:
     if _is_model(kind) and key in kind.model_fields:
-        return union_members(kind.model_fields[key].annotation)
+        field = kind.model_fields[key]
+        return union_members(field.annotation)
     if typing.get_origin(kind) in (list, dict):
-        return union_members(typing.get_args(kind)[-1])
+        item_type = typing.get_args(kind)[-1]
+        return union_members(item_type)
     return []
 
 

@@ -17,7 +17,7 @@ class ConfigError(PolyglotError):
     """All problems of one configuration."""
 
     def __init__(self, problems: Iterable[Problem | str] | str, *, where: str = "") -> None:
-        """where: the file or the command line that has the problems."""
+        """Create the message. where: the file or the command line that has the problems."""
         if isinstance(problems, str):
             problems = [problems]
         self.problems = as_problems(problems)
@@ -59,28 +59,35 @@ def pluralize(count: int, noun: str) -> str:
 
 def abbreviate(names: Iterable[object], *, shown: int = 8) -> str:
     """Join the first names with commas; `…` stands for the rest."""
-    names = list(map(str, names))
-    text = ", ".join(names[:shown])
-    if len(names) > shown:
+    words = [str(name) for name in names]
+    text = ", ".join(words[:shown])
+    if len(words) > shown:
         text += ", …"
     return text
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
+def unknown_name(kind: str, name: object, known_names: Iterable[str]) -> str:
     """Return `no encoder named 'lsmt'. Did you mean 'lstm'? Known: gru, lstm`."""
-    known = sorted(known)
-    similar = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
-    hint = ""
+    name = str(name)
+    choices = sorted(known_names)
+    message = f"no {kind} named {name!r}."
+
+    similar = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
     if similar:
-        hint = f" Did you mean {similar[0]!r}?"
-    return f"no {kind} named {str(name)!r}.{hint} Known: {', '.join(known) or 'none'}"
+        message += f" Did you mean {similar[0]!r}?"
+
+    listing = ", ".join(choices) or "none"
+    return f"{message} Known: {listing}"
 
 
 def _listing(problems: Sequence[Problem], where: str) -> str:
     """Return one line per problem, indented below a heading if there are several or a place."""
     if len(problems) == 1 and not where:
         return str(problems[0])
-    lines = [f"  {problem}" for problem in problems]
+    lines = []
     if where:
-        lines.insert(0, f"{where}: {pluralize(len(problems), 'problem')}")
+        count = pluralize(len(problems), "problem")
+        lines.append(f"{where}: {count}")
+    for problem in problems:
+        lines.append(f"  {problem}")
     return "\n".join(lines)

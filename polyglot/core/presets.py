@@ -32,7 +32,11 @@ def names(category: str) -> list[str]:
     """Return the names of all presets of a category, such as `multi30k/paper`."""
     pattern = "**/*.yaml" if category == "configs" else "*.yaml"
     root = folder(category)
-    return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.glob(pattern))
+    preset_names = []
+    for path in root.glob(pattern):
+        relative = path.relative_to(root)
+        preset_names.append(relative.with_suffix("").as_posix())
+    return sorted(preset_names)
 
 
 def categories_of(name: str) -> list[str]:
@@ -68,13 +72,12 @@ def find(category: str, name: str) -> Path:
     if preset.is_file():
         return preset
 
-    known = names(category)
+    preset_names = names(category)
     if path.is_dir():
+        listing = ", ".join(preset_names)
         raise ConfigError(
             f"{name}: a folder; a YAML file is expected here, "
-            f"or the name of a shipped one: {', '.join(known)}"
+            f"or the name of a shipped one: {listing}"
         )
-    raise ConfigError(
-        f"{name}: neither a file nor shipped with Polyglot: "
-        f"{unknown_name(CATEGORIES[category], name, known)}"
-    )
+    hint = unknown_name(CATEGORIES[category], name, preset_names)
+    raise ConfigError(f"{name}: neither a file nor shipped with Polyglot: {hint}")

@@ -35,9 +35,12 @@ class Problem:
         Positions in lists are ignored.
         """
         parent = _keys(path)
-        return any(
-            _keys(dependency)[: len(parent)] == parent for dependency in (self.path, *self.related)
-        )
+        depth = len(parent)
+        for dependency in (self.path, *self.related):
+            keys = _keys(dependency)
+            if keys[:depth] == parent:
+                return True
+        return False
 
     def __str__(self) -> str:
         if not self.path:

@@ -38,40 +38,52 @@ NO_VALUE = "–"
 
 def metric_title(metric: str) -> str:
     """Name of a metric in tables: `BLEU` for `bleu`."""
-    return METRIC_TITLES[metric] if metric in METRIC_TITLES else RETRIEVAL_TITLES[metric]
+    if metric in METRIC_TITLES:
+        return METRIC_TITLES[metric]
+    return RETRIEVAL_TITLES[metric]
 
 
 def lower_is_better(measure: str) -> bool:
     """True if the metric of a measure such as `ter-lowercased` counts errors."""
-    return measure.partition("-")[0] in LOWER_IS_BETTER
+    metric, _, _ = measure.partition("-")
+    return metric in LOWER_IS_BETTER
 
 
 def format_number(value: float | None, digits: int = 1) -> str:
     """`12,345.6`; – for None."""
-    return NO_VALUE if value is None else f"{value:,.{digits}f}"
+    if value is None:
+        return NO_VALUE
+    return f"{value:,.{digits}f}"
 
 
 def format_difference(value: float | None, digits: int = 2) -> str:
     """Difference with its sign, `+0.25`; – for None."""
-    return NO_VALUE if value is None else f"{value:+.{digits}f}"
+    if value is None:
+        return NO_VALUE
+    return f"{value:+.{digits}f}"
 
 
 def format_percent(share: float | None, *, digits: int = 1, expected: float | None = None) -> str:
     """Share from 0 to 1 as `12.5 %`, or as `12.5 (0.4) %` with an expected share; – for None."""
     if share is None:
         return NO_VALUE
+    percent = format_number(100 * share, digits)
     if expected is None:
-        return f"{format_number(100 * share, digits)} %"
-    return f"{format_number(100 * share, digits)} ({format_number(100 * expected, digits)}) %"
+        return f"{percent} %"
+    expected_percent = format_number(100 * expected, digits)
+    return f"{percent} ({expected_percent}) %"
 
 
 def format_mean(mean: float, deviation: float | None, digits: int = 2) -> str:
-    """`31.40 ± 0.20`; without ± if there is no deviation or interval."""
-    if deviation is None:
-        return format_number(mean, digits)
-    return f"{format_number(mean, digits)} ± {format_number(deviation, digits)}"
+    """`31.40 ± 0.20`; without ± if the deviation (or interval) is None."""
+    text = format_number(mean, digits)
+    if deviation is not None:
+        text += f" ± {format_number(deviation, digits)}"
+    return text
 
 
 def direction_name(source: str, target: str, via: str | None) -> str:
     """Name of a direction in file names: `de-fr`, or `de-en-fr` with English as pivot language."""
-    return f"{source}-{via}-{target}" if via else f"{source}-{target}"
+    if via:
+        return f"{source}-{via}-{target}"
+    return f"{source}-{target}"

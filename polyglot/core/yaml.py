@@ -70,8 +70,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: no valid YAML: nested too deeply") from None
 
     if not isinstance(values, dict):
-        found = "nothing" if values is None else format_value(values)
-        raise ConfigError(f"{path}: a mapping of keys is expected, found {found}")
+        content = "nothing"
+        if values is not None:
+            content = format_value(values)
+        raise ConfigError(f"{path}: a mapping of keys is expected, found {content}")
     return values
 
 
@@ -85,8 +87,9 @@ def _read_text(path: Path) -> str:
             message = "is gzipped; YAML is read plain, so unpack it with gunzip"
             raise ConfigError(f"{path}: {message}") from None
         line = content.count(b"\n", 0, error.start) + 1
-        found = f"not UTF-8 ({error.reason} 0x{content[error.start]:02x})"
-        raise ConfigError(f"{path}: line {line}: {found}; write the file in UTF-8") from None
+        wrong_byte = content[error.start]
+        message = f"not UTF-8 ({error.reason} 0x{wrong_byte:02x}); write the file in UTF-8"
+        raise ConfigError(f"{path}: line {line}: {message}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -120,7 +123,8 @@ def _quotes_hint(text: str) -> str:
     quoted = UNQUOTED_STAR.sub(r'"\g<0>"', text)
     if quoted == text:
         return ""
-    return f"; what begins with * needs quotes: {quoted[:MAX_SHOWN]!r}"
+    example = quoted[:MAX_SHOWN]
+    return f"; what begins with * needs quotes: {example!r}"
 
 
 def format_value(value: Any) -> str:
