@@ -1,15 +1,16 @@
-"""Where a process is in a streamed text: an epoch, the files of it that are still to come, and a row.
+"""Reader of a streamed text in one of several processes; a checkpoint can hold its position.
 
-Each of the processes that read a text has files of its own, or where there are fewer files than processes, lines of its own of every
-file: the lines of one epoch are divided, none is left out and none comes twice. Which they are, and in which order, is a function of seed,
-task, text, epoch and of how many read; so a position is a few numbers, and a jump costs passing over the lines of one file.
+Each process that reads a text has its own files or, if there are fewer files than processes, its
+own lines of every file. The lines of an epoch are divided among the processes: every line is read
+once. The order is a function of seed, task, text, epoch and number of readers. A position is
+therefore a few numbers, and a jump only skips lines of one file.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import TypedDict
 
 import numpy
@@ -18,97 +19,137 @@ from polyglot.core.errors import DataError
 from polyglot.data.corpora.shards import StreamedText
 
 ShardPart = tuple[int, int, int, int]
-"""A shard by its number, the row to go on from, and which of how many parts of its rows: those whose number leaves that rest."""
+"""(shard, row, part, parts): the rows of a shard from `row` on with `row % parts == part`."""
 
 Row = tuple[int, int, str, str]
-"""Shard, row, and the two lines of a sentence pair."""
+"""(shard, row, source line, target line) of a sentence pair."""
 
-
-MAX_EMPTY_EPOCHS = 100  # epochs without a row for a process: by then it has had each of several files, and some of them are not empty
+MAX_EMPTY_EPOCHS = 100
+"""Epochs without a row for a process until it gives up. After so many epochs it has read each of
+several files, so that empty files alone are not the reason."""
 
 
 class Position(TypedDict):
-    """As a checkpoint holds it."""
+    """Position of one reader in a text, as a checkpoint holds it."""
 
     epoch: int
     left: list[ShardPart]
-    """of the epoch, the piece that is being read first"""
+    """unread parts of the epoch; the first one is being read"""
 
 
 class StreamReader:
-    """The sentence pairs of one corpus for one task without end, as one of several processes reads them."""
+    """Endless sentence pairs of one corpus for one task, read by one of several processes."""
 
     def __init__(
-        self, text: StreamedText, *, seed: str, key: str, reader: int = 0, readers: int = 1
+        self,
+        text: StreamedText,
+        *,
+        seed: str,
+        key: str,
+        reader: int = 0,
+        readers: int = 1,
     ) -> None:
-        """seed, key: what the order of the files depends on."""
-        self.text, self.reader, self.readers = text, reader, readers
+        """seed, key: determine the order of the files. reader: index of this process."""
+        self.text = text
+        self.reader = reader
+        self.readers = readers
         self._key = f"{seed}/{key}"
-        self.epoch, self._left = 0, self._dealt(0)
+        self.epoch = 0
+        self._unread = self._parts_of_epoch(0)
         self._rows = self._read()
 
     @property
     def position(self) -> Position:
-        return {"epoch": self.epoch, "left": list(self._left)}
+        """Position of this reader, for `seek`."""
+        return {
+            "epoch": self.epoch,
+            "left": list(self._unread),
+        }
 
     def seek(self, positions: Sequence[Position]) -> None:
-        """Go on where the processes were that read the text before: as many as now, or more or fewer.
+        """Continue where all readers of the text stopped; their number may be different now.
 
-        In the latter case all that they had still to read, up to the end of the latest epoch that one of them is in, is divided anew.
+        If it is different, all rows that they had not read by the end of their latest epoch are
+        divided again.
         """
         if len(positions) == self.readers:
-            own = positions[self.reader]
-            self.epoch, left = own["epoch"], own["left"]
+            position = positions[self.reader]
+            self.epoch = position["epoch"]
+            unread = position["left"]
         else:
-            self.epoch, left = max(one["epoch"] for one in positions), []
-            for reader, one in enumerate(positions):
-                later = (
-                    _share(self._order(epoch), reader, len(positions))
-                    for epoch in range(one["epoch"] + 1, self.epoch + 1)
-                )
-                left += [*one["left"], *chain.from_iterable(later)]
-            left = _share(left, self.reader, self.readers)
-        self._left = list(map(tuple, left))
+            self.epoch = max(position["epoch"] for position in positions)
+            unread = self._unread_by_all(positions, self.epoch)
+            unread = _share(unread, self.reader, self.readers)
+        self._unread = [tuple(part) for part in unread]  # JSON has lists
         self._rows = self._read()
 
-    def take(self, number: int) -> Iterator[Row]:
-        """The next rows. Raises DataError as the corpus does, and where an epoch has none for this process."""
-        return islice(self._rows, number)
+    def take(self, count: int) -> Iterator[Row]:
+        """Yield the next rows.
+
+        Raises DataError as the corpus does, and if there are no rows for this process.
+        """
+        return islice(self._rows, count)
+
+    def _unread_by_all(self, positions: Sequence[Position], last_epoch: int) -> list[ShardPart]:
+        """Unread parts of all readers with these positions, up to the end of an epoch."""
+        unread: list[ShardPart] = []
+        for reader, position in enumerate(positions):
+            unread += position["left"]
+            for epoch in range(position["epoch"] + 1, last_epoch + 1):
+                shards = self._shards_of_epoch(epoch)
+                unread += _share(shards, reader, len(positions))
+        return unread
 
     def _read(self) -> Iterator[Row]:
-        fruitless = 0
-        while fruitless < MAX_EMPTY_EPOCHS:
-            fruitless += 1
-            while self._left:
-                shard, start, part, parts = self._left[0]
-                for row, (source, target) in enumerate(self.text.shards[shard].rows(start), start):
-                    self._left[0] = shard, row + 1, part, parts
-                    if row % parts == part:
-                        fruitless = 0
-                        yield shard, row, source, target
-                del self._left[0]
+        empty_epochs = 0
+        while empty_epochs < MAX_EMPTY_EPOCHS:
+            empty_epochs += 1
+            while self._unread:
+                for row in self._read_first_part():
+                    empty_epochs = 0
+                    yield row
+                del self._unread[0]
             self.epoch += 1
-            self._left = self._dealt(self.epoch)
-        which = f" for process {self.reader} of {self.readers}" if self.readers > 1 else ""
-        raise DataError(f"{self.text.name}: no sentences{which}")
+            self._unread = self._parts_of_epoch(self.epoch)
 
-    def _dealt(self, epoch: int) -> list[ShardPart]:
-        """What this process reads in an epoch."""
-        return _share(self._order(epoch), self.reader, self.readers)
+        message = f"{self.text.name}: no sentences"
+        if self.readers > 1:
+            message += f" for process {self.reader} of {self.readers}"
+        raise DataError(message)
 
-    def _order(self, epoch: int) -> list[ShardPart]:
-        """The shards of an epoch, shuffled."""
-        key = int.from_bytes(
-            hashlib.sha256(f"{self._key}/{epoch}".encode()).digest()[:16], "little"
-        )
+    def _read_first_part(self) -> Iterator[Row]:
+        """Yield the rows of the first unread part; its start moves with each row."""
+        shard, start, part, parts = self._unread[0]
+        pairs = self.text.shards[shard].rows(start)
+        for row, (source, target) in enumerate(pairs, start):
+            self._unread[0] = (shard, row + 1, part, parts)
+            if row % parts == part:
+                yield shard, row, source, target
+
+    def _parts_of_epoch(self, epoch: int) -> list[ShardPart]:
+        """Parts of the shards that this process reads in an epoch."""
+        return _share(self._shards_of_epoch(epoch), self.reader, self.readers)
+
+    def _shards_of_epoch(self, epoch: int) -> list[ShardPart]:
+        """All shards in the random order of an epoch, each as a single part."""
+        digest = hashlib.sha256(f"{self._key}/{epoch}".encode()).digest()
+        key = int.from_bytes(digest[:16], "little")
         random = numpy.random.Generator(numpy.random.Philox(key=key))
-        return [(shard, 0, 0, 1) for shard in random.permutation(len(self.text.shards)).tolist()]
+        order = random.permutation(len(self.text.shards)).tolist()
+        first_row = 0
+        part = 0
+        parts = 1
+        return [(shard, first_row, part, parts) for shard in order]
 
 
-def _share(pieces: Sequence[ShardPart], reader: int, readers: int) -> list[ShardPart]:
-    """What one of several reads: whole pieces in turns, or where there are too few, its part of each."""
-    if len(pieces) >= readers:
-        return list(pieces[reader::readers])
-    return [
-        (shard, row, part + parts * reader, parts * readers) for shard, row, part, parts in pieces
-    ]
+def _share(parts: Sequence[ShardPart], reader: int, readers: int) -> list[ShardPart]:
+    """Share of one reader: whole parts in turns or, if there are too few, some rows of each."""
+    if len(parts) >= readers:
+        return list(parts[reader::readers])
+
+    shared = []
+    for shard, row, part, count in parts:
+        reader_part = part + count * reader
+        reader_parts = count * readers
+        shared.append((shard, row, reader_part, reader_parts))
+    return shared

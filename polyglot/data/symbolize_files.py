@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from polyglot.core.errors import DataError
-from polyglot.data.text_files import json_line, line_blocks
+from polyglot.data.text_files import parse_json_line, line_blocks
 from polyglot.text.symbols import Dictionary, Statistics, Symbolizer, SymbolsConfig, count_without_rule
 from polyglot.text.symbols import desymbolize as put_back
 
@@ -121,7 +121,7 @@ def desymbolize_lines(
             raise DataError(
                 f"{place} and {rules}: have different numbers of lines; {rules if rule is None else place} ends before line {number}"
             )
-        values = json_line(rules, number, rule)
+        values = parse_json_line(rules, number, rule)
         if not isinstance(values, dict) or not isinstance(values.get(language), dict):
             there = (
                 f"there are rules for {', '.join(values)}"

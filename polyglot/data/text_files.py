@@ -1,7 +1,8 @@
-"""One sentence after the other out of a file: plain text, TSV or JSON lines, each plain or gzipped.
+"""Readers of text files line by line: plain text, TSV or JSON lines, plain or gzipped.
 
-A line is what stands before a newline and nothing else: U+0085 or U+2028 inside a sentence end no line. An empty line is a line,
-the last newline may be missing, `\\r` before a newline and a byte order mark are dropped.
+A line ends at a newline and at no other character: U+0085 and U+2028 are part of the line. An empty
+line is a line. The last newline may be missing. `\\r` before a newline and a byte order mark are
+dropped.
 """
 
 from __future__ import annotations
@@ -18,21 +19,39 @@ from typing import BinaryIO
 
 from polyglot.core.errors import DataError, pluralize
 
-BLOCK = 1 << 24  # bytes read at once; also about what one chunk of a table holds
-SMALL_BLOCK = 1 << 19  # the same where many files are open at once
-PORTION = (
-    1 << 11
-)  # lines translated together: enough of similar length for full batches, few enough that the first are soon there
-LONG_LINE = 1 << 12  # characters of a line that is translated alone
+BLOCK = 1 << 24
+"""Bytes that are read at a time; also about the size of a chunk of a table."""
+
+SMALL_BLOCK = 1 << 19
+"""Bytes that are read at a time if many files are open together."""
+
+PORTION = 1 << 11
+"""Lines that are translated together: enough lines of similar length for full batches, and few
+enough that the first translations come soon."""
+
+LONG_LINE = 1 << 12
+"""Characters from which on a line is translated alone."""
+
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+GZIP_MAGIC = b"\x1f\x8b"
+"""First two bytes of a gzip file; a UTF-8 text cannot start with them."""
+
+LineBlocks = Iterator[list[str]]
+"""Lines of a text, block by block."""
+
+ColumnBlocks = Iterator[dict[str, list[str]]]
+"""Rows of a table, block by block; each block has the texts of every language."""
 
 
 def file_problem(path: Path) -> str | None:
-    """What is wrong with a file that should hold some text, as far as can be said without reading it."""
-    return _unreadable(path) or (None if path.stat().st_size else f"{path}: the file is empty")
+    """Problem of a text file that shows without reading it; None if there is none."""
+    problem = _open_problem(path)
+    if problem:
+        return problem
+    return None if path.stat().st_size else f"{path}: the file is empty"
 
 
-def _unreadable(path: Path) -> str | None:
+def _open_problem(path: Path) -> str | None:
     try:
         with path.open("rb"):
             return None
@@ -45,80 +64,101 @@ def _unreadable(path: Path) -> str | None:
 
 
 def line_blocks(
-    path: Path, *, empty: bool = False, start: int = 0, block: int = BLOCK
-) -> Iterator[list[str]]:
-    """The lines of a file, a block of it at a time. Raises DataError with the line number for what is no UTF-8.
+    path: Path,
+    *,
+    empty: bool = False,
+    start: int = 0,
+    block: int = BLOCK,
+) -> LineBlocks:
+    """Yield the lines of a file, block by block.
 
-    empty: whether no line at all is fine, too. start: how many of the first lines are passed over, without looking at them.
-    block: about how many bytes of the file are in memory at once.
+    empty: accept a file without lines. start: number of first lines that are skipped without
+    decoding. block: about how many bytes of the file are in memory.
+    Raises DataError for a file that cannot be read, and with the line number for invalid UTF-8.
     """
-    if problem := _unreadable(path):
+    problem = _open_problem(path)
+    if problem:
         raise DataError(problem)
-    done = start
-    for lines in _decoded(_behind(_byte_blocks(path, block), start), place=str(path), done=start):
-        done += len(lines)
+
+    lines_read = start
+    blocks = _skip_lines(_byte_blocks(path, block), start)
+    for lines in _decode(blocks, place=str(path), lines_before=start):
+        lines_read += len(lines)
         yield lines
-    if not done and not empty:
+    if not lines_read and not empty:
         raise DataError(f"{path}: the file is empty")
 
 
 def estimate_line_count(path: Path) -> int:
-    """How many lines a file has, from the length of the first ones."""
-    with _opened(path) as file:
-        first = file.read(SMALL_BLOCK)
-        at = file.fileobj.tell() if isinstance(file, gzip.GzipFile) else len(first)
-    return round(max(1, first.count(b"\n")) * max(1, path.stat().st_size / max(1, at)))
+    """Number of lines of a file, estimated from the length of the first lines."""
+    with _open_reading(path) as file:
+        beginning = file.read(SMALL_BLOCK)
+        bytes_read = len(beginning)
+        if isinstance(file, gzip.GzipFile):
+            bytes_read = file.fileobj.tell()  # compressed bytes
+    lines = max(1, beginning.count(b"\n"))
+    ratio = path.stat().st_size / max(1, bytes_read)
+    return round(lines * max(1, ratio))
 
 
-def stream_blocks(stream: BufferedReader, *, name: str) -> Iterator[list[str]]:
-    """The lines of a stream as they arrive, so that what is typed is answered. Raises DataError as `line_blocks` does."""
-    return _decoded(_whole_lines(iter(lambda: stream.read1(BLOCK), b"")), place=name)
+def stream_blocks(stream: BufferedReader, *, name: str) -> LineBlocks:
+    """Yield the lines of a stream as they arrive, so that typed lines are answered at once.
+
+    Raises DataError as `line_blocks` does.
+    """
+    blocks = iter(lambda: stream.read1(BLOCK), b"")
+    return _decode(_cut_at_newlines(blocks), place=name)
 
 
-def pipe_blocks(path: Path) -> Iterator[list[str]]:
-    """The lines of a named pipe as they arrive; it is closed behind the last of them."""
+def pipe_blocks(path: Path) -> LineBlocks:
+    """Yield the lines of a named pipe as they arrive, and close it after the last line."""
     with path.open("rb") as stream:
         yield from stream_blocks(stream, name=str(path))
 
 
-def portions(blocks: Iterable[list[str]]) -> Iterator[list[str]]:
-    """The same lines, never more than PORTION at once, and a line of more than LONG characters alone: what comes before is done first."""
+def portions(blocks: Iterable[list[str]]) -> LineBlocks:
+    """Regroup lines into portions of at most PORTION lines, in order.
+
+    A line of more than LONG_LINE characters is a portion alone: the lines before it do not wait.
+    """
     for lines in blocks:
         start = 0
-        for place, line in enumerate(lines):
+        for number, line in enumerate(lines):
             if len(line) > LONG_LINE:
-                yield from _cut(lines[start:place])
+                yield from _divide(lines[start:number])
                 yield [line]
-                start = place + 1
-        yield from _cut(lines[start:])
+                start = number + 1
+        yield from _divide(lines[start:])
 
 
-def _cut(lines: list[str]) -> Iterator[list[str]]:
-    return (lines[start : start + PORTION] for start in range(0, len(lines), PORTION))
+def _divide(lines: list[str]) -> LineBlocks:
+    for start in range(0, len(lines), PORTION):
+        yield lines[start : start + PORTION]
 
 
-def _decoded(blocks: Iterator[bytes], *, place: str, done: int = 0) -> Iterator[list[str]]:
-    """done: lines of the file before these."""
+def _decode(blocks: Iterator[bytes], *, place: str, lines_before: int = 0) -> LineBlocks:
+    """Decode blocks of whole lines. lines_before: number of lines of the file before them."""
+    lines_decoded = lines_before
     for block in blocks:
         try:
             text = block.decode()
         except UnicodeDecodeError as error:
-            line = done + block.count(b"\n", 0, error.start) + 1
+            line = lines_decoded + block.count(b"\n", 0, error.start) + 1
+            byte = block[error.start]
             raise DataError(
-                f"{place}, line {line}: not UTF-8 ({error.reason} 0x{block[error.start]:02x}); write the file in UTF-8"
+                f"{place}, line {line}: not UTF-8 ({error.reason} 0x{byte:02x}); "
+                "write the file in UTF-8"
             ) from None
-        lines = (
-            (text.removeprefix("\ufeff") if not done else text)
-            .replace("\r\n", "\n")
-            .removesuffix("\r")
-            .split("\n")
-        )
-        done += len(lines)
+        if not lines_decoded:
+            text = text.removeprefix("\ufeff")
+        text = text.replace("\r\n", "\n").removesuffix("\r")
+        lines = text.split("\n")
+        lines_decoded += len(lines)
         yield lines
 
 
-def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Blocks of bytes cut at newlines instead, without the newline that ends the last line of each."""
+def _cut_at_newlines(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Regroup bytes into blocks of whole lines, without the newline at the end of each block."""
     rest: list[bytes] = []
     for block in blocks:
         head, newline, tail = block.rpartition(b"\n")
@@ -126,26 +166,33 @@ def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
             yield b"".join([*rest, head])
             rest = []
         rest.append(tail)
-    if last := b"".join(rest):
-        yield last
+
+    last_line = b"".join(rest)
+    if last_line:
+        yield last_line
 
 
-def _behind(blocks: Iterator[bytes], lines: int) -> Iterator[bytes]:
-    """Blocks of whole lines without so many of the first."""
+def _skip_lines(blocks: Iterator[bytes], count: int) -> Iterator[bytes]:
+    """Drop the first lines from blocks of whole lines."""
     for block in blocks:
-        own = block.count(b"\n") + 1 if lines else 0
-        if own > lines or not lines:
-            yield block.split(b"\n", lines)[lines]
-        lines = max(0, lines - own)
+        if not count:
+            yield block
+            continue
+        lines = block.count(b"\n") + 1
+        if lines > count:
+            yield block.split(b"\n", count)[count]
+        count = max(0, count - lines)
 
 
 def _byte_blocks(path: Path, size: int) -> Iterator[bytes]:
-    with _opened(path) as file:
-        yield from _whole_lines(iter(lambda: file.read(size), b""))
+    with _open_reading(path) as file:
+        blocks = iter(lambda: file.read(size), b"")
+        yield from _cut_at_newlines(blocks)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _open_reading(path: Path) -> Iterator[BinaryIO]:
+    """Open a file, gzipped or not; raises DataError for a failure while it is read."""
     try:
         with _open(path) as file:
             yield file
@@ -156,65 +203,95 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _open(path: Path) -> BinaryIO:
-    """What a file is decides, not its name: a gzip file begins with two bytes that no UTF-8 text begins with."""
+    """Open a file; its first bytes, not its name, tell if it is gzipped."""
     with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if zipped else path.open("rb")
+        is_gzipped = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    return gzip.open(path) if is_gzipped else path.open("rb")
 
 
 def tsv_rows(
-    path: Path, columns: Mapping[str, int], *, header: bool, start: int = 0, block: int = BLOCK
-) -> Iterator[dict[str, list[str]]]:
-    """Blocks of the wanted columns, each given by its number from 1, from a row on. No quotes: a field is what stands between tabs."""
-    done = start + header if start else 0
-    for lines in line_blocks(path, start=done, block=block):
-        skip = int(header and not done)
-        rows = [line.split("\t") for line in lines[skip:]]
-        needed = max(columns.values())
-        for number, row in enumerate(rows, start=done + skip + 1):
-            if len(row) < needed:
+    path: Path,
+    columns: Mapping[str, int],
+    *,
+    header: bool,
+    start: int = 0,
+    block: int = BLOCK,
+) -> ColumnBlocks:
+    """Yield blocks of columns of a TSV file; quotes have no meaning.
+
+    columns: number of the column of each language, from 1. start: first row, from 0.
+    Raises DataError for a row with too few columns.
+    """
+    lines_read = start + 1 if header and start else start
+    last_column = max(columns.values())
+    for lines in line_blocks(path, start=lines_read, block=block):
+        header_lines = 1 if header and not lines_read else 0
+        rows = [line.split("\t") for line in lines[header_lines:]]
+        for number, row in enumerate(rows, start=lines_read + header_lines + 1):
+            if len(row) < last_column:
                 raise DataError(
-                    f"{path}, line {number}: {pluralize(len(row), 'column')}, but column {needed} is needed; tabs separate them"
+                    f"{path}, line {number}: {pluralize(len(row), 'column')}, "
+                    f"but column {last_column} is needed; tabs separate them"
                 )
-        done += len(lines)
-        yield {language: [row[column - 1] for row in rows] for language, column in columns.items()}
+        lines_read += len(lines)
+        texts = {}
+        for language, column in columns.items():
+            texts[language] = [row[column - 1] for row in rows]
+        yield texts
 
 
 def json_rows(
-    path: Path, keys: Mapping[str, str], *, start: int = 0, block: int = BLOCK
-) -> Iterator[dict[str, list[str]]]:
-    """Blocks of the wanted texts of a JSON lines file, from a row on; `translation.de` is the key `de` of the object at `translation`."""
-    steps = {language: key.split(".") for language, key in keys.items()}
-    done = start
+    path: Path,
+    keys: Mapping[str, str],
+    *,
+    start: int = 0,
+    block: int = BLOCK,
+) -> ColumnBlocks:
+    """Yield blocks of texts of a JSON lines file.
+
+    keys: key of each language; `translation.de` is the key `de` of the object at `translation`.
+    start: first row, from 0. Raises DataError for a line that is not such an object.
+    """
+    key_paths = {language: key.split(".") for language, key in keys.items()}
+    line_number = start
     for lines in line_blocks(path, start=start, block=block):
-        rows: dict[str, list[str]] = {language: [] for language in keys}
-        for number, line in enumerate(lines, start=done + 1):
-            value = json_line(path, number, line)
-            for language in keys:
-                rows[language].append(_at(value, steps[language], place=f"{path}, line {number}"))
-        done += len(lines)
-        yield rows
+        texts: dict[str, list[str]] = {language: [] for language in keys}
+        for line in lines:
+            line_number += 1
+            value = parse_json_line(path, line_number, line)
+            place = f"{path}, line {line_number}"
+            for language, key_path in key_paths.items():
+                texts[language].append(_text_at(value, key_path, place=place))
+        yield texts
 
 
-def json_line(path: Path, number: int, line: str) -> object:
+def parse_json_line(path: Path, number: int, line: str) -> object:
+    """Parse a line of a JSON lines file; raises DataError with its number if it is not JSON."""
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
         raise DataError(
-            f"{path}, line {number}: no JSON: {error.msg} at character {error.pos + 1}; every line is one object"
+            f"{path}, line {number}: no JSON: {error.msg} at character {error.pos + 1}; "
+            "every line is one object"
         ) from None
 
 
-def _at(value: object, keys: list[str], *, place: str) -> str:
-    for key in keys:
-        if not isinstance(value, dict) or key not in value:
-            found = f"; it has {', '.join(map(str, value))}" if isinstance(value, dict) else ""
-            raise DataError(f"{place}: no {'.'.join(keys)!r} in this object{found}")
+def _text_at(value: object, key_path: list[str], *, place: str) -> str:
+    """Text at a path of keys in nested objects, on a single line."""
+    key_name = ".".join(key_path)
+    for key in key_path:
+        if not isinstance(value, dict):
+            raise DataError(f"{place}: no {key_name!r} in this object")
+        if key not in value:
+            keys = ", ".join(map(str, value))
+            raise DataError(f"{place}: no {key_name!r} in this object; it has {keys}")
         value = value[key]
+
     if not isinstance(value, str):
-        raise DataError(f"{place}: {'.'.join(keys)!r} is {json.dumps(value)[:40]}, not a text")
+        raise DataError(f"{place}: {key_name!r} is {json.dumps(value)[:40]}, not a text")
     if LONE_SURROGATE.search(value):
         raise DataError(
-            f"{place}: {'.'.join(keys)!r} holds half a character (a lone surrogate), which is no text"
+            f"{place}: {key_name!r} contains half a character (a lone surrogate), "
+            "which is not valid text"
         )
-    return re.sub(r"[\r\n]+", " ", value)  # a sentence is one line, since it will be printed as one
+    return re.sub(r"[\r\n]+", " ", value)  # a sentence is printed on one line

@@ -13,7 +13,8 @@ from polyglot.core.errors import ConfigError, abbreviate
 from polyglot.data.batching import BatchStream
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
-from polyglot.data.streaming import StreamedBatches, StreamedDataset
+from polyglot.data.streamed_dataset import StreamedDataset
+from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
 from polyglot.model.losses import Criterion
 from polyglot.model.translation_model import TranslationModel

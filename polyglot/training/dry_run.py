@@ -15,7 +15,7 @@ from polyglot.config.schema import Config
 from polyglot.core.registry import ComponentConfig
 from polyglot.data.corpora import Corpora
 from polyglot.data.dataset import TaskDataset
-from polyglot.data.streaming import StreamedDataset
+from polyglot.data.streamed_dataset import StreamedDataset
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, match_pairs
 from polyglot.training.build import build_datasets, build_model, build_schedule, dataset_sizes

@@ -14,7 +14,7 @@ from polyglot.config.schema import Config
 from polyglot.core.registry import ComponentConfig
 from polyglot.data.batching import epoch_batches
 from polyglot.data.dataset import TaskDataset
-from polyglot.data.streaming import StreamedDataset
+from polyglot.data.streamed_dataset import StreamedDataset
 from polyglot.model.translation_model import TranslationModel
 from polyglot.tasks.sharing import component_names
 

@@ -34,10 +34,10 @@ from polyglot.core.errors import CheckpointError, TrainingError
 from polyglot.core.signals import exit_code, signal_handler
 from polyglot.core.version import VERSION
 from polyglot.core.yaml import parse_value
-from polyglot.data import download, streaming
+from polyglot.data import download, streamed_dataset
 from polyglot.data.corpora import Corpora, collection, shards
 from polyglot.distributed import launch as launching
-from polyglot.experiments.launcher import Trainings
+from polyglot.experiments.launcher import TrainingLauncher
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.run import Run
@@ -296,7 +296,7 @@ def test_streamed_text_that_is_spoilt_further_on_stops_the_training(
 ):
     monkeypatch.setattr(collection, "SAMPLE", 2)
     monkeypatch.setattr(shards, "SMALL_BLOCK", 4)
-    monkeypatch.setattr(streaming, "SAMPLE", 2)
+    monkeypatch.setattr(streamed_dataset, "SAMPLE", 2)
     (folder / "train.fr").write_bytes(spoilt)
     own = [
         *STREAMED,
@@ -343,7 +343,7 @@ def test_what_cannot_be_streamed_is_said_before_training(override, sentence, fol
 
 
 def test_a_schedule_by_sizes_needs_a_stream_that_tells_them(folder, polyglot, monkeypatch):
-    monkeypatch.setattr(shards.StreamedText, "about", lambda text: None)
+    monkeypatch.setattr(shards.StreamedText, "estimate_rows", lambda text: None)
     said = " ".join(
         polyglot.refuses(
             "train",
@@ -1661,7 +1661,7 @@ def test_an_experiment_trains_several_runs_at_once_in_the_size_that_is_named(
 ):
     """What one run says stands in its log; where one fails, what runs beside it is completed."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr("polyglot.experiments.launcher.LOOK", 0.01)
+    monkeypatch.setattr("polyglot.experiments.launcher.PROGRESS_INTERVAL", 0.01)
     sizes = "{large: {set: [training.steps=1000]}, small: {about: two updates., set: [training.steps=2]}}"
     systems = "{one: {}, wrong: {set: [optimizer.learning_rate=1e30]}}"
     Path("two.yaml").write_text(
@@ -1677,7 +1677,7 @@ def test_an_experiment_trains_several_runs_at_once_in_the_size_that_is_named(
         and "│ all    │ 2    │ 0        │ 4 " in planned
     )
     said = polyglot.refuses("experiment", "two.yaml", "--size", "small", "--parallel", "2")
-    assert "what was wrong is said in experiments/two/small/logs/wrong-seed1.log" in " ".join(
+    assert "its error message is in experiments/two/small/logs/wrong-seed1.log" in " ".join(
         said.split()
     )
     assert "error: " in Path("experiments/two/small/logs/wrong-seed1.log").read_text(
@@ -1693,7 +1693,7 @@ def test_an_experiment_trains_several_runs_at_once_in_the_size_that_is_named(
 
 
 def test_an_end_that_is_sent_to_an_experiment_comes_to_every_run(tmp_path):
-    trainings = Trainings(tmp_path, 2, Progress(disable=True))
+    trainings = TrainingLauncher(tmp_path, 2, Progress(disable=True))
     processes = [
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) for _ in range(2)
     ]
@@ -1712,8 +1712,8 @@ def test_what_sounds_like_control_c_but_came_to_the_experiment_alone_reaches_eve
     patience, times, tmp_path, monkeypatch
 ):
     """As a polite end, and later, as a terminal would have told the run as well; at once the second time."""
-    monkeypatch.setattr("polyglot.experiments.launcher.HEARD", patience)
-    trainings = Trainings(tmp_path, 2, Progress(disable=True))
+    monkeypatch.setattr("polyglot.experiments.launcher.INTERRUPT_PATIENCE", patience)
+    trainings = TrainingLauncher(tmp_path, 2, Progress(disable=True))
     deaf = subprocess.Popen(
         [
             sys.executable,

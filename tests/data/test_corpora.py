@@ -485,7 +485,7 @@ GOOD = '{"de": "x", "en": "y"}'
         ("7", r"line 3: no 'de' in this object$"),
         ('{"de": "x", "en": null}', r"line 3: 'en' is null, not a text$"),
         ('{"de": "x", "en": 7}', r"line 3: 'en' is 7, not a text$"),
-        ('{"de": "x", "en": "\\ud800"}', r"line 3: 'en' holds half a character"),
+        ('{"de": "x", "en": "\\ud800"}', r"line 3: 'en' contains half a character"),
     ],
 )
 def test_json_lines_that_are_wrong(line, message, tmp_path):

@@ -17,7 +17,8 @@ from polyglot.data import streaming
 from polyglot.data.batching import BatchingConfig
 from polyglot.data.corpora import CORPORA, Corpora
 from polyglot.data.filters import FilterConfig
-from polyglot.data.streaming import StreamedBatches, StreamedDataset
+from polyglot.data.streamed_dataset import StreamedDataset
+from polyglot.data.streaming import StreamedBatches
 from polyglot.tasks.pairs import LanguagePair, Task
 from polyglot.text.preprocessing import Normaliser
 from polyglot.text.vocabulary import Vocabulary, VocabularyConfig
@@ -130,7 +131,7 @@ def test_every_form_has_the_same_sentences_from_any_row_on(form, folder):
     for pair in (LanguagePair("de", "en"), LanguagePair("en", "de"), LanguagePair("en", "en")):
         assert corpus.is_streamed(pair)
         [text] = corpus.streamed(pair)
-        assert text.about() == (None if form == "hub" else pytest.approx(LINES, rel=0.3))
+        assert text.estimate_rows() == (None if form == "hub" else pytest.approx(LINES, rel=0.3))
         expected = [
             (line(pair.source, number), line(pair.target, number)) for number in range(LINES)
         ]
@@ -164,7 +165,7 @@ def sentences_of(stream, number):
         taken = stream.take()
         batch = stream.batch(taken)
         assert batch.sentences == len(taken)
-        vocabulary = stream.dataset._vocabularies[0]
+        vocabulary = stream.dataset._source_vocabulary
         numbers.update(
             int(text.rpartition(" ")[2]) for text in vocabulary.decode(batch.source.tolist())
         )
@@ -201,7 +202,7 @@ def test_every_sentence_comes_once_an_epoch_to_one_of_several_processes(
         whole += sentences_of(stream, own)
     assert whole == Counter(range(LINES))
     told = [
-        f"{folder}/text-*.{{language}} has 3 parts for 4 processes: each reads everything and takes one line of every 4"
+        f"{folder}/text-*.{{language}} has 3 parts for 4 processes: each process reads all of it and uses one line of every 4"
     ]
     assert list(streamed(folder, TEXT, vocabularies=vocabularies).shared_file_messages(readers)) == (
         told if readers == 4 else []
@@ -262,9 +263,9 @@ def test_no_more_is_in_memory_than_two_pools(folder, vocabularies, monkeypatch):
     for _ in range(60):
         stream.take()
         assert (
-            len(stream._pool.sources) == len(stream._pool.places) == 40 >= len(stream._next.sources)
+            len(stream._pool.sources) == len(stream._pool.locations) == 40 >= len(stream._next_pool.sources)
         )
-        ahead.append(len(stream._next.sources))
+        ahead.append(len(stream._next_pool.sources))
     assert ahead[:4] == [10, 20, 30, 40], "as evenly as batches are taken"
 
 
@@ -291,8 +292,8 @@ def test_another_weight_or_another_corpus_leaves_the_others_where_they_were(fold
     again = batches(streamed(folder, other, {**TEXT, "weight": 3.0}, vocabularies=vocabularies))
     again.seek(stream.position)
     rows = [row for _ in range(32) for row in again.take().tolist() if row[0] == 1]
-    [key] = stream._readings
-    left = stream._readings[key].position
+    [key] = stream._text_readers
+    left = stream._text_readers[key].position
     assert len(first) == 128 and len(rows) == 192
     numbers = [[0, 120, 130][shard] + row for _, shard, row, _ in rows]
     assert len(set(numbers[: LINES - 128]) & set(first)) <= 64, (

@@ -51,7 +51,7 @@ class StreamedText:
     shards: Sequence[Shard]
     weight: float
 
-    def about(self) -> int | None:
+    def estimate_rows(self) -> int | None:
         """How many sentence pairs it has, about: as many to the byte as the first shard. None where nobody knows."""
         first = self.shards[0]
         known = first.about()

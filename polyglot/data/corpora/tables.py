@@ -19,7 +19,7 @@ from polyglot.data.text_files import (
     SMALL_BLOCK,
     estimate_line_count,
     file_problem,
-    json_line,
+    parse_json_line,
     json_rows,
     line_blocks,
     tsv_rows,
@@ -283,7 +283,7 @@ class JsonlCorpus(TableFile):
     """One JSON object a line."""
 
     def _names(self, path: Path) -> Sequence[str]:
-        return list(_nested(json_line(path, 1, next(line_blocks(path, block=SMALL_BLOCK))[0])))
+        return list(_nested(parse_json_line(path, 1, next(line_blocks(path, block=SMALL_BLOCK))[0])))
 
     def _rows(
         self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK
