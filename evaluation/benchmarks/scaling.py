@@ -1,9 +1,16 @@
-"""What many languages and several processes cost: steps, starts, memory, and the throughput of two processes beside one.
+"""Cost of many languages and several processes: step time, start time, memory, throughput.
 
-    python evaluation/benchmarks/scaling.py WORK
+    python evaluation/benchmarks/scaling.py WORK [--only languages] [--only placement]
+        [--only processes] [--only estimate]
 
-The text is made up, each language with words of its own. Every language is trained with the first one, both ways. Figures go to
-WORK/scaling.json, WORK/scaling.md and WORK/scaling.png: medians of windows and of repetitions, taken in turns.
+The text is generated; each language has its own words. Every language is trained with the first
+one, in both directions. Results are written to WORK/scaling.json, WORK/scaling.md and
+WORK/scaling.png: medians over windows of the log and over repetitions. The runs take turns.
+
+- languages: a step, a second start, and peak memory, for several numbers of languages
+- placement: parameters of the largest of four processes, counted
+- processes: target tokens per second of one process with two threads, and of two processes
+- estimate: 200 languages on 64 GPUs, counted and calculated
 """
 
 from __future__ import annotations
@@ -11,33 +18,75 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy
 from measuring import machine
+from scaling_estimate import estimate
+from scaling_page import draw, markdown
 
 COUNTS = [4, 16, 64, 128]
-LINES, MANY = 400, 8000
-"""Of the text of each language: enough for steps to be alike, and enough for batches of 4 096 tokens to be."""
+SHORT_TEXT = 400
+"""Sentences of each language that are enough for similar step times."""
+LONG_TEXT = 8000
+"""Sentences of each language that are enough for similar batches of 4 096 tokens."""
 MODEL = (
-    "model={embedding: {size: 128}, encoder: {type: lstm, size: 256, layers: 1}, bridge: {type: attention, heads: 10, hidden_size: 256}, "
+    "model={embedding: {size: 128}, encoder: {type: lstm, size: 256, layers: 1}, "
+    "bridge: {type: attention, heads: 10, hidden_size: 256}, "
     "decoder: {type: lstm, size: 256, layers: 1}}"
 )
 LARGE = (
-    "model={embedding: {size: 512}, encoder: {type: lstm, size: 512, layers: 2}, bridge: {type: attention, heads: 10, hidden_size: 1024}, "
+    "model={embedding: {size: 512}, encoder: {type: lstm, size: 512, layers: 2}, "
+    "bridge: {type: attention, heads: 10, hidden_size: 1024}, "
     "decoder: {type: lstm, size: 512, layers: 2}}"
 )
-
 BATCHES = {"64 sentences": "batching.size=64", "4,096 tokens": "batching={by: tokens, size: 4096}"}
-"""Of one task: the default, and what Transformers are usually trained with."""
+"""Batch sizes: the default, and the usual size for Transformers."""
+CONFIG = """
+languages: [l0, l1]
+data: {{folder: {folder}, train: [{{type: text, path: 'train.{{language}}'}}]}}
+vocabulary: {{type: word, size: 1000}}
+schedule: {{pairs: ['l0-*', '*-l0']}}
+batching: {{size: 64}}
+training: {{steps: 1}}
+"""
 
 
 def main() -> None:
+    arguments = parse_arguments()
+    arguments.work = arguments.work.resolve()
+    write_text(arguments.work / "text", max(64, *arguments.counts), lines=SHORT_TEXT)
+    config = CONFIG.format(folder=arguments.work / "text")
+    config_path(arguments).write_text(config)
+
+    file = arguments.work / "scaling.json"
+    results = {"conditions": {}}
+    if file.exists():
+        results = json.loads(file.read_text())
+    for name in arguments.only or PARTS:
+        results["conditions"][name] = {
+            "machine": machine(),
+            "repetitions": arguments.repetitions,
+            "steps": arguments.steps,
+        }
+        results[name] = PARTS[name](arguments)
+        print(json.dumps({name: results[name]}, indent=1), flush=True)
+        file.write_text(json.dumps(results, indent=1))
+
+    page = markdown(results)
+    (arguments.work / "scaling.md").write_text(page)
+    if "languages" in results:
+        draw(results["languages"], arguments.work / "scaling.png")
+    print(page)
+
+
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -47,7 +96,7 @@ def main() -> None:
         "--steps",
         type=int,
         default=800,
-        help="of a repetition; in the half that is left out every language has its turn",
+        help="steps of a repetition; the first half is a warm-up that trains every language",
     )
     parser.add_argument(
         "--counts", type=int, nargs="+", default=COUNTS, help="numbers of languages"
@@ -55,211 +104,131 @@ def main() -> None:
     parser.add_argument(
         "--only", choices=["languages", "placement", "processes", "estimate"], action="append"
     )
-    options = parser.parse_args()
-    options.work = options.work.resolve()
-    write_text(options.work / "text", max(64, *options.counts))
-    parts = {
-        "languages": languages,
-        "placement": placement,
-        "processes": processes,
-        "estimate": estimate,
-    }
-    file = options.work / "scaling.json"
-    figures = json.loads(file.read_text()) if file.exists() else {"conditions": {}}
-    for name in options.only or parts:
-        conditions = {
-            "machine": machine(),
-            "repetitions": options.repetitions,
-            "steps": options.steps,
-        }
-        figures[name] = parts[name](options)
-        figures["conditions"][name] = conditions
-        print(json.dumps({name: figures[name]}, indent=1), flush=True)
-        file.write_text(json.dumps(figures, indent=1))
-    (options.work / "scaling.md").write_text(markdown(figures))
-    if "languages" in figures:
-        draw(figures["languages"], options.work / "scaling.png")
-    print(markdown(figures))
+    return parser.parse_args()
 
 
-# What is measured -------------------------------------------------------------------------------------------------------------
+# Measurements
 
 
-def languages(options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """By the number of languages: seconds of a step, of a second start, and memory of training and of translating one direction."""
-    seconds: dict[int, list[float]] = {count: [] for count in options.counts}
-    result = {}
-    for _ in range(options.repetitions):
-        for count in options.counts:
-            run = options.work / "runs" / f"{count}-languages"
-            memory = train(options, run, count, [MODEL], steps=options.steps)
-            seconds[count] += [1 / line["steps_per_second"] for line in windows(run, options.steps)]
-            result.setdefault(count, {})["training_mib"] = memory
-    for count in options.counts:
-        run = options.work / "runs" / f"{count}-languages"
-        translating = [
-            measured(
-                [
-                    "translate",
-                    run,
-                    options.work / "text" / "test.l1",
-                    "--from",
-                    "l1",
-                    "--to",
-                    "l0",
-                    "--beam",
-                    "1",
-                ]
-            )
-            for _ in range(2)
-        ]
-        start = [first_step(options, count) for _ in range(2)]
-        result[count] |= {
-            "step_seconds": statistics.median(seconds[count]),
-            "start_seconds": min(start),
-            "translating_mib": min(mib for _, mib in translating),
-            "translating_seconds": min(spent for spent, _ in translating),
-        }
-    return {str(count): figures for count, figures in result.items()}
+def languages(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Return times and memory for each number of languages.
+
+    Seconds of a step and of a second start; peak memory of training and of translation.
+    """
+    step_seconds: dict[int, list[float]] = {count: [] for count in arguments.counts}
+    results: dict[int, dict[str, float]] = {count: {} for count in arguments.counts}
+    for _ in range(arguments.repetitions):
+        for count in arguments.counts:
+            run = run_path(arguments, count)
+            memory = train(arguments, run, count, [MODEL], steps=arguments.steps)
+            results[count]["training_mib"] = memory
+            for line in training_lines(run, after=arguments.steps / 2):
+                step_seconds[count].append(1 / line["steps_per_second"])
+
+    for count, values in results.items():
+        values["step_seconds"] = statistics.median(step_seconds[count])
+        values["start_seconds"] = min(seconds_to_first_step(arguments, count) for _ in range(2))
+        values.update(translation_cost(arguments, count))
+    return {str(count): values for count, values in results.items()}
 
 
-def placement(options: argparse.Namespace) -> dict[str, float]:
-    """64 languages over four processes: parameters of the largest process, counted from what each builds."""
+def translation_cost(arguments: argparse.Namespace, count: int) -> dict[str, float]:
+    """Return seconds and peak memory of translating one direction, the smaller of two calls."""
+    text = arguments.work / "text" / "test.l1"
+    command = ["translate", run_path(arguments, count), text]
+    command += ["--from", "l1", "--to", "l0", "--beam", "1"]
+    seconds = []
+    memory = []
+    for _ in range(2):
+        start = time.perf_counter()
+        memory.append(peak_memory_of(command))
+        seconds.append(time.perf_counter() - start)
+    return {"translation_mib": min(memory), "translation_seconds": min(seconds)}
+
+
+def placement(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return the parameters of 64 languages, and those of the largest of four processes."""
     from polyglot.config.loading import load_config
     from polyglot.training.dry_run import plan_training
 
-    config = load_config(
-        configuration(options), [*settings(64, 1), MODEL, f"run={options.work / 'never'}"]
-    )
-    everything = sum(plan_training(config).parameters_of(0).values())
-    divided = plan_training(
-        load_config(
-            configuration(options), [*settings(64, 1), MODEL, "parallel.placement=partitioned"]
-        ),
-        4,
-    )
-    largest = max(sum(divided.parameters_of(process).values()) for process in range(4))
+    settings = [*language_settings(64, 1), MODEL, f"run={arguments.work / 'never'}"]
+    plan = plan_training(load_config(config_path(arguments), settings))
+    total = sum(plan.parameters_of(0).values())
+
+    settings.append("parallel.placement=partitioned")
+    partitioned_plan = plan_training(load_config(config_path(arguments), settings), 4)
+    largest = 0
+    for rank in range(4):
+        parameters = partitioned_plan.parameters_of(rank)
+        largest = max(largest, sum(parameters.values()))
     return {
-        "replicated_parameters": everything,
+        "replicated_parameters": total,
         "partitioned_parameters": largest,
-        "share": largest / everything,
+        "share": largest / total,
     }
 
 
-def processes(options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """By batches, target tokens a second: one process of two threads with two tasks an update, and two processes of one thread with one.
+def processes(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Return target tokens per second of one and of two processes, for each batch size.
 
-    An eighth of the steps: these are long ones.
+    One process has two threads and two tasks per update; two processes have one thread and one
+    task per update each. Steps are long, so an eighth of the number of steps is trained.
     """
-    steps, text = max(16, options.steps // 8), options.work / "longer"
-    write_text(text, 4, lines=MANY)
-    result: dict[str, dict[str, list[float]]] = {name: {"one": [], "two": []} for name in BATCHES}
-    for _ in range(options.repetitions):
-        for batches, setting in BATCHES.items():
-            for name, several, own in (
-                ("one", 1, "schedule.tasks_per_update=2"),
-                ("two", 2, "schedule.tasks_per_update=1"),
-            ):
-                run = options.work / "runs" / f"{name}-processes"
-                train(
-                    options,
-                    run,
-                    4,
-                    [LARGE, own, setting, f"data.folder={text}"],
-                    steps=steps,
-                    processes=several,
-                )
-                result[batches][name] += [line["tokens_per_second"] for line in windows(run, steps)]
-    medians = {
-        batches: {name: statistics.median(rates) for name, rates in own.items()}
-        for batches, own in result.items()
-    }
-    return {batches: {**own, "ratio": own["two"] / own["one"]} for batches, own in medians.items()}
+    steps = max(16, arguments.steps // 8)
+    text = arguments.work / "longer"
+    write_text(text, 4, lines=LONG_TEXT)
+    rates = {}
+    for name in BATCHES:
+        rates[name] = {1: [], 2: []}
+    for _ in range(arguments.repetitions):
+        for name, batch_size in BATCHES.items():
+            for world_size, values in rates[name].items():
+                run = arguments.work / "runs" / f"{world_size}-processes"
+                tasks_per_update = 2 // world_size
+                settings = [
+                    LARGE,
+                    f"schedule.tasks_per_update={tasks_per_update}",
+                    batch_size,
+                    f"data.folder={text}",
+                ]
+                train(arguments, run, 4, settings, steps=steps, world_size=world_size)
+                for line in training_lines(run, after=steps / 2):
+                    values.append(line["tokens_per_second"])
+
+    results = {}
+    for name, values in rates.items():
+        one_process = statistics.median(values[1])
+        two_processes = statistics.median(values[2])
+        results[name] = {
+            "one_process": one_process,
+            "two_processes": two_processes,
+            "ratio": two_processes / one_process,
+        }
+    return results
 
 
-def estimate(options: argparse.Namespace) -> dict[str, float]:
-    """200 languages with English, both ways, on 8 machines of 8 GPUs: what each process has and sends, counted by the program's own
-    placement."""
-    import torch
-
-    from polyglot.config.loading import check_config
-    from polyglot.model.translation_model import TranslationModel
-    from polyglot.tasks.schedule import SCHEDULES
-    from polyglot.tasks.sharing import component_names
-    from polyglot.training.placement import build_placement
-
-    layers = {"type": "transformer", "size": 512, "layers": 6, "heads": 8, "feed_forward": 2048}
-    names = ["en", *(f"l{number}" for number in range(199))]
-    values = {
-        "languages": names,
-        "data": {"train": [{"type": "phrasebook"}]},
-        "training": {"steps": 1},
-        "schedule": {"pairs": ["en-*", "*-en"]},
-        "model": {
-            "embedding": {"size": 512, "tie_output": True},
-            "encoder": layers,
-            "decoder": layers,
-            "bridge": {"type": "attention", "heads": 10},
-        },
-        "parallel": {"placement": "partitioned"},
-    }
-    config = check_config(values, where="200 languages")
-    sizes = dict.fromkeys((task.pair for task in config.tasks), 1)
-    schedule = SCHEDULES.build(
-        config.schedule, tasks=config.tasks, languages=names, sizes=sizes, seed=1
-    )
-    placed = build_placement(schedule, config, 64)
-    with torch.device("meta"):
-        model = TranslationModel(
-            config.model, vocabulary_sizes=dict.fromkeys(names, 8000), pairs=config.pairs, seed=None
-        )
-    counts = {
-        name: sum(one.numel() for one in own.values())
-        for name, own in model.component_parameters().items()
-    }
-    of_each = [
-        sum(count for name, count in counts.items() if process in placed.ranks_of(name))
-        for process in range(64)
-    ]
-    task = config.tasks[0].pair
-    trained = sum(counts.get(name, 0) for name in component_names(task))
-    exchanged = {
-        name
-        for _, task in placed.batches_at(0)
-        for name in component_names(task.pair)
-        if len(placed.ranks_of(name)) > 1
-    }
-    return {
-        "parameters_of_all": sum(counts.values()),
-        "parameters_of_the_largest_process": max(of_each),
-        "parameters_of_a_task": trained,
-        "parameters_exchanged": sum(counts.get(name, 0) for name in exchanged),
-        "states_of_a_position": 2 * layers["layers"] * layers["size"] + config.model.embedding.size,
-        "scores_of_a_position": 8000,
-        "assumed_tokens_of_a_batch": 8192,
-        "assumed_flops_of_a_device": 4e14 * 0.3,
-        "assumed_bytes_per_second_of_a_machine": 25e9,
-    }
+PARTS = {
+    "languages": languages,
+    "placement": placement,
+    "processes": processes,
+    "estimate": lambda arguments: estimate(),
+}
 
 
-# Runs -------------------------------------------------------------------------------------------------------------------------
+# Runs
 
 
-def configuration(options: argparse.Namespace) -> Path:
-    """What all runs have in common."""
-    file = options.work / "scaling.yaml"
-    file.write_text(
-        "languages: [l0, l1]\n"
-        f"data: {{folder: {options.work / 'text'}, train: [{{type: text, path: 'train.{{language}}'}}]}}\n"
-        "vocabulary: {type: word, size: 1000}\n"
-        "schedule: {pairs: ['l0-*', '*-l0']}\n"
-        "batching: {size: 64}\n"
-        "training: {steps: 1}\n"
-    )
-    return file
+def config_path(arguments: argparse.Namespace) -> Path:
+    """Return the path of the configuration that all runs share."""
+    return arguments.work / "scaling.yaml"
 
 
-def settings(count: int, steps: int) -> list[str]:
+def run_path(arguments: argparse.Namespace, count: int) -> Path:
+    """Return the directory of the run with this number of languages."""
+    return arguments.work / "runs" / f"{count}-languages"
+
+
+def language_settings(count: int, steps: int) -> list[str]:
     names = ", ".join(f"l{number}" for number in range(count))
     return [
         f"languages=[{names}]",
@@ -269,206 +238,69 @@ def settings(count: int, steps: int) -> list[str]:
 
 
 def train(
-    options: argparse.Namespace,
+    arguments: argparse.Namespace,
     run: Path,
     count: int,
-    own: list[str],
+    settings: Sequence[str],
     *,
     steps: int,
-    processes: int = 1,
+    world_size: int = 1,
 ) -> float:
-    """Train a run afresh; returns the largest resident size of one process, in MiB."""
-    subprocess.run(["rm", "-rf", run], check=True)
-    more = ["--processes", processes] if processes > 1 else []
-    _, memory = measured(
-        ["-q", "train", configuration(options), f"run={run}", *settings(count, steps), *own, *more]
-    )
-    return memory
+    """Train a new run; return the peak memory of its largest process, in MiB."""
+    shutil.rmtree(run, ignore_errors=True)
+    command = ["-q", "train", config_path(arguments), f"run={run}"]
+    command += [*language_settings(count, steps), *settings]
+    if world_size > 1:
+        command += ["--processes", world_size]
+    return peak_memory_of(command)
 
 
-def first_step(options: argparse.Namespace, count: int) -> float:
-    """Seconds from the command to the first step, with the text in the cache."""
-    run = options.work / "runs" / "start"
-    subprocess.run(["rm", "-rf", run], check=True)
-    began = time.time()
-    measured(["-q", "train", configuration(options), f"run={run}", *settings(count, 1), MODEL])
-    return json.loads((run / "log.jsonl").read_text().splitlines()[0])["time"] - began
+def seconds_to_first_step(arguments: argparse.Namespace, count: int) -> float:
+    """Return the seconds from the command to the first step, if the text is in the cache."""
+    run = arguments.work / "runs" / "start"
+    start = time.time()
+    train(arguments, run, count, [MODEL], steps=1)
+    first_line, *_ = (run / "log.jsonl").read_text().splitlines()
+    return json.loads(first_line)["time"] - start
 
 
-def measured(arguments: list) -> tuple[float, float]:
-    """Seconds and the largest resident size in MiB of a call of the program, or of the largest process that it starts."""
+def peak_memory_of(arguments: Sequence[object]) -> float:
+    """Run the program; return its peak memory in MiB, or that of its largest child process."""
     threads = "1" if "--processes" in arguments else "2"
-    with open(os.devnull, "w") as nowhere:
-        began = time.perf_counter()
-        command = [sys.executable, "-m", "polyglot", *map(str, arguments)]
-        process = subprocess.Popen(
-            command, stdout=nowhere, env={**os.environ, "OMP_NUM_THREADS": threads}
-        )
-        _, status, usage = os.wait4(process.pid, 0)
+    environment = {**os.environ, "OMP_NUM_THREADS": threads}
+    command = [sys.executable, "-m", "polyglot", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+    _, status, usage = os.wait4(process.pid, 0)
     if status:
-        sys.exit(f"{' '.join(map(str, arguments))}: status {os.waitstatus_to_exitcode(status)}")
-    return time.perf_counter() - began, usage.ru_maxrss / 1024
+        sys.exit(f"{' '.join(command)}: exit code {os.waitstatus_to_exitcode(status)}")
+    return usage.ru_maxrss / 1024
 
 
-def windows(run: Path, steps: int) -> list[dict]:
-    """Lines of the log about the second half of the steps."""
-    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == "training" and line["step"] > steps / 2]
+def training_lines(run: Path, *, after: float) -> list[dict]:
+    """Return the lines of the log about training after a step."""
+    lines = map(json.loads, (run / "log.jsonl").read_text().splitlines())
+    return [line for line in lines if line["kind"] == "training" and line["step"] > after]
 
 
-def write_text(folder: Path, count: int, *, lines: int = LINES) -> None:
-    """Line n of every language is the same sentence, word for word: 5 to 25 of 800 words."""
+def write_text(folder: Path, count: int, *, lines: int) -> None:
+    """Write the text of each language: 5 to 25 of 800 words per sentence.
+
+    Line n of every language is the same sentence, word for word.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for part, length in (("train", lines), ("test", 50)):
-        random = numpy.random.default_rng(length)
-        sentences = [random.zipf(1.3, random.integers(5, 26)) % 800 for _ in range(length)]
+        generator = numpy.random.default_rng(length)
+        sentences = []
+        for _ in range(length):
+            sentences.append(generator.zipf(1.3, generator.integers(5, 26)) % 800)
         for number in range(count):
             file = folder / f"{part}.l{number}"
-            if not file.exists():
-                file.write_text(
-                    "".join(
-                        " ".join(f"w{number}x{word}" for word in sentence) + "\n"
-                        for sentence in sentences
-                    )
-                )
-
-
-# The page ---------------------------------------------------------------------------------------------------------------------
-
-
-def markdown(figures: dict) -> str:
-    lines = ["# Many languages, several processes"]
-    for name in (name for name in PARTS if name in figures["conditions"]):
-        of = figures["conditions"][name]
-        how = (
-            f"--repetitions {of['repetitions']} --steps {of['steps']}"
-            if name in ("languages", "processes")
-            else "counted, not timed"
-        )
-        lines += ["", f"`--only {name}`, {how}; {of['machine']}", "", *PARTS[name](figures[name])]
-    return "\n".join(lines)
-
-
-def of_languages(figures: dict) -> Iterator[str]:
-    yield "| languages | step, s | second start, s | training, MiB | translating one direction, MiB | the same, s |"
-    yield "|---:|---:|---:|---:|---:|---:|"
-    for count, own in figures.items():
-        yield (
-            f"| {count} | {own['step_seconds']:.4f} | {own['start_seconds']:.1f} | {own['training_mib']:,.0f} "
-            f"| {own['translating_mib']:,.0f} | {own['translating_seconds']:.1f} |"
-        )
-    steps = [own["step_seconds"] for own in figures.values()]
-    yield f"\nThe slowest step takes {max(steps) / min(steps):.2f} times the fastest.\n"
-
-
-def of_placement(figures: dict) -> Iterator[str]:
-    whole, part = figures["replicated_parameters"], figures["partitioned_parameters"]
-    yield (
-        f"64 languages over 4 processes: {part:,} of {whole:,} parameters on the largest ({figures['share']:.1%}), and the same share of "
-        "the two numbers that Adam keeps of each.\n"
-    )
-
-
-def of_processes(figures: dict) -> Iterator[str]:
-    yield "| batches of a task | one process of two threads, target tokens/s | two processes of one thread | ratio |\n|---|---:|---:|---:|"
-    for batches, own in figures.items():
-        yield f"| {batches} | {own['one']:,.0f} | {own['two']:,.0f} | {own['ratio']:.2f} |"
-    yield ""
-
-
-def of_estimate(figures: dict) -> Iterator[str]:
-    """Time and memory of an update, from what is counted and what is assumed of the machines."""
-    whole, largest, trained, sent = (
-        figures[f"parameters_{key}"]
-        for key in ("of_all", "of_the_largest_process", "of_a_task", "exchanged")
-    )
-    tokens, speed, line = (
-        figures[f"assumed_{key}"]
-        for key in ("tokens_of_a_batch", "flops_of_a_device", "bytes_per_second_of_a_machine")
-    )
-    computing, sending = 6 * trained * tokens / speed, 2 * 4 * sent / line
-    yield "## 200 languages on 8 × 8 GPUs, on paper\n"
-    yield (
-        "English with 199 languages, both ways; Transformers of 6 + 6 layers, 512 wide, feed-forward 2 048, 8 000 pieces a language; "
-        f"`placement: partitioned`. Counted: {whole / 1e9:.1f} billion parameters in all, {largest / 1e6:,.0f} million (P) on "
-        "the largest process, "
-        f"{trained / 1e6:,.0f} million (A) in a task, {sent / 1e6:,.0f} million (X) that are exchanged in an update. Assumed, "
-        "not measured: "
-        f"{tokens:,} target tokens in a batch (n), {speed / 1e12:.0f} TFLOP/s of a device (F), {line / 1e9:.0f} GB/s between "
-        "machines (B).\n"
-    )
-    yield "| of an update, on a process | formula | value |\n|---|---|---:|"
-    yield f"| parameters and Adam's numbers | 12 P | {12 * largest / 2**30:.1f} GiB (replicated: {12 * whole / 2**30:.0f} GiB) |"
-    yield (
-        "| gradients of its language and of what is exchanged, and their copies on the way | 8 (A / 2 + X) | "
-        f"{8 * (trained / 2 + sent) / 2**30:.2f} GiB |"
-    )
-    kept, scores = (
-        64 * figures["states_of_a_position"] * tokens,
-        8 * figures["scores_of_a_position"] * tokens,
-    )
-    yield f"| what is kept for the way back, as `--dry-run` estimates it | 4 · 16 n (layers · width + width) | {kept / 2**30:.1f} GiB |"
-    yield f"| scores of the words, and their gradient | 8 n V | {scores / 2**30:.1f} GiB |"
-    yield f"| computing | 6 A n / F | {computing * 1000:.0f} ms |"
-    yield f"| sending, of which two thirds of the computing can hide | 2 · 4 X / B | {sending * 1000:.0f} ms |"
-    yield f"| the two together | max(6 A n / F, 2 A n / F + 8 X / B) | {1000 * max(computing, computing / 3 + sending):.0f} ms |\n"
-    limit = computing / 3 + sending
-    bound = (
-        f"Then computing takes {computing * 1000:.0f} of {limit * 1000:.0f} ms, and {(limit - computing) * 1000:.0f} ms of sending stay in "
-        "sight"
-        if limit > computing
-        else f"Then computing, {computing * 1000:.0f} ms, hides the sending"
-    )
-    yield (
-        f"{bound}: the two are about equal, and on faster devices or slower lines the exchange is the limit. What is exchanged is "
-        "English's "
-        "encoder and decoder and the bridge, however many languages there are: with more languages only P grows, by the languages of a "
-        "process. Larger batches (or `tasks_per_update`) divide the share of the exchange.\n"
-    )
-
-
-PARTS = {
-    "languages": of_languages,
-    "placement": of_placement,
-    "processes": of_processes,
-    "estimate": of_estimate,
-}
-
-
-def draw(figures: dict, path: Path) -> None:
-    """Step time and memory over the number of languages."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    counts = list(map(int, figures))
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.5))
-    left.plot(counts, [own["step_seconds"] * 1000 for own in figures.values()], marker="o")
-    left.set(
-        xlabel="languages",
-        ylabel="milliseconds of a step",
-        ylim=(0, None),
-        xscale="log",
-        xticks=counts,
-        xticklabels=counts,
-    )
-    for key, label in (
-        ("training_mib", "training"),
-        ("translating_mib", "translating one direction"),
-    ):
-        right.plot(counts, [own[key] for own in figures.values()], marker="o", label=label)
-    right.set(
-        xlabel="languages",
-        ylabel="MiB",
-        ylim=(0, None),
-        xscale="log",
-        xticks=counts,
-        xticklabels=counts,
-    )
-    right.legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
+            if file.exists():
+                continue
+            with file.open("w") as output:
+                for sentence in sentences:
+                    words = [f"w{number}x{word}" for word in sentence]
+                    print(*words, file=output)
 
 
 if __name__ == "__main__":

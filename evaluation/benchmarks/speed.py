@@ -1,10 +1,12 @@
-"""How fast Polyglot trains and translates, beside OpenNMT-py on the same machine, text and model size, in one run.
+"""Speed of training and translation, compared with OpenNMT-py on the same machine.
 
     python evaluation/benchmarks/speed.py DATA WORK [--peer BIN]
 
-DATA holds Multi30k (train.en.gz, …), as `polyglot fetch multi30k DATA` leaves it. BIN is the `bin` folder of a virtual
-environment with torch and OpenNMT-py 3.0.4; without it only our own side is measured. Figures go to WORK/speed.md and
-WORK/speed.json: medians of several repetitions, taken in turns so that a machine that slows down slows both sides.
+DATA holds Multi30k (train.en.gz, …), as `polyglot fetch multi30k DATA` writes it. BIN is the `bin`
+folder of a virtual environment with torch and OpenNMT-py 3.0.4; without it, only Polyglot is
+measured. Both programs have the same text and the same model size. Results are written to
+WORK/speed.md and WORK/speed.json: medians of several repetitions. The measurements take turns, so
+that a machine that becomes slower slows both programs.
 """
 
 from __future__ import annotations
@@ -17,25 +19,30 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from measuring import (  # beside this file
+from measuring import (
+    NEVER,
     THREADS,
     log,
     matrix_product_limit,
-    measure,
     median_seconds,
+    operations_per_target_token,
+    run_benchmark,
     run_quietly,
     timed,
-    train_ours,
-    train_theirs,
-    work_of_a_target_token,
+    train_peer,
+    train_polyglot,
+    training_windows,
 )
 
-SETTINGS = [  # 8k pieces a side, 2x256 BiLSTM, 2x512 LSTM, embeddings 512, batch 64, Adam 0.001, dropout 0.3
+# 8k pieces per side, encoder 2 × 256 (bidirectional), decoder 2 × 512, embeddings 512, batches of
+# 64 sentences, Adam with learning rate 0.001, dropout 0.3.
+SETTINGS = [
     "languages=[en,de]",
     "schedule={pairs: [en-de]}",
     "text.steps=[]",
     "vocabulary={type: bpe, size: 8000}",
-    "model={encoder: {type: lstm, size: 512, layers: 2}, bridge: {type: attention, heads: 10, hidden_size: 1024}, "
+    "model={encoder: {type: lstm, size: 512, layers: 2}, "
+    "bridge: {type: attention, heads: 10, hidden_size: 1024}, "
     "decoder: {type: lstm, size: 512, layers: 2}, embedding: {size: 512}}",
     "optimizer={type: adam, learning_rate: 0.001}",
     "learning_rate_schedule={type: constant}",
@@ -44,7 +51,7 @@ SETTINGS = [  # 8k pieces a side, 2x256 BiLSTM, 2x512 LSTM, embeddings 512, batc
     "data.valid=[]",
     "data.test=[]",
 ]
-PEER = """
+PEER_CONFIG = """
 save_data: onmt/run
 src_vocab: onmt/vocab.src
 tgt_vocab: onmt/vocab.tgt
@@ -68,200 +75,252 @@ seed: 1
 """
 
 
-# What is measured -------------------------------------------------------------------------------------------------------------
+# Start
 
 
-def start(options: argparse.Namespace) -> dict[str, float]:
-    """Seconds of `polyglot --help`, and from the second start of a run to its first step."""
-    helps = [timed([sys.executable, "-m", "polyglot", "--help"]) for _ in range(5)]
-    ours(options, "start", steps=1)
-    began = time.time()
-    run = ours(options, "start", steps=1)
-    first = log(run)[0]["time"]
+def start(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return the seconds of `polyglot --help`, and of a second start until its first step."""
+    help_seconds = [timed([sys.executable, "-m", "polyglot", "--help"]) for _ in range(5)]
+    train(arguments, "start", steps=1)
+    start_time = time.time()
+    run = train(arguments, "start", steps=1)
+    first_line, *_ = log(run)
     return {
-        "help_seconds": statistics.median(helps),
-        "second_start_to_first_step_seconds": first - began,
+        "help_seconds": statistics.median(help_seconds),
+        "second_start_to_first_step_seconds": first_line["time"] - start_time,
     }
 
 
-def products(options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """GFLOP/s of the products of one step, for a few rows and for many: PyTorch's own, ours, and ours with the matrix laid out."""
+# Matrix products
+
+
+def products(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Return the GFLOP/s of the matrix products of one step, for few rows and for many.
+
+    Measured are PyTorch, Polyglot's product, and Polyglot's product with a packed matrix.
+    """
     import torch
+
+    torch.set_num_threads(THREADS)
+    results = {}
+    with torch.inference_mode():
+        for width, height in ((1024, 2048), (512, 8000)):
+            weight = torch.randn(height, width)
+            bias = torch.randn(height)
+            for rows in (5, 64, 1024):
+                inputs = torch.randn(rows, width)
+                name = f"{rows} rows by {height} x {width}"
+                results[name] = product_speeds(inputs, weight, bias)
+    return results
+
+
+def product_speeds(inputs, weight, bias) -> dict[str, float]:
+    """Return the GFLOP/s of one product, by method."""
     from torch.nn import functional
 
     from polyglot.layers.linear import PackedLinear, product
 
-    torch.set_num_threads(THREADS)
-    figures = {}
-    with torch.inference_mode():
-        for width, height in ((1024, 2048), (512, 8000)):
-            weight, bias = torch.randn(height, width), torch.randn(height)
-            for rows in (5, 64, 1024):
-                inputs, laid_out = torch.randn(rows, width), PackedLinear(weight, bias)
-                ways = {
-                    "PyTorch": lambda: functional.linear(inputs, weight, bias),
-                    "ours": lambda: product(inputs, weight, bias),
-                    "laid out": lambda: laid_out(inputs),
-                }
-                work = 2 * rows * width * height
-                figures[f"{rows} rows by {height} x {width}"] = {
-                    name: work / median_seconds(way) / 1e9 for name, way in ways.items()
-                }
-    return figures
-
-
-def training(options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """Target tokens a second, with input feeding and without; and how near the matrix-product limit."""
-    figures = {}
-    for feeding in (False, True):
-        our_rates, their_rates, shares = [], [], []
-        for _ in range(options.repetitions):
-            limit = matrix_product_limit()
-            run = ours(
-                options,
-                "training",
-                steps=options.steps,
-                settings=[f"model.decoder.input_feeding={str(feeding).lower()}"],
-            )
-            windows = [line for line in log(run) if line["kind"] == "training"][2:]
-            our_rates += [line["tokens_per_second"] for line in windows]
-            shares += [
-                line["tokens_per_second"] * work_of_a_target_token(run) / limit for line in windows
-            ]
-            if options.peer:
-                their_rates += theirs(options, feeding=feeding)
-        name = "input feeding" if feeding else "no input feeding"
-        figures[name] = {
-            "ours_tokens_per_second": statistics.median(our_rates),
-            "share_of_matrix_product_limit": statistics.median(shares),
-        }
-        if their_rates:
-            figures[name] |= {"theirs_tokens_per_second": statistics.median(their_rates)}
-            figures[name]["ratio"] = (
-                figures[name]["ours_tokens_per_second"] / figures[name]["theirs_tokens_per_second"]
-            )
-    return figures
-
-
-def languages(options: argparse.Namespace) -> dict[str, float]:
-    """Seconds of a step of one task, in a model of 4 languages and of 40 (the same text under 40 names)."""
-    seconds: dict[int, list[float]] = {4: [], 40: []}
-    for count in (4, 40):
-        folder = options.work / "languages"
-        folder.mkdir(exist_ok=True)
-        for number in range(count):
-            link = folder / f"train.l{number}.gz"
-            if not link.exists():
-                link.symlink_to(options.data / f"train.{'de' if number % 2 else 'en'}.gz")
-    names = {count: ", ".join(f"l{number}" for number in range(count)) for count in seconds}
-    for _ in range(options.repetitions):
-        for count in seconds:
-            run = ours(
-                options,
-                f"languages-{count}",
-                steps=options.steps,
-                settings=[
-                    f"languages=[{names[count]}]",
-                    f"data.folder={folder}",
-                    "schedule={pairs: ['*-l0'], phases: [{pairs: [l1-l0]}]}",
-                    "vocabulary={type: bpe, size: 2000}",
-                    "model={encoder: {type: lstm, size: 256, layers: 1}, decoder: {type: lstm, size: 256, layers: 1}, "
-                    "embedding: {size: 256}}",
-                ],
-            )
-            seconds[count] += [
-                1 / line["steps_per_second"] for line in log(run) if line["kind"] == "training"
-            ][2:]
-    medians = {
-        f"seconds_of_a_step_with_{count}": statistics.median(values)
-        for count, values in seconds.items()
+    packed = PackedLinear(weight, bias)
+    methods = {
+        "PyTorch": lambda: functional.linear(inputs, weight, bias),
+        "Polyglot": lambda: product(inputs, weight, bias),
+        "Polyglot, packed": lambda: packed(inputs),
     }
-    return medians | {
-        "ratio": medians["seconds_of_a_step_with_40"] / medians["seconds_of_a_step_with_4"]
-    }
+    operations = 2 * len(inputs) * weight.numel()
+    speeds = {}
+    for name, method in methods.items():
+        speeds[name] = operations / median_seconds(method) / 1e9
+    return speeds
 
 
-def translation(options: argparse.Namespace) -> dict[str, float]:
-    """1 000 sentences at beam 5: the whole process beside the peer's, and the decoding loop beside the matrix-product limit.
+# Training
 
-    Neither side normalises by length (the peer's default), and both models have seen the same text as often, so that their
-    translations are about as long; the figures say how long. The models are trained once and kept in WORK.
+
+def training(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Return target tokens per second and the share of the matrix-product limit.
+
+    With and without input feeding.
     """
-    run = options.work / "runs" / f"translation-{options.translation_steps}"
-    if not (run / "checkpoints").is_dir():
-        ours(options, run.name, steps=options.translation_steps)
-    text = options.work / "test.en.txt"
-    text.write_bytes(gzip.open(options.data / "test_2016_flickr.en.gz").read())
-    command = [
-        sys.executable,
-        "-m",
-        "polyglot",
-        "translate",
-        str(run),
-        str(text),
-        "--from",
-        "en",
-        "--to",
-        "de",
-        "--beam",
-        "5",
-        "--length-penalty",
-        "0",
-    ]
-    our_seconds, their_seconds = [], []
-    if options.peer:
-        peer_model = peer_for_translation(options)
-    for _ in range(options.repetitions):
-        our_seconds.append(timed(command, output=options.work / "ours.de"))
-        if options.peer:
-            their_seconds += [
-                timed(
-                    [
-                        options.peer / "onmt_translate",
-                        "-model",
-                        peer_model,
-                        "-src",
-                        "test.en",
-                        "-output",
-                        "theirs.de",
-                        "-beam_size",
-                        "5",
-                        "-batch_size",
-                        str(size),
-                    ],
-                    folder=options.work / "peer",
-                )
-                for size in (32, 64)
-            ]
-    figures = {
-        "ours_sentences_per_second": 1000 / statistics.median(our_seconds),
-        **decoding_loop(run, text),
+    return {
+        "no input feeding": training_speed(arguments, input_feeding=False),
+        "input feeding": training_speed(arguments, input_feeding=True),
     }
-    figures["ours_mean_words"] = mean_words(options.work / "ours.de")
-    if their_seconds:
-        best = min(statistics.median(their_seconds[0::2]), statistics.median(their_seconds[1::2]))
-        figures |= {
-            "theirs_sentences_per_second": 1000 / best,
-            "theirs_mean_words": mean_words(options.work / "peer" / "theirs.de"),
-        }
-        figures["ratio"] = (
-            figures["ours_sentences_per_second"] / figures["theirs_sentences_per_second"]
-        )
-    return figures
 
 
-# Ours -------------------------------------------------------------------------------------------------------------------------
+def training_speed(arguments: argparse.Namespace, *, input_feeding: bool) -> dict[str, float]:
+    rates = []
+    shares = []
+    peer_rates = []
+    setting = f"model.decoder.input_feeding={str(input_feeding).lower()}"
+    for _ in range(arguments.repetitions):
+        limit = matrix_product_limit()
+        run = train(arguments, "training", steps=arguments.steps, settings=[setting])
+        operations = operations_per_target_token(run)
+        for line in training_windows(run):
+            rates.append(line["tokens_per_second"])
+            shares.append(line["tokens_per_second"] * operations / limit)
+        if arguments.peer:
+            peer_rates += train_peer(arguments, "speed", "-input_feed", int(input_feeding))
+
+    results = {
+        "polyglot_tokens_per_second": statistics.median(rates),
+        "share_of_matrix_product_limit": statistics.median(shares),
+    }
+    if peer_rates:
+        peer_rate = statistics.median(peer_rates)
+        results["opennmt_py_tokens_per_second"] = peer_rate
+        results["ratio"] = results["polyglot_tokens_per_second"] / peer_rate
+    return results
 
 
-def ours(
-    options: argparse.Namespace, name: str, *, steps: int, settings: Sequence[str] = ()
+def languages(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return the seconds of a step of one task, in a model of 4 languages and of 40.
+
+    All languages have the same text, under different names.
+    """
+    folder = arguments.work / "languages"
+    link_languages(arguments.data, folder, 40)
+    seconds: dict[int, list[float]] = {4: [], 40: []}
+    for _ in range(arguments.repetitions):
+        for count, values in seconds.items():
+            names = ", ".join(f"l{number}" for number in range(count))
+            settings = [
+                f"languages=[{names}]",
+                f"data.folder={folder}",
+                "schedule={pairs: ['*-l0'], phases: [{pairs: [l1-l0]}]}",
+                "vocabulary={type: bpe, size: 2000}",
+                "model={encoder: {type: lstm, size: 256, layers: 1}, "
+                "decoder: {type: lstm, size: 256, layers: 1}, embedding: {size: 256}}",
+            ]
+            name = f"languages-{count}"
+            run = train(arguments, name, steps=arguments.steps, settings=settings)
+            values += [1 / line["steps_per_second"] for line in training_windows(run)]
+    few = statistics.median(seconds[4])
+    many = statistics.median(seconds[40])
+    return {
+        "seconds_per_step_with_4_languages": few,
+        "seconds_per_step_with_40_languages": many,
+        "ratio": many / few,
+    }
+
+
+def link_languages(data: Path, folder: Path, count: int) -> None:
+    """Link English and German in turn as text of the languages l0, l1, …."""
+    folder.mkdir(exist_ok=True)
+    for number in range(count):
+        language = "de" if number % 2 else "en"
+        link = folder / f"train.l{number}.gz"
+        if not link.exists():
+            link.symlink_to(data / f"train.{language}.gz")
+
+
+def train(
+    arguments: argparse.Namespace, name: str, *, steps: int, settings: Sequence[str] = ()
 ) -> Path:
-    """Train a run afresh and return its folder."""
-    return train_ours(options, name, steps=steps, settings=[*SETTINGS, *settings])
+    """Train a new run; return its directory."""
+    return train_polyglot(arguments, name, steps=steps, settings=[*SETTINGS, *settings])
+
+
+# Translation
+
+
+def translation(arguments: argparse.Namespace) -> dict[str, float]:
+    """Measure the translation of 1 000 sentences with beam 5.
+
+    The whole process is compared with OpenNMT-py, and the decoding loop with the matrix-product
+    limit. Both programs search without length normalization (the default of OpenNMT-py). Both
+    models have seen the same text equally often, so that their translations have similar lengths;
+    the results contain the mean lengths. The models are trained once and kept in WORK.
+    """
+    run = arguments.work / "runs" / f"translation-{arguments.translation_steps}"
+    if not (run / "checkpoints").is_dir():
+        train(arguments, run.name, steps=arguments.translation_steps)
+    text = arguments.work / "test.en.txt"
+    with gzip.open(arguments.data / "test_2016_flickr.en.gz") as file:
+        text.write_bytes(file.read())
+    output = arguments.work / "polyglot.de"
+    command = [sys.executable, "-m", "polyglot", "translate", run, text]
+    command += ["--from", "en", "--to", "de", "--beam", "5", "--length-penalty", "0"]
+
+    seconds = []
+    peer_seconds: dict[int, list[float]] = {32: [], 64: []}  # by batch size
+    peer_model = train_peer_model(arguments) if arguments.peer else None
+    for _ in range(arguments.repetitions):
+        seconds.append(timed(command, output=output))
+        if peer_model:
+            for batch_size, values in peer_seconds.items():
+                values.append(translate_with_peer(arguments, peer_model, batch_size))
+
+    results = {
+        "polyglot_sentences_per_second": 1000 / statistics.median(seconds),
+        **decoding_loop(run, text),
+        "polyglot_mean_words": mean_words(output),
+    }
+    if peer_model:
+        fastest = min(statistics.median(values) for values in peer_seconds.values())
+        results["opennmt_py_sentences_per_second"] = 1000 / fastest
+        results["opennmt_py_mean_words"] = mean_words(arguments.work / "peer" / "peer.de")
+        results["ratio"] = (
+            results["polyglot_sentences_per_second"] / results["opennmt_py_sentences_per_second"]
+        )
+    return results
+
+
+def train_peer_model(arguments: argparse.Namespace) -> Path:
+    """Return OpenNMT-py's model, which is trained once."""
+    folder = arguments.work / "peer"
+    steps = arguments.translation_steps
+    path = folder / "onmt" / f"translate_step_{steps}.pt"
+    if not path.exists():
+        command = [arguments.peer / "onmt_train", "-config", "speed.yaml", "-input_feed", 0]
+        command += ["-train_steps", steps, "-save_checkpoint_steps", steps]
+        command += ["-report_every", 50, "-valid_steps", NEVER, "-save_model", "onmt/translate"]
+        run_quietly(command, folder)
+    return path
+
+
+def translate_with_peer(arguments: argparse.Namespace, model: Path, batch_size: int) -> float:
+    """Translate with OpenNMT-py; return the seconds of the whole process."""
+    command = [arguments.peer / "onmt_translate", "-model", model]
+    command += ["-src", "test.en", "-output", "peer.de"]
+    command += ["-beam_size", 5, "-batch_size", batch_size]
+    return timed(command, folder=arguments.work / "peer")
+
+
+class CountingDecoder:
+    """Counts the floating-point operations of a decoder, by wrapping its `start` and `step`."""
+
+    def __init__(self, decoder) -> None:
+        self.operations = 0
+        self._start = decoder.start
+        self._step = decoder.step
+        matrices = 0
+        for name, parameter in decoder.named_parameters():
+            if parameter.dim() == 2 and "embedding" not in name:
+                matrices += parameter.numel()
+        body = decoder.body
+        # These weights are used once for each different word of a step.
+        self._word_weights = body.recurrence.weight_ih_l0.numel()
+        # These weights are used once for each row of the bridge.
+        self._memory_weights = body.attention.query.weight.numel()
+        self._memory_weights += body.combine.weight.numel() // 2
+        self._state_weights = matrices - self._word_weights - self._memory_weights
+        decoder.start = self.start
+        decoder.step = self.step
+
+    def start(self, memory):
+        rows = memory.states.shape[0] * memory.states.shape[1]
+        self.operations += 2 * rows * self._memory_weights
+        return self._start(memory)
+
+    def step(self, tokens, state, memory):
+        self.operations += 2 * len(tokens) * self._state_weights
+        self.operations += 2 * len(tokens.unique()) * self._word_weights
+        return self._step(tokens, state, memory)
 
 
 def decoding_loop(run: Path, text: Path) -> dict[str, float]:
-    """Work of the search alone, counted where it happens, beside what a matrix product reaches."""
+    """Return the speed of a loaded model, and its share of the matrix-product limit."""
     import torch
 
     import polyglot
@@ -269,87 +328,30 @@ def decoding_loop(run: Path, text: Path) -> dict[str, float]:
     torch.set_num_threads(THREADS)
     model = polyglot.load(run)
     sentences = text.read_text().splitlines()
-    decoder = model.model.decoders["de"]
-    matrices = sum(
-        one.numel()
-        for key, one in decoder.named_parameters()
-        if one.dim() == 2 and "embedding" not in key
-    )
-    of_words = (
-        decoder.body.recurrence.weight_ih_l0.numel()
-    )  # meets each different word of a step once
-    of_memory = (
-        decoder.body.attention.query.weight.numel() + decoder.body.combine.weight.numel() // 2
-    )  # each row of the bridge, once
-    work, step, start = 0, decoder.step, decoder.start
-
-    def counted(tokens, state, memory):  # noqa: ANN001, ANN202
-        nonlocal work
-        work += 2 * (
-            len(tokens) * (matrices - of_words - of_memory) + len(tokens.unique()) * of_words
-        )
-        return step(tokens, state, memory)
-
-    def started(memory):  # noqa: ANN001, ANN202
-        nonlocal work
-        work += 2 * memory.states.shape[0] * memory.states.shape[1] * of_memory
-        return start(memory)
-
-    decoder.step, decoder.start = counted, started
-    shares, seconds = [], []
+    counter = CountingDecoder(model.model.decoders["de"])
+    shares = []
+    seconds = []
     for _ in range(3):
-        limit, work = matrix_product_limit(), 0
-        began = time.perf_counter()
+        limit = matrix_product_limit()
+        counter.operations = 0
+        start_time = time.perf_counter()
         model.translate(sentences, source="en", target="de", beam=5, length_penalty=0.0)
-        seconds.append(time.perf_counter() - began)
-        shares.append(work / seconds[-1] / limit)
+        seconds.append(time.perf_counter() - start_time)
+        shares.append(counter.operations / seconds[-1] / limit)
     return {
         "share_of_matrix_product_limit": statistics.median(shares),
         "sentences_per_second_loaded": len(sentences) / statistics.median(seconds),
     }
 
 
-# Theirs -----------------------------------------------------------------------------------------------------------------------
-
-
-def theirs(options: argparse.Namespace, *, feeding: bool) -> list[float]:
-    """Target tokens a second of each window but the first two."""
-    return train_theirs(options, "speed", "-input_feed", int(feeding))
-
-
-def peer_for_translation(options: argparse.Namespace) -> Path:
-    """The peer's model, trained once."""
-    folder, steps = options.work / "peer", options.translation_steps
-    path = folder / "onmt" / f"translate_step_{steps}.pt"
-    command = [
-        options.peer / "onmt_train",
-        "-config",
-        "speed.yaml",
-        "-input_feed",
-        "0",
-        "-train_steps",
-        str(steps),
-        "-save_checkpoint_steps",
-        str(steps),
-        "-report_every",
-        "50",
-        "-valid_steps",
-        "1000000",
-        "-save_model",
-        "onmt/translate",
-    ]
-    if not path.exists():
-        run_quietly(command, folder)
-    return path
-
-
 def mean_words(path: Path) -> float:
-    """Words of a line; the peer's lines are pieces still."""
-    lines = (
-        line.replace(" ", "").replace("▁", " ") if "▁" in line else line
-        for line in path.read_text().splitlines()
-    )
-    return statistics.mean(len(line.split()) for line in lines)
+    """Return the mean number of words of a line; lines of OpenNMT-py are pieces."""
+    counts = []
+    for line in path.read_text().splitlines():
+        if "▁" in line:
+            line = line.replace(" ", "").replace("▁", " ")
+        counts.append(len(line.split()))
+    return statistics.mean(counts)
 
 
 if __name__ == "__main__":
@@ -360,4 +362,4 @@ if __name__ == "__main__":
         "languages": languages,
         "translation": translation,
     }
-    measure("speed", parts, description=__doc__, peer=PEER)
+    run_benchmark("speed", parts, description=__doc__, peer_config=PEER_CONFIG)

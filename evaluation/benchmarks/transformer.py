@@ -1,11 +1,12 @@
-"""How fast a Transformer trains and translates, beside OpenNMT-py and CTranslate2 with the very same model, in one run.
+"""Speed of a Transformer, compared with OpenNMT-py and with CTranslate2 with the same parameters.
 
     python evaluation/benchmarks/transformer.py DATA WORK --peer BIN
 
-DATA holds Multi30k, as `polyglot fetch multi30k DATA` leaves it; BIN is the `bin` folder of a virtual environment with torch,
-OpenNMT-py 3.0.4 and CTranslate2. 3+3 layers, 256 wide, 512 feed-forward, 4 heads, 8k pieces a side, batches of 4 096 tokens.
-OpenNMT-py trains the model that translates; we take it over with `polyglot convert`, and CTranslate2 with its own converter.
-Figures go to WORK/transformer.md and WORK/transformer.json: medians of repetitions, taken in turns.
+DATA holds Multi30k, as `polyglot fetch multi30k DATA` writes it; BIN is the `bin` folder of a
+virtual environment with torch, OpenNMT-py 3.0.4 and CTranslate2. The model has 3 + 3 layers, size
+256, feed-forward 512, 4 heads, 8k pieces per side; batches have 4 096 tokens. OpenNMT-py trains
+the model that translates; `polyglot convert` and CTranslate2's converter import it. Results are
+written to WORK/transformer.md and WORK/transformer.json: medians of repetitions, in turns.
 """
 
 from __future__ import annotations
@@ -19,29 +20,32 @@ import time
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from measuring import (  # beside this file
+from measuring import (
+    NEVER,
     environment,
-    log,
     matrix_product_limit,
-    measure,
+    operations_per_target_token,
+    run_benchmark,
     run_quietly,
     timed,
-    train_ours,
-    train_theirs,
-    work_of_a_target_token,
+    train_peer,
+    train_polyglot,
+    training_windows,
 )
 
+from polyglot.core.environment import keep_freed_memory, limit_shape_caches
+
+LAYERS = (
+    "{type: transformer, size: 256, layers: 3, heads: 4, feed_forward: 512, dropout: 0.1, "
+    "activation_dropout: 0.1}"
+)
 SETTINGS = [
     "languages=[en,de]",
     "schedule={pairs: [en-de]}",
     "text.steps=[]",
     "vocabulary={type: bpe, size: 8000}",
     "model={embedding: {size: 256, dropout: 0.1}, bridge: none, "
-    + ", ".join(
-        f"{part}: {{type: transformer, size: 256, layers: 3, heads: 4, feed_forward: 512, dropout: 0.1, activation_dropout: 0.1}}"
-        for part in ("encoder", "decoder")
-    )
-    + "}",
+    f"encoder: {LAYERS}, decoder: {LAYERS}}}",
     "losses={translation: {label_smoothing: 0.1}}",
     "batching={by: tokens, size: 4096}",
     "optimizer={type: adam, learning_rate: 0.001}",
@@ -50,7 +54,7 @@ SETTINGS = [
     "validation={every: 1000000}",
     "data.valid=[]",
 ]
-PEER = """
+PEER_CONFIG = """
 save_data: onmt/run
 src_vocab: onmt/vocab.src
 tgt_vocab: onmt/vocab.tgt
@@ -81,265 +85,254 @@ seed: 1
 """
 CTRANSLATE2 = """
 import sys, time, ctranslate2
-folder, text, kind, beam = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-lines = [line.split() for line in open(text, encoding="utf-8").read().splitlines()]
-translator = ctranslate2.Translator(folder, device="cpu", compute_type=kind, inter_threads=2, intra_threads=1)
-translator.translate_batch(lines[:64], beam_size=beam, max_batch_size=32)
-began = time.perf_counter()
-found = translator.translate_batch(lines, beam_size=beam, max_batch_size=32)
-print(len(lines) / (time.perf_counter() - began), sum(len(one.hypotheses[0]) for one in found) / len(found))
+folder, path, precision, beam = sys.argv[1:]
+with open(path, encoding="utf-8") as file:
+    lines = [line.split() for line in file.read().splitlines()]
+translator = ctranslate2.Translator(
+    folder, device="cpu", compute_type=precision, inter_threads=2, intra_threads=1
+)
+options = {"beam_size": int(beam), "max_batch_size": 32}
+translator.translate_batch(lines[:64], **options)
+start = time.perf_counter()
+translator.translate_batch(lines, **options)
+print(len(lines) / (time.perf_counter() - start))
 """
+BEAMS = (5, 1)
 
 
-# What is measured -------------------------------------------------------------------------------------------------------------
+# Training
 
 
-def training(options: argparse.Namespace) -> dict[str, float]:
-    """Target tokens a second, ours without and with the attention bridge, and theirs."""
-    ours_rates: dict[str, list[float]] = {"none": [], "attention": []}
-    their_rates, shares = [], []
-    for _ in range(options.repetitions):
+def training(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return target tokens per second without and with the attention bridge, and of OpenNMT-py."""
+    rates: dict[str, list[float]] = {"none": [], "attention": []}
+    peer_rates = []
+    shares = []
+    for _ in range(arguments.repetitions):
         limit = matrix_product_limit()
-        for bridge, rates in ours_rates.items():
-            run = ours(
-                options,
+        for bridge, values in rates.items():
+            run = train_polyglot(
+                arguments,
                 f"transformer-{bridge}",
-                steps=options.steps,
-                settings=[f"model.bridge={bridge}"],
+                steps=arguments.steps,
+                settings=[*SETTINGS, f"model.bridge={bridge}"],
             )
-            found = [line["tokens_per_second"] for line in log(run) if line["kind"] == "training"][
-                2:
-            ]
-            rates += found
+            run_rates = [line["tokens_per_second"] for line in training_windows(run)]
+            values += run_rates
             if bridge == "none":
-                shares += [rate * work_of_a_target_token(run) / limit for rate in found]
-        their_rates += train_theirs(options, "transformer")
-    figures = {
-        f"ours_tokens_per_second_bridge_{bridge}": statistics.median(rates)
-        for bridge, rates in ours_rates.items()
-    }
-    figures |= {
-        "theirs_tokens_per_second": statistics.median(their_rates),
+                operations = operations_per_target_token(run)
+                shares += [rate * operations / limit for rate in run_rates]
+        peer_rates += train_peer(arguments, "transformer")
+
+    without_bridge = statistics.median(rates["none"])
+    peer_rate = statistics.median(peer_rates)
+    return {
+        "polyglot_tokens_per_second_without_bridge": without_bridge,
+        "polyglot_tokens_per_second_with_attention_bridge": statistics.median(rates["attention"]),
+        "opennmt_py_tokens_per_second": peer_rate,
         "share_of_matrix_product_limit": statistics.median(shares),
-    }
-    return figures | {
-        "ratio": figures["ours_tokens_per_second_bridge_none"] / figures["theirs_tokens_per_second"]
+        "ratio": without_bridge / peer_rate,
     }
 
 
-def translation(options: argparse.Namespace) -> dict[str, float]:
-    """The thousand sentences of flickr 2016 with the same model, whole processes; and how many translations are the same."""
-    model, run = models(options)
-    text = options.work / "peer" / "test.en"
-    sentences = len(text.read_text().splitlines())
-    figures: dict[str, float] = {}
-    for beam in (5, 1):
-        seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
-        for _ in range(options.repetitions):
-            command = [
-                sys.executable,
-                "-m",
-                "polyglot",
-                "translate",
-                run,
-                text,
-                "--from",
-                "en",
-                "--to",
-                "de",
-                "--beam",
-                beam,
-            ]
-            seconds["ours"].append(timed(command, output=options.work / f"ours.{beam}"))
-            command = [
-                options.peer / "onmt_translate",
-                "-model",
-                model,
-                "-src",
-                text,
-                "-output",
-                options.work / f"theirs.{beam}",
-                "-beam_size",
-                beam,
-            ]
-            seconds["theirs"].append(
-                min(timed([*command, "-batch_size", size]) for size in (32, 64))
-            )
-        for side, values in seconds.items():
-            figures[f"beam_{beam}_{side}_sentences_per_second"] = sentences / statistics.median(
-                values
-            )
-        figures[f"beam_{beam}_ratio"] = statistics.median(seconds["theirs"]) / statistics.median(
-            seconds["ours"]
-        )
-        one, other = (
-            (options.work / f"{side}.{beam}").read_text().splitlines()
-            for side in ("ours", "theirs")
-        )
-        figures[f"beam_{beam}_same_translations"] = sum(map(str.__eq__, one, other))
-    return figures
+# Translation
 
 
-def loaded(options: argparse.Namespace) -> dict[str, float]:
-    """The same sentences and model, already loaded, two workers of one thread each: ours, and CTranslate2 in two precisions."""
-    model, run = models(options)
-    folder, text = options.work / "ctranslate2", options.work / "peer" / "test.en"
+def translation(arguments: argparse.Namespace) -> dict[str, float]:
+    """Translate the thousand sentences of flickr 2016 with the same model in whole processes.
+
+    The results contain the number of equal translations.
+    """
+    checkpoint, run = models(arguments)
+    text = arguments.work / "peer" / "test.en"
+    sentence_count = len(text.read_text().splitlines())
+    results: dict[str, float] = {}
+    for beam in BEAMS:
+        output = arguments.work / f"polyglot.{beam}"
+        peer_output = arguments.work / f"peer.{beam}"
+        command = [sys.executable, "-m", "polyglot", "translate", run, text]
+        command += ["--from", "en", "--to", "de", "--beam", beam]
+        peer_command = [arguments.peer / "onmt_translate", "-model", checkpoint, "-src", text]
+        peer_command += ["-output", peer_output, "-beam_size", beam]
+
+        seconds = []
+        peer_seconds = []
+        for _ in range(arguments.repetitions):
+            seconds.append(timed(command, output=output))
+            fastest = min(timed([*peer_command, "-batch_size", size]) for size in (32, 64))
+            peer_seconds.append(fastest)
+        median = statistics.median(seconds)
+        peer_median = statistics.median(peer_seconds)
+        results[f"beam_{beam}_polyglot_sentences_per_second"] = sentence_count / median
+        results[f"beam_{beam}_opennmt_py_sentences_per_second"] = sentence_count / peer_median
+        results[f"beam_{beam}_ratio"] = peer_median / median
+        results[f"beam_{beam}_equal_translations"] = equal_lines(output, peer_output)
+    return results
+
+
+def equal_lines(path: Path, other_path: Path) -> int:
+    """Return the number of lines that are equal in both files."""
+    lines = path.read_text().splitlines()
+    other_lines = other_path.read_text().splitlines()
+    return sum(line == other_line for line, other_line in zip(lines, other_lines))
+
+
+def loaded(arguments: argparse.Namespace) -> dict[str, float]:
+    """Translate the same sentences with loaded models, in two workers of one thread each.
+
+    Measured are Polyglot with the search of OpenNMT-py and with its own search, and CTranslate2 in
+    two precisions.
+    """
+    checkpoint, run = models(arguments)
+    text = arguments.work / "peer" / "test.en"
+    folder = arguments.work / "ctranslate2"
     if not folder.is_dir():
-        run_quietly(
-            [
-                options.peer / "ct2-opennmt-py-converter",
-                "--model_path",
-                model,
-                "--output_dir",
-                folder,
-            ],
-            options.work,
-        )
-    figures: dict[str, float] = {}
-    for beam in (5, 1):
+        command = [arguments.peer / "ct2-opennmt-py-converter"]
+        command += ["--model_path", checkpoint, "--output_dir", folder]
+        run_quietly(command, arguments.work)
+
+    results: dict[str, float] = {}
+    for beam in BEAMS:
         rates: dict[str, list[float]] = {
-            "ours": [],
-            "ours_own_search": [],
+            "polyglot": [],
+            "polyglot_own_search": [],
             "ctranslate2_float32": [],
             "ctranslate2_int8": [],
         }
-        for _ in range(options.repetitions):
-            rates["ours"].append(two_workers(run, text, beam=beam))
-            rates["ours_own_search"].append(two_workers(run, text, beam=beam, like=None))
-            for kind in ("float32", "int8"):
-                command = [options.peer / "python", "-c", CTRANSLATE2, folder, text, kind, beam]
-                done = subprocess.run(
-                    list(map(str, command)),
-                    check=True,
-                    text=True,
-                    stdout=subprocess.PIPE,
-                    env=environment(),
-                )
-                rates[f"ctranslate2_{kind}"].append(float(done.stdout.split()[0]))
-        figures |= {
-            f"beam_{beam}_{name}_sentences_per_second": statistics.median(values)
-            for name, values in rates.items()
-        }
-        figures[f"beam_{beam}_share_of_ctranslate2_float32"] = statistics.median(
-            rates["ours"]
-        ) / statistics.median(rates["ctranslate2_float32"])
-    return figures
+        for _ in range(arguments.repetitions):
+            rates["polyglot"].append(two_workers(run, text, beam=beam, like="opennmt"))
+            rates["polyglot_own_search"].append(two_workers(run, text, beam=beam, like=None))
+            for precision in ("float32", "int8"):
+                rate = ctranslate2_rate(arguments, folder, text, precision, beam=beam)
+                rates[f"ctranslate2_{precision}"].append(rate)
+        medians = {name: statistics.median(values) for name, values in rates.items()}
+        for name, rate in medians.items():
+            results[f"beam_{beam}_{name}_sentences_per_second"] = rate
+        share = medians["polyglot"] / medians["ctranslate2_float32"]
+        results[f"beam_{beam}_share_of_ctranslate2_float32"] = share
+    return results
 
 
-def profile(options: argparse.Namespace) -> dict[str, float]:
-    """Where the time of a search goes, by operation, as shares of it; the whole table in WORK/transformer-profile.txt."""
+def ctranslate2_rate(
+    arguments: argparse.Namespace, folder: Path, text: Path, precision: str, *, beam: int
+) -> float:
+    """Return the sentences per second of CTranslate2."""
+    command = [arguments.peer / "python", "-c", CTRANSLATE2, folder, text, precision, beam]
+    done = subprocess.run(
+        list(map(str, command)),
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+        env=environment(),
+    )
+    return float(done.stdout)
+
+
+def profile(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return the ten operations that need most time, as shares of the time of a search.
+
+    The whole table is written to WORK/transformer-profile.txt.
+    """
     import torch
     from torch.profiler import profile as record
 
     import polyglot
 
     torch.set_num_threads(1)
-    model = polyglot.load(models(options)[1])
-    sentences = (options.work / "peer" / "test.en").read_text().splitlines()[:300]
-    model.translate(sentences, source="en", target="de", beam=5)
-    with record() as found:
+    _, run = models(arguments)
+    model = polyglot.load(run)
+    text = arguments.work / "peer" / "test.en"
+    sentences = text.read_text().splitlines()[:300]
+    model.translate(sentences, source="en", target="de", beam=5)  # warm-up
+    with record() as recorded:
         model.translate(sentences, source="en", target="de", beam=5)
-    averages = found.key_averages()
-    (options.work / "transformer-profile.txt").write_text(
-        averages.table(sort_by="self_cpu_time_total", row_limit=40)
-    )
-    total = sum(one.self_cpu_time_total for one in averages)
-    largest = sorted(averages, key=lambda one: one.self_cpu_time_total, reverse=True)[:10]
-    return {one.key: one.self_cpu_time_total / total for one in largest}
+
+    operations = recorded.key_averages()
+    page = operations.table(sort_by="self_cpu_time_total", row_limit=40)
+    (arguments.work / "transformer-profile.txt").write_text(page)
+    seconds = {operation.key: operation.self_cpu_time_total for operation in operations}
+    total = sum(seconds.values())
+    slowest = sorted(seconds, key=seconds.__getitem__, reverse=True)[:10]
+    return {name: seconds[name] / total for name in slowest}
 
 
-# The two sides ----------------------------------------------------------------------------------------------------------------
+# Models
 
 
-def ours(options: argparse.Namespace, name: str, *, steps: int, settings: list[str]) -> Path:
-    """Train a run afresh and return its folder."""
-    return train_ours(options, name, steps=steps, settings=[*SETTINGS, *settings])
-
-
-def models(options: argparse.Namespace) -> tuple[Path, Path]:
-    """Their checkpoint, trained once, and our run with the same model."""
-    steps, folder = options.translation_steps, options.work / "peer"
-    checkpoint, run = (
-        folder / "onmt" / f"taken_step_{steps}.pt",
-        options.work / "runs" / f"taken-over-{steps}",
-    )
+def models(arguments: argparse.Namespace) -> tuple[Path, Path]:
+    """Return OpenNMT-py's checkpoint, which is trained once, and Polyglot's run with its model."""
+    steps = arguments.translation_steps
+    folder = arguments.work / "peer"
+    checkpoint = folder / "onmt" / f"taken_step_{steps}.pt"
     if not checkpoint.exists():
-        command = [
-            options.peer / "onmt_train",
-            "-config",
-            "transformer.yaml",
-            "-train_steps",
-            steps,
-            "-save_checkpoint_steps",
-            steps,
-        ]
-        run_quietly(
-            [*command, "-report_every", 50, "-valid_steps", 1000000, "-save_model", "onmt/taken"],
-            folder,
-        )
+        command = [arguments.peer / "onmt_train", "-config", "transformer.yaml"]
+        command += ["-train_steps", steps, "-save_checkpoint_steps", steps]
+        command += ["-report_every", 50, "-valid_steps", NEVER, "-save_model", "onmt/taken"]
+        run_quietly(command, folder)
+
+    run = arguments.work / "runs" / f"taken-over-{steps}"
     if not run.is_dir():
-        run_quietly(
-            [
-                sys.executable,
-                "-m",
-                "polyglot",
-                "convert",
-                checkpoint,
-                run,
-                "--from",
-                "en",
-                "--to",
-                "de",
-            ],
-            options.work,
-        )
+        command = [sys.executable, "-m", "polyglot", "convert", checkpoint, run]
+        command += ["--from", "en", "--to", "de"]
+        run_quietly(command, arguments.work)
     return checkpoint, run
 
 
-def two_workers(run: Path, text: Path, *, beam: int, like: str | None = "opennmt") -> float:
-    """Sentences a second of two processes with one thread each, every other sentence for each, once both have loaded."""
+# Two workers
+
+
+def two_workers(run: Path, text: Path, *, beam: int, like: str | None) -> float:
+    """Return the sentences per second of two processes with one thread each.
+
+    Each process translates every second sentence. The time starts when both have loaded the model.
+    """
     context = multiprocessing.get_context("spawn")
-    barrier, ends = context.Barrier(3), context.Queue()
-    workers = [
-        context.Process(target=work, args=(run, text, number, beam, like, barrier, ends))
-        for number in range(2)
-    ]
+    barrier = context.Barrier(3)
+    finished = context.Queue()
+    workers = []
+    for number in range(2):
+        arguments = (run, text, number, beam, like, barrier, finished)
+        workers.append(context.Process(target=translate_half, args=arguments))
     for worker in workers:
         worker.start()
     barrier.wait()
-    began = time.perf_counter()
-    for worker in workers:
-        ends.get()
-    seconds = time.perf_counter() - began
+    start = time.perf_counter()
+    for _ in workers:
+        finished.get()
+    seconds = time.perf_counter() - start
     for worker in workers:
         worker.join()
     return len(text.read_text().splitlines()) / seconds
 
 
-def work(
+def translate_half(
     run: Path,
     text: Path,
     number: int,
     beam: int,
     like: str | None,
     barrier: Barrier,
-    ends: multiprocessing.Queue,
+    finished: multiprocessing.Queue,
 ) -> None:
+    """Load the model, wait for the other worker, and translate every second sentence."""
+    keep_freed_memory()
+    limit_shape_caches()
     import torch
 
     import polyglot
-    from polyglot.core.environment import keep_freed_memory, limit_shape_caches
 
-    keep_freed_memory()
-    limit_shape_caches()
     torch.set_num_threads(1)
-    model, sentences = polyglot.load(run), text.read_text().splitlines()[number::2]
-    model.translate(sentences[:64], source="en", target="de", beam=beam, like=like)
+    model = polyglot.load(run)
+    sentences = text.read_text().splitlines()[number::2]
+    settings = {"source": "en", "target": "de", "beam": beam, "like": like}
+    model.translate(sentences[:64], **settings)  # warm-up
     barrier.wait()
-    model.translate(sentences, source="en", target="de", beam=beam, like=like)
-    ends.put(number)
+    model.translate(sentences, **settings)
+    finished.put(number)
 
 
 if __name__ == "__main__":
     parts = {"training": training, "translation": translation, "loaded": loaded, "profile": profile}
-    measure("transformer", parts, description=__doc__, peer=PEER, needs_peer=True)
+    run_benchmark(
+        "transformer", parts, description=__doc__, peer_config=PEER_CONFIG, needs_peer=True
+    )
