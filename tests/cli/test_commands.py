@@ -355,8 +355,7 @@ def test_a_schedule_by_sizes_needs_a_stream_that_tells_them(folder, polyglot, mo
     )
     assert (
         "schedule.type: 'temperature' needs the number of sentences of each task, "
-        "which is unknown for the streamed text of en-de; use 'uniform'"
-        in said
+        "which is unknown for the streamed text of en-de; use 'uniform'" in said
     )
     assert (
         polyglot(
@@ -438,8 +437,7 @@ def test_text_that_is_left_aside_is_said(dry, folder, polyglot):
     rows = "data.train=[{type: tsv, path: rows.tsv, columns: {en: 1, de: 2, fr: 3, sw: 1}}]"
     result = polyglot("train", "mine.yaml", "run=other", rows, "training.steps=1", *dry)
     assert (
-        result.status == 0
-        and "rows.tsv: sw left aside; `languages` does not name it" in result.errors
+        result.status == 0 and "rows.tsv: sw ignored; `languages` does not name it" in result.errors
     )
 
 

@@ -398,12 +398,12 @@ def test_text_of_a_language_that_the_run_lacks_is_left_aside_and_said(kind, tmp_
     without = Corpora([config], folder=tmp_path, languages=("de",))
     [sentence] = without.ignored_languages()
     assert str(tmp_path / "a.") in sentence or "text files of de-en" in sentence
-    assert sentence.endswith(": en left aside; `languages` does not name it")
+    assert sentence.endswith(": en ignored; `languages` does not name it")
     [sentence] = Corpora([config], folder=tmp_path, languages=("fr",)).ignored_languages()
     assert sentence.endswith(
         (
-            ": de, en left aside; `languages` does not name them",
-            ": en, de left aside; `languages` does not name them",
+            ": de, en ignored; `languages` does not name them",
+            ": en, de ignored; `languages` does not name them",
         )
     )
 

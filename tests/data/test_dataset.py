@@ -154,12 +154,12 @@ def test_only_over_long_sentences(folder, vocabularies):
         build(folder, vocabularies, filters=FilterConfig(max_length=1))
 
 
-@pytest.mark.parametrize("weight", [1.0, 2.0, 0.5, 2.25])
+@pytest.mark.parametrize("weight", [1.0, 2.0, 0.5, 2.25, 0.3338])  # 0.3338 of 200 is nearly 67
 def test_a_weight_says_how_often_a_sentence_comes_in_an_epoch(weight, folder, vocabularies):
     corpora = ({"path": "a.{language}", "weight": weight}, {"path": "b.{language}"})
     dataset, again = (build(folder, vocabularies, corpora=corpora) for _ in range(2))
     other = build(folder, vocabularies, corpora=corpora, seed=2)
-    assert len(dataset) == 200 * weight + 3
+    assert len(dataset) == round(200 * weight) + 3
     times = Counter(dataset.texts(range(len(dataset)))[1])
     assert {times[line] for line in LINES["en"]} <= {int(weight), -int(-weight // 1)}
     assert times["one more"] == 1

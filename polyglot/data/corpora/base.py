@@ -1,4 +1,4 @@
-"""What every corpus offers, whatever it is kept in, and the registry of all kinds."""
+"""Base class of all corpora, and their registry."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ from .shards import Shard, table_shard
 if TYPE_CHECKING:
     from datasets import Dataset
 
-VERSION = (
-    1  # part of the fingerprint of every text: to be raised when the same file is read differently
-)
+VERSION = 1
+"""Part of the fingerprint of every text; increase it if the same file gives other sentences."""
 
 
 class Corpus(ABC):
-    """Text in some languages. A pair of a language with itself is served by the text of that language."""
+    """Text in some languages; a monolingual copy is served by the text of its language."""
 
     class Config(ComponentConfig):
+        """Settings of every corpus."""
+
         weight: float = Field(default=1.0, gt=0, le=1000)
-        """How often its sentences come in one epoch: with 2 each comes twice, with 0.5 a half that the seed has drawn comes once. In a
-        task with streamed text: how many of its sentences come beside those of the others, however many there are."""
+        """How often its sentences are used in an epoch: twice with 2; with 0.5, a random half of
+        them is used once. In a task with streamed text: the ratio of its sentences to those of the
+        other corpora, whatever their sizes."""
 
     first_line = 1
-    """The line of a file that the first sentence stands in, for messages."""
+    """Line of the first sentence in the file, for messages."""
 
     def __init__(self, config: Corpus.Config, *, folder: Path, languages: Sequence[str]) -> None:
+        """folder: start of relative paths. languages: languages of the run."""
         self.config = config
         self.folder = folder
         self.languages = languages
@@ -41,42 +44,52 @@ class Corpus(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """How messages call it."""
+        """Name of the corpus in messages."""
 
     @abstractmethod
     def problems(self) -> list[str]:
-        """What is wrong with it, as far as can be said without reading it all."""
+        """Problems that show without reading the whole text."""
 
     @abstractmethod
     def missing_languages(self) -> dict[str, str]:
-        """Languages of the run without text here, and what is missing; a problem when no other corpus has them."""
+        """Message for each language of the run without text in this corpus.
+
+        It is a problem only if no other corpus has text in that language.
+        """
 
     def ignored_languages(self) -> list[str]:
-        """Languages that its settings name and the run does not have."""
+        """Languages that the settings of the corpus name but the run does not have."""
         return []
 
     @abstractmethod
     def pairs(self) -> set[LanguagePair]:
-        """What it can serve, copies included."""
+        """Language pairs with text, copies included."""
 
     @abstractmethod
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
-        """Two aligned datasets with the single column `text`; for a copy, both are all text of that language."""
+        """Source and target as aligned datasets with the single column `text`.
+
+        For a copy, both are all text of the language. Raises DataError if it cannot be used.
+        """
 
     @property
     def is_streamed(self) -> bool:
-        """Whether it is read while training, and never kept."""
+        """True if the text is read during training and not cached."""
         return getattr(self.config, "streaming", False)
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
-        """The text of a pair to be read in parts; what is not streamed itself is one."""
+        """Text of a pair in parts that can be streamed; cached text is a single part."""
         label = self.config.model_dump_json(exclude={"weight"})
-        return [
-            table_shard(self.place(pair), self.text(pair), label=label, first_line=self.first_line)
-        ]
+        shard = table_shard(
+            self.location(pair),
+            self.text(pair),
+            label=label,
+            first_line=self.first_line,
+        )
+        return [shard]
 
-    def place(self, pair: LanguagePair) -> str:
-        """Where the text of that pair stands, for messages that name a line of it."""
+    def location(self, pair: LanguagePair) -> str:
+        """Files of the text of a pair, for messages that name a line."""
         return self.name
 
 

@@ -1,4 +1,4 @@
-"""All corpora of a run together: who serves which language pair."""
+"""All corpora of a run, and the text that they have together for each language pair."""
 
 from __future__ import annotations
 
@@ -21,120 +21,155 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ParallelText:
-    """What one corpus has for one pair: row n of both datasets is one sentence pair."""
+    """Text of one corpus for one language pair: row n of both datasets is a sentence pair."""
 
     source: Dataset
     target: Dataset
     weight: float
     name: str
     first_line: int
-    """the line of row 0"""
+    """line of row 0"""
 
 
 class Corpora:
     """All corpora of a run, or of one part of it such as validation."""
 
     def __init__(
-        self, configs: Sequence[ComponentConfig], *, folder: Path, languages: Sequence[str]
+        self,
+        configs: Sequence[ComponentConfig],
+        *,
+        folder: Path,
+        languages: Sequence[str],
     ) -> None:
         self.languages = tuple(languages)
-        self._corpora = [
-            CORPORA.build(config, folder=Path(folder), languages=self.languages)
-            for config in configs
-        ]
+        self._corpora: list[Corpus] = []
+        for config in configs:
+            corpus = CORPORA.build(config, folder=Path(folder), languages=self.languages)
+            self._corpora.append(corpus)
 
     def check(self) -> list[str]:
-        """Every problem that can be seen without reading it all; what is left is found when the text is read."""
-        return list(dict.fromkeys(self.problems() + self.missing_languages()))
+        """All problems that show without reading the whole text, each once."""
+        problems = self.problems() + self.missing_languages()
+        return list(dict.fromkeys(problems))
 
     def problems(self) -> list[str]:
-        """What is wrong with what there is."""
-        return [problem for corpus in self._corpora for problem in corpus.problems()]
+        """Problems of the corpora."""
+        problems = []
+        for corpus in self._corpora:
+            problems += corpus.problems()
+        return problems
 
     def missing_languages(self) -> list[str]:
-        """What is missing for languages that have no text: a problem in training, though not in held-out text."""
-        have = {
-            pair.source
-            for corpus in self._corpora
-            if not corpus.problems()
-            for pair in corpus.pairs()
-        }
-        without = [language for language in self.languages if language not in have]
-        return [
-            lacking[language]
-            for language in without
-            for corpus in self._corpora
-            if language in (lacking := corpus.missing_languages())
-        ]
+        """Messages for languages without text in any corpus.
+
+        They are a problem for training, but not for validation or test text.
+        """
+        with_text = set()
+        for corpus in self._corpora:
+            if not corpus.problems():
+                with_text |= {pair.source for pair in corpus.pairs()}
+
+        messages = []
+        for language in self.languages:
+            if language in with_text:
+                continue
+            for corpus in self._corpora:
+                missing = corpus.missing_languages()
+                if language in missing:
+                    messages.append(missing[language])
+        return messages
 
     def ignored_languages(self) -> list[str]:
-        """A sentence for each corpus with text in languages that the run does not have."""
-        asides = [(corpus.name, corpus.ignored_languages()) for corpus in self._corpora]
-        return [
-            f"{name}: {abbreviate(own)} left aside; `languages` does not name {'it' if len(own) == 1 else 'them'}"
-            for name, own in asides
-            if own
-        ]
+        """Message for each corpus with text in languages that the run does not have."""
+        messages = []
+        for corpus in self._corpora:
+            languages = corpus.ignored_languages()
+            if languages:
+                pronoun = "it" if len(languages) == 1 else "them"
+                messages.append(
+                    f"{corpus.name}: {abbreviate(languages)} ignored; "
+                    f"`languages` does not name {pronoun}"
+                )
+        return messages
 
-    def check_any(self, wanted: Collection[LanguagePair]) -> None:
-        """Raises DataError when there is text for none of the pairs: held-out text may lack some."""
-        if not self.pairs() & set(wanted):
-            problems = self.check() or [f"no text for any of {', '.join(map(str, wanted))}"]
-            raise DataError("\n".join(problems))
+    def check_any(self, pairs: Collection[LanguagePair]) -> None:
+        """Raise DataError if none of the pairs has text; validation and test text may lack some."""
+        if self.pairs() & set(pairs):
+            return
+        names = ", ".join(map(str, pairs))
+        problems = self.check() or [f"no text for any of {names}"]
+        raise DataError("\n".join(problems))
 
     def pairs(self) -> set[LanguagePair]:
-        """What all of them together serve."""
-        return {pair for corpus in self._corpora for pair in corpus.pairs()}
+        """Language pairs with text in at least one corpus."""
+        return set().union(*(corpus.pairs() for corpus in self._corpora))
 
     def parallel(self, pair: LanguagePair) -> list[ParallelText]:
-        """One text of each corpus that serves the pair. Raises DataError when none does."""
-        return [
-            ParallelText(
-                *corpus.text(pair), corpus.config.weight, corpus.place(pair), corpus.first_line
+        """Cached text of a pair, by corpus. Raises DataError if no corpus has text for it."""
+        texts = []
+        for corpus in self._corpora_with(pair):
+            source, target = corpus.text(pair)
+            text = ParallelText(
+                source,
+                target,
+                weight=corpus.config.weight,
+                name=corpus.location(pair),
+                first_line=corpus.first_line,
             )
-            for corpus in self._serving(pair)
-        ]
+            texts.append(text)
+        return texts
 
     def is_streamed(self, pair: LanguagePair) -> bool:
-        """Whether the text of a pair is to be streamed: as soon as that of one corpus is."""
+        """True if at least one corpus with text for the pair is streamed."""
         return any(corpus.is_streamed for corpus in self._corpora if pair in corpus.pairs())
 
     def streamed(self, pair: LanguagePair) -> list[StreamedText]:
-        """The same text to be read in parts. Raises DataError when no corpus has any."""
-        return [
-            StreamedText(corpus.place(pair), corpus.shards(pair), corpus.config.weight)
-            for corpus in self._serving(pair)
-        ]
+        """Text of a pair to be streamed, by corpus. Raises DataError if no corpus has any."""
+        texts = []
+        for corpus in self._corpora_with(pair):
+            text = StreamedText(
+                corpus.location(pair),
+                corpus.shards(pair),
+                weight=corpus.config.weight,
+            )
+            texts.append(text)
+        return texts
 
     def lines(self, pair: LanguagePair) -> Iterator[Pair]:
-        """Every sentence pair there is; of streamed corpora the first ones."""
-        return chain.from_iterable(self._lines(corpus, pair) for corpus in self._serving(pair))
+        """All sentence pairs of a language pair; of streamed corpora the first ones.
+
+        Raises DataError if no corpus has text for the pair.
+        """
+        corpora = self._corpora_with(pair)
+        return chain.from_iterable(self._corpus_lines(corpus, pair) for corpus in corpora)
 
     def sentences(self, language: str) -> Iterator[str]:
-        """All text of one language, each file once; of streamed corpora the first sentences."""
+        """Yield all text of a language, each file once; of streamed corpora the first sentences."""
         copy = LanguagePair(language, language)
         for corpus in self._corpora:
             if copy in corpus.pairs():
-                yield from (line for line, _ in self._lines(corpus, copy))
+                for sentence, _ in self._corpus_lines(corpus, copy):
+                    yield sentence
 
-    def _serving(self, pair: LanguagePair) -> list[Corpus]:
-        serving = [corpus for corpus in self._corpora if pair in corpus.pairs()]
-        if not serving:
-            there = sorted(str(other) for other in self.pairs() if not other.is_copy)
+    def _corpora_with(self, pair: LanguagePair) -> list[Corpus]:
+        corpora = [corpus for corpus in self._corpora if pair in corpus.pairs()]
+        if not corpora:
+            pairs = sorted(str(other) for other in self.pairs() if not other.is_copy)
             raise DataError(
-                f"no corpus has text for {pair}; there is text for {abbreviate(there) or 'no pair'}"
+                f"no corpus has text for {pair}; there is text for {abbreviate(pairs) or 'no pair'}"
             )
-        return serving
+        return corpora
 
     @staticmethod
-    def _lines(corpus: Corpus, pair: LanguagePair) -> Iterator[Pair]:
+    def _corpus_lines(corpus: Corpus, pair: LanguagePair) -> Iterator[Pair]:
         if corpus.is_streamed:
-            yield from StreamedText(corpus.name, corpus.shards(pair), corpus.config.weight).first_pairs(
-                SAMPLE
-            )
+            text = StreamedText(corpus.name, corpus.shards(pair), corpus.config.weight)
+            yield from text.first_pairs(SAMPLE)
         else:
-            sides = (
-                chain.from_iterable(chunk.to_pylist() for chunk in text.data.column("text").chunks)
-                for text in corpus.text(pair)
-            )
-            yield from zip(*sides, strict=True)
+            source, target = corpus.text(pair)
+            yield from zip(_dataset_lines(source), _dataset_lines(target), strict=True)
+
+
+def _dataset_lines(text: Dataset) -> Iterator[str]:
+    for chunk in text.data.column("text").chunks:
+        yield from chunk.to_pylist()

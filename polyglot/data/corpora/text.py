@@ -182,7 +182,7 @@ class TextCorpus(Corpus):
     def pairs(self) -> set[LanguagePair]:
         return set(self._files) | {LanguagePair(language, language) for language in self._own}
 
-    def place(self, pair: LanguagePair) -> str:
+    def location(self, pair: LanguagePair) -> str:
         if self.is_streamed:
             return self.name
         return " + ".join(
