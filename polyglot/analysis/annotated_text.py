@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -13,6 +14,7 @@ from torch import Tensor
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.core.registry import ComponentConfig
 from polyglot.data.corpora import Corpora
+from polyglot.inference.length_batches import length_batches
 from polyglot.inference.translator import Translator
 from polyglot.phrasebook import Token, splits
 from polyglot.runs.run import Run
@@ -99,10 +101,10 @@ def batches(
 
     Empty sentences are left out.
     """
-    nonempty = [sentence for sentence in sentences if sentence.ids]
-    nonempty.sort(key=lambda sentence: -len(sentence.ids))
-    for start in range(0, len(nonempty), BATCH_SIZE):
-        batch = nonempty[start : start + BATCH_SIZE]
+    sentences = list(sentences)
+    lengths = [len(sentence.ids) for sentence in sentences]
+    for rows in length_batches(lengths, max_sentences=BATCH_SIZE, max_positions=sys.maxsize):
+        batch = [sentences[row] for row in rows]
         tokens, mask = pad([sentence.ids for sentence in batch])
         yield batch, tokens.to(device), mask.to(device)
 

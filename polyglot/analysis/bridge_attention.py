@@ -11,6 +11,7 @@ from polyglot.analysis.annotated_text import display, load_sentences, split_into
 from polyglot.analysis.figures import Panel, panels_png
 from polyglot.analysis.page import Page, Table
 from polyglot.core.errors import ConfigError, DataError
+from polyglot.core.score_tables import format_percent
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 
@@ -84,6 +85,7 @@ def _table(panels: Sequence[Panel]) -> Table:
 
 
 def _strongest_position(panel: Panel, head: int) -> str:
-    """`Haus (35%)`."""
+    """`Haus (35 %)`."""
     position = int(numpy.argmax(panel.values[head]))
-    return f"{panel.columns[position]} ({panel.values[head, position]:.0%})"
+    share = format_percent(panel.values[head, position], digits=0)
+    return f"{panel.columns[position]} ({share})"

@@ -24,6 +24,7 @@ from polyglot.analysis.annotated_text import (
 from polyglot.analysis.figures import Panel, arcs_png, panels_png
 from polyglot.analysis.page import Page, Table
 from polyglot.core.errors import ConfigError, DataError
+from polyglot.core.score_tables import format_percent
 from polyglot.inference.translator import Translator
 from polyglot.model.options import apply_preceding
 from polyglot.runs.run import Run
@@ -246,7 +247,9 @@ def _tables(values: dict[str, Any]) -> list[Table]:
 def _attachment_table(scores: dict[str, Any]) -> Table:
     rows = []
     for system, shares in scores["systems"].items():
-        rows.append([system, f"{shares['directed']:.1%}", f"{shares['undirected']:.1%}"])
+        directed = format_percent(shares["directed"])
+        undirected = format_percent(shares["undirected"])
+        rows.append([system, directed, undirected])
     note = (
         f"{scores['words']} words with a true head. "
         "Undirected: an edge is correct in either direction."

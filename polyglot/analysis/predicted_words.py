@@ -14,6 +14,7 @@ from torch import Tensor
 from polyglot.analysis.annotated_text import display
 from polyglot.analysis.figures import Panel
 from polyglot.analysis.page import Table
+from polyglot.core.score_tables import format_percent
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.vocabulary_selection import most_probable_words
 from polyglot.inference.translator import Translator
@@ -120,7 +121,7 @@ def recall_table(
         row = [f"{size:,}"]
         for values in results.values():
             precision, recall = values[number]
-            row += [f"{100 * precision:.1f} %", f"{100 * recall:.1f} %"]
+            row += [format_percent(precision), format_percent(recall)]
         rows.append(row)
     note = (
         "Precision: share of the most probable words that the reference contains. "

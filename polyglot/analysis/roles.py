@@ -14,7 +14,7 @@ from polyglot.analysis.page import Page, Table, file_name
 from polyglot.analysis.piece_roles import PieceRoles, assign_roles
 from polyglot.analysis.role_agreement import agreement, agreement_tables
 from polyglot.core.errors import DataError
-from polyglot.core.score_tables import NO_VALUE
+from polyglot.core.score_tables import NO_VALUE, format_percent
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair, pair_kind
@@ -118,7 +118,7 @@ def _usage_table(usage: Mapping[int, Mapping[str, Any]], *, total: int) -> Table
         share = values["count"] / total
         words = [f"{word} ({count})" for word, count in values["words"].items()]
         examples = " · ".join(values["examples"])
-        rows.append([str(role), f"{share:.1%}", ", ".join(words), examples])
+        rows.append([str(role), format_percent(share), ", ".join(words), examples])
     return Table(
         "Roles, the most frequent first",
         ["role", "share", "typical words", "in context"],
@@ -173,7 +173,7 @@ def _token_page(
     values = {}
     for role, group in examples.items():
         share = len(groups[role]) / len(occurrences)
-        heading = [str(role), f"{share:.1%}"]
+        heading = [str(role), format_percent(share)]
         contexts = []
         for piece in group:
             translation = translations.get(piece.sentence.text)

@@ -11,6 +11,7 @@ import sacrebleu
 from polyglot.analysis.figures import curves_png
 from polyglot.analysis.page import Table
 from polyglot.analysis.predicted_words import SELECTOR_TITLES
+from polyglot.core.score_tables import format_percent
 from polyglot.inference.translator import Translator
 from polyglot.tasks.pairs import LanguagePair
 
@@ -86,7 +87,7 @@ def quality_table(rows: Sequence[Mapping[str, Any]]) -> Table:
                 f"{row['bleu']:.2f}",
                 f"{row['seconds']:.2f}",
                 f"{relative_time:.2f}",
-                f"{100 * row['same']:.1f} %",
+                format_percent(row["same"]),
             ]
         )
     head = ["selected by", "words", "BLEU", "seconds", "relative time", "same translations"]

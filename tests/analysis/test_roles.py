@@ -83,7 +83,7 @@ def test_the_tables_count_the_strongest_roles() -> None:
     page = usage_page("en", "encoder", pieces_with_roles(SENSES, {"bank.river": 1}))
     rows = page.tables[1].rows
     assert [row[0] for row in rows] == ["3", "0", "1", "2"]
-    assert [row[1] for row in rows] == ["47.1%", "23.5%", "23.5%", "5.9%"]
+    assert [row[1] for row in rows] == ["47.1 %", "23.5 %", "23.5 %", "5.9 %"]
     assert [row[3].count("[") for row in rows] == [3, 3, 3, 1]
     assert rows[0][2] == "the (8)"
     assert rows[1][3].startswith("the [bank]")

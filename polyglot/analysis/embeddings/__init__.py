@@ -1,9 +1,11 @@
-"""What the sentence embeddings of a run hold.
+"""Analysis of the sentence embeddings of a run.
 
-- `settings`: what is looked at, one YAML file each
-- `retrieval`: does a sentence find its translation? all ordered pairs as a matrix
-- `semantic`: do similarities agree with those that people gave?
-- `probes`: what can be read off a vector by a linear classifier
-- `pictures`: sentences of all languages on a plane, and what each head of the bridge attends to
-- `analysis`: all of it for one run, with one load of the model; `page`: as Markdown, JSON and files
+- `config`: settings of the analysis, one YAML file
+- `analysis`: all measurements of one run; `vectors` and `parallel_texts`: their input
+- `retrieval`: retrieval of translations, for all ordered pairs of languages
+- `semantic_similarity`: correlation of cosine similarity with human scores
+- `probing`: linear probes
+- `sentence_map`: sentences of all languages on a plane
+- `head_attention`: attention of the bridge heads
+- `page`: Markdown, JSON, CSV and PNG files of one run; `comparison`: tables of several runs
 """

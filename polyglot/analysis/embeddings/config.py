@@ -1,4 +1,4 @@
-"""What is looked at: one YAML file."""
+"""Settings of the analysis of sentence embeddings: one YAML file."""
 
 from __future__ import annotations
 
@@ -22,89 +22,95 @@ REPRESENTATIONS = (
     "states.max",
     "words.mean",
 )
-"""Layer and pooling. The states are what the bridge reads, and the mean of word embeddings is the floor."""
+"""Layer and pooling.
+
+`states` is the input of the bridge. `words.mean`, the mean of the word embeddings, is a baseline.
+"""
 
 Column = Annotated[int, Field(ge=1)]
 
 
 class SimilarityTest(ComponentConfig):
-    """Pairs of sentences with a score that people gave, one pair a line."""
+    """Pairs of sentences with a human similarity score, one pair per line."""
 
     name: str
-    """How tables call it."""
+    """Name in tables."""
     languages: list[str] = Field(min_length=2, max_length=2)
-    """Of the first and of the second sentences."""
+    """Languages of the first and of the second sentences."""
     path: HomePath
     """The file, plain or gzipped."""
     second_path: HomePath | None = None
-    """Where the second sentences are when they are in another language: line n is the same pair."""
+    """File of the second sentences, if it is another file. Line n of both files is the same pair."""
     separator: Literal["tab", "comma"] = "tab"
     """`comma` is CSV with quotes."""
     header: bool = False
-    """Whether the first line names the columns."""
+    """True if the first line contains the names of the columns."""
     columns: list[Column] = Field([1, 2, 3], min_length=3, max_length=3)
-    """Of the first sentence, the second and the score, from 1."""
+    """Columns of the first sentence, the second sentence and the score, counted from 1."""
 
 
 class LabelledText(ComponentConfig):
-    """Sentences with labels, in SentEval's form: `label<tab>sentence`, or `tr|va|te<tab>label<tab>sentence`."""
+    """Sentences with labels as in SentEval.
+
+    A line is `label<tab>sentence`, or `tr|va|te<tab>label<tab>sentence`.
+    """
 
     name: str
-    """How tables call it."""
+    """Name in tables."""
     language: str
-    """Of the sentences."""
+    """Language of the sentences."""
     path: HomePath
     """The file, plain or gzipped."""
 
 
 class AnalysisSettings(ComponentConfig):
-    """How the embeddings of a run are analysed."""
+    """Settings of the analysis of sentence embeddings."""
 
     test: CorpusList = []
-    """Corpora for retrieval and pictures; by default the run's `data.test`."""
+    """Corpora for retrieval and figures; by default the run's `data.test`."""
     sentences: int | None = Field(None, ge=1)
-    """How many of each pair, from the first on; null for all."""
+    """Maximum number of sentences of each pair; null for all."""
     neighbours: int = Field(4, ge=1)
     """k of the ratio margin."""
     representations: list[str] = Field(list(REPRESENTATIONS), min_length=1)
-    """Layer and pooling, such as `bridge.flat`; the first is the one of the pictures."""
+    """Layer and pooling, such as `bridge.flat`. The first is shown on the map."""
     similarity: list[SimilarityTest] = []
-    """Sentence pairs with scores that people gave."""
+    """Sentence pairs with human similarity scores."""
     labelled: list[LabelledText] = []
     """Labelled sentences for linear probes."""
     probe_text: CorpusList = []
-    """Where the probes for length and word content take their sentences from; by default the run's `data.train`."""
+    """Corpora for the probes of length and word content; by default the run's `data.train`."""
     probe_sentences: int = Field(4000, ge=0)
-    """How many of each language; 0 leaves these probes out."""
+    """Number of sentences of each language for these probes; 0 for no such probes."""
     probe_languages: list[str] | None = None
-    """Languages of these probes; by default the first that the run reads."""
+    """Languages of these probes; by default the first source language of the run."""
     map_sentences: int = Field(60, ge=2)
-    """Sentences of each language on the map."""
+    """Number of sentences of each language on the map."""
 
     @field_validator("representations")
     @classmethod
-    def _are_known(cls, representations: list[str]) -> list[str]:
+    def _check_representations(cls, representations: list[str]) -> list[str]:
         for name in representations:
             layer, _, pooling = name.partition(".")
-            if (
-                layer not in LAYERS
-                or pooling not in POOLINGS
-                or (pooling == "flat" and layer != "bridge")
-            ):
+            is_known = layer in LAYERS and pooling in POOLINGS
+            is_flat = pooling == "flat"
+            if not is_known or (is_flat and layer != "bridge"):
                 raise ValueError(unknown_name("representation", name, REPRESENTATIONS))
         return list(dict.fromkeys(representations))
 
     @field_validator("similarity", "labelled")
     @classmethod
-    def _have_names_of_their_own(cls, tests: list[Any]) -> list[Any]:
+    def _check_names(cls, tests: list[Any]) -> list[Any]:
         names = [test.name for test in tests]
-        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-            raise ValueError(
-                f"{', '.join(map(repr, twice))} named twice; tables tell them apart by their names"
-            )
+        repeated = []
+        for name in dict.fromkeys(names):
+            if names.count(name) > 1:
+                repeated.append(repr(name))
+        if repeated:
+            raise ValueError(f"{', '.join(repeated)} is used more than once; names must be unique")
         return tests
 
     @classmethod
     def load(cls, path: Path) -> AnalysisSettings:
-        """Raises ConfigError with every problem."""
+        """Read a settings file. Raises ConfigError with every problem."""
         return check_settings(cls, read_yaml(path), where=str(path))

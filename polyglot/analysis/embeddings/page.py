@@ -1,8 +1,9 @@
-"""An analysis as a page, and as files in a folder of the run."""
+"""Analysis of one run as a Markdown page, and as JSON, CSV and PNG files."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import mean
@@ -10,159 +11,233 @@ from typing import Any
 
 import numpy
 
-from polyglot.analysis.embeddings.analysis import Analysis
-from polyglot.analysis.embeddings.retrieval import METRICS
+from polyglot.analysis.embeddings.analysis import Analysis, Correlations, ProbeResult
+from polyglot.analysis.embeddings.head_attention import HeadAttention
+from polyglot.analysis.embeddings.retrieval import METRICS, RetrievalMatrix
+from polyglot.analysis.embeddings.sentence_map import SentenceMap
+from polyglot.analysis.page import clear_folder
 from polyglot.core.atomic_files import replace_file
-from polyglot.core.errors import CheckpointError, pluralize
+from polyglot.core.errors import pluralize
 from polyglot.core.markdown import bullet_list, code_span, escape, table
 from polyglot.core.score_tables import RETRIEVAL_TITLES, format_number
 from polyglot.evaluation.grid import KIND_MARKS, LEGEND, direct_grid, matrix_title, signature_lines
 from polyglot.evaluation.views.heat_map import heat_map_png
 from polyglot.evaluation.views.markdown import grid_table, matrix_csv, means_table
 
-FORMAT = 2  # of analysis.json: to be raised when an older program could not read it
+FORMAT = 2  # of analysis.json; to be increased if an older `polyglot report` cannot read it
+HEAT_MAP_METRICS = ("p@1", "mrr")  # not the error: a darker cell means a better score
+
+
+# Files
 
 
 def save(analysis: Analysis, folder: Path) -> None:
-    """`analysis.md` and `.json`, of each representation a CSV file and two heat maps, the map and the heads.
+    """Write `analysis.md`, `analysis.json`, figures, and for each representation a CSV file.
 
-    What an earlier analysis left there is replaced. Raises CheckpointError when it cannot be written.
+    Replaces the files of an earlier analysis. Raises CheckpointError if they cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in [
-            *folder.glob("analysis.*"),
-            *folder.glob("*.png"),
-            *folder.glob("retrieval.*.csv"),
-        ]:
-            path.unlink()
-    except OSError as error:
-        raise CheckpointError(
-            f"{folder}: the analysis cannot be written: {error.strerror or error}"
-        ) from None
+    clear_folder(folder, "analysis.*", "*.png", "retrieval.*.csv")
     for name, matrix in analysis.retrieval.items():
         replace_file(folder / f"retrieval.{name}.csv", matrix_csv(matrix))
-        for metric in ("p@1", "mrr"):  # of the error, darker would not be better
-            replace_file(
-                folder / f"retrieval.{name}.{metric.replace('@', '')}.png",
-                heat_map_png(matrix, metric),
-            )
+        for metric in HEAT_MAP_METRICS:
+            file_name = f"retrieval.{name}.{metric.replace('@', '')}.png"
+            replace_file(folder / file_name, heat_map_png(matrix, metric))
     for name, picture in analysis.pictures.items():
         replace_file(folder / name, picture)
-    replace_file(
-        folder / "analysis.json", json.dumps(to_dict(analysis), indent=1, ensure_ascii=False)
-    )
+    content = json.dumps(to_dict(analysis), indent=1, ensure_ascii=False)
+    replace_file(folder / "analysis.json", content)
     replace_file(folder / "analysis.md", markdown(analysis))
 
 
 def to_dict(analysis: Analysis) -> dict[str, Any]:
-    """All numbers, as JSON has them."""
-    matrices = {
-        name: {
-            "means": {metric: matrix.means(metric) for metric in METRICS},
-            "signatures": {metric: matrix.signatures(metric) for metric in METRICS},
-            "cells": [{**asdict(cell), "pair": str(cell.pair)} for cell in matrix.cells.values()],
-        }
-        for name, matrix in analysis.retrieval.items()
-    }
+    """Return all numbers as in `analysis.json`."""
     first = next(iter(analysis.retrieval.values()))
-    found = analysis.heads
     return {
         "format": FORMAT,
         "checkpoint": dict(first.checkpoint),
         "test": list(first.test),
         "settings": analysis.settings.model_dump(),
         "sizes": analysis.sizes,
-        "retrieval": matrices,
-        "similarity": {
-            name: [asdict(one) for one in own] for name, own in analysis.similarity.items()
-        },
-        "probes": {name: [asdict(one) for one in own] for name, own in analysis.probes.items()},
-        "map": analysis.map
-        and {
-            "representation": next(iter(analysis.retrieval)),
-            "sentences": {
-                language: list(lines) for language, lines in analysis.map.sentences.items()
-            },
-            "planes": {
-                name: {one: _rounded(points) for one, points in places.items()}
-                for name, places in analysis.map.planes.items()
-            },
-        },
-        "heads": found
-        and {
-            "positions": {one: own.tolist() for one, own in found.positions.items()},
-            "similarity": found.similarity.tolist(),
-        },
+        "retrieval": _map_values(_matrix_to_dict, analysis.retrieval),
+        "similarity": _map_values(_results_to_dicts, analysis.similarity),
+        "probes": _map_values(_results_to_dicts, analysis.probes),
+        "map": analysis.map and _map_to_dict(analysis.map, first.representation),
+        "heads": analysis.heads and _heads_to_dict(analysis.heads),
         "versions": dict(first.versions),
         "machine": first.machine,
     }
 
 
-def markdown(analysis: Analysis) -> str:
-    """A page: representations side by side first, then the matrix of the best one."""
-    first = next(iter(analysis.retrieval.values()))
-    kinds = [
-        kind
-        for kind in KIND_MARKS
-        if any(kind in matrix.means("p@1") for matrix in analysis.retrieval.values())
-    ]
-    blocks = [f"# Sentence embeddings: {escape(matrix_title(first))}"]
-    blocks += ["## Retrieval: does a sentence find its translation?", table(
-        ["representation", "numbers", *(f"{KIND_MARKS[kind].format(kind)} {RETRIEVAL_TITLES[metric]}" for kind in kinds for metric in METRICS)],
-        [[name, str(analysis.sizes[name]), *(format_number(matrix.means(metric).get(kind)) for kind in kinds for metric in METRICS)]
-         for name, matrix in analysis.retrieval.items()],
-    )]  # fmt: skip
-    if any(analysis.similarity.values()):
-        tests = next(iter(analysis.similarity.values()))
-        blocks += ["## Semantic similarity: Pearson / Spearman, times 100", table(
-            ["representation", *(f"{escape(one.name)} ({one.pairs})" for one in tests)],
-            [
-                [name, *(f"{_hundredfold(one.pearson)} / {_hundredfold(one.spearman)}" for one in own)]
-                for name, own in analysis.similarity.items()
-            ],
-        )]  # fmt: skip
-    if any(analysis.probes.values()):
-        tests = next(iter(analysis.probes.values()))
-        blocks += ["## Linear probes: accuracy in percent", table(
-            ["representation", *(f"{escape(one.name)}, {one.language} ({one.sentences})" for one in tests)],
-            [["the most frequent label", *(format_number(one.majority) for one in tests)],
-             *([name, *(format_number(one.accuracy) for one in own)] for name, own in analysis.probes.items())],
-        )]  # fmt: skip
-    best = max(
-        analysis.retrieval, key=lambda name: mean(analysis.retrieval[name].means("p@1").values())
-    )
-    matrix = analysis.retrieval[best]
-    blocks += [f"## Every pair, {best}", f"Rows ask, columns are searched. {LEGEND}."]
-    for metric in METRICS:
-        grid = direct_grid(matrix, metric)
-        signatures = "\n".join(
-            f"- signature: {code_span(line)}" for line in signature_lines(matrix, metric)
-        )
-        blocks += [f"### {grid.title}", grid_table(grid), means_table(grid), signatures]
-    if analysis.heads is not None:
-        count, alike = len(analysis.heads.similarity), analysis.heads.alike
-        said = (
-            ""
-            if alike is None
-            else f"; the mean cosine of the attention of two of them is {alike:.3f} (1: all the same, 0: apart)"
-        )
-        blocks += ["## Heads of the bridge", f"{pluralize(count, 'head')}{said}."]
-    sentences = sorted({cell.sentences for cell in matrix.cells.values() if cell.scores})
-    blocks += ["## Settings", bullet_list({
-        "test text": escape("; ".join(matrix.test)),
-        "sentences of each pair": " to ".join(map(str, dict.fromkeys([*sentences[:1], *sentences[-1:]]))),
-        "trained pairs": ", ".join(map(str, matrix.trained)),
-        "versions": ", ".join(f"{name} {version}" for name, version in matrix.versions.items()),
-        "machine": escape(matrix.machine),
-    })]  # fmt: skip
-    return "\n\n".join(blocks) + "\n"
+def _map_values(function: Callable[[Any], Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: function(value) for name, value in values.items()}
+
+
+def _matrix_to_dict(matrix: RetrievalMatrix) -> dict[str, Any]:
+    cells = []
+    for cell in matrix.cells.values():
+        cells.append({**asdict(cell), "pair": str(cell.pair)})
+    return {
+        "means": {metric: matrix.means(metric) for metric in METRICS},
+        "signatures": {metric: matrix.signatures(metric) for metric in METRICS},
+        "cells": cells,
+    }
+
+
+def _results_to_dicts(results: Sequence[Correlations | ProbeResult]) -> list[dict[str, Any]]:
+    return list(map(asdict, results))
+
+
+def _map_to_dict(sentence_map: SentenceMap, representation: str) -> dict[str, Any]:
+    planes = {}
+    for name, points_by_language in sentence_map.planes.items():
+        planes[name] = _map_values(_rounded, points_by_language)
+    return {
+        "representation": representation,
+        "sentences": _map_values(list, sentence_map.sentences),
+        "planes": planes,
+    }
 
 
 def _rounded(points: numpy.ndarray) -> list[list[float]]:
-    """To four digits, which is more than a picture shows."""
-    return [[float(f"{value:.4g}") for value in point] for point in points.tolist()]
+    """Points with four digits, more than a figure shows."""
+    rows = []
+    for x, y in points.tolist():
+        rows.append([float(f"{x:.4g}"), float(f"{y:.4g}")])
+    return rows
 
 
-def _hundredfold(value: float | None) -> str:
+def _heads_to_dict(heads: HeadAttention) -> dict[str, Any]:
+    return {
+        "positions": _map_values(numpy.ndarray.tolist, heads.positions),
+        "similarity": heads.similarity.tolist(),
+    }
+
+
+# Markdown
+
+
+def markdown(analysis: Analysis) -> str:
+    """Return the page: tables of all representations, then retrieval with the best of them."""
+    first = next(iter(analysis.retrieval.values()))
+    blocks = [
+        f"# Sentence embeddings: {escape(matrix_title(first))}",
+        "## Retrieval of translations",
+        _retrieval_table(analysis),
+    ]
+    if any(analysis.similarity.values()):
+        title = "## Semantic similarity: Pearson / Spearman, times 100"
+        blocks += [title, _similarity_table(analysis)]
+    if any(analysis.probes.values()):
+        blocks += ["## Linear probes: accuracy in percent", _probes_table(analysis)]
+    best = _best_representation(analysis)
+    blocks += _matrix_blocks(best)
+    if analysis.heads is not None:
+        blocks += ["## Heads of the bridge", _heads_text(analysis.heads)]
+    blocks += ["## Settings", _settings_list(best)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _retrieval_table(analysis: Analysis) -> str:
+    matrices = analysis.retrieval
+    kinds = []
+    for kind in KIND_MARKS:
+        if any(kind in matrix.means("p@1") for matrix in matrices.values()):
+            kinds.append(kind)
+
+    rows = []
+    titles: Sequence[str] = []
+    for name, matrix in matrices.items():
+        columns = retrieval_columns(matrix, kinds)
+        titles = list(columns)
+        rows.append([name, str(analysis.sizes[name]), *columns.values()])
+    return table(["representation", "dimensions", *titles], rows)
+
+
+def retrieval_columns(matrix: RetrievalMatrix, kinds: Sequence[str]) -> dict[str, str]:
+    """Return the mean of each kind of pairs and metric by the titles of the columns."""
+    columns = {}
+    for kind in kinds:
+        for metric in METRICS:
+            title = f"{KIND_MARKS[kind].format(kind)} {RETRIEVAL_TITLES[metric]}"
+            columns[title] = format_number(matrix.means(metric).get(kind))
+    return columns
+
+
+def _similarity_table(analysis: Analysis) -> str:
+    head = ["representation"]
+    for test in next(iter(analysis.similarity.values())):
+        head.append(f"{escape(test.name)} ({test.pairs})")
+    rows = []
+    for name, results in analysis.similarity.items():
+        row = [name]
+        for result in results:
+            pearson = format_correlation(result.pearson)
+            row.append(f"{pearson} / {format_correlation(result.spearman)}")
+        rows.append(row)
+    return table(head, rows)
+
+
+def format_correlation(value: float | None) -> str:
+    """Return a correlation times 100; – for None."""
     return format_number(None if value is None else 100 * value)
+
+
+def _probes_table(analysis: Analysis) -> str:
+    head = ["representation"]
+    majorities = ["most frequent label"]
+    for probe in next(iter(analysis.probes.values())):
+        head.append(f"{escape(probe.name)}, {probe.language} ({probe.sentences})")
+        majorities.append(format_number(probe.majority))
+    rows = [majorities]
+    for name, results in analysis.probes.items():
+        rows.append([name, *(format_number(result.accuracy) for result in results)])
+    return table(head, rows)
+
+
+def _best_representation(analysis: Analysis) -> RetrievalMatrix:
+    """Matrix with the highest mean P@1 over the kinds of pairs."""
+    return max(analysis.retrieval.values(), key=lambda matrix: mean(matrix.means("p@1").values()))
+
+
+def _matrix_blocks(matrix: RetrievalMatrix) -> list[str]:
+    blocks = [
+        f"## All pairs, {matrix.representation}",
+        f"Rows are query languages, columns are searched languages. {LEGEND}.",
+    ]
+    for metric in METRICS:
+        grid = direct_grid(matrix, metric)
+        signatures = []
+        for line in signature_lines(matrix, metric):
+            signatures.append(f"- signature: {code_span(line)}")
+        blocks += [
+            f"### {grid.title}",
+            grid_table(grid),
+            means_table(grid),
+            "\n".join(signatures),
+        ]
+    return blocks
+
+
+def _heads_text(heads: HeadAttention) -> str:
+    text = f"{pluralize(len(heads.similarity), 'head')}."
+    similarity = heads.mean_similarity
+    if similarity is None:
+        return text
+    return (
+        f"{text} Mean cosine similarity between the attention of two heads: {similarity:.3f} "
+        "(1: all heads attend to the same positions; 0: no overlap)."
+    )
+
+
+def _settings_list(matrix: RetrievalMatrix) -> str:
+    sentences = [cell.sentences for cell in matrix.cells.values() if cell.scores]
+    limits = dict.fromkeys([min(sentences), max(sentences)])
+    versions = [f"{name} {version}" for name, version in matrix.versions.items()]
+    settings = {
+        "test text": escape("; ".join(matrix.test)),
+        "sentences of each pair": " to ".join(map(str, limits)),
+        "trained pairs": ", ".join(map(str, matrix.trained)),
+        "versions": ", ".join(versions),
+        "machine": escape(matrix.machine),
+    }
+    return bullet_list(settings)

@@ -1,4 +1,8 @@
-"""What can be read off a vector by a linear classifier (Conneau et al. 2018, "What you can cram into a single $&!#* vector")."""
+"""Linear probes: accuracy of a linear classifier on sentence embeddings.
+
+Conneau et al. 2018, "What you can cram into a single $&!#* vector: Probing sentence embeddings for
+linguistic properties".
+"""
 
 from __future__ import annotations
 
@@ -11,141 +15,186 @@ from pathlib import Path
 import numpy
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from polyglot.core.errors import DataError, pluralize
 from polyglot.data.text_files import line_blocks
 
-LENGTHS = 6  # classes of sentence length, each with as many sentences, as far as ties allow
-WORDS = 50  # that word content asks for
-TOO_COMMON = 0.05  # words in more sentences than this say little about which sentence it is
-PENALTIES = (1e-3, 1e-2, 1e-1)  # of the classifier; the validation part chooses
-PARTS = ("tr", "va", "te")
+LENGTH_CLASSES = 6  # of about the same size
+CONTENT_WORDS = 50
+MAX_SHARE_OF_SENTENCES = 0.05  # a more frequent word says little about its sentence
+PENALTIES = (1e-3, 1e-2, 1e-1)  # of the classifier; the validation part selects one
+
+TRAIN = "tr"
+VALID = "va"
+TEST = "te"
+PARTS = (TRAIN, VALID, TEST)
+"""Parts of labelled sentences, named as in SentEval."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Sentences with labels, in three parts."""
+    """Labelled sentences in three parts."""
 
     name: str
     language: str
     sentences: list[str]
     labels: list[str]
     parts: list[str]
-    """`tr`, `va` or `te` of each sentence"""
+    """part of each sentence"""
 
     @property
     def majority(self) -> float:
-        """Accuracy in percent of always saying the most frequent label of training."""
-        common = Counter(
-            label for label, part in zip(self.labels, self.parts) if part == "tr"
-        ).most_common(1)[0][0]
-        tested = [label for label, part in zip(self.labels, self.parts) if part == "te"]
-        return 100 * tested.count(common) / len(tested)
+        """Test accuracy in percent of always predicting the most frequent training label."""
+        train_labels = self.labels_of(TRAIN)
+        test_labels = self.labels_of(TEST)
+        ((most_frequent, _),) = Counter(train_labels).most_common(1)
+        return 100 * test_labels.count(most_frequent) / len(test_labels)
+
+    def labels_of(self, part: str) -> list[str]:
+        """Return the labels of the sentences of a part."""
+        return [label for label, name in zip(self.labels, self.parts) if name == part]
+
+    @property
+    def is_usable(self) -> bool:
+        """True if no part is empty and there are at least two labels."""
+        return set(PARTS) <= set(self.parts) and len(set(self.labels)) > 1
 
 
 def accuracy(probe: Probe, vectors: numpy.ndarray) -> float:
-    """Of the test part in percent, by logistic regression on the training part. vectors (N, D)"""
+    """Test accuracy in percent of a logistic regression on the training part. vectors: (N, D)."""
     names = sorted(set(probe.labels))
     labels = torch.tensor([names.index(label) for label in probe.labels])
-    rows = {
-        part: torch.tensor([row for row, one in enumerate(probe.parts) if one == part])
-        for part in PARTS
-    }
     inputs = torch.from_numpy(numpy.asarray(vectors, dtype=numpy.float32))
-    known = inputs[rows["tr"]]
-    inputs = (inputs - known.mean(dim=0)) / known.std(dim=0).clamp(min=1e-6)
-    given = {part: (inputs[own], labels[own]) for part, own in rows.items()}
-    fitted = [_fit(*given["tr"], classes=len(names), penalty=penalty) for penalty in PENALTIES]
-    best = max(fitted, key=lambda weights: _accuracy(weights, *given["va"]))
-    return _accuracy(best, *given["te"])
+
+    rows = {part: _rows_of(probe, part) for part in PARTS}
+    train_inputs = inputs[rows[TRAIN]]
+    mean = train_inputs.mean(dim=0)
+    deviation = train_inputs.std(dim=0).clamp(min=1e-6)
+    inputs = (inputs - mean) / deviation
+
+    train = (inputs[rows[TRAIN]], labels[rows[TRAIN]])
+    valid = (inputs[rows[VALID]], labels[rows[VALID]])
+    test = (inputs[rows[TEST]], labels[rows[TEST]])
+    candidates = [_fit(*train, classes=len(names), penalty=penalty) for penalty in PENALTIES]
+    best = max(candidates, key=lambda weights: _accuracy(weights, *valid))
+    return _accuracy(best, *test)
+
+
+def _rows_of(probe: Probe, part: str) -> Tensor:
+    return torch.tensor([row for row, name in enumerate(probe.parts) if name == part])
 
 
 def _fit(inputs: Tensor, labels: Tensor, *, classes: int, penalty: float) -> Tensor:
-    """Weights (D + 1, classes) of least cross-entropy, the last row the biases; the same for the same numbers."""
-    inputs = torch.nn.functional.pad(inputs, (0, 1), value=1.0)
+    """Weights (D + 1, classes) with the least regularised cross-entropy; the last row is the bias.
+
+    inputs: (N, D). labels: (N,). The result depends only on the arguments.
+    """
+    inputs = functional.pad(inputs, (0, 1), value=1.0)
     weights = torch.zeros(inputs.shape[1], classes, requires_grad=True)
     optimizer = torch.optim.LBFGS([weights], max_iter=50, line_search_fn="strong_wolfe")
 
-    def loss() -> Tensor:
+    def compute_loss() -> Tensor:
         optimizer.zero_grad()
-        value = (
-            torch.nn.functional.cross_entropy(inputs @ weights, labels)
-            + penalty * weights[:-1].square().sum() / 2
-        )
-        value.backward()
-        return value
+        cross_entropy = functional.cross_entropy(inputs @ weights, labels)
+        loss = cross_entropy + penalty * weights[:-1].square().sum() / 2
+        loss.backward()
+        return loss
 
-    optimizer.step(loss)
+    optimizer.step(compute_loss)
     return weights.detach()
 
 
 def _accuracy(weights: Tensor, inputs: Tensor, labels: Tensor) -> float:
-    return 100 * float(
-        ((inputs @ weights[:-1] + weights[-1]).argmax(dim=1) == labels).double().mean()
-    )
+    logits = inputs @ weights[:-1] + weights[-1]
+    is_correct = logits.argmax(dim=1) == labels
+    return 100 * float(is_correct.double().mean())
 
 
-# What is asked --------------------------------------------------------------------------------------------------------------
+# Probes
 
 
 def length_probe(sentences: Sequence[str], language: str) -> Probe:
-    """In which of six classes the number of words is."""
+    """Probe for the number of words, in six classes of about the same size."""
     counts = numpy.array([len(sentence.split()) for sentence in sentences])
-    edges = numpy.unique(numpy.quantile(counts, numpy.linspace(0, 1, LENGTHS + 1)[1:-1]))
-    return _probe(
-        "length", language, list(sentences), [str(one) for one in numpy.searchsorted(edges, counts)]
-    )
+    quantiles = numpy.linspace(0, 1, LENGTH_CLASSES + 1)[1:-1]
+    edges = numpy.unique(numpy.quantile(counts, quantiles))
+    labels = [str(number) for number in numpy.searchsorted(edges, counts)]
+    return _split("length", language, list(sentences), labels)
 
 
 def word_content_probe(sentences: Sequence[str], language: str) -> Probe:
-    """Which of fifty words is in the sentence: frequent ones, but not in more than every twentieth; exactly one of them is."""
-    words = [set(re.findall(r"\w+", sentence.lower())) for sentence in sentences]
-    counts = Counter(word for own in words for word in own)
-    asked = {word for word, _ in sorted(
-        ((word, count) for word, count in counts.items() if count <= TOO_COMMON * len(sentences)), key=lambda item: (-item[1], item[0])
-    )[:WORDS]}  # fmt: skip
-    chosen = [
-        (sentence, *own & asked) for sentence, own in zip(sentences, words) if len(own & asked) == 1
-    ]
-    return _probe(
-        "word content", language, [sentence for sentence, _ in chosen], [word for _, word in chosen]
-    )
+    """Probe for the word of a list of fifty that the sentence contains.
+
+    The words are frequent, but in at most every twentieth sentence. Only sentences with exactly
+    one of the words are used.
+    """
+    words_of_sentences = [set(re.findall(r"\w+", sentence.lower())) for sentence in sentences]
+    selected = _content_words(words_of_sentences)
+    used = []
+    labels = []
+    for sentence, words in zip(sentences, words_of_sentences):
+        content_words = words & selected
+        if len(content_words) == 1:
+            used.append(sentence)
+            labels.append(content_words.pop())
+    return _split("word content", language, used, labels)
 
 
-def _probe(name: str, language: str, sentences: list[str], labels: list[str]) -> Probe:
-    """In turns: two of four sentences for training, one for validation, one for the test."""
-    return Probe(
-        name,
-        language,
-        sentences,
-        labels,
-        [("tr", "tr", "va", "te")[number % 4] for number in range(len(sentences))],
-    )
+def _content_words(words_of_sentences: Sequence[set[str]]) -> set[str]:
+    """Most frequent words that are not in too many sentences."""
+    counts: Counter[str] = Counter()
+    for words in words_of_sentences:
+        counts.update(words)
+    limit = MAX_SHARE_OF_SENTENCES * len(words_of_sentences)
+    candidates = [word for word, count in counts.items() if count <= limit]
+    candidates.sort(key=lambda word: (-counts[word], word))
+    return set(candidates[:CONTENT_WORDS])
+
+
+def _split(name: str, language: str, sentences: list[str], labels: list[str]) -> Probe:
+    """Split in turns: of four sentences, two for training, one for validation, one for testing."""
+    turn = (TRAIN, TRAIN, VALID, TEST)
+    parts = [turn[number % len(turn)] for number in range(len(sentences))]
+    return Probe(name, language, sentences, labels, parts)
 
 
 def labelled_probe(path: Path, *, name: str, language: str) -> Probe:
-    """A file in SentEval's form. Raises DataError for a line that is not, a part without sentences, and training with one label only."""
-    rows = [line.split("\t") for lines in line_blocks(path) for line in lines]
-    for number, row in enumerate(rows, start=1):
-        if (
-            len(row) not in (2, 3)
-            or len(row) != len(rows[0])
-            or (len(row) == 3 and row[0] not in PARTS)
-        ):
-            raise DataError(
-                f"{path}, line {number}: {pluralize(len(row), 'column')}; every line should be label and sentence, or tr, va or te, label "
-                "and sentence, between tabs"
-            )
-    sentences, labels = [row[-1] for row in rows], [row[-2] for row in rows]
+    """Read a file in SentEval's format.
+
+    Raises DataError for an invalid line, a part without sentences, and a training part with a
+    single label.
+    """
+    rows = _labelled_rows(path)
+    sentences = [row[-1] for row in rows]
+    labels = [row[-2] for row in rows]
     if len(rows[0]) == 2:
-        probe = _probe(name, language, sentences, labels)
+        probe = _split(name, language, sentences, labels)
     else:
         probe = Probe(name, language, sentences, labels, [row[0] for row in rows])
-    if lacking := [part for part in PARTS if part not in probe.parts]:
-        raise DataError(f"{path}: no sentences for {', '.join(lacking)}")
-    if len(learnt := {label for label, part in zip(labels, probe.parts) if part == "tr"}) == 1:
+
+    empty_parts = [part for part in PARTS if part not in probe.parts]
+    if empty_parts:
+        raise DataError(f"{path}: no sentences for {', '.join(empty_parts)}")
+    train_labels = set(probe.labels_of(TRAIN))
+    if len(train_labels) == 1:
         where = "" if len(set(labels)) == 1 else " of the training part"
         raise DataError(
-            f"{path}: all labels{where} are the same, {learnt.pop()!r}; a probe tells two or more apart"
+            f"{path}: all labels{where} are {train_labels.pop()!r}; a probe needs different labels"
         )
     return probe
+
+
+def _labelled_rows(path: Path) -> list[list[str]]:
+    rows = []
+    for block in line_blocks(path):
+        for line in block:
+            rows.append(line.split("\t"))
+    for number, row in enumerate(rows, start=1):
+        is_valid = len(row) == 2 or (len(row) == 3 and row[0] in PARTS)
+        if not is_valid or len(row) != len(rows[0]):
+            raise DataError(
+                f"{path}, line {number}: {pluralize(len(row), 'column')}; every line should have "
+                "label and sentence, or part (tr, va, te), label and sentence, separated by tabs"
+            )
+    return rows

@@ -1,4 +1,4 @@
-"""Does a sentence find its translation among all others? Every ordered pair of languages as one matrix."""
+"""Retrieval of translations by their embeddings, for all ordered pairs of languages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy
 import torch
+from torch import Tensor
 
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
@@ -18,7 +19,7 @@ METRICS = ("p@1", "mrr", "xsim")
 
 @dataclass(frozen=True)
 class RetrievalMatrix(ScoreMatrix):
-    """What the views draw: as of translations, with other metrics."""
+    """Retrieval scores of all pairs, in the form of translation scores, for the same views."""
 
     representation: str = "bridge.flat"
 
@@ -35,27 +36,52 @@ def retrieval(
     k: int = 4,
     signature: str = "",
 ) -> dict[str, Score]:
-    """Row n of both is the same sentence. sources and targets (N, D), texts: the N target sentences -> scores in percent.
+    """Score the retrieval of N translations, in percent.
 
-    `p@1`: the nearest by cosine is the translation; `mrr`: 100 times the mean of 1 / its rank; `xsim`: the share of sentences
-    whose best of k neighbours by ratio margin is another one (Artetxe and Schwenk 2019; NLLB Team 2022, section 5.1: xSIM).
-    A target that says the same in the same words is right too. Where a wrong one is as near as the right one, it comes first.
+    sources and targets: vectors (N, D); row n of both is the same sentence. texts: the N target
+    sentences. signature: start of the signature of each score.
+
+    - `p@1`: share of sources whose nearest target by cosine is the translation
+    - `mrr`: mean of 1 / rank of the translation, by cosine
+    - `xsim`: share of sources whose best of k neighbours by ratio margin is not the translation
+      (Artetxe and Schwenk 2019; NLLB Team 2022, section 5.1: xSIM)
+
+    A target with the text of the translation counts as the translation. A wrong target that is as
+    near as the translation comes before it.
     """
-    ids = torch.from_numpy(
-        numpy.unique(numpy.array(texts, dtype=object).astype(str), return_inverse=True)[1]
-    )
+    text_ids = _text_ids(texts)
+    rank = _ranks(sources, targets, text_ids).double()
+    forwards, _ = scored_neighbours(sources, targets, k=k)
+    is_wrong = text_ids[forwards.rows[:, 0]] != text_ids
+    values = {
+        "p@1": (rank == 1).double().mean(),
+        "mrr": (1 / rank).mean(),
+        "xsim": is_wrong.double().mean(),
+    }
+    methods = {"p@1": "cosine", "mrr": "cosine", "xsim": f"ratio|k:{k}"}
+
+    scores = {}
+    for name, value in values.items():
+        full_signature = f"{signature}|score:{methods[name]}|n:{len(texts)}"
+        scores[name] = Score(100 * float(value), full_signature)
+    return scores
+
+
+def _text_ids(texts: Sequence[str]) -> Tensor:
+    """Number (N,) of each text; equal texts have the same number."""
+    array = numpy.array(texts, dtype=object).astype(str)
+    _, inverse = numpy.unique(array, return_inverse=True)
+    return torch.from_numpy(inverse)
+
+
+def _ranks(sources: numpy.ndarray, targets: numpy.ndarray, text_ids: Tensor) -> Tensor:
+    """Rank (N,) of the translation of each source among all targets, by cosine."""
     ranks = []
     for start in range(0, len(sources), BLOCK_SIZE):
-        cosines = similarity(sources[start : start + BLOCK_SIZE], targets)
-        right = ids == ids[start : start + BLOCK_SIZE].unsqueeze(1)
-        best = cosines.masked_fill(~right, -torch.inf).amax(dim=1, keepdim=True)
-        ranks.append(1 + ((cosines >= best) & ~right).sum(dim=1))
-    rank = torch.cat(ranks).double()
-    forwards, _ = scored_neighbours(sources, targets, k=k)
-    wrong = (ids[forwards.rows[:, 0]] != ids).double()
-    values = {"p@1": (rank == 1).double().mean(), "mrr": (1 / rank).mean(), "xsim": wrong.mean()}
-    ways = {"p@1": "cosine", "mrr": "cosine", "xsim": f"ratio|k:{k}"}
-    return {
-        name: Score(100 * float(value), f"{signature}|score:{ways[name]}|n:{len(texts)}")
-        for name, value in values.items()
-    }
+        block = slice(start, start + BLOCK_SIZE)
+        cosines = similarity(sources[block], targets)
+        is_correct = text_ids == text_ids[block].unsqueeze(1)
+        best = cosines.masked_fill(~is_correct, -torch.inf).amax(dim=1, keepdim=True)
+        is_before = (cosines >= best) & ~is_correct
+        ranks.append(1 + is_before.sum(dim=1))
+    return torch.cat(ranks)

@@ -1,60 +1,78 @@
-"""`polyglot analyse`: everything about the embeddings of a run, from an untrained one."""
+"""Analysis of the sentence embeddings of an untrained run: all measurements and files."""
 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
-import torch
 
-from polyglot.analysis.embeddings import figures
-from polyglot.analysis.embeddings.analysis import Vectors, analyse
+from polyglot.analysis.embeddings.analysis import Analysis, analyse
 from polyglot.analysis.embeddings.comparison import comparison
 from polyglot.analysis.embeddings.config import REPRESENTATIONS, AnalysisSettings
 from polyglot.analysis.embeddings.page import markdown, save, to_dict
+from polyglot.analysis.embeddings.vectors import Vectors
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.core.yaml import dump_yaml
+from polyglot.evaluation.views.markdown import matrix_csv
 from polyglot.evaluation.views.terminal import measure_table
+from polyglot.runs.run import Run
 from tests.builders.command_line import Program
 from tests.builders.runs import train
 from tests.evaluation.tiny import TEXT, tiny_run, tiny_translator
 
 PNG = b"\x89PNG"
+RETRIEVAL_ONLY = {"probe_sentences": 0, "map_sentences": 2}
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return tiny_run(tmp_path_factory.mktemp("analysis"))
 
 
 @pytest.fixture(scope="module")
-def settings(run):
-    """A similarity test and a labelled text of the user's beside the run's own test text."""
+def settings(run: Run) -> AnalysisSettings:
+    """A similarity test and a labelled text, and the test text of the run."""
+    similarity = ""
+    for english, german in zip(TEXT["en"], TEXT["de"]):
+        similarity += f"{english}\t{german}\t{len(german)}\n"
+    labelled = ""
+    for line in TEXT["de"] * 4:
+        label = "long" if len(line) > 12 else "short"
+        labelled += f"{label}\t{line}\n"
     folder = Path(run.config.data.folder)
-    (folder / "sts.tsv").write_text(
-        "".join(f"{one}\t{other}\t{len(other)}\n" for one, other in zip(TEXT["en"], TEXT["de"]))
+    (folder / "sts.tsv").write_text(similarity, encoding="utf-8")
+    (folder / "own.tsv").write_text(labelled, encoding="utf-8")
+    return AnalysisSettings.model_validate(
+        {
+            "similarity": [{"name": "mine", "languages": ["en", "de"], "path": "sts.tsv"}],
+            "labelled": [{"name": "long or short", "language": "de", "path": "own.tsv"}],
+            "map_sentences": 4,
+        }
     )
-    (folder / "own.tsv").write_text(
-        "".join(f"{'long' if len(line) > 12 else 'short'}\t{line}\n" for line in TEXT["de"] * 4)
-    )
-    return AnalysisSettings.model_validate({
-        "similarity": [{"name": "mine", "languages": ["en", "de"], "path": "sts.tsv"}],
-        "labelled": [{"name": "long or short", "language": "de", "path": "own.tsv"}],
-        "map_sentences": 4,
-    })  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def found(run, settings):
+def analysis(run: Run, settings: AnalysisSettings) -> Analysis:
     return analyse(run, tiny_translator(run), settings)
 
 
-def test_every_representation_and_every_ordered_pair(found):
-    assert list(found.retrieval) == list(REPRESENTATIONS)
-    assert found.sizes == {
+def analyse_with(run: Run, **settings: Any) -> Analysis:
+    """Analyse one representation without probes, unless the settings say otherwise."""
+    values = {"representations": ["bridge.mean"], **RETRIEVAL_ONLY, **settings}
+    return analyse(run, tiny_translator(run), AnalysisSettings.model_validate(values))
+
+
+# Measurements
+
+
+def test_every_representation_has_every_ordered_pair(analysis: Analysis) -> None:
+    assert list(analysis.retrieval) == list(REPRESENTATIONS)
+    assert analysis.sizes == {
         "bridge.flat": 16,
         "bridge.mean": 8,
         "bridge.max": 8,
@@ -62,248 +80,229 @@ def test_every_representation_and_every_ordered_pair(found):
         "states.max": 8,
         "words.mean": 8,
     }
-    for matrix in found.retrieval.values():
-        assert {(str(pair), cell.kind) for pair, cell in matrix.cells.items()} == {
-            ("en-de", "supervised"), ("en-fr", "supervised"), ("de-en", "supervised"), ("fr-en", "supervised"), ("de-fr", "zero-shot"), ("fr-de", "zero-shot")
-        }  # fmt: skip
-        assert all(
-            set(cell.scores) == {"p@1", "mrr", "xsim"} and cell.sentences == 5
-            for cell in matrix.cells.values()
-        )
+    for matrix in analysis.retrieval.values():
+        kinds = {str(pair): cell.kind for pair, cell in matrix.cells.items()}
+        assert kinds == {
+            "en-de": "supervised",
+            "en-fr": "supervised",
+            "de-en": "supervised",
+            "fr-en": "supervised",
+            "de-fr": "zero-shot",
+            "fr-de": "zero-shot",
+        }
+        for cell in matrix.cells.values():
+            assert set(cell.scores) == {"p@1", "mrr", "xsim"}
+            assert cell.sentences == 5
 
 
-def test_a_language_finds_itself(run):
-    """The same text on both sides, in a run whose two languages have the same components."""
+def test_the_same_text_with_the_same_encoder_is_found(run: Run) -> None:
     translator = tiny_translator(run)
-    translator.model.encoders["fr"], translator.vocabularies["fr"] = (
-        translator.model.encoders["en"],
-        translator.vocabularies["en"],
-    )
+    translator.model.encoders["fr"] = translator.model.encoders["en"]
+    translator.vocabularies["fr"] = translator.vocabularies["en"]
     folder = Path(run.config.data.folder)
     for language in ("en", "fr"):
-        (folder / f"same.{language}").write_text("\n".join(TEXT["en"]))
+        (folder / f"same.{language}").write_text("\n".join(TEXT["en"]), encoding="utf-8")
     settings = AnalysisSettings.model_validate(
-        {
-            "test": [{"type": "text", "path": "same.{language}"}],
-            "probe_sentences": 0,
-            "map_sentences": 2,
-        }
+        {"test": [{"type": "text", "path": "same.{language}"}], **RETRIEVAL_ONLY}
     )
     for matrix in analyse(run, translator, settings).retrieval.values():
-        assert matrix.means("p@1") == {"supervised": 100} and matrix.means("xsim") == {
-            "supervised": 0
-        }
+        assert matrix.means("p@1") == {"supervised": 100}
+        assert matrix.means("xsim") == {"supervised": 0}
 
 
-def test_similarity_and_probes_are_of_the_same_vectors(run, found):
-    translator = tiny_translator(run)
-    vectors = Vectors(translator, "states.max")
-    cosines = translator.similarity_pairwise(
-        vectors(TEXT["en"], "en"), vectors(TEXT["de"], "de")
-    ).tolist()
-    (one,) = found.similarity["states.max"]
-    assert (
-        one.pearson
-        == pytest.approx(numpy.corrcoef(cosines, [len(line) for line in TEXT["de"]])[0, 1])
-        and one.pairs == 5
-    )
-    assert {result.name for result in found.probes["bridge.flat"]} >= {"long or short"}
-    assert all(0 <= result.accuracy <= 100 for own in found.probes.values() for result in own)
+def test_similarity_uses_the_cosines_of_the_vectors(run: Run, analysis: Analysis) -> None:
+    vectors = Vectors(tiny_translator(run), "states.max")
+    english = vectors(TEXT["en"], "en")
+    german = vectors(TEXT["de"], "de")
+    norms = numpy.linalg.norm(english, axis=1) * numpy.linalg.norm(german, axis=1)
+    cosines = (english * german).sum(axis=1) / norms
+    lengths = [len(line) for line in TEXT["de"]]
+
+    (result,) = analysis.similarity["states.max"]
+    assert result.pearson == pytest.approx(numpy.corrcoef(cosines, lengths)[0, 1], abs=1e-5)
+    assert result.pairs == 5
 
 
-def test_the_same_views_as_of_translations(found, tmp_path):
-    save(found, tmp_path)
-    names = {path.name for path in tmp_path.iterdir()}
-    assert {
-        "analysis.md",
-        "analysis.json",
-        "map.png",
-        "heads.png",
-        "retrieval.bridge.flat.csv",
-        "retrieval.words.mean.p1.png",
-    } <= names
-    assert all(path.read_bytes().startswith(PNG) for path in tmp_path.glob("*.png"))
-    rows = list(csv.DictReader((tmp_path / "retrieval.bridge.flat.csv").read_text().splitlines()))
-    assert (
-        len(rows) == 6
-        and float(rows[0]["p@1"])
-        == found.retrieval["bridge.flat"]
-        .cells[next(iter(found.retrieval["bridge.flat"].cells))]
-        .scores["p@1"]
-        .value
-    )
-    page = (tmp_path / "analysis.md").read_text()
-    for part in (
-        "zero-shot† P@1",
-        "mine (5)",
-        "long or short, de (20)",
-        "xSIM error",
-        "2 heads",
-        "score:ratio|k:4|n:5",
-    ):
-        assert part in page
-    assert json.loads((tmp_path / "analysis.json").read_text())["sizes"] == found.sizes
-    assert measure_table(found.retrieval["bridge.mean"], "mrr").row_count
-    (tmp_path / "retrieval.old.csv").touch()
-    save(found, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == names, "what an earlier one left is gone"
+def test_every_probe_has_an_accuracy(analysis: Analysis) -> None:
+    assert "long or short" in [result.name for result in analysis.probes["bridge.flat"]]
+    for results in analysis.probes.values():
+        for result in results:
+            assert 0 <= result.accuracy <= 100
 
 
-def test_where_all_pairs_are_equally_alike_there_is_no_correlation(run, tmp_path):
-    """Blank sentences are as far from each other as from anything, and JSON has no word for what is no number."""
-    (Path(run.config.data.folder) / "blank.tsv").write_text("\tes regnet\t1\n\tEin Hund\t2\n")
+def test_the_settings_limit_sentences_and_neighbours(run: Run) -> None:
+    analysis = analyse_with(run, sentences=3, neighbours=2)
+    for cell in analysis.retrieval["bridge.mean"].cells.values():
+        assert cell.sentences == 3
+        assert "ratio|k:2|n:3" in cell.scores["xsim"].signature
+
+
+def test_equal_cosines_have_no_correlation(run: Run, tmp_path: Path) -> None:
+    """Blank sentences have vectors of zeros; JSON has no NaN."""
+    blank = "\tes regnet\t1\n\tEin Hund\t2\n"
+    (Path(run.config.data.folder) / "blank.tsv").write_text(blank, encoding="utf-8")
     similarity = [{"name": "blank", "languages": ["en", "de"], "path": "blank.tsv"}]
-    settings = AnalysisSettings.model_validate(
-        {
-            "similarity": similarity,
-            "representations": ["bridge.mean"],
-            "probe_sentences": 0,
-            "map_sentences": 2,
-        }
-    )
-    found = analyse(run, tiny_translator(run), settings)
-    save(found, tmp_path)
-    (one,) = json.loads((tmp_path / "analysis.json").read_text(), parse_constant=pytest.fail)[
-        "similarity"
-    ]["bridge.mean"]
-    assert one["pearson"] is one["spearman"] is None
-    assert "| bridge.mean | – / – |" in (
-        tmp_path / "analysis.md"
-    ).read_text() and "| bridge.mean | run | 8 | – |" in comparison({"run": found})
+    analysis = analyse_with(run, similarity=similarity)
+    save(analysis, tmp_path)
+
+    text = (tmp_path / "analysis.json").read_text(encoding="utf-8")
+    values = json.loads(text, parse_constant=pytest.fail)
+    (result,) = values["similarity"]["bridge.mean"]
+    assert result["pearson"] is None
+    assert result["spearman"] is None
+    page = (tmp_path / "analysis.md").read_text(encoding="utf-8")
+    assert "| bridge.mean | – / – |" in page
+    assert "| bridge.mean | run | 8 | – |" in comparison({"run": analysis})
 
 
-def test_without_a_bridge_the_rest_is_measured(tmp_path):
+def test_without_a_bridge_there_are_neither_heads_nor_flat_vectors(tmp_path: Path) -> None:
     run = tiny_run(tmp_path, model={"bridge": {"type": "none"}})
-    found = analyse(run, tiny_translator(run), AnalysisSettings(probe_sentences=0, map_sentences=2))
-    assert list(found.retrieval) == [name for name in REPRESENTATIONS if name != "bridge.flat"]
-    assert found.heads is None and list(found.pictures) == ["map.png"]
-    assert "Heads of the bridge" not in markdown(found) and to_dict(found)["heads"] is None
-    with pytest.raises(
-        ConfigError,
-        match="representations: 1 problem\n  pooling: 'flat' needs the same number of rows",
-    ):
-        analyse(run, tiny_translator(run), AnalysisSettings(representations=["bridge.flat"]))
+    analysis = analyse_with(run, representations=list(REPRESENTATIONS))
+    expected = [name for name in REPRESENTATIONS if name != "bridge.flat"]
+    assert list(analysis.retrieval) == expected
+    assert analysis.heads is None
+    assert list(analysis.pictures) == ["map.png"]
+    assert "Heads of the bridge" not in markdown(analysis)
+    assert to_dict(analysis)["heads"] is None
+
+    message = "representations: 1 problem\n  pooling: 'flat' needs the same number of rows"
+    with pytest.raises(ConfigError, match=message):
+        analyse_with(run, representations=["bridge.flat"])
 
 
-@pytest.mark.parametrize("bridge", [{"type": "mean"}, {"type": "perceiver", "rows": 2, "heads": 2}])
-def test_rows_that_are_not_mixed_by_weights_have_no_heads_to_show(tmp_path, bridge):
+@pytest.mark.parametrize(
+    ("bridge", "size"),
+    [({"type": "mean"}, 8), ({"type": "perceiver", "rows": 2, "heads": 2}, 16)],
+)
+def test_rows_that_are_not_weighted_sums_have_no_heads(
+    tmp_path: Path, bridge: dict[str, Any], size: int
+) -> None:
     run = tiny_run(tmp_path, model={"bridge": bridge})
-    found = analyse(
-        run,
-        tiny_translator(run),
-        AnalysisSettings(representations=["bridge.flat"], probe_sentences=0, map_sentences=2),
-    )
-    assert (
-        found.heads is None
-        and list(found.pictures) == ["map.png"]
-        and found.sizes["bridge.flat"] in (8, 16)
-    )
+    analysis = analyse_with(run, representations=["bridge.flat"])
+    assert analysis.heads is None
+    assert list(analysis.pictures) == ["map.png"]
+    assert analysis.sizes["bridge.flat"] == size
 
 
-def test_only_english_has_text_with_the_others(run):
-    """Test sets of one pair each: other pairs have none, and the page says so by an empty cell."""
+def test_pairs_without_text_have_a_reason(run: Run) -> None:
+    """English has text with German and with French, but German and French have none together."""
     folder = Path(run.config.data.folder)
-    for name, lines in {
+    files = {
         "x.en": TEXT["en"],
         "x.de": TEXT["de"],
         "y.en": TEXT["en"][:3],
         "y.fr": TEXT["fr"][:3],
-    }.items():
-        (folder / name).write_text("\n".join(lines))
-    test = [{"type": "text", "pairs": {"en-de": ["x.en", "x.de"], "en-fr": ["y.en", "y.fr"]}}]
-    found = analyse(
-        run,
-        tiny_translator(run),
-        AnalysisSettings.model_validate({"test": test, "probe_sentences": 0, "map_sentences": 3}),
+    }
+    for name, lines in files.items():
+        (folder / name).write_text("\n".join(lines), encoding="utf-8")
+    pairs = {"en-de": ["x.en", "x.de"], "en-fr": ["y.en", "y.fr"]}
+    analysis = analyse_with(run, test=[{"type": "text", "pairs": pairs}], map_sentences=3)
+
+    matrix = analysis.retrieval["bridge.mean"]
+    cells = {str(pair): cell for pair, cell in matrix.cells.items()}
+    assert cells["de-fr"].reason == "no text in de and fr together"
+    assert not cells["de-fr"].scores
+    assert cells["de-en"].sentences == 5
+    assert cells["fr-en"].sentences == 3
+    assert "–" in markdown(analysis)
+    assert analysis.map.sentences == {"en": TEXT["en"][:3], "de": TEXT["de"][:3]}
+
+
+# Files
+
+
+def test_the_files_of_an_analysis(analysis: Analysis, tmp_path: Path) -> None:
+    save(analysis, tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"analysis.md", "analysis.json", "map.png", "heads.png"} <= names
+    assert {"retrieval.bridge.flat.csv", "retrieval.words.mean.p1.png"} <= names
+    for path in tmp_path.glob("*.png"):
+        assert path.read_bytes().startswith(PNG)
+
+    page = (tmp_path / "analysis.md").read_text(encoding="utf-8")
+    assert "zero-shot† P@1" in page
+    assert "mine (5)" in page
+    assert "long or short, de (20)" in page
+    assert "xSIM error" in page
+    assert "2 heads. Mean cosine similarity between the attention of two heads: " in page
+    assert "score:ratio|k:4|n:5" in page
+    values = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
+    assert values["sizes"] == analysis.sizes
+
+
+def test_files_of_an_earlier_analysis_are_replaced(analysis: Analysis, tmp_path: Path) -> None:
+    analysis = dataclasses.replace(
+        analysis,
+        retrieval={"bridge.mean": analysis.retrieval["bridge.mean"]},
+        pictures={"map.png": PNG},
     )
-    cells = {str(pair): cell for pair, cell in found.retrieval["bridge.flat"].cells.items()}
-    assert cells["de-fr"].reason == "no text in de and fr together" and not cells["de-fr"].scores
-    assert (cells["de-en"].sentences, cells["fr-en"].sentences) == (5, 3)
-    assert "–" in markdown(found)
+    earlier = ["retrieval.old.csv", "retrieval.old.mrr.png", "heads.png", "analysis.html"]
+    for name in [*earlier, "notes.txt"]:
+        (tmp_path / name).touch()
+    save(analysis, tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert not names & set(earlier)
+    assert {"notes.txt", "map.png", "retrieval.bridge.mean.csv"} <= names
 
 
-# Pictures ----------------------------------------------------------------------------------------------------------------
+def test_retrieval_has_the_views_of_translation_scores(analysis: Analysis) -> None:
+    text = matrix_csv(analysis.retrieval["bridge.flat"])
+    rows = list(csv.DictReader(text.splitlines()))
+    cells = list(analysis.retrieval["bridge.flat"].cells.values())
+    assert [float(row["p@1"]) for row in rows] == [cell.scores["p@1"].value for cell in cells]
+    assert measure_table(analysis.retrieval["bridge.mean"], "mrr").row_count
 
 
-def test_the_plane_keeps_what_varies_most():
-    line = numpy.outer(numpy.arange(10), [3, 4, 0, 0]).astype("float32")
-    (name, points), *_ = figures.projections(line + 5).items()
-    assert name == "PCA, 100% of the variance"
-    assert numpy.allclose(numpy.abs(numpy.diff(points[:, 0])), 5, atol=1e-4) and numpy.allclose(
-        points[:, 1], 0, atol=1e-4
-    )
+# The command
 
 
-def test_tenths_of_a_sentence():
-    """Three words, the second one is attended to: it lies in the 4th to the 7th tenth."""
-    mask = torch.tensor([[True, True, True, False]])
-    found = torch.tensor([0.0, 1.0, 0.0, 0.0]).double() @ figures._tenths(mask)[0]
-    numpy.testing.assert_allclose(found, [0, 0, 0, 0.2, 0.3, 0.3, 0.2, 0, 0, 0], atol=1e-9)
+SIMILARITY_SETTINGS = "similarity: [{name: flat, languages: [en, de], path: flat.tsv}]\n"
 
 
-def test_heads_attend_to_all_of_a_sentence_and_are_like_themselves(found):
-    assert found.heads.positions.keys() == {"en", "de", "fr"}
-    for own in found.heads.positions.values():
-        numpy.testing.assert_allclose(own.sum(axis=1), 1, atol=1e-6)
-    numpy.testing.assert_allclose(numpy.diag(found.heads.similarity), 1, atol=1e-6)
-
-
-# The verb ----------------------------------------------------------------------------------------------------------------
-
-
-def test_the_verb(tmp_path, monkeypatch, capsys):
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     train(tiny_run(tmp_path))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.yaml").write_text(
-        "representations: [bridge.mean]\nprobe_sentences: 0\nmap_sentences: 2\n"
-    )
+    settings = "representations: [bridge.mean]\nprobe_sentences: 0\nmap_sentences: 2\n"
+    Path("mine.yaml").write_text(settings)
     program = Program(monkeypatch, capsys)
     result = program("analyse", "run", "--settings", "mine.yaml")
-    assert (
-        result.status == 0
-        and "bridge.mean" in result.output
-        and Path("run/analysis/mine/map.png").is_file()
-    )
-    (tmp_path / "bad.yaml").write_text("representations: [bridge.median]\nneighbors: 3\n")
+    assert result.status == 0
+    assert "bridge.mean" in result.output
+    assert Path("run/analysis/mine/map.png").is_file()
+
+    Path("bad.yaml").write_text("representations: [bridge.median]\nneighbors: 3\n")
     message = program.refuses("analyse", "run", "--settings", "bad.yaml")
-    assert (
-        "no representation named 'bridge.median'. Did you mean 'bridge.mean'?" in message
-        and "neighbors" in message
-    )
-    (tmp_path / "flat.tsv").write_text("a dog sleeps\tEin Hund\t3\nit rains\tes regnet\t3\n")
-    (tmp_path / "flat.yaml").write_text(
-        "similarity: [{name: flat, languages: [en, de], path: flat.tsv}]\n"
-    )
-    assert "flat.tsv: all scores are the same" in program.refuses(
-        "analyse", "run", "--settings", "flat.yaml"
-    )
+    assert "no representation named 'bridge.median'. Did you mean 'bridge.mean'?" in message
+    assert "neighbors" in message
+
+    Path("flat.tsv").write_text("a dog sleeps\tEin Hund\t3\nit rains\tes regnet\t3\n")
+    Path("flat.yaml").write_text(SIMILARITY_SETTINGS)
+    message = program.refuses("analyse", "run", "--settings", "flat.yaml")
+    assert "flat.tsv: the score in column 3 is 3 for all 2 pairs" in message
     assert not Path("run/analysis/flat").exists()
 
 
+# Errors
+
+
 @pytest.mark.parametrize(
-    ("key", "one"), [("similarity", {"languages": ["en", "de"]}), ("labelled", {"language": "en"})]
+    ("key", "languages"),
+    [("similarity", {"languages": ["en", "de"]}), ("labelled", {"language": "en"})],
 )
-def test_two_tests_of_one_name_are_refused(key, one, tmp_path):
-    given = {key: [{"name": name, "path": "sts.tsv", **one} for name in ("STS", "SICK", "STS")]}
-    (tmp_path / "mine.yaml").write_text(dump_yaml(given))
-    with pytest.raises(
-        ConfigError, match=f"{key}: 'STS' named twice; tables tell them apart by their names"
-    ):
+def test_names_must_be_unique(key: str, languages: dict[str, Any], tmp_path: Path) -> None:
+    tests = [{"name": name, "path": "sts.tsv", **languages} for name in ("STS", "SICK", "STS")]
+    (tmp_path / "mine.yaml").write_text(dump_yaml({key: tests}))
+    with pytest.raises(ConfigError, match=f"{key}: 'STS' is used more than once"):
         AnalysisSettings.load(tmp_path / "mine.yaml")
 
 
-def test_what_cannot_be_analysed(run, tmp_path):
-    translator = tiny_translator(run)
+def test_unknown_languages_and_missing_text_are_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no encoder named 'xx'"):
-        analyse(run, translator, AnalysisSettings(probe_languages=["xx"]))
+        analyse_with(run, probe_sentences=1, probe_languages=["xx"])
     with pytest.raises(DataError, match="nothing for any of en, de, fr"):
-        analyse(
-            run,
-            translator,
-            AnalysisSettings.model_validate(
-                {"test": [{"type": "text", "path": "none.{language}"}]}
-            ),
-        )
+        analyse_with(run, test=[{"type": "text", "path": "none.{language}"}])
+    without_test = tiny_run(tmp_path, data={"test": []})
     with pytest.raises(ConfigError, match="data.test names no corpus"):
-        bare = tiny_run(tmp_path, data={"test": []})
-        analyse(bare, tiny_translator(bare), AnalysisSettings())
+        analyse_with(without_test)
