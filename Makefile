@@ -1,18 +1,20 @@
 # make quickstart   train the embedded example and draw its translation matrix
 # make test         the tests
-# make test-opennmt those of OpenNMT-py's components, which are skipped where it is not installed
+# make test-slow    the tests with the mark `slow`, which `make test` leaves out
+# make test-opennmt the tests of OpenNMT-py's components; `make test` skips them without OpenNMT-py
 PYTHON ?= python3
 VENV ?= .venv
 polyglot := $(VENV)/bin/polyglot
 pytest := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto
 
-.PHONY: quickstart test test-opennmt install
+.PHONY: quickstart test test-slow test-opennmt install
 .DELETE_ON_ERROR:
 
 install: $(VENV)/.installed
 
-# torch first and by exact version, the one that the tests are made with. Which build of it comes is up to the package index: on Linux the public
-# one has gigabytes of CUDA packages beside it; PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu prefers PyTorch's build for CPUs.
+# PyTorch comes first, in the version that the tests are made with. The package index chooses the build.
+# On Linux, the public index adds gigabytes of CUDA packages;
+# PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu prefers the build for CPUs.
 $(VENV)/.installed: pyproject.toml .ci/constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c .ci/constraints.txt torch
@@ -23,9 +25,13 @@ quickstart: $(VENV)/.installed
 	if [ -d runs/phrasebook ]; then $(polyglot) train runs/phrasebook --resume; else $(polyglot) train phrasebook; fi
 	$(polyglot) evaluate runs/phrasebook
 
-# A file stays on one process, for what its tests share; in their order, so that the last ones are not those that take longest.
+# The tests of a file run on one worker, because they share runs. The files keep their order, so that
+# the last ones are not the ones that take longest.
 test: $(VENV)/.installed
 	$(pytest) --dist loadfile --no-loadscope-reorder
+
+test-slow: $(VENV)/.installed
+	$(pytest) --dist loadfile -m slow
 
 $(VENV)/.opennmt: $(VENV)/.installed
 	$(VENV)/bin/python -m pip install -q --disable-pip-version-check -c .ci/constraints.txt -e ".[test,opennmt]"

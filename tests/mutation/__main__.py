@@ -12,16 +12,21 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import json
 import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NoReturn
 
+import pytest
+
+from polyglot.core.environment import limit_shape_caches
 from tests.mutation.equivalent import EQUIVALENT
 from tests.mutation.named import NAMED, find_named
 from tests.mutation.operators import Mutant, mutants_of
@@ -29,6 +34,17 @@ from tests.mutation.operators import Mutant, mutants_of
 ROOT = Path(__file__).parents[2]
 COPIED = ("polyglot", "tests", "configs", "schedules", "evaluation", "docs")
 COPIED_FILES = ("pyproject.toml", "README.md", "Makefile", "LICENSE")
+LIBRARIES = (
+    "torch",
+    "torch._dynamo",
+    "accelerate",
+    "pandas",
+    "sacrebleu",
+    "sentencepiece",
+    "hypothesis",
+    "rich",
+)
+"""Libraries that take long to import; not `datasets`, which reads the cache folder of the tests."""
 LEAST_PER_PACKAGE = 4
 ALLOWED_SURVIVORS = 0.03
 TEST_FOLDERS = {
@@ -93,17 +109,53 @@ def tests_of(folder: Path, path: str) -> list[str]:
 
 
 def run_tests(folder: Path, tests: list[str], timeout: float) -> str:
-    """Run tests in the copy, until the first failure: `killed`, `survived` or `timeout`."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)}
-    environment.setdefault("POLYGLOT_DATA", str(ROOT.parent / "shared" / "data"))
+    """Run tests in the copy, until the first failure: `killed`, `survived` or `timeout`.
+
+    They run in a forked process, which has the modules of all libraries already.
+    """
+    process = os.fork()
+    if process == 0:
+        os.setsid()
+        run_pytest(folder, ["-x", "-q", "-p", "no:cacheprovider", *tests])
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        finished, status = os.waitpid(process, os.WNOHANG)
+        if finished:
+            return "survived" if os.waitstatus_to_exitcode(status) == 0 else "killed"
+        time.sleep(0.1)
+    os.killpg(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return "timeout"
+
+
+def run_pytest(folder: Path, arguments: list[str]) -> NoReturn:
+    """Run pytest on the copy, without output, and end the process with its exit code."""
+    exit_code = 1
     try:
-        result = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout
-        )
-    except subprocess.TimeoutExpired:
-        return "timeout"
-    return "survived" if result.returncode == 0 else "killed"
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+        os.chdir(folder)
+        sys.path.insert(0, str(folder))
+        for name in list(sys.modules):
+            if name.partition(".")[0] in ("polyglot", "tests"):
+                del sys.modules[name]
+        temporary = folder / "temporary"
+        temporary.mkdir(exist_ok=True)
+        tempfile.tempdir = str(temporary)
+        os.environ |= {"TMPDIR": str(temporary), "PYTHONPATH": str(folder)}
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        os.environ.setdefault("POLYGLOT_DATA", str(ROOT.parent / "shared" / "data"))
+        exit_code = int(pytest.main(arguments))
+    finally:
+        os._exit(exit_code)
+
+
+def load_libraries() -> None:
+    """Import LIBRARIES, for all forked processes."""
+    limit_shape_caches()  # as the tests do before they import PyTorch
+    for name in LIBRARIES:
+        importlib.import_module(name)
 
 
 def try_mutant(mutant: Mutant, folder: Path, timeout: float) -> str:
@@ -143,6 +195,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="polyglot-mutants-") as name:
         folder = Path(name)
         copy_project(folder)
+        load_libraries()
         for package in sorted({package_of(mutant) for mutant in mutants}):
             if options.skip_baseline:
                 break

@@ -8,6 +8,7 @@ in the folder.
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -228,6 +229,8 @@ def work(folder: Path, jobs: Any, finished: Any, *, rank: int, number: int, port
 
 def main(number: int, folder: Path) -> None:
     """Distribute jobs from standard input; exits with 1 if a process failed."""
+    for library in ("datasets", "torch._dynamo"):  # take seconds, so not once for each process
+        importlib.import_module(library)
     torch.set_num_threads(1)
     os.fsync = lambda descriptor: None  # as in all tests
     with socket.socket() as probe:

@@ -566,7 +566,11 @@ def wait_for_log(process, run_folder, wait=partial(time.sleep, 0.05)):
         wait()
 
 
-@pytest.mark.parametrize("options", [[], ["--processes", "2"]], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "options",
+    [[], pytest.param(["--processes", "2"], marks=pytest.mark.slow)],
+    ids=["one process", "two processes"],
+)
 def test_training_whose_terminal_is_closed_leaves_a_checkpoint(options, tmp_path):
     """The program goes on writing lines that cannot be shown."""
     terminal, program_side = pty.openpty()
