@@ -12,6 +12,7 @@ from polyglot.config.consistency import consistency_problems
 from polyglot.config.overrides import apply_override
 from polyglot.config.pydantic_errors import validation_problems
 from polyglot.config.schema import Config, CorpusList, DataConfig, TrainingConfig
+from polyglot.config.stored import complete_stored_config, is_stored_config
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError, collect_errors
 from polyglot.core.problems import KeyPath, Problem
@@ -34,8 +35,11 @@ def load_config(
     """
     path = presets.find("configs", str(name))
     run_name = path.parent.name if path.stem == "config" else path.stem
+    values = read_yaml(path)
+    if is_stored_config(path):
+        values = complete_stored_config(values)
     return configure(
-        read_yaml(path),
+        values,
         overrides,
         run=f"runs/{run_name}",
         where=str(name),

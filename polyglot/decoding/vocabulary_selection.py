@@ -26,7 +26,9 @@ def most_probable_words(scores: Tensor, count: int) -> Tensor:
     scores[:, : len(SPECIAL_TOKENS)] = torch.inf
     number = min(count + len(SPECIAL_TOKENS), scores.shape[1])
     words = scores.topk(number, dim=1, sorted=False).indices
-    return words.sort(dim=1).values
+    # A mask brings them into order without sorting.
+    is_selected = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, words, True)
+    return is_selected.nonzero()[:, 1].view(-1, number)
 
 
 def union_of_words(words: Tensor) -> Tensor:
@@ -82,15 +84,15 @@ class RestrictedVocabularyDecoder:
         self, hypotheses_of_sentences: Sequence[Sequence[Hypothesis]]
     ) -> list[list[Hypothesis]]:
         """Replace the numbers of the restricted vocabulary by those of the whole vocabulary."""
-        numbers = self.words.tolist()
-        if self.words.dim() == 1:
-            numbers = [numbers] * len(hypotheses_of_sentences)
+        words = self.words.cpu()
         restored = []
-        for words, hypotheses in zip(numbers, hypotheses_of_sentences, strict=True):
-            restored.append([_restore(hypothesis, words) for hypothesis in hypotheses])
+        for number, hypotheses in enumerate(hypotheses_of_sentences):
+            words_of_sentence = words if words.dim() == 1 else words[number]
+            restored.append([_restore(hypothesis, words_of_sentence) for hypothesis in hypotheses])
         return restored
 
 
-def _restore(hypothesis: Hypothesis, words: Sequence[int]) -> Hypothesis:
-    tokens = tuple(words[token] for token in hypothesis.tokens)
-    return replace(hypothesis, tokens=tokens)
+def _restore(hypothesis: Hypothesis, words: Tensor) -> Hypothesis:
+    """Replace the numbers of one hypothesis. words (U,)"""
+    tokens = words[list(hypothesis.tokens)].tolist()
+    return replace(hypothesis, tokens=tuple(tokens))

@@ -6,12 +6,17 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.linear import Linear, linear
 from polyglot.layers.masks import masked_softmax
 
 KINDS = ("dot", "general", "mlp")
+KEPT_NUMBERS = 2**20
+"""Numbers of a hidden layer of `mlp` that the backward pass may keep: 4 MiB in float32."""
+SLICE_NUMBERS = 2**23
+"""Numbers of a hidden layer that are computed together, if it is larger: 32 MiB in float32."""
 
 
 class Attention(nn.Module):
@@ -54,7 +59,27 @@ class Attention(nn.Module):
         return weights @ values, weights
 
     def energies(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Scores of `mlp` before the softmax: queries (B, T, Q), keys (B, K, D) -> (B, T, K)."""
+        """Scores of `mlp` before the softmax: queries (B, T, Q), keys (B, K, D) -> (B, T, K).
+
+        A large hidden layer (B, T, K, D) is not kept: it is computed a few positions at a time, and
+        once more in the backward pass.
+        """
+        numbers_of_position = keys.numel()
+        is_small = queries.shape[1] * numbers_of_position <= KEPT_NUMBERS
+        if is_small or not torch.is_grad_enabled():
+            return self._energies(queries, keys)
+
+        positions = max(1, SLICE_NUMBERS // numbers_of_position)
+        scores = []
+        for part in queries.split(positions, dim=1):
+            scores.append(
+                checkpoint(
+                    self._energies, part, keys, use_reentrant=False, preserve_rng_state=False
+                )
+            )
+        return torch.cat(scores, dim=1)
+
+    def _energies(self, queries: Tensor, keys: Tensor) -> Tensor:
         hidden = torch.tanh(self.query(queries).unsqueeze(2) + keys.unsqueeze(1))
         return self.energy(hidden).squeeze(-1)
 

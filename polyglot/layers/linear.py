@@ -112,44 +112,6 @@ class PackedLinear:
         )
 
 
-class SelectedRowsLinear:
-    """Linear layer with other rows of one matrix for each of B sentences (vocabulary selection)."""
-
-    def __init__(self, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
-        """weight (O, I), bias (O), rows (B, U)"""
-        self.weight = weight[rows]
-        self.bias = bias[rows].unsqueeze(1)
-        self.sentences = torch.arange(len(rows), device=rows.device)
-
-    def __call__(self, inputs: Tensor) -> Tensor:
-        """inputs (B·M, I), hypotheses of a sentence side by side -> (B·M, U)"""
-        inputs = inputs.unflatten(0, (len(self.sentences), -1))
-        columns = self.weight.transpose(1, 2)
-        if len(self.sentences) == len(self.weight):
-            return torch.baddbmm(self.bias, inputs, columns).flatten(0, 1)
-        # Sentences that have left are multiplied with zeros.
-        all_inputs = inputs.new_zeros(len(self.weight), *inputs.shape[1:])
-        all_inputs.index_copy_(0, self.sentences, inputs)
-        outputs = torch.baddbmm(self.bias, all_inputs, columns)
-        return outputs.index_select(0, self.sentences).flatten(0, 1)
-
-    def select(self, sentences: Tensor) -> SelectedRowsLinear:
-        """Keep these sentences (B',).
-
-        The rows are copied only when half of their sentences have left: until then it is cheaper
-        to multiply some rows in vain.
-        """
-        result = SelectedRowsLinear.__new__(SelectedRowsLinear)
-        result.weight = self.weight
-        result.bias = self.bias
-        result.sentences = self.sentences.index_select(0, sentences)
-        if 2 * len(result.sentences) <= len(self.weight):
-            result.weight = self.weight.index_select(0, result.sentences)
-            result.bias = self.bias.index_select(0, result.sentences)
-            result.sentences = torch.arange(len(result.sentences), device=sentences.device)
-        return result
-
-
 def _needs_padding(inputs: Tensor, dtype: torch.dtype) -> bool:
     """True if oneDNN would compile a kernel for this number of rows. inputs (..., I)"""
     return (

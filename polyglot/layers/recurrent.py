@@ -192,11 +192,11 @@ class RecurrentSteps:
         return linear(words, self.word_weight)
 
     def __call__(
-        self, projected: Tensor, others: Tensor, state: LayerStates
+        self, projected: Tensor | None, others: Tensor, state: LayerStates
     ) -> tuple[Tensor, LayerStates]:
         """Run one step of all layers.
 
-        projected: (N, ·) of one word each. others: (N, I - E) other inputs of the first layer.
+        projected: (N, ·) of one word each; None if E is 0. others: (N, I - E) other inputs of the first layer.
         Returns outputs (N, D) and the next state.
         """
         step = _lstm_step if self.is_lstm else _gru_step

@@ -126,10 +126,11 @@ class ModelConfig(LanguageConfig):
         """Yield the problems of one language, or of the common settings."""
         embedding = settings.embedding
         decoder = settings.decoder
-        if embedding.tie_output and embedding.size != decoder.size:
+        if embedding.tie_output and embedding.size != decoder.states_size:
+            key = "size" if decoder.states_size == decoder.size else "output_size"
             message = (
-                f"needs embedding.size ({embedding.size}) equal to decoder.size "
-                f"({decoder.size}); make them equal or set it to false"
+                f"needs embedding.size ({embedding.size}) equal to decoder.{key} "
+                f"({decoder.states_size}); make them equal or set it to false"
             )
             yield Problem(("embedding", "tie_output"), message)
 

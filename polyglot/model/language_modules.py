@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
 from polyglot.layers.accumulated_linear import AccumulatedLinear
-from polyglot.layers.linear import Linear, SelectedRowsLinear, resize
-from polyglot.model.decoders import DECODERS
+from polyglot.layers.linear import Linear, resize
+from polyglot.layers.selected_rows import SelectedRowsLinear
+from polyglot.model.decoders import DECODERS, InnerStates
 from polyglot.model.embedding import Embedding, EmbeddingConfig
 from polyglot.model.encoders import ENCODERS, FinalStates
 from polyglot.model.memory import Memory
@@ -131,6 +132,7 @@ class LanguageDecoder(nn.Module):
             "embedding": {"size": embedding_size, "memory_size": memory_size},
             "decoder": {
                 "initial_state_size": self.body.initial_state_size or memory_size,
+                "inner_size": self.body.inner_size or self.body.size,
                 "size": self.body.size,
                 "memory_size": memory_size,
                 "vocabulary_size": vocabulary_size,
@@ -147,10 +149,17 @@ class LanguageDecoder(nn.Module):
 
     def forward(self, target_in: Tensor, target_mask: Tensor, memory: Memory) -> Tensor:
         """target_in and target_mask (B, T) -> states (B, T, D), before the output layer"""
+        states, _ = self.with_inner_states(target_in, target_mask, memory)
+        return states
+
+    def with_inner_states(
+        self, target_in: Tensor, target_mask: Tensor, memory: Memory
+    ) -> tuple[Tensor, InnerStates]:
+        """Return the states of `forward`, and the inner states of the body."""
         words = self.embedding(target_in)
         for option in options_at(self.options, "embedding"):
             words = option(words, target_mask, memory)
-        return self.body(words, target_mask, memory)
+        return self.body.with_inner_states(words, target_mask, memory)
 
     def word_predictor(self, loss: str) -> nn.Module | None:
         """Return the word predictor that the named loss trains; None if no option has one."""

@@ -164,7 +164,7 @@ class AgreementLoss(Loss):
 class InitialWordsLoss(Loss):
     """L_E = −Σ_j log p(y_j given x), predicted from the decoder's initial state without word order.
 
-    Source: Weng et al. 2017, section 3.1. The end of the sentence is not a word. Only for decoders
+    Source: Weng et al. 2017, section 4.1. The end of the sentence is not a word. Only for decoders
     with the option `word_prediction`.
     """
 
@@ -189,7 +189,7 @@ class InitialWordsLoss(Loss):
 class RemainingWordsLoss(Loss):
     """L_D = −Σ_j 1/(T−j+1) Σ_{k≥j} log p_j(y_k): the words still to come, at each step.
 
-    Source: Weng et al. 2017, section 3.2. Each step has one softmax, predicted from the state of
+    Source: Weng et al. 2017, section 4.2. Each step has one softmax, predicted from the state of
     the decoder. The end of the sentence is not a word. Only for decoders with `word_prediction`.
     """
 
@@ -205,16 +205,17 @@ class RemainingWordsLoss(Loss):
         sentences = positions // length
         steps = positions % length
 
-        states = predictor(output.states, output.memory)
+        states = predictor(output)
         hidden = states.flatten(0, 1).index_select(0, positions)
 
         is_now_or_later = torch.arange(length, device=is_word.device) >= steps.unsqueeze(1)
         remaining = is_word[sentences] & is_now_or_later  # (N, T)
         shares = remaining / remaining.sum(dim=1, keepdim=True)
+        projection = predictor.output_layer(output)
         loss = projected_bag_cross_entropy(
             hidden,
-            predictor.output.weight,
-            predictor.output.bias,
+            projection.weight,
+            projection.bias,
             batch.target_out[sentences],
             shares,
         )

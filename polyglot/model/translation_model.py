@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from polyglot.layers.annealing import Annealed, is_annealed
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.config import ModelConfig
+from polyglot.model.decoders import InnerStates
 from polyglot.model.embedding import embedding_table
 from polyglot.model.initialization import SkipInit, initialize
 from polyglot.model.language_modules import LanguageDecoder, LanguageEncoder
@@ -31,6 +32,8 @@ class Output:
     """Decoder of the target language, with its output layer."""
     memory: Memory
     """Memory of the source sentences."""
+    inner: InnerStates
+    """States of the decoder before its last non-linear layer."""
     encode_target: Callable[[Tensor, Tensor], Memory] | None = None
     """Function from tokens and mask (B, S) in the target language to their memory; None if the
     target language has no encoder."""
@@ -142,9 +145,9 @@ class TranslationModel(nn.Module):
         target = batch.task.target
         memory = self.encode(source, batch.source, batch.source_mask)
         decoder = self.decoders[target]
-        states = decoder(batch.target_in, batch.target_mask, memory)
+        states, inner = decoder.with_inner_states(batch.target_in, batch.target_mask, memory)
         encode_target = partial(self.encode, target) if target in self.encoders else None
-        return Output(states, decoder, memory, encode_target)
+        return Output(states, decoder, memory, inner, encode_target)
 
     def encode(self, language: str, tokens: Tensor, mask: Tensor) -> Memory:
         """tokens and mask (B, S) -> memory, which every decoder can read"""

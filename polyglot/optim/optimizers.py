@@ -124,6 +124,31 @@ class AdamW(torch.optim.AdamW):
         )
 
 
+@OPTIMIZERS.register("adadelta")
+class Adadelta(torch.optim.Adadelta):
+    """AdaDelta (Zeiler 2012), the optimizer of Weng et al. 2017 and Bahdanau et al. 2015.
+
+    A parameter without a gradient keeps its value and its running means.
+    """
+
+    class Config(OptimizerConfig):
+        learning_rate: float = Field(1.0, gt=0)
+        """Learning rate, which the learning-rate schedule multiplies; the paper has none, so 1."""
+        decay: float = Field(0.95, ge=0, lt=1)
+        """Decay ρ of the running means of the squared gradient and of the squared update."""
+        epsilon: float = Field(1e-6, gt=0)
+        """Added below both roots; the first updates have about the size of its root."""
+
+    def __init__(self, config: Config, *, parameters: Sequence[ParameterGroup]) -> None:
+        super().__init__(
+            parameters,
+            config.learning_rate,
+            rho=config.decay,
+            eps=config.epsilon,
+            weight_decay=config.weight_decay,
+        )
+
+
 @OPTIMIZERS.register("muon")
 class Muon(torch.optim.Optimizer):
     """Muon (Jordan et al. 2024) for weights of linear and recurrent layers, AdamW for the rest.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from pydantic import ValidationError
 
 from polyglot.config.schema import Config
+from polyglot.config.stored import complete_stored_model
 from polyglot.core.errors import abbreviate
 from polyglot.model.config import ModelConfig
 from polyglot.model.translation_model import TranslationModel
@@ -23,11 +25,12 @@ def different_settings(stored: Any, settings: Mapping[str, Any]) -> list[str]:
 
     stored: the settings in a checkpoint. A setting that is newer than the checkpoint counts as its
     default, which gives the same model as before the setting existed. A default may change:
-    checkpoints and `config.yaml` contain all values.
+    checkpoints and `config.yaml` contain all values. Exceptions are in `polyglot.config.stored`.
     """
     if not isinstance(stored, dict):
         return ["model", "pairs", "vocabularies"]
-    model = stored.get("model")
+    model = copy.deepcopy(stored.get("model"))
+    complete_stored_model(model)
     try:
         model = ModelConfig.model_validate(model).model_dump()
     except ValidationError:

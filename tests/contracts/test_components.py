@@ -147,6 +147,14 @@ class TestDecoders:
             size = decoder.initial_state_size or SIZE
             assert decoder.initial_state(memory).shape == (3, size)
 
+    def test_states_are_the_last_layer_of_the_inner_states(self, name, memory):
+        embedded, mask = random_sentences([5, 3, 1], INPUT_SIZE)
+        for decoder in decoder_variants(name):
+            states, inner = decoder.with_inner_states(embedded, mask, memory)
+            assert torch.equal(states, decoder(embedded, mask, memory))
+            assert inner.states.shape == (3, 5, decoder.inner_size or SIZE)
+            assert torch.allclose(decoder.last_layer(inner), states)
+
     def test_positions_do_not_depend_on_later_words(self, name, memory):
         embedded, mask = random_sentences([5, 5, 5], INPUT_SIZE)
         changed = embedded.clone()

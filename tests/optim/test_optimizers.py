@@ -93,6 +93,8 @@ class TestEveryOptimizer:
 
     def test_it_descends(self, name, settings, hidden):
         own = parameters(1)
+        if name == "adadelta":  # its first updates have the size 1e-3, the root of its epsilon
+            settings = {**settings, "epsilon": 1e-4, "learning_rate": 1.0}
         optimizer = build(name, own, hidden=hidden, **settings)
         start = own[0].square().sum().item()
         for _ in range(
@@ -111,6 +113,24 @@ def test_sgd_is_the_formula():
     own[0].grad = torch.full((2, 3), 2.0)
     optimizer.step()
     assert torch.allclose(own[0], before - 0.1 * 2.0)
+
+
+def test_adadelta_is_the_formula():
+    """Δ = −g √(E[Δ²] + ε) / √(E[g²] + ε), with running means of the squares (Zeiler 2012)."""
+    own = parameters(1)
+    expected = own[0].detach().clone()
+    optimizer = build("adadelta", own, learning_rate=1.0)
+    squared_gradients = torch.zeros(2, 3)
+    squared_updates = torch.zeros(2, 3)
+    for step in range(4):
+        generator = torch.Generator().manual_seed(step)
+        gradient = torch.randn(2, 3, generator=generator)
+        squared_gradients = 0.95 * squared_gradients + 0.05 * gradient.square()
+        change = -gradient * (squared_updates + 1e-6).sqrt() / (squared_gradients + 1e-6).sqrt()
+        squared_updates = 0.95 * squared_updates + 0.05 * change.square()
+        expected = expected + change
+        update(optimizer, own, seed=step)
+    assert torch.allclose(own[0], expected, atol=1e-6)
 
 
 class TestMuon:

@@ -27,10 +27,22 @@ class EncoderRequirement(NamedTuple):
     """End of the error message."""
 
 
+class InnerStates(NamedTuple):
+    """States of a whole target, as the last non-linear layer of a decoder reads them."""
+
+    states: Tensor
+    """s_j of every position, (B, T, ·)."""
+    contexts: Tensor | None = None
+    """c_j of every position, (B, T, ·), in a form that the decoder chooses; None if it has none."""
+    words: Tensor | None = None
+    """Embedded words y_{j-1}, (B, T, E); None if the layer does not read them."""
+
+
 class Decoder(nn.Module):
     """Map embedded target words and the memory to states, which the output layer projects.
 
-    A subclass has a nested `Config` with at least the field `size`, and sets the attribute `size`.
+    A subclass has a nested `Config` with at least the field `size`, and sets the attribute `size`
+    to its `states_size`.
     Its decoding state may be any value: search only passes it on and reorders it. In `step`, the
     N rows are the hypotheses of B sentences. Every sentence has the same number of hypotheses, in
     consecutive rows.
@@ -40,11 +52,18 @@ class Decoder(nn.Module):
     """State size D."""
     initial_state_size: int | None = None
     """Size of the initial state s₀; None if it has the size of the memory."""
+    inner_size: int | None = None
+    """Size of the states s_j in `InnerStates`; None if it is D."""
 
     class Config(ComponentConfig):
         """Settings that every decoder has."""
 
         size: int
+
+        @property
+        def states_size(self) -> int:
+            """Size D of the states that the output layer projects."""
+            return self.size
 
         def validate_size(self, memory_size: int) -> Problem | None:
             """Return the problem of settings that cannot work with a memory of this size."""
@@ -60,6 +79,20 @@ class Decoder(nn.Module):
         A state depends only on its own position and the positions before it.
         """
         raise NotImplementedError
+
+    def with_inner_states(
+        self, embedded: Tensor, mask: Tensor, memory: Memory
+    ) -> tuple[Tensor, InnerStates]:
+        """Return the states of `forward`, and the inner states from which `last_layer` makes them.
+
+        By default there is no separate last layer, as in a Transformer.
+        """
+        states = self(embedded, mask, memory)
+        return states, InnerStates(states)
+
+    def last_layer(self, inner: InnerStates) -> Tensor:
+        """Apply the last non-linear layer of the decoder: inner states -> states (B, T, D)."""
+        return inner.states
 
     def initial_state(self, memory: Memory) -> Tensor:
         """Return s₀ (B, ·), the state before the first word; by default the mean of the memory."""
@@ -92,10 +125,15 @@ class AttentionDecoderConfig(RecurrentDecoderConfig, Decoder.Config):
     """Settings of recurrent decoders with attention."""
 
     def validate_size(self, memory_size: int) -> Problem | None:
-        if self.attention != "dot" or self.size == memory_size:
-            return None
-        message = (
-            f"'dot' needs decoder.size ({self.size}) equal to the size of the states "
-            f"({memory_size}); make them equal or use 'general'"
-        )
-        return Problem(("attention",), message)
+        return attention_size_problem(self.attention, self.size, memory_size)
+
+
+def attention_size_problem(attention: str, size: int, memory_size: int) -> Problem | None:
+    """Return the problem of an attention from states to a memory of another size, or None."""
+    if attention != "dot" or size == memory_size:
+        return None
+    message = (
+        f"'dot' needs decoder.size ({size}) equal to the size of the states "
+        f"({memory_size}); make them equal or use 'general'"
+    )
+    return Problem(("attention",), message)

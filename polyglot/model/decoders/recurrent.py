@@ -19,7 +19,12 @@ from polyglot.layers.recurrent import (
     repeat_initial_state,
     run_recurrence,
 )
-from polyglot.model.decoders.base import DECODERS, AttentionDecoderConfig, Decoder
+from polyglot.model.decoders.base import (
+    DECODERS,
+    AttentionDecoderConfig,
+    Decoder,
+    InnerStates,
+)
 from polyglot.model.memory import Memory
 
 
@@ -80,25 +85,42 @@ class RecurrentDecoder(Decoder):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
+        states, _ = self.with_inner_states(embedded, mask, memory)
+        return states
+
+    def with_inner_states(
+        self, embedded: Tensor, mask: Tensor, memory: Memory
+    ) -> tuple[Tensor, InnerStates]:
+        """The inner states are s_t and W_c c_t."""
         if self.input_feeding:
-            return self._forward_stepwise(embedded, memory)
+            return self._run_stepwise(embedded, memory)
 
         initial = repeat_initial_state(self.kind, self.initial_state(memory), self.layer_count)
         outputs = run_recurrence(self.recurrence, embedded, initial)
         keys = self.attention.keys(memory.states)
         contexts, _ = self.attention(outputs, keys, self._values(memory), memory.attention_mask)
-        return self.dropout(tanh(contexts + linear(outputs, self._combine_outputs)))
+        inner = InnerStates(outputs, contexts)
+        return self.last_layer(inner), inner
 
-    def _forward_stepwise(self, embedded: Tensor, memory: Memory) -> Tensor:
+    def last_layer(self, inner: InnerStates) -> Tensor:
+        """tanh(W [c; s]), with dropout"""
+        return self.dropout(tanh(inner.contexts + linear(inner.states, self._combine_outputs)))
+
+    def _run_stepwise(self, embedded: Tensor, memory: Memory) -> tuple[Tensor, InnerStates]:
         """With input feeding, a step needs the output of the step before: no fused call exists."""
         state = self.start(memory)
         words_by_position = self.prepare_words(embedded.transpose(0, 1), state)
 
+        outputs = []
         states = []
+        contexts = []
         for words in words_by_position.unbind():
-            output, state = self.step(words, state, memory)
-            states.append(output)
-        return torch.stack(states, dim=1)
+            output, inner, state = self._step(words, state, memory)
+            outputs.append(output)
+            states.append(inner.states)
+            contexts.append(inner.contexts)
+        inner = InnerStates(torch.stack(states, dim=1), torch.stack(contexts, dim=1))
+        return torch.stack(outputs, dim=1), inner
 
     def initial_state(self, memory: Memory) -> Tensor:
         return self.initial(memory.mean())
@@ -122,6 +144,13 @@ class RecurrentDecoder(Decoder):
     def step(
         self, words: Tensor, state: DecodingState, memory: Memory
     ) -> tuple[Tensor, DecodingState]:
+        output, _, next_state = self._step(words, state, memory)
+        return output, next_state
+
+    def _step(
+        self, words: Tensor, state: DecodingState, memory: Memory
+    ) -> tuple[Tensor, InnerStates, DecodingState]:
+        """As `step`, with the inner states (N, ·) of this position."""
         outputs, recurrence = state.stepper(words, state.feed, state.recurrence)
 
         # All hypotheses of a sentence are queries to the one memory of this sentence.
@@ -129,7 +158,8 @@ class RecurrentDecoder(Decoder):
         output = state.dropout(tanh(state.combine(outputs, plus=contexts)))
 
         feed = output if self.input_feeding else output[:, :0]
-        return output, state._replace(recurrence=recurrence, feed=feed)
+        next_state = state._replace(recurrence=recurrence, feed=feed)
+        return output, InnerStates(outputs, contexts), next_state
 
     def reorder(
         self, state: DecodingState, rows: Tensor, sentences: Tensor | None

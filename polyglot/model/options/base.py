@@ -96,13 +96,14 @@ class DecoderOption(Option):
         config: ComponentConfig,
         *,
         initial_state_size: int,
+        inner_size: int,
         size: int,
         memory_size: int,
         vocabulary_size: int,
     ) -> None:
         """initial_state_size: size of s₀. size: D of the decoder's states. vocabulary_size: V.
 
-        memory_size: D of the memory.
+        inner_size: size of the decoder's inner states s_j. memory_size: D of the memory.
         """
         super().__init__()
 

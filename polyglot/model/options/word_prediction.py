@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import torch
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from polyglot.core.registry import ComponentConfig
@@ -13,12 +14,28 @@ from polyglot.core.setting_types import DropoutRate, Size
 from polyglot.layers.attention import Attention
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
+from polyglot.model.decoders import InnerStates
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, DecoderOption
 
 
+class DecoderOutput(Protocol):
+    """What a predictor from the states reads of the model's output for one batch."""
+
+    states: Tensor
+    """(B, T, D), which the decoder's output layer projects."""
+    inner: InnerStates
+    memory: Memory
+    decoder: Any
+    """Decoder of the target language, whose `body` has `last_layer`."""
+
+    @property
+    def projection(self) -> nn.Linear:
+        """Output layer of the decoder."""
+
+
 class InitialWordPredictor(nn.Module):
-    """p(w given x) = softmax(W · tanh(U [s₀; c])) of all target words: WP-E (section 3.1).
+    """p(w given x) = softmax(W · tanh(U [s₀; c])) of all target words: WP-E (section 4.1, equations 14 to 18).
 
     c = Σ α_i h_i with α = softmax(att(s₀, h_i)).
     """
@@ -50,12 +67,15 @@ class InitialWordPredictor(nn.Module):
         combined = torch.cat([initial_state, contexts.squeeze(1)], dim=1)
         return self.dropout(self.combine(combined).tanh()), weights.squeeze(1)
 
+    def vocabulary_parameters(self) -> Iterable[nn.Parameter]:
+        return self.output.parameters()
 
-class RemainingWordPredictor(nn.Module):
-    """p_j = softmax(W · tanh(U [tanh(P s_j); c_j])) of the words still to come at step j: WP-D.
 
-    Source: section 3.2 of the paper. c_j comes from a separate attention over the memory, since
-    not every decoder has a single context vector.
+class OwnLayersPredictor(nn.Module):
+    """p_j = softmax(W · tanh(U [tanh(P h_j); c_j])): WP-D with layers of its own.
+
+    h_j is the state that the decoder's output layer projects, and c_j comes from a separate
+    attention over the memory.
     """
 
     def __init__(
@@ -69,12 +89,46 @@ class RemainingWordPredictor(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.output = Linear(hidden_size, vocabulary_size)
 
-    def forward(self, states: Tensor, memory: Memory) -> Tensor:
-        """states (B, T, D), memory (B, K, ·) -> hidden (B, T, H), which `output` projects to words"""
+    def forward(self, output: DecoderOutput) -> Tensor:
+        """Return the hidden layer (B, T, H), which `output_layer` projects to words."""
+        memory = output.memory
         keys = self.attention.keys(memory.states)
-        contexts, _ = self.attention(states, keys, memory.states, memory.attention_mask)
-        combined = torch.cat([self.state(states).tanh(), contexts], dim=2)
+        contexts, _ = self.attention(output.states, keys, memory.states, memory.attention_mask)
+        combined = torch.cat([self.state(output.states).tanh(), contexts], dim=2)
         return self.dropout(self.combine(combined).tanh())
+
+    def output_layer(self, output: DecoderOutput) -> nn.Linear:
+        """Return the layer from hidden states to words."""
+        return self.output
+
+    def vocabulary_parameters(self) -> Iterable[nn.Parameter]:
+        return self.output.parameters()
+
+
+class DecoderLayersPredictor(nn.Module):
+    """p_j = softmax(W · t(tanh(P s_j + b), c_j)) of the words still to come at step j: WP-D.
+
+    W and t are the output layer and the last non-linear layer of the decoder (section 4.2,
+    equations 19 to 21). s_j takes the place of the state; the other inputs of t are those of the
+    translation at this step. A decoder without a separate last layer, such as a Transformer, has
+    W · tanh(P s_j + b).
+    """
+
+    def __init__(self, *, inner_size: int) -> None:
+        super().__init__()
+        self.state = Linear(inner_size, inner_size)
+
+    def forward(self, output: DecoderOutput) -> Tensor:
+        """Return the hidden layer (B, T, D), which `output_layer` projects to words."""
+        states = self.state(output.inner.states).tanh()
+        return output.decoder.body.last_layer(output.inner._replace(states=states))
+
+    def output_layer(self, output: DecoderOutput) -> nn.Linear:
+        """Return the layer from hidden states to words."""
+        return output.projection
+
+    def vocabulary_parameters(self) -> Iterable[nn.Parameter]:
+        return ()
 
 
 @OPTIONS.register("word_prediction")
@@ -90,16 +144,30 @@ class WordPrediction(DecoderOption):
     class Config(DecoderOption.Config):
         predict: Literal["initial", "states", "both"] = "both"
         """From the initial state (the paper's WP-E), from each state (WP-D), or both (WP-ED)."""
+        layers: Literal["decoder", "own"] = "decoder"
+        """Layers of the prediction from each state: the decoder's last layer and output layer, as
+        in the paper, or an attention and layers of its own."""
         hidden_size: Size | None = None
-        """Size of the layer that is projected to words; by default the size of the decoder."""
+        """Size of own layers that are projected to words; by default the size of the decoder."""
         dropout: DropoutRate = 0.0
-        """Dropout on this layer."""
+        """Dropout on own layers."""
+
+        @model_validator(mode="after")
+        def _has_own_layers(self) -> WordPrediction.Config:
+            has_settings = self.hidden_size is not None or self.dropout > 0
+            if has_settings and self.predict == "states" and self.layers == "decoder":
+                raise ValueError(
+                    "hidden_size and dropout have no effect on 'states' with the layers of the "
+                    "decoder; leave them out or use layers: own"
+                )
+            return self
 
     def __init__(
         self,
         config: ComponentConfig,
         *,
         initial_state_size: int,
+        inner_size: int,
         size: int,
         memory_size: int,
         vocabulary_size: int,
@@ -107,6 +175,7 @@ class WordPrediction(DecoderOption):
         super().__init__(
             config,
             initial_state_size=initial_state_size,
+            inner_size=inner_size,
             size=size,
             memory_size=memory_size,
             vocabulary_size=vocabulary_size,
@@ -119,7 +188,10 @@ class WordPrediction(DecoderOption):
                 config, initial_state_size=initial_state_size, **sizes
             )
         if config.predict != "initial":
-            self.states = RemainingWordPredictor(config, **sizes)
+            if config.layers == "own":
+                self.states = OwnLayersPredictor(config, **sizes)
+            else:
+                self.states = DecoderLayersPredictor(inner_size=inner_size)
 
     def word_predictors(self) -> dict[str, nn.Module]:
         predictors: dict[str, nn.Module] = {}
@@ -131,4 +203,4 @@ class WordPrediction(DecoderOption):
 
     def vocabulary_parameters(self) -> Iterable[nn.Parameter]:
         for predictor in self.word_predictors().values():
-            yield from predictor.output.parameters()
+            yield from predictor.vocabulary_parameters()

@@ -1,0 +1,47 @@
+"""Stored configurations of older versions, completed with the values of keys that are newer.
+
+A stored configuration contains every key that existed when it was written. A newer key usually has
+the default that leaves a model as it was. Where it has not, this module adds the old value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def is_stored_config(path: Path) -> bool:
+    """True if the file is the configuration of a run directory."""
+    return path.name == "config.yaml" and (path.parent / "vocabulary").is_dir()
+
+
+def complete_stored_config(values: dict[str, Any]) -> dict[str, Any]:
+    """Complete the settings of a run, which are changed in place and returned."""
+    complete_stored_model(values.get("model"))
+    return values
+
+
+def complete_stored_model(model: Any) -> None:
+    """Complete the section `model` in place.
+
+    Before `word_prediction` had the key `layers`, its prediction from the states had own layers.
+    """
+    for option in _decoder_options(model):
+        if isinstance(option, dict) and option.get("type") == "word_prediction":
+            option.setdefault("layers", "own")
+
+
+def _decoder_options(model: Any) -> Iterator[Any]:
+    """Yield the options of all decoders; the values of a file may have any form."""
+    if not isinstance(model, dict):
+        return
+    sections = [model]
+    languages = model.get("languages")
+    if isinstance(languages, dict):
+        sections += languages.values()
+    for section in sections:
+        options = section.get("options") if isinstance(section, dict) else None
+        decoder_options = options.get("decoder") if isinstance(options, dict) else None
+        if isinstance(decoder_options, list):
+            yield from decoder_options

@@ -1,0 +1,132 @@
+"""Linear layer that computes other rows of one matrix for each sentence (vocabulary selection)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from polyglot.layers.accumulated_linear import AccumulatedLinear
+
+COPIED_ROW_COST = 12
+"""Cost of a copied row in a product, relative to the product of one row of a packed matrix with one
+input. A copied row is read from memory in every step. Measured on a CPU core with
+`evaluation/benchmarks/selection.py --layer`."""
+
+
+class SelectedRowsLinear:
+    """Linear layer with U rows of one matrix for each of B sentences.
+
+    There are two ways to compute it, and each product takes the cheaper one:
+
+    - Copy the rows of each sentence once. A product then reads U copied rows for each sentence.
+    - Compute all rows that any of the sentences has, in one product as without selection, and keep
+      those of each sentence.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
+        """weight (O, I), bias (O), rows (B, U)"""
+        self.weight = weight
+        self.bias = bias
+        self.rows = rows
+        self.copied_rows: _CopiedRows | None = None
+        self.common_rows: _CommonRows | None = None
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """inputs (B·M, I), hypotheses of a sentence side by side -> (B·M, U)"""
+        inputs = inputs.unflatten(0, (len(self.rows), -1))
+        if self.copies_rows(inputs.shape[1]):
+            if self.copied_rows is None:
+                self.copied_rows = _CopiedRows.of(self.weight, self.bias, self.rows)
+            return self.copied_rows.product(inputs).flatten(0, 1)
+
+        if self.common_rows is None:
+            self.common_rows = _CommonRows.of(self.weight, self.bias, self.rows)
+        return self.common_rows.product(inputs).flatten(0, 1)
+
+    def copies_rows(self, hypotheses: int) -> bool:
+        """True if copied rows are cheaper for this number of hypotheses of each sentence."""
+        return self.rows.shape[1] * COPIED_ROW_COST <= len(self.weight) * hypotheses
+
+    def select(self, sentences: Tensor) -> SelectedRowsLinear:
+        """Keep these sentences (B',)."""
+        result = SelectedRowsLinear(
+            self.weight, self.bias, self.rows.index_select(0, sentences)
+        )
+        if self.copied_rows is not None:
+            result.copied_rows = self.copied_rows.select(sentences)
+        if self.common_rows is not None:
+            result.common_rows = self.common_rows.select(sentences)
+        return result
+
+
+class _CopiedRows(NamedTuple):
+    """Rows of each sentence, side by side."""
+
+    weight: Tensor
+    """(B₀, U, I), of the B sentences and of some that have left."""
+    bias: Tensor
+    """(B₀, 1, U)"""
+    sentences: Tensor
+    """(B,) indices of the sentences in `weight`."""
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor, rows: Tensor) -> _CopiedRows:
+        sentences = torch.arange(len(rows), device=rows.device)
+        return cls(weight[rows], bias[rows].unsqueeze(1), sentences)
+
+    def product(self, inputs: Tensor) -> Tensor:
+        """inputs (B, M, I) -> (B, M, U)"""
+        columns = self.weight.transpose(1, 2)
+        if len(self.sentences) == len(self.weight):
+            return torch.baddbmm(self.bias, inputs, columns)
+        # Sentences that have left are multiplied with zeros.
+        all_inputs = inputs.new_zeros(len(self.weight), *inputs.shape[1:])
+        all_inputs.index_copy_(0, self.sentences, inputs)
+        outputs = torch.baddbmm(self.bias, all_inputs, columns)
+        return outputs.index_select(0, self.sentences)
+
+    def select(self, sentences: Tensor) -> _CopiedRows:
+        """Keep these sentences.
+
+        The rows are copied only when half of their sentences have left: until then it is cheaper
+        to multiply some rows in vain.
+        """
+        kept = self.sentences.index_select(0, sentences)
+        if 2 * len(kept) > len(self.weight):
+            return self._replace(sentences=kept)
+        return _CopiedRows(
+            self.weight.index_select(0, kept),
+            self.bias.index_select(0, kept),
+            torch.arange(len(kept), device=kept.device),
+        )
+
+
+class _CommonRows(NamedTuple):
+    """Rows that any of the sentences has, and the places of the rows of each sentence."""
+
+    layer: AccumulatedLinear
+    """Product with the common rows."""
+    places: Tensor
+    """(B, U)"""
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor, rows: Tensor) -> _CommonRows:
+        is_common = torch.zeros(len(weight), dtype=torch.bool, device=rows.device)
+        is_common[rows.flatten()] = True
+        common = is_common.nonzero().squeeze(1)
+        places = (is_common.cumsum(0) - 1)[rows]
+        layer = AccumulatedLinear(
+            weight.index_select(0, common), bias=bias.index_select(0, common)
+        )
+        return cls(layer, places)
+
+    def product(self, inputs: Tensor) -> Tensor:
+        """inputs (B, M, I) -> (B, M, U)"""
+        outputs = self.layer(inputs.flatten(0, 1)).unflatten(0, inputs.shape[:2])
+        return outputs.gather(2, self.places.unsqueeze(1).expand(-1, inputs.shape[1], -1))
+
+    def select(self, sentences: Tensor) -> _CommonRows:
+        """Keep these sentences."""
+        return self._replace(places=self.places.index_select(0, sentences))

@@ -1,0 +1,191 @@
+"""Decoder of RNNsearch, whose attention comes before the recurrence or inside of it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from polyglot.core.problems import Problem
+from polyglot.core.setting_types import DropoutRate, Size
+from polyglot.layers.attention import Attention, AttentionSteps
+from polyglot.layers.dropout import Dropout
+from polyglot.layers.linear import Linear, resize
+from polyglot.layers.lstm_cell import tanh
+from polyglot.layers.recurrent import KINDS, LayerStates, RecurrentSteps
+from polyglot.model.decoders.base import DECODERS, Decoder, InnerStates, attention_size_problem
+from polyglot.model.memory import Memory
+
+
+class RnnSearchState(NamedTuple):
+    """Decoding state of N hypotheses."""
+
+    first: RecurrentSteps
+    """Recurrence that reads the word, with its weights packed once for many steps."""
+    second: RecurrentSteps | None
+    """Recurrence that reads the context; None in the form `paper`."""
+    attention: AttentionSteps
+    """Attention with the keys and values of each sentence, which are computed once."""
+    recurrence: LayerStates
+    """s_j, and the cell of an LSTM."""
+
+
+@DECODERS.register("rnnsearch")
+class RnnSearchDecoder(Decoder):
+    """Recurrent decoder whose recurrence reads the context (Bahdanau et al. 2015).
+
+    - `form: paper`, of Weng et al. 2017 and of Choi et al. 2017, who use an LSTM: c_j = att(s_{j-1}),
+      s_j = RNN([y_{j-1}; c_j], s_{j-1}).
+    - `form: conditional`, of dl4mt, the program of Weng et al.: s' = RNN₁(y_{j-1}, s_{j-1}),
+      c_j = att(s'), s_j = RNN₂(c_j, s').
+
+    Output, in both forms: t_j = tanh(W_s s_j + W_c c_j + W_y y_{j-1} + b) as in dl4mt, or the
+    larger of each two numbers of a vector that is twice as long (`maxout`). Bahdanau et al. compute
+    it from s_{j-1} where this decoder has s_j.
+
+    The GRU is PyTorch's and dl4mt's, with r ∘ (U s) where Cho et al. 2014 have U (r ∘ s).
+    """
+
+    class Config(Decoder.Config):
+        size: Size = 512
+        """Size of s_j."""
+        kind: Literal["gru", "lstm"] = "gru"
+        """Type of recurrence."""
+        form: Literal["paper", "conditional"] = "paper"
+        """Attention before one recurrence, or between two."""
+        output: Literal["tanh", "maxout"] = "tanh"
+        """Layer that combines state, context and word."""
+        output_size: Size | None = None
+        """Size D of that layer, from which words are predicted; by default `size`."""
+        start: Literal["mean", "tanh"] = "mean"
+        """s₀: the mean of the memory rows (projected if the sizes differ), or tanh(W·mean + b) as
+        in dl4mt."""
+        attention: Literal["dot", "general", "mlp"] = "mlp"
+        """Attention: `dot` and `general` of Luong et al. 2015, `mlp` of Bahdanau et al. 2015."""
+        dropout: DropoutRate = 0.0
+        """Dropout on the output."""
+
+        @property
+        def states_size(self) -> int:
+            return self.output_size or self.size
+
+        def validate_size(self, memory_size: int) -> Problem | None:
+            return attention_size_problem(self.attention, self.size, memory_size)
+
+    def __init__(self, config: Config, *, input_size: int, memory_size: int) -> None:
+        super().__init__()
+        size = config.size
+        self.size = config.states_size
+        self.initial_state_size = size
+        self.inner_size = size
+        self.input_size = input_size
+        self.is_maxout = config.output == "maxout"
+
+        recurrence = KINDS[config.kind]
+        if config.form == "paper":
+            self.recurrence = recurrence(input_size + memory_size, size, batch_first=True)
+            self.context_recurrence = None
+        else:
+            self.recurrence = recurrence(input_size, size, batch_first=True)
+            self.context_recurrence = recurrence(memory_size, size, batch_first=True)
+
+        if config.start == "tanh":
+            self.initial = nn.Sequential(Linear(memory_size, size), nn.Tanh())
+        else:
+            self.initial = resize(memory_size, size)
+        self.attention = Attention(config.attention, query_size=size, memory_size=memory_size)
+
+        layer_size = 2 * self.size if self.is_maxout else self.size
+        self.state_output = Linear(size, layer_size)
+        self.context_output = Linear(memory_size, layer_size, bias=False)
+        self.word_output = Linear(input_size, layer_size, bias=False)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, embedded: Tensor, mask: Tensor, memory: Memory) -> Tensor:
+        states, _ = self.with_inner_states(embedded, mask, memory)
+        return states
+
+    def with_inner_states(
+        self, embedded: Tensor, mask: Tensor, memory: Memory
+    ) -> tuple[Tensor, InnerStates]:
+        """The inner states are s_j, c_j and y_{j-1}."""
+        state = self.start(memory)
+        words_by_position = state.first.project_words(embedded.transpose(0, 1))
+
+        states = []
+        contexts = []
+        for words in words_by_position.unbind():
+            position_states, position_contexts, state = self._recur(words, state, memory)
+            states.append(position_states)
+            contexts.append(position_contexts)
+
+        inner = InnerStates(torch.stack(states, dim=1), torch.stack(contexts, dim=1), embedded)
+        return self.last_layer(inner), inner
+
+    def last_layer(self, inner: InnerStates) -> Tensor:
+        """t_j, with dropout"""
+        return self._combine(inner.states, inner.contexts, self.word_output(inner.words))
+
+    def _combine(self, states: Tensor, contexts: Tensor, words: Tensor) -> Tensor:
+        """s_j, c_j and W_y y_{j-1}, each (..., ·) -> t_j (..., D)"""
+        combined = self.state_output(states) + self.context_output(contexts) + words
+        if self.is_maxout:
+            outputs = combined.unflatten(-1, (self.size, 2)).amax(dim=-1)
+        else:
+            outputs = tanh(combined)
+        return self.dropout(outputs)
+
+    def initial_state(self, memory: Memory) -> Tensor:
+        return self.initial(memory.mean())
+
+    def start(self, memory: Memory) -> RnnSearchState:
+        first = RecurrentSteps(self.recurrence, word_size=self.input_size)
+        second = None
+        if self.context_recurrence is not None:
+            second = RecurrentSteps(self.context_recurrence, word_size=0)
+        keys = self.attention.keys(memory.states)
+        return RnnSearchState(
+            first,
+            second,
+            attention=AttentionSteps(self.attention, keys, memory.states),
+            recurrence=first.start(self.initial_state(memory)),
+        )
+
+    def prepare_words(self, embedded: Tensor, state: RnnSearchState) -> Tensor:
+        """Compute the part of the words in the gates and in the output. (U, E) -> (U, ·)"""
+        gates = state.first.project_words(embedded)
+        return torch.cat([gates, self.word_output(embedded)], dim=1)
+
+    def step(
+        self, words: Tensor, state: RnnSearchState, memory: Memory
+    ) -> tuple[Tensor, RnnSearchState]:
+        layer_size = self.word_output.out_features
+        gates, word_outputs = words.split([words.shape[1] - layer_size, layer_size], dim=1)
+        states, contexts, next_state = self._recur(gates, state, memory)
+        return self._combine(states, contexts, word_outputs), next_state
+
+    def _recur(
+        self, gates: Tensor, state: RnnSearchState, memory: Memory
+    ) -> tuple[Tensor, Tensor, RnnSearchState]:
+        """Part of the words in the gates (N, ·) -> s_j (N, ·), c_j (N, ·) and the next state."""
+        if state.second is None:
+            last_states = state.recurrence[0][0]
+            contexts = state.attention(last_states, memory.attention_mask)
+            states, recurrence = state.first(gates, contexts, state.recurrence)
+        else:
+            no_inputs = gates[:, :0]
+            middle_states, middle = state.first(gates, no_inputs, state.recurrence)
+            contexts = state.attention(middle_states, memory.attention_mask)
+            states, recurrence = state.second(None, contexts, middle)
+        return states, contexts, state._replace(recurrence=recurrence)
+
+    def reorder(
+        self, state: RnnSearchState, rows: Tensor, sentences: Tensor | None
+    ) -> RnnSearchState:
+        (layer_state,) = state.recurrence
+        recurrence = (tuple(part.index_select(0, rows) for part in layer_state),)
+        attention = state.attention
+        if sentences is not None:
+            attention = attention.select(sentences)
+        return state._replace(attention=attention, recurrence=recurrence)
