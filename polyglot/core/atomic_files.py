@@ -1,22 +1,33 @@
-"""Atomic file writes: write to a temporary file, sync it to the disk, then rename it."""
+"""Safe file writes: atomic replacement, random temporary names, and no symbolic links.
+
+A run directory may come from somebody else. Every new file is created with `O_EXCL`, and no write
+follows a symbolic link at its last path component, so a prepared link cannot redirect a write to
+another file.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from pathlib import Path
+from typing import BinaryIO
 
 from polyglot.core.errors import CheckpointError
+
+TEMPORARY_SUFFIX = ".writing"
+"""End of the names of temporary files and folders; a killed process may leave some."""
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
     """Write a file so that a crash or a power failure leaves either the old or the new content.
 
-    Raises CheckpointError if the file cannot be written.
+    A symbolic link with this name is replaced, not followed. Raises CheckpointError if the file
+    cannot be written.
     """
     if isinstance(content, str):
         content = content.encode()
-    temporary = path.with_name(f".{path.name}.writing")
+    temporary = temporary_path(path.parent)
     try:
         write_synced(temporary, content)
         temporary.replace(path)
@@ -28,12 +39,35 @@ def replace_file(path: Path, content: str | bytes) -> None:
         raise CheckpointError(f"{path}: cannot be written: {error.strerror}") from None
 
 
+def temporary_path(folder: Path, *, prefix: str = ".", suffix: str = TEMPORARY_SUFFIX) -> Path:
+    """Return a path in the folder with a random name, which nobody can prepare in advance."""
+    return folder / f"{prefix}{secrets.token_hex(8)}{suffix}"
+
+
 def write_synced(path: Path, content: bytes) -> None:
-    """Write a file and return when its content is on the disk."""
-    with path.open("wb") as file:
+    """Write a new file and return when its content is on the disk.
+
+    Raises FileExistsError if there is a file or a link with this name.
+    """
+    with open_without_links(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def append(path: Path, content: bytes) -> None:
+    """Append to a file, or create it. Raises OSError, also if it is a symbolic link."""
+    with open_without_links(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as file:
+        file.write(content)
+
+
+def open_without_links(path: Path, flags: int) -> BinaryIO:
+    """Open a file for writing; a symbolic link with this name is an error (`ELOOP`).
+
+    flags: of `os.open`.
+    """
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    return os.fdopen(descriptor, "wb")
 
 
 def sync_folder(path: Path) -> None:

@@ -1,11 +1,13 @@
 """Checkpoints: a folder with the parameters, the training state, and a manifest with checksums.
 
 Each component has its own safetensors file, so that it can be used alone. No file can run code. A
-folder gets the name of a checkpoint only when it is complete.
+folder gets the name of a checkpoint only when it is complete. A checkpoint may come from somebody
+else: names and types in its JSON files are validated before use.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -13,14 +15,16 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, Field, TypeAdapter
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from polyglot.core.atomic_files import replace_file, sync_folder, write_synced
+from polyglot.core.atomic_files import replace_file, sync_folder, temporary_path, write_synced
 from polyglot.core.errors import CheckpointError
+from polyglot.core.stored_json import parse_json, read_json, validate_stored
 from polyglot.core.version import VERSION
 from polyglot.distributed.processes import Processes
 from polyglot.runs.parameters import copy_parameters
@@ -31,6 +35,32 @@ TRAINING = "training.safetensors"
 STATE = "training.json"
 BEST = "best.json"
 SUFFIX = ".safetensors"
+
+LARGEST_STEP = 10**15
+
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,200}$")]
+"""Name of a file in the folder of a checkpoint: no separators, and no dot at the beginning."""
+
+
+class StoredManifest(BaseModel):
+    """Schema of `manifest.json`."""
+
+    step: int = Field(ge=0, le=LARGEST_STEP)
+    files: dict[FileName, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
+    """SHA-256 of each file."""
+    version: str = Field("", max_length=100)
+    configuration: dict[str, Any] | str | None = None
+    """Settings that the components were built from; the first versions stored a hash."""
+
+
+class StoredBest(BaseModel):
+    """Schema of `best.json`, which has further entries."""
+
+    step: int = Field(ge=0, le=LARGEST_STEP)
+
+
+STORED_MANIFEST = TypeAdapter(StoredManifest)
+STORED_BEST = TypeAdapter(StoredBest)
 
 
 @dataclass(frozen=True)
@@ -98,8 +128,17 @@ class Checkpoint:
         return tensors
 
     def training_state(self) -> dict[str, Any]:
-        """Read the step, the positions in the data and the best score so far."""
-        return json.loads(self._read_bytes(STATE))
+        """Read the step, the positions in the data and the best score so far.
+
+        Raises CheckpointError if the file is missing or damaged.
+        """
+        try:
+            state = parse_json(self._read_bytes(STATE))
+        except ValueError as error:
+            raise CheckpointError(f"{self.path / STATE}: damaged: {error}") from None
+        if not isinstance(state, dict):
+            raise CheckpointError(f"{self.path / STATE}: damaged: it is not a mapping")
+        return state
 
     def _read_tensors(self, file: str) -> dict[str, Tensor]:
         try:
@@ -131,15 +170,13 @@ class Checkpoint:
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     """Read a manifest without its checksum. Raises OSError and ValueError."""
-    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest = read_json(path)
     if not isinstance(manifest, dict):
         raise ValueError("it is not a mapping")
     checksum = manifest.pop("checksum", None)
     if checksum is not None and checksum != _manifest_checksum(manifest):
         raise ValueError("its own checksum differs")
-    has_files = isinstance(manifest.get("files"), dict)
-    if not has_files or not isinstance(manifest.get("step"), int):
-        raise ValueError("`files` or `step` is missing or has another type")
+    validate_stored(manifest, STORED_MANIFEST)
     return manifest
 
 
@@ -186,11 +223,15 @@ def write(
     checkpoint cannot be written; then the folder is unchanged.
     """
     path = folder / f"step-{step:08d}"
-    temporary = folder / f".step-{step:08d}.writing"
 
-    def make_folder() -> None:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
+    def make_folder() -> str:
+        folder.mkdir(parents=True, exist_ok=True)
+        for incomplete in folder.glob(".step-*"):
+            with contextlib.suppress(OSError):  # it only takes space
+                _remove_folder(incomplete)
+        new_folder = temporary_path(folder, prefix=f".{path.name}.")
+        new_folder.mkdir()
+        return new_folder.name
 
     def write_files() -> dict[str, str]:
         checksums = {}
@@ -208,8 +249,10 @@ def write(
         _rename(temporary, path)
         sync_folder(folder)
 
+    temporary = None
     try:
-        _on_all_ranks(processes, make_folder if processes.is_main else None)
+        folder_names = _on_all_ranks(processes, make_folder if processes.is_main else None)
+        temporary = folder / folder_names[0]
         files: dict[str, str] = {}
         for checksums in _on_all_ranks(processes, write_files):
             files |= checksums
@@ -221,7 +264,7 @@ def write(
         }
         _on_all_ranks(processes, finish if processes.is_main else None)
     except OSError as error:
-        if processes.is_main:
+        if processes.is_main and temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
         raise CheckpointError(_not_written(path, error)) from None
     return Checkpoint(path, manifest)
@@ -282,8 +325,7 @@ def _rename(temporary: Path, path: Path) -> None:
     An older folder with this name, from the same step before a resume, is moved away first, and
     removed or restored afterwards.
     """
-    older = path.with_name(f".{path.name}.before")
-    shutil.rmtree(older, ignore_errors=True)
+    older = temporary_path(path.parent, prefix=f".{path.name}.", suffix=".before")
     if path.exists():
         path.rename(older)
     try:
@@ -315,14 +357,11 @@ def best_step(folder: Path) -> int | None:
     if not path.is_file():
         return None
     try:
-        step = json.loads(path.read_text(encoding="utf-8"))["step"]
-        if not isinstance(step, int):
-            raise ValueError("no step")
-    except (OSError, ValueError, KeyError, TypeError):
+        return validate_stored(read_json(path), STORED_BEST).step
+    except (OSError, ValueError):
         raise CheckpointError(
             f"{path}: cannot be used; remove it, and the newest checkpoint counts as the best"
         ) from None
-    return step
 
 
 def prune(folder: Path, *, keep: int) -> None:
@@ -337,9 +376,17 @@ def prune(folder: Path, *, keep: int) -> None:
             unneeded.append(folder / f"step-{step:08d}")
     for path in unneeded:
         try:
-            shutil.rmtree(path)
+            _remove_folder(path)
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be removed: {error.strerror or error}") from None
+
+
+def _remove_folder(path: Path) -> None:
+    """Remove a folder, or a symbolic link with its name. Raises OSError."""
+    if path.is_symlink():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
 
 
 def choose(folder: Path, which: str | int) -> list[Checkpoint]:

@@ -9,6 +9,7 @@ import difflib
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ from typing import Any
 
 from polyglot.config.loading import check_config, load_config
 from polyglot.config.schema import Config
-from polyglot.core.atomic_files import replace_file
+from polyglot.config.stored import complete_stored_config
+from polyglot.core.atomic_files import open_without_links, replace_file
 from polyglot.core.errors import CheckpointError, ConfigError, abbreviate
 from polyglot.core.problems import Problem
 from polyglot.core.yaml import format_value, read_yaml
@@ -94,7 +96,8 @@ class Run:
         config_file = path / "config.yaml"
         if not config_file.is_file():
             raise ConfigError(f"{path}: no run directory: {_missing_reason(path)}")
-        return cls(path, check_config(read_yaml(config_file), where=str(config_file)))
+        values = complete_stored_config(read_yaml(config_file))
+        return cls(path, check_config(values, where=str(config_file)))
 
     @classmethod
     def open_with_overrides(cls, path: str | Path, overrides: Sequence[str]) -> Run:
@@ -193,7 +196,7 @@ class Run:
         Raises CheckpointError if another process trains the run.
         """
         try:
-            file = (self.path / ".lock").open("w")
+            file = open_without_links(self.path / ".lock", os.O_WRONLY | os.O_CREAT)
         except OSError as error:
             raise CheckpointError(
                 f"{self.path}: the run directory cannot be written: {error.strerror}"

@@ -11,6 +11,7 @@ from polyglot.core.errors import CheckpointError, abbreviate
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.checkpoint import Checkpoint
 from polyglot.runs.run import Run
+from polyglot.training.stored_state import validate_training_state
 
 
 def last_checkpoint(run: Run) -> Checkpoint | None:
@@ -44,6 +45,7 @@ def load_training_state(run: Run, checkpoint: Checkpoint) -> dict[str, Any]:
             f"{checkpoint.path}: was taken out of another run and has no training state to resume; "
             "start a new run with `initialize`"
         )
+    validate_training_state(state, file=checkpoint.path / checkpoints.STATE)
     if state.get("optimizer", optimizer) != optimizer:
         raise CheckpointError(
             f"{checkpoint.path}: was trained with the optimizer {state['optimizer']!r}, and the "

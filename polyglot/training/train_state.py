@@ -12,6 +12,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
+from polyglot.core.errors import CheckpointError
 from polyglot.data.batching import BatchStream
 from polyglot.data.streaming import StreamedBatches
 from polyglot.distributed.processes import Processes
@@ -235,7 +236,13 @@ class TrainState:
         for key, value in tensors.items():
             parameter_name, _, quantity = key.rpartition("/")
             component, _, name = parameter_name.partition("/")
-            parameter = self.parameters[component][name]
+            parameter = self.parameters[component].get(name)
+            is_scalar = value.dim() == 0
+            if parameter is None or not (is_scalar or value.shape == parameter.shape):
+                raise CheckpointError(
+                    f"{checkpoint.path}: damaged: the optimizer state {key!r} fits no parameter "
+                    "of the model"
+                )
             # Fused optimizers keep the step count on the device of the parameter, too.
             value = value.to(parameter.device, copy=True)
             self.optimizer.state[parameter][quantity] = value
@@ -261,7 +268,14 @@ class TrainState:
         streamed = []
         fingerprints = state.get("data", {})  # absent from older checkpoints
         for name, stream in self.streams.items():
-            if stream.seek(state["positions"][name]):
+            try:
+                was_restarted = stream.seek(state["positions"][name])
+            except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+                raise CheckpointError(
+                    f"{self.run.checkpoints}: the position in the text of {name} cannot be used "
+                    f"({type(error).__name__}: {error}); choose an earlier checkpoint"
+                ) from None
+            if was_restarted:
                 restarted.append(name)
             if fingerprints.get(name, stream.fingerprint) != stream.fingerprint:
                 changed.append(name)

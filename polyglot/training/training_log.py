@@ -15,9 +15,10 @@ from typing import Any
 from accelerate import Accelerator
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from polyglot.core.atomic_files import replace_file
+from polyglot.core.atomic_files import append, replace_file
 from polyglot.core.console import stderr_console
 from polyglot.core.errors import CheckpointError, ConfigError
+from polyglot.core.stored_json import parse_json
 
 logger = logging.getLogger("polyglot")
 
@@ -163,8 +164,7 @@ class TrainingLog(AbstractContextManager):
             **_replace_not_finite(values),
         }
         try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record, allow_nan=False) + "\n")
+            append(self.path, json.dumps(record, allow_nan=False).encode() + b"\n")
         except OSError as error:
             raise CheckpointError(
                 f"{self.path}: the log cannot be written: {error.strerror}"
@@ -198,7 +198,8 @@ def _remove_lines_after(path: Path, step: int) -> None:
     if not path.is_file():
         return
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Damaged lines, also invalid UTF-8, have no step and are removed.
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise CheckpointError(f"{path}: the log cannot be read: {error.strerror}") from None
 
@@ -215,6 +216,7 @@ def _remove_lines_after(path: Path, step: int) -> None:
 def _step_of(line: str) -> int | None:
     """Step of a line of `log.jsonl`; None for an incomplete line."""
     try:
-        return json.loads(line)["step"]
+        step = parse_json(line)["step"]
     except (ValueError, KeyError, TypeError):
         return None
+    return step if isinstance(step, int) else None

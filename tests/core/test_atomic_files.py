@@ -1,4 +1,4 @@
-"""A file is what it was or what it shall be, also when the disk is full or the plug is pulled."""
+"""Atomic file writes: a file has its old or its new content, also on a full disk."""
 
 from __future__ import annotations
 
@@ -28,63 +28,112 @@ WRITERS = {
 
 
 @pytest.fixture(params=WRITERS)
-def write(request, tmp_path):
-    """Who writes, and where."""
-    path = tmp_path / "folder" / "best.json"
-    path.parent.mkdir()
-    return lambda: WRITERS[request.param](path), path
+def writer(request):
+    """Function that writes a file atomically."""
+    return WRITERS[request.param]
 
 
-def full(*_):
+@pytest.fixture
+def path(tmp_path):
+    """File in a folder of its own."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    return folder / "best.json"
+
+
+def fail_on_full_disk(*_):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def half(path, content):
+def write_half(path, content):
     path.write_bytes(content[: len(content) // 2])
-    full()
+    fail_on_full_disk()
 
 
-@pytest.mark.parametrize("before", [None, b"one"])
+@pytest.mark.parametrize("before", [None, b"old content"])
 @pytest.mark.parametrize(
-    ("place", "name", "fails"), [(atomic_files, "write_synced", half), (Path, "replace", full)]
+    ("place", "name", "failing"),
+    [(atomic_files, "write_synced", write_half), (Path, "replace", fail_on_full_disk)],
 )
-def test_a_full_disk_leaves_what_was_there_and_nothing_else(
-    place, name, fails, before, write, monkeypatch
+def test_full_disk_leaves_the_old_content_and_no_other_file(
+    place, name, failing, before, writer, path, monkeypatch
 ):
-    act, path = write
-    if before:
+    if before is not None:
         path.write_bytes(before)
-    monkeypatch.setattr(place, name, fails)
-    with pytest.raises(
-        CheckpointError, match="best.json: cannot be written: No space left on device"
-    ):
-        act()
-    assert {one.name: one.read_bytes() for one in path.parent.iterdir()} == (
-        {path.name: before} if before else {}
-    )
+    monkeypatch.setattr(place, name, failing)
+    message = "best.json: cannot be written: No space left on device"
+    with pytest.raises(CheckpointError, match=message):
+        writer(path)
+
+    contents = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    assert contents == ({} if before is None else {path.name: before})
 
 
-def test_a_file_is_synced_before_it_has_its_name_and_its_folder_afterwards(write, monkeypatch):
-    act, path = write
-    done = []
-    fsync, replace = os.fsync, Path.replace
-    monkeypatch.setattr(
-        os,
-        "fsync",
-        lambda descriptor: (
-            done.append(os.readlink(f"/proc/self/fd/{descriptor}")),
-            fsync(descriptor),
-        ),
-    )
-    monkeypatch.setattr(
-        Path, "replace", lambda one, target: (done.append("renamed"), replace(one, target))[1]
-    )
-    act()
-    assert done == [str(path.with_name(f".{path.name}.writing")), "renamed", str(path.parent)]
-    assert [one.name for one in path.parent.iterdir()] == [path.name]
+def test_file_is_synced_before_it_gets_its_name_and_its_folder_afterwards(
+    writer, path, monkeypatch
+):
+    events = []
+    fsync = os.fsync
+    replace = Path.replace
+
+    def record_fsync(descriptor):
+        events.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    def record_replace(source, target):
+        events.append(f"{source} renamed")
+        return replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", record_fsync)
+    monkeypatch.setattr(Path, "replace", record_replace)
+    writer(path)
+
+    synced_file, renamed, synced_folder = events
+    assert Path(synced_file).parent == path.parent
+    assert renamed == f"{synced_file} renamed"
+    assert synced_folder == str(path.parent)
+    assert list(path.parent.iterdir()) == [path]
 
 
-def test_what_is_in_the_way_is_said(tmp_path):
+def test_error_message_gives_the_reason(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(CheckpointError, match="x: cannot be written: Not a directory"):
-        replace_file(tmp_path / "file" / "x", "one")
+        replace_file(tmp_path / "file" / "x", "content")
+
+
+def test_prepared_links_are_not_followed(tmp_path):
+    """A foreign folder may contain links to files of the user."""
+    precious = tmp_path / "precious"
+    precious.write_text("content")
+    folder = tmp_path / "foreign"
+    folder.mkdir()
+    for name in ("report.html", ".report.html.writing", "log.jsonl"):
+        (folder / name).symlink_to(precious)
+
+    replace_file(folder / "report.html", "new")
+    assert (folder / "report.html").read_text() == "new"
+    assert not (folder / "report.html").is_symlink()
+
+    with pytest.raises(OSError):
+        atomic_files.append(folder / "log.jsonl", b"line")
+    with pytest.raises(FileExistsError):
+        atomic_files.write_synced(folder / ".report.html.writing", b"new")
+    assert precious.read_text() == "content"
+
+
+def test_temporary_names_cannot_be_predicted(tmp_path):
+    names = {atomic_files.temporary_path(tmp_path).name for _ in range(100)}
+    assert len(names) == 100
+
+
+def test_file_with_the_longest_name_can_be_written(tmp_path):
+    path = tmp_path / ("a" * 255)
+    replace_file(path, "content")
+    assert path.read_text() == "content"
+
+
+def test_append_creates_a_file_and_adds_to_it(tmp_path):
+    path = tmp_path / "log.jsonl"
+    atomic_files.append(path, b"one\n")
+    atomic_files.append(path, b"two\n")
+    assert path.read_bytes() == b"one\ntwo\n"

@@ -192,7 +192,7 @@ def test_two_ranks_write_one_checkpoint(tmp_path):
     folder = tmp_path / ".step-00000007.writing"
     folder.mkdir()
     components = make_components()
-    rank_1 = Ranks(1, [(None, None), ({}, None), (None, None)])
+    rank_1 = Ranks(1, [(folder.name, None), ({}, None), (None, None)])
     write(
         tmp_path,
         components={"decoder.fr": components["decoder.fr"]},
@@ -210,8 +210,9 @@ def test_two_ranks_write_one_checkpoint(tmp_path):
     class RankZero(Ranks):
         def gather(self, value, awaited="the others"):
             if len(self.other_results) == 2:  # rank 1 has written its files now
+                (new_folder,) = tmp_path.glob(".step-*")
                 for file, content in contents.items():
-                    (folder / file).write_bytes(content)
+                    (new_folder / file).write_bytes(content)
             return super().gather(value, awaited)
 
     rank_0 = RankZero(0, [(None, None), (checksums, None), (None, None)])
@@ -468,8 +469,9 @@ def test_everything_is_synced_before_the_checkpoint_gets_its_name(tmp_path, monk
     monkeypatch.setattr(os, "fsync", record_fsync)
     monkeypatch.setattr(Path, "rename", record_rename)
     write(tmp_path)
-    temporary = str(tmp_path / ".step-00000007.writing")
-    position = events.index(("rename", temporary))
+    renames = [event for event in events if event[0] == "rename"]
+    ((_, temporary),) = renames
+    position = events.index(renames[0])
     synced = {path for _, path in events[:position]}
     assert synced == {temporary, *(f"{temporary}/{file}" for file in FILES)}
     assert events[position - 1] == ("sync", temporary)
@@ -651,3 +653,85 @@ def test_a_wrong_manifest_or_mark_is_an_error(options, tmp_path):
             f"{folder / 'best.json'}: cannot be used; remove it, "
             "and the newest checkpoint counts as the best"
         )
+
+
+# Checkpoints of somebody else
+
+
+def sign(manifest):
+    """Add the right checksum, as anybody can."""
+    return {**manifest, "checksum": checkpoints._manifest_checksum(manifest)}
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "../../../precious.safetensors",
+        "/tmp/precious.safetensors",
+        "..",
+        ".hidden.safetensors",
+        "encoder/de.safetensors",
+        "encoder\\de.safetensors",
+        "encoder.de\n.safetensors",
+        "a" * 300 + ".safetensors",
+        "",
+    ],
+)
+def test_file_names_that_leave_the_folder_are_refused(file, tmp_path):
+    path = write(tmp_path, step=5).path
+    manifest = json.loads((path / checkpoints.MANIFEST).read_text())
+    del manifest["checksum"]
+    manifest["files"][file] = "0" * 64
+    (path / checkpoints.MANIFEST).write_text(json.dumps(sign(manifest)))
+    with pytest.raises(CheckpointError, match="files"):
+        Checkpoint.open(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("step", "5"),
+        ("step", 5.0),
+        ("step", True),
+        ("step", -1),
+        ("step", 10**20),
+        ("files", []),
+        ("files", {"bridge.safetensors": 1}),
+        ("files", {"bridge.safetensors": "short"}),
+        ("version", 3),
+        ("configuration", [1]),
+    ],
+)
+def test_manifest_with_a_wrong_type_is_refused(key, value, tmp_path):
+    path = write(tmp_path, step=5).path
+    manifest = json.loads((path / checkpoints.MANIFEST).read_text())
+    del manifest["checksum"]
+    manifest[key] = value
+    (path / checkpoints.MANIFEST).write_text(json.dumps(sign(manifest)))
+    with pytest.raises(CheckpointError, match=key):
+        Checkpoint.open(path)
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"step": ' + b"9" * 5000 + b"}", b"\xff"])
+@pytest.mark.parametrize("file", [checkpoints.MANIFEST, checkpoints.BEST])
+def test_malformed_json_is_an_error_without_a_traceback(file, content, tmp_path):
+    path = write(tmp_path, step=5).path
+    folder = path if file == checkpoints.MANIFEST else tmp_path
+    (folder / file).write_bytes(content)
+    with pytest.raises(CheckpointError):
+        checkpoints.choose(tmp_path, "best")
+
+
+def test_writing_does_not_follow_symbolic_links(tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("content")
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    for name in (".step-00000007.writing", ".step-00000007.before", ".step-00000008.writing"):
+        (folder / name).symlink_to(precious)
+    write(folder, step=7)
+    write(folder, step=7)
+    checkpoints.prune(folder, keep=1)
+    assert [path.name for path in folder.iterdir()] == ["step-00000007"]
+    assert (precious / "file").read_text() == "content"
