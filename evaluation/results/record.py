@@ -1,10 +1,10 @@
-"""Take over what `polyglot experiment` wrote, and put every table of the papers beside ours into evaluation/results/README.md.
+"""Record results of `polyglot experiment`, and write the page of all results, README.md.
 
-    python evaluation/results/record.py                                         # the page again
-    python evaluation/results/record.py experiments/multi30k_many_to_many/cpu   # a result first, or several
+    python evaluation/results/record.py                                         # only the page
+    python evaluation/results/record.py experiments/multi30k_many_to_many/cpu   # record results first
 
-A result becomes NAME.SIZE.json and .md here, and a picture of docs/pictures. What somebody wrote into such a page above the line
-"<!-- generated below -->" stays there when it is recorded again.
+A result becomes NAME.SIZE.json and NAME.SIZE.md in this folder, and a figure in docs/pictures. Text that was added to its page
+above the line "<!-- generated below -->" stays when the result is recorded again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import json
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import mean
@@ -21,13 +21,14 @@ from typing import Any
 
 from polyglot.core.errors import DataError
 from polyglot.core.markdown import table
+from polyglot.core.score_tables import KINDS, NO_VALUE
 from polyglot.core.yaml import read_yaml
-from polyglot.evaluation.grid import KIND_MARKS
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.references import Reference
 from polyglot.evaluation.significance import SIGNIFICANCE_LEVEL
 from polyglot.experiments import Experiment
-from polyglot.experiments.results import Spread
+from polyglot.experiments.system_result import Spread
+from polyglot.experiments.systems import EXISTING_RUN
 from polyglot.tasks.pairs import LanguagePair
 
 HERE = Path(__file__).parent
@@ -35,16 +36,20 @@ PAGE = HERE / "README.md"
 PICTURES = HERE.parents[1] / "docs" / "pictures"
 MARKER = "<!-- generated below -->"
 NOT_YET = "not run yet"
+RESULT_FILES = ("result.json", "result.md", "result.png")
+
+EXISTING_RUNS = (EXISTING_RUN, "taken as it is: ")
+"""Beginnings of the commands of existing runs in result files; older files have the second one."""
 
 HEAD = """\
-# Every table of the papers, and ours
+# Tables of the papers, compared with our results
 
-`python evaluation/results/record.py` writes this page, from the tables of the papers, the experiments and the results in this folder. What an analysis
-printed, or several models wrote together, is copied from the page that is named below it, and so is how much text there is; no other number of ours is. What is not run yet has a command
-that runs it, and [docs/research/experiments.md](../../docs/research/experiments.md) says how long that takes: hours of a CPU at `cpu`, one GPU at `full`, which
-was never at hand, so that nothing of that size has been run. Diagrams of models are left out. Signatures of experiments stand below their commands; † zero-shot, never
-trained; over several seeds mean ± standard deviation; \\* differs from the system it stands beside with p < 0.05 by sacreBLEU's paired bootstrap, which is lenient: of a
-clear difference it counts one tail, so that 0.025 is some 0.05 of a two-sided test."""
+`python evaluation/results/record.py` writes this page from the tables of the papers, the experiments and the results in this folder. The output of analyses and ensembles, and the sizes of the texts, are copied from the page named below each table. All other results of ours come from the result files.
+
+- "not run yet": the command in the row runs the experiment. [docs/research/experiments.md](../../docs/research/experiments.md) gives the time: hours of a CPU at `cpu`, one GPU at `full`. No GPU was available, so no experiment of size `full` has been run.
+- Diagrams of models are omitted. Metric signatures are below the commands.
+- † zero-shot, never trained. Several seeds: mean ± standard deviation.
+- \\* differs from the system it is compared with, p < 0.05 (sacreBLEU's paired bootstrap). For a clear difference this test counts one tail: 0.025 corresponds to about 0.05 of a two-sided test."""
 
 
 @dataclass(frozen=True)
@@ -60,343 +65,343 @@ class Result:
 
     @property
     def stem(self) -> str:
+        """Name of its files without the suffix."""
         return f"{self.name}.{self.size}" if self.size else self.name
 
     @property
     def command(self) -> str:
-        return f"polyglot experiment {self.name}" + (f" --size {self.size}" if self.size else "")
+        command = f"polyglot experiment {self.name}"
+        return f"{command} --size {self.size}" if self.size else command
 
     @cached_property
     def values(self) -> dict[str, Any] | None:
-        """What result.json says; None when it was not run."""
+        """Content of result.json; None if the experiment was not run."""
         path = HERE / f"{self.stem}.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        if not path.is_file():
+            return None
+        return json.loads(path.read_text(encoding="utf-8"))
 
     @property
     def row(self) -> list[str]:
-        """Command, page, day and machine."""
+        """Command, page, last day of the training, and machine."""
         if self.values is None:
             return [f"`{self.command}`", NOT_YET, "", ""]
-        systems = self.values["systems"].values()
-        days = sorted(day for system in systems for day in system.get("days", ()) if day)
-        machines = dict.fromkeys(system["machine"] for system in systems)
-        taken = any(
-            command.startswith("taken as it is")
-            for system in systems
-            for command in system["commands"]
-        )
-        page = f"[{self.stem}.md]({self.stem}.md)" + (
-            ", of runs that had been trained before" if taken else ""
-        )
-        return [
-            f"`{self.command}`",
-            page,
-            days[-1] if days else "not recorded",
-            "; ".join(machines),
-        ]
+        days: set[str] = set()
+        machines: dict[str, None] = {}
+        commands: list[str] = []
+        for system in self.values["systems"].values():
+            days.update(day for day in system.get("days", ()) if day)
+            machines[system["machine"]] = None
+            commands += system["commands"]
+
+        page = f"[{self.stem}.md]({self.stem}.md)"
+        if any(command.startswith(EXISTING_RUNS) for command in commands):
+            page += ", from existing runs"
+        last_day = max(days) if days else "not recorded"
+        return [f"`{self.command}`", page, last_day, "; ".join(machines)]
 
     @property
-    def scored(self) -> str:
-        """What its numbers are, with every signature of them."""
-        signatures = dict.fromkeys(
-            one
-            for system in self.values["systems"].values()
-            for one in system["signatures"][self.values["measure"]]
-        )
-        return f"{Measure.parse(self.values['measure']).title}: {', '.join(f'`{signature}`' for signature in signatures)}"
+    def main_metric(self) -> str:
+        return self.values["measure"]
 
     @property
-    def mark(self) -> str:
-        """What the mark of a difference is of, where it is not of the means that it stands at."""
-        spreads = (
-            kinds.values()
-            for system in self.values["systems"].values()
-            for kinds in system["kinds"].values()
-        )
-        several = any(spread["count"] > 1 for kinds in spreads for spread in kinds)
-        of_means = "means over the seeds" in (test := self.values["test"] or "")
-        return " (\\* of the first seed of each)" if several and test and not of_means else ""
+    def signatures(self) -> str:
+        """Main metric with all its signatures."""
+        signatures: dict[str, None] = {}
+        for system in self.values["systems"].values():
+            signatures.update(dict.fromkeys(system["signatures"][self.main_metric]))
+        title = Measure.parse(self.main_metric).title
+        return f"{title}: {', '.join(f'`{signature}`' for signature in signatures)}"
+
+    @property
+    def mark_note(self) -> str:
+        """Note that `*` is a test of the first seeds, in older results with several seeds."""
+        counts = []
+        for system in self.values["systems"].values():
+            for means in system["kinds"].values():
+                counts += [spread["count"] for spread in means.values()]
+        test = self.values["test"] or ""
+        if max(counts) == 1 or not test or "means over the seeds" in test:
+            return ""
+        return " (\\* first seed of each system)"
 
     def score(self, system: str, direction: str) -> str:
-        of_system = self.values["systems"].get(system)  # a size may leave systems out
-        cell = of_system and of_system["directions"].get(direction)
-        return (
-            shown(cell["scores"][self.values["measure"]], zero_shot=cell["kind"] == "zero-shot")
-            if cell
-            else "–"
-        )
+        """Score of one direction; – without one. A size may leave systems out."""
+        directions = self.values["systems"].get(system, {}).get("directions", {})
+        if direction not in directions:
+            return NO_VALUE
+        cell = directions[direction]
+        return format_score(cell["scores"][self.main_metric], cell["kind"])
 
     def mean_of(self, system: str, kind: str) -> str:
-        found = self.values["systems"][system]["kinds"][self.values["measure"]].get(kind)
-        return shown(found, zero_shot=kind == "zero-shot") if found else "–"
+        """Mean score of one kind of directions; – without one."""
+        means = self.values["systems"][system]["kinds"][self.main_metric]
+        return format_score(means[kind], kind) if kind in means else NO_VALUE
 
     def directions(self, system: str, kind: str) -> set[str]:
-        """Those that a mean is of."""
-        return {
-            direction
-            for direction, cell in self.values["systems"][system]["directions"].items()
-            if cell["kind"] == kind
-        }
+        """Directions of one kind, over which the mean is taken."""
+        directions = self.values["systems"][system]["directions"]
+        return {name for name, cell in directions.items() if cell["kind"] == kind}
 
 
-def shown(spread: Mapping[str, Any], *, zero_shot: bool = False) -> str:
-    return f"{Spread(**spread).shown()}{'†' if zero_shot else ''}"
+def format_score(spread: Mapping[str, Any], kind: str) -> str:
+    """Mean ± standard deviation, with † for zero-shot directions."""
+    mark = "†" if kind == "zero-shot" else ""
+    return f"{Spread(**spread).format()}{mark}"
+
+
+def format_paper_score(score: float, kind: str) -> str:
+    mark = "†" if kind == "zero-shot" else ""
+    return f"{score:.2f}{mark}"
 
 
 def results_of(name: str, systems: Collection[str] = ()) -> list[Result]:
-    """An experiment at each of its sizes, or at those that have any of the systems."""
+    """Return an experiment at each size; with `systems`, at each size with one of them."""
     experiment = Experiment.load(name)
-    return [
-        Result(name, size)
-        for size in experiment.sizes or [""]
-        if not systems or {*systems} & {*experiment.at(size or None).systems}
-    ]
+    results = []
+    for size in experiment.sizes or [""]:
+        names = experiment.at_size(size or None).systems
+        if not systems or not names.keys().isdisjoint(systems):
+            results.append(Result(name, size))
+    return results
 
 
-def page(tables: Mapping[str, Any]) -> str:
-    """The whole page."""
+def page(contents: Mapping[str, Any]) -> str:
+    """Return the page of all results. contents: of tables.yaml"""
     blocks = [HEAD]
-    for paper in tables["papers"]:
+    for paper in contents["papers"]:
         blocks += [f"## {paper['title']}", f"{paper['source']}. {paper['text']}"]
-        for each in paper["tables"]:
-            blocks += [f"### {each['table']}: {each['about']}", *_table(each)]
-    rows = (f"- [{file}]({file}): {about}" for file, about in tables["others"].items())
-    return "\n\n".join([*blocks, "## What else was measured", "\n".join(rows)]) + "\n"
+        for entry in paper["tables"]:
+            blocks += [f"### {entry['table']}: {entry['about']}", *_entry_blocks(entry)]
+    files = [f"- [{file}]({file}): {about}" for file, about in contents["others"].items()]
+    blocks += ["## Other measurements", "\n".join(files)]
+    return "\n\n".join(blocks) + "\n"
 
 
-def _table(given: Mapping[str, Any]) -> Iterator[str]:
-    systems = given.get("systems", {})
-    if "experiment" in given:
-        systems = {
-            given["experiment"]: [given["system"]] if "system" in given else [],
-            **dict.fromkeys(given.get("also", ()), []),
-        }
-    results = [result for name, those in systems.items() for result in results_of(name, those)]
-    if "reference" in given:
-        yield _beside_the_reference(
-            Reference.load(given["reference"]),
-            systems,
-            run=[each for each in results if each.values],
-        )
-    elif "experiment" in given:
-        experiment, run = (
-            Experiment.load(given["experiment"]),
-            [each for each in results if each.values],
-        )
-        if any(system.paper for system in experiment.systems.values()):
-            yield _beside_the_differences(experiment, run)
-        else:
-            yield from (
-                _left_out(each) if each.values.get("left_out") else _means(each) for each in run
-            )
+def _entry_blocks(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the tables, commands and notes of one table of a paper."""
+    systems = _systems_of_entry(entry)
+    results = []
+    for name, names in systems.items():
+        results += results_of(name, names)
+    available = [result for result in results if result.values]
+
+    if "reference" in entry:
+        yield _reference_table(Reference.load(entry["reference"]), systems, available)
+    elif "experiment" in entry:
+        yield from _experiment_tables(Experiment.load(entry["experiment"]), available)
     if results:
-        yield table(
-            ["command", "result", "trained until", "evaluated on"], (each.row for each in results)
-        )
-        if scored := dict.fromkeys(each.scored for each in results if each.values):
-            yield f"{'; '.join(scored)}."
-    if "numbers" in given:
-        yield table(given["numbers"]["head"], given["numbers"]["rows"])
-    if "commands" in given:
-        yield "```\n" + "\n".join(given["commands"]) + "\n```"
-        yield (
-            f"Ours: [{given['ours']}]({given['ours']})."
-            if "ours" in given
-            else f"{NOT_YET.capitalize()}."
-        )
-    if "not_here" in given:
-        yield f"**Not here.** {given['not_here']}"
+        rows = [result.row for result in results]
+        yield table(["command", "result", "trained until", "evaluated on"], rows)
+    if available:
+        signatures = dict.fromkeys(result.signatures for result in available)
+        yield f"{'; '.join(signatures)}."
+    if "numbers" in entry:
+        yield table(entry["numbers"]["head"], entry["numbers"]["rows"])
+    if "commands" in entry:
+        commands = "\n".join(entry["commands"])
+        yield f"```\n{commands}\n```"
+        if "ours" in entry:
+            yield f"Our results: [{entry['ours']}]({entry['ours']})."
+        else:
+            yield f"{NOT_YET.capitalize()}."
+    if "not_here" in entry:
+        yield f"**Missing.** {entry['not_here']}"
 
 
-def _beside_the_reference(
-    reference: Reference, systems: Mapping[str, Sequence[str]], *, run: Sequence[Result]
+def _systems_of_entry(entry: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Systems by experiment; an empty list for all systems."""
+    if "experiment" not in entry:
+        return entry.get("systems", {})
+    systems = {entry["experiment"]: [entry["system"]] if "system" in entry else []}
+    for name in entry.get("also", ()):
+        systems[name] = []
+    return systems
+
+
+def _experiment_tables(experiment: Experiment, results: Sequence[Result]) -> Iterator[str]:
+    if any(system.paper for system in experiment.systems.values()):
+        yield _differences_table(experiment, results)
+        return
+    for result in results:
+        if result.values.get("left_out"):
+            yield _left_out_table(result)
+        else:
+            yield _means_table(result)
+
+
+def _reference_table(
+    reference: Reference, systems: Mapping[str, Sequence[str]], results: Sequence[Result]
 ) -> str:
-    """Each direction of a paper's table, and the means, beside each system of each result."""
-    columns = [
-        (each, system)
-        for each in run
-        for system in systems[each.name]
-        if system in each.values["systems"]
-    ]
-    heads = (
-        f"{each.title}: {system}" if len(systems[each.name]) > 1 else each.title
-        for each, system in columns
-    )
+    """Means and directions of a paper's table, compared with each system of each result."""
+    columns = []
+    heads = []
+    for result in results:
+        for system in systems[result.name]:
+            if system in result.values["systems"]:
+                columns.append((result, system))
+                has_several = len(systems[result.name]) > 1
+                heads.append(f"{result.title}: {system}" if has_several else result.title)
+
     rows = []
+    kinds = {pair: reference.kind_of(LanguagePair.parse(pair)) for pair in reference.scores}
     for kind in ("supervised", "zero-shot"):
-        theirs = {
-            pair: score
-            for pair, score in reference.scores.items()
-            if reference.kind_of(LanguagePair.parse(pair)) == kind
-        }
-        if theirs:
-            ours = (
-                each.mean_of(system, kind) if each.directions(system, kind) == {*theirs} else "–"
-                for each, system in columns
-            )
-            rows.append(
-                [
-                    f"**mean, {kind}**",
-                    shown(
-                        asdict(Spread.of([mean(theirs.values())])), zero_shot=kind == "zero-shot"
-                    ),
-                    *ours,
-                ]
-            )
+        pairs = {pair for pair in reference.scores if kinds[pair] == kind}
+        if not pairs:
+            continue
+        row = [f"**mean, {kind}**"]
+        row.append(format_paper_score(mean(reference.scores[pair] for pair in pairs), kind))
+        for result, system in columns:
+            is_comparable = result.directions(system, kind) == pairs
+            row.append(result.mean_of(system, kind) if is_comparable else NO_VALUE)
+        rows.append(row)
     for pair, score in reference.scores.items():
-        unseen = reference.kind_of(LanguagePair.parse(pair)) == "zero-shot"
-        ours = (each.score(system, pair) for each, system in columns)
-        rows.append([pair, shown(asdict(Spread.of([score])), zero_shot=unseen), *ours])
+        ours = [result.score(system, pair) for result, system in columns]
+        rows.append([pair, format_paper_score(score, kinds[pair]), *ours])
     return table(["", "the paper", *heads], rows)
 
 
-def _beside_the_differences(experiment: Experiment, run: Sequence[Result]) -> str:
-    """What a paper found on other text: its scores, and its differences beside ours; and systems of ours that it has not."""
-    directions = dict.fromkeys(
-        direction for system in experiment.systems.values() for direction in system.paper
-    )
+def _differences_table(experiment: Experiment, results: Sequence[Result]) -> str:
+    """Scores of a paper on its own text and of our results, with differences from the baseline."""
+    directions: dict[str, None] = {}
+    for system in experiment.systems.values():
+        directions.update(dict.fromkeys(system.paper))
+
     rows = []
-    for name, system in experiment.systems.items():
-        differences = experiment.papers_differences(name)
+    for name in experiment.systems:
         for direction in directions:
-            scores = [
-                f"{each.score(name, direction)}{_gain(each, name, direction=direction)}"
-                for each in run
-            ]
-            theirs = f"{system.paper[direction]:.2f}" if direction in system.paper else "–"
-            beside = experiment.base_of(name) or ""
-            if direction in differences:
-                difference, base = differences[direction]
-                theirs += (
-                    f" ({difference:+.2f})"
-                    if base == beside
-                    else f" ({difference:+.2f} from {base})"
-                )
-            if any(score != "–" for score in (theirs, *scores)):
-                rows.append([name, direction, beside, theirs, *scores])
-    head = [
-        "system",
-        "direction",
-        "beside",
-        "the paper, on its own text",
-        *(f"{each.title}{each.mark}" for each in run),
-    ]
+            scores = [_paper_score(experiment, name, direction)]
+            for result in results:
+                difference = _our_difference(result, name, direction)
+                scores.append(f"{result.score(name, direction)}{difference}")
+            if any(score != NO_VALUE for score in scores):
+                rows.append([name, direction, experiment.baseline_of(name) or "", *scores])
+    columns = [f"{result.title}{result.mark_note}" for result in results]
+    head = ["system", "direction", "compared with", "the paper (its own text)", *columns]
     return table(head, rows)
 
 
-def _gain(result: Result, system: str, *, direction: str) -> str:
-    """Ours, and whether it is significant."""
+def _paper_score(experiment: Experiment, system: str, direction: str) -> str:
+    """Score of the paper, with the difference from the baseline; – without one."""
+    scores = experiment.systems[system].paper
+    if direction not in scores:
+        return NO_VALUE
+    score = f"{scores[direction]:.2f}"
+    differences = experiment.paper_differences(system)
+    if direction not in differences:
+        return score
+    difference, baseline = differences[direction]
+    if baseline == experiment.baseline_of(system):
+        return f"{score} ({difference:+.2f})"
+    return f"{score} ({difference:+.2f} from {baseline})"
+
+
+def _our_difference(result: Result, system: str, direction: str) -> str:
+    """Our difference from the baseline, with its significance; empty without one."""
     for claim in result.values["claims"]:
-        if (claim["system"], claim["direction"]) == (system, direction):
-            mark = "\\*" if claim["p"] is not None and claim["p"] < SIGNIFICANCE_LEVEL else ""
+        if claim["system"] == system and claim["direction"] == direction:
+            is_significant = claim["p"] is not None and claim["p"] < SIGNIFICANCE_LEVEL
+            mark = "\\*" if is_significant else ""
             return f" ({claim['ours']:+.2f}{mark})"
     return ""
 
 
-def _means(result: Result) -> str:
-    """Of each system and each kind of direction, and how large the system is."""
-    kinds = [
-        kind
-        for kind in KIND_MARKS
-        if any(result.mean_of(system, kind) != "–" for system in result.values["systems"])
-    ]
-    rows = (
-        [
-            name,
-            f"{system['parameters']:,}" if "parameters" in system else "–",
-            *(result.mean_of(name, kind) for kind in kinds),
-        ]
-        for name, system in result.values["systems"].items()
-    )
+def _means_table(result: Result) -> str:
+    """Mean score of each kind of directions, and parameters, of each system."""
+    systems = result.values["systems"]
+    kinds = []
+    for kind in KINDS:
+        if any(result.mean_of(system, kind) != NO_VALUE for system in systems):
+            kinds.append(kind)
+    rows = []
+    for name, system in systems.items():
+        parameters = f"{system['parameters']:,}" if "parameters" in system else NO_VALUE
+        rows.append([name, parameters, *(result.mean_of(name, kind) for kind in kinds)])
     return table([result.title, "parameters", *kinds], rows)
 
 
-def _left_out(result: Result) -> str:
-    """Each direction where a system was trained without it, beside those that were trained on it, if any were; below it the means."""
-    both = {
-        direction: each
-        for direction, each in result.values["left_out"].items()
-        if each["supervised"]
-    }
-    left_out = {
-        direction: (each["zero-shot"], Spread(**each["supervised"]))
-        for direction, each in both.items()
-    }
-    rows = [
-        [direction, f"{unseen:.2f}†", seen.shown(), f"{unseen - seen.mean:+.2f}"]
-        for direction, (unseen, seen) in left_out.items()
-    ]
-    unseen, seen = (
-        mean(values) for values in zip(*((one, other.mean) for one, other in left_out.values()))
-    )
-    rows.append(
-        [f"**mean of {len(rows)}**", f"{unseen:.2f}†", f"{seen:.2f}", f"{unseen - seen:+.2f}"]
-    )
-    return table(
-        [
-            result.title,
-            "the model that was trained without it",
-            "the models that were trained on it",
-            "difference",
-        ],
-        rows,
-    )
+def _left_out_table(result: Result) -> str:
+    """Scores of directions that some models were trained without, and some with; their means."""
+    rows = []
+    zero_shot_scores = []
+    trained_scores = []
+    for direction, scores in result.values["left_out"].items():
+        if scores["supervised"]:
+            zero_shot = scores["zero-shot"]
+            trained = Spread(**scores["supervised"])
+            zero_shot_scores.append(zero_shot)
+            trained_scores.append(trained.mean)
+            rows.append(_left_out_row(direction, zero_shot, trained.mean, trained.format()))
+
+    zero_shot = mean(zero_shot_scores)
+    trained = mean(trained_scores)
+    rows.append(_left_out_row(f"**mean of {len(rows)}**", zero_shot, trained, f"{trained:.2f}"))
+    head = [result.title, "trained without this direction", "trained with it", "difference"]
+    return table(head, rows)
+
+
+def _left_out_row(name: str, zero_shot: float, trained: float, shown_trained: str) -> list[str]:
+    return [name, f"{zero_shot:.2f}†", shown_trained, f"{zero_shot - trained:+.2f}"]
 
 
 def result_of(folder: Path) -> Result:
-    """What a folder that `polyglot experiment` wrote is the result of.
+    """Return the result in a folder written by `polyglot experiment`.
 
-    Raises `DataError` where the folder is none of an experiment's, or what was written by hand into its page would be lost.
+    Raise DataError if it is not a result of one of our experiments, or if its page has no marker,
+    so that text added to the page would be lost.
     """
-    if missing := [
-        name for name in ("result.json", "result.md", "result.png") if not (folder / name).is_file()
-    ]:
-        such = (
-            "name a folder that `polyglot experiment` has written, such as experiments/phrasebook"
+    missing = [name for name in RESULT_FILES if not (folder / name).is_file()]
+    if missing:
+        raise DataError(
+            f"{folder}: no {', '.join(missing)}; name a folder written by `polyglot experiment`, "
+            "such as experiments/phrasebook"
         )
-        raise DataError(f"{folder}: no {', '.join(missing)}; {such}")
+    file = folder / "result.json"
     try:
-        size = json.loads((folder / "result.json").read_text(encoding="utf-8"))["size"]
+        size = json.loads(file.read_text(encoding="utf-8"))["size"]
     except (ValueError, KeyError, TypeError):
+        raise DataError(f"{file}: has no size; run `polyglot experiment` again") from None
+
+    name = (folder.parent if size else folder).resolve().name
+    experiment_file = HERE.parent / "experiments" / f"{name}.yaml"
+    if not experiment_file.is_file():
         raise DataError(
-            f"{folder / 'result.json'}: does not say which size it is of; call `polyglot experiment` again"
-        ) from None
-    result = Result((folder.parent if size else folder).resolve().name, size)
-    if result.name not in {path.stem for path in (HERE.parent / "experiments").glob("*.yaml")}:
-        raise DataError(
-            f"{folder}: {result.name!r} is none of evaluation/experiments; name a folder such as experiments/phrasebook"
+            f"{folder}: {name!r} is not an experiment of evaluation/experiments; "
+            "name a folder such as experiments/phrasebook"
         )
-    if size not in (
-        sizes := Experiment.load(str(HERE.parent / "experiments" / f"{result.name}.yaml")).sizes
-        or [""]
-    ):
+    sizes = Experiment.load(str(experiment_file)).sizes or [""]
+    if size not in sizes:
+        known = ", ".join(sizes) or "none"
+        raise DataError(f"{folder}: found the size {size!r}; sizes of {name}: {known}")
+
+    result = Result(name, size)
+    page = HERE / f"{result.stem}.md"
+    if page.is_file() and MARKER not in page.read_text(encoding="utf-8"):
         raise DataError(
-            f"{folder}: found the size {size!r}; {result.name} has {', '.join(sizes) or 'none'}"
-        )
-    target = HERE / f"{result.stem}.md"
-    if target.is_file() and MARKER not in target.read_text(encoding="utf-8"):
-        raise DataError(
-            f"{target}: no line {MARKER!r}, above which stands what is to stay; write it where the old result begins"
+            f"{page}: no line {MARKER!r}; add it between the text that should stay and the old result"
         )
     return result
 
 
-def take_over(folder: Path) -> Path:
-    """A result of `polyglot experiment` into this folder; its page here. Raises what `result_of` does, before anything is written."""
+def record_result(folder: Path) -> Path:
+    """Copy a result of `polyglot experiment` into this folder; return its page.
+
+    Raise the errors of `result_of` before anything is written.
+    """
     result = result_of(folder)
-    came_out = (
-        (folder / "result.md")
-        .read_text(encoding="utf-8")
-        .replace("](result.png)", f"](../../docs/pictures/{result.stem}.png)")
-    )
-    heading, _, rest = came_out.partition("\n\n")
-    target, by_hand = HERE / f"{result.stem}.md", f"{heading}\n\n"
-    if target.is_file():
-        by_hand = target.read_text(encoding="utf-8").partition(MARKER)[0]
+    content = (folder / "result.md").read_text(encoding="utf-8")
+    picture = f"../../docs/pictures/{result.stem}.png"
+    content = content.replace("](result.png)", f"]({picture})")
+    heading, _, generated = content.partition("\n\n")
+
+    page = HERE / f"{result.stem}.md"
+    written_text = f"{heading}\n\n"
+    if page.is_file():
+        written_text = page.read_text(encoding="utf-8").partition(MARKER)[0]
     shutil.copyfile(folder / "result.json", HERE / f"{result.stem}.json")
     shutil.copyfile(folder / "result.png", PICTURES / f"{result.stem}.png")
-    target.write_text(f"{by_hand}{MARKER}\n\n{rest}", encoding="utf-8")
-    return target
+    page.write_text(f"{written_text}{MARKER}\n\n{generated}", encoding="utf-8")
+    return page
 
 
 def main() -> None:
@@ -404,14 +409,18 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "folders", nargs="*", type=Path, metavar="FOLDER", help="where `polyglot experiment` wrote"
+        "folders",
+        nargs="*",
+        type=Path,
+        metavar="FOLDER",
+        help="folder written by `polyglot experiment`",
     )
+    folders = parser.parse_args().folders
     try:
-        folders = parser.parse_args().folders
-        for folder in folders:  # all of them, before anything is written
+        for folder in folders:  # check all of them before anything is written
             result_of(folder)
         for folder in folders:
-            print(take_over(folder))
+            print(record_result(folder))
     except DataError as error:
         parser.exit(2, f"error: {error}\n")
     PAGE.write_text(page(read_yaml(HERE / "tables.yaml")), encoding="utf-8")

@@ -184,7 +184,7 @@ def _run_columns(runs: list[ExperimentRun]) -> list[str]:
 
 
 def _parameter_count(runs: list[ExperimentRun]) -> str:
-    """Count the parameters of the first run that is trained; a dash if there is no such run."""
+    """Count the parameters of the first run that is trained; or return a dash without one."""
     from polyglot.training.parameter_matching import count_model_parameters
 
     configs = [run.config for run in runs if run.config]

@@ -1,14 +1,16 @@
-"""Several runs that answer one question: trained if they are missing, evaluated alike, compared with a paper, on one page.
+"""Experiments: several runs that answer a question, trained, evaluated and compared on one page.
 
-- `settings`: the YAML file, and its sizes
-- `members`: the runs that it consists of; `training`: those that are missing, several at once
-- `writers`: who writes the translations, one run or several together
-- `experiment`: from the file to the results; interrupted, it goes on where it was
-- `results`: what was found, system by system, over seeds
-- `page`: `result.md`; `figure`: `result.png`
+- `config`: the experiment file; `settings`: its systems, goals and sizes
+- `baselines`, `consistency`: which systems are compared; checks of the whole file
+- `runs`: the run directories; `checks`: what is checked before training
+- `train_all`, `launcher`: training of the missing runs, several at once
+- `systems`: runs and ensembles that translate
+- `runner`: from the file to the results; an interrupted experiment continues
+- `system_result`, `results`, `goal_results`: scores over seeds, comparisons, goals
+- `result_file`: `result.json`; `results_page`, `result_tables`: `result.md`; `figure`: `result.png`
 """
 
 from polyglot.experiments.config import Experiment
-from polyglot.experiments.runner import carry_out
+from polyglot.experiments.runner import run_experiment
 
-__all__ = ["Experiment", "carry_out"]
+__all__ = ["Experiment", "run_experiment"]

@@ -1,17 +1,26 @@
-"""The picture of an experiment: bars of its systems, or of pairs that were left out beside those that saw them."""
+"""Figure of an experiment: bars of all systems, or of directions left out of training."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from polyglot.evaluation.score_matrix import cell_name
-from polyglot.evaluation.views.heat_map import DPI, TEXT_COLOUR, LINE_COLOUR, BACKGROUND
-from polyglot.experiments.results import Results, Spread, SystemResult
+from polyglot.evaluation.views.heat_map import BACKGROUND, DPI, LINE_COLOUR, TEXT_COLOUR
+from polyglot.experiments.results import Results
+from polyglot.experiments.system_result import Spread, SystemResult
+from polyglot.tasks.pairs import LanguagePair
 
-GROUP = 0.84  # of the distance between two groups, so that one sees where the next begins
-BAR = 0.94  # of its place, so that two bars of like colours are two
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GROUP_WIDTH = 0.84  # of the distance between two groups, so that the groups are separate
+BAR_WIDTH = 0.94  # of the place of a bar, so that bars with similar colours are separate
+HEIGHT = 4.2  # inches
+MARGINS = 1.6  # inches
+WIDTH_PER_BAR = 0.3  # inches; enough for a number with four characters
 COLOURS = (
     "#0072b2",
     "#d55e00",
@@ -21,124 +30,133 @@ COLOURS = (
     "#56b4e9",
     "#6a51a3",
     "#5c6370",
-)  # Okabe and Ito, and two more
+)
+"""Colours of Okabe and Ito, and two more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Bars of one look."""
+    """Bars with the same look, one in each group."""
 
     name: str
     colour: int
+    """index of COLOURS"""
     hatched: bool
-    heights: Sequence[Spread | None]
-    """of each group, if there is one"""
+    scores: Sequence[Spread | None]
+    """score of each group; None without a bar"""
 
 
 def figure_png(results: Results) -> bytes:
-    """The bytes of a PNG file."""
-    groups, bars = bars_of(results)
-    return _drawn(groups, bars, title=results.title, unit=results.measure.title)
+    """Draw the figure; return the bytes of a PNG file."""
+    groups, bars = figure_bars(results)
+    return _draw(
+        groups,
+        bars,
+        title=results.title,
+        unit=results.measure.title,
+    )
 
 
-def bars_of(results: Results) -> tuple[list[str], list[Series]]:
-    """What is drawn: the names of the groups, and the series that have a bar in each."""
-    return _left_out(results) if results.figure == "left_out" else _systems(results)
+def figure_bars(results: Results) -> tuple[list[str], list[Series]]:
+    """Return the names of the groups, and the series with a bar in each group."""
+    if results.figure == "left_out":
+        return _left_out_bars(results)
+    return _system_bars(results)
 
 
-def _systems(results: Results) -> tuple[list[str], list[Series]]:
-    """Of each pair that is zero-shot in some system (or of all): every system, direct and hatched through the pivot."""
-    cells = [
-        cell for cell in results.directions.values() if cell.via is None and not cell.pair.is_copy
-    ]
-    unseen = [
-        cell.pair
-        for cell in cells
-        if any(_kind(system, str(cell.pair)) == "zero-shot" for system in results.systems)
-    ]
-    pairs = unseen or [cell.pair for cell in cells]
+def _system_bars(results: Results) -> tuple[list[str], list[Series]]:
+    """Bars of every system, for direct translation and, hatched, for pivot translation."""
+    pairs = _shown_pairs(results)
     series = []
     for number, system in enumerate(results.systems):
+        direct = _scores(results, system, [str(pair) for pair in pairs])
+        if any(direct):
+            series.append(Series(system.name, number, False, direct))
         pivot = system.matrices[0].protocol.pivot
-        for via in ("", pivot) if pivot else ("",):
-            names = [cell_name(pair, via) for pair in pairs]
-            spreads = [
-                system.spread(name, results.measure) if name in system.directions else None
-                for name in names
-            ]
-            if any(spreads):
-                series.append(
-                    Series(
-                        f"{system.name}, through {via}" if via else system.name,
-                        number,
-                        bool(via),
-                        spreads,
-                    )
-                )
-    return list(map(str, pairs)), series
+        if pivot:
+            through_pivot = _scores(results, system, [cell_name(pair, pivot) for pair in pairs])
+            if any(through_pivot):
+                name = f"{system.name}, through {pivot}"
+                series.append(Series(name, number, True, through_pivot))
+    return [str(pair) for pair in pairs], series
 
 
-def _kind(system: SystemResult, direction: str) -> str | None:
-    cell = system.directions.get(direction)
-    return cell.kind if cell else None
+def _shown_pairs(results: Results) -> list[LanguagePair]:
+    """Pairs that are zero-shot in some system; all pairs if there are none."""
+    pairs = []
+    zero_shot = []
+    for name, cell in results.directions.items():
+        if cell.via is not None or cell.pair.is_copy:
+            continue
+        pairs.append(cell.pair)
+        kinds = set()
+        for system in results.systems:
+            if name in system.directions:
+                kinds.add(system.directions[name].kind)
+        if "zero-shot" in kinds:
+            zero_shot.append(cell.pair)
+    return zero_shot or pairs
 
 
-def _left_out(results: Results) -> tuple[list[str], list[Series]]:
-    """Of each pair that some system lacks: the zero-shot score, and the spread of those that were trained on it."""
-    rows = list(results.left_out())
-    unseen = Series("left out: zero-shot", 1, False, [Spread.of([value]) for _, value, _ in rows])
-    return [str(pair) for pair, *_ in rows], [
-        unseen,
-        Series("mean of the systems trained on it", 0, False, [seen for *_, seen in rows]),
+def _scores(
+    results: Results, system: SystemResult, directions: Sequence[str]
+) -> list[Spread | None]:
+    """Score of each direction; None without a score."""
+    scores: list[Spread | None] = []
+    for direction in directions:
+        has_score = direction in system.directions
+        scores.append(system.spread(direction, results.measure) if has_score else None)
+    return scores
+
+
+def _left_out_bars(results: Results) -> tuple[list[str], list[Series]]:
+    """Zero-shot scores of directions left out of training, and scores with training."""
+    groups = []
+    zero_shot = []
+    trained = []
+    for direction in results.left_out_directions():
+        groups.append(str(direction.pair))
+        zero_shot.append(Spread.of([direction.zero_shot]))
+        trained.append(direction.trained)
+    return groups, [
+        Series("left out: zero-shot", 1, False, zero_shot),
+        Series("mean of the systems trained on it", 0, False, trained),
     ]
 
 
-def _drawn(groups: list[str], bars: Sequence[Series], *, title: str, unit: str) -> bytes:
-    """Bars group by group, each with its number above it and, over several runs, its deviation."""
+def _draw(
+    groups: Sequence[str],
+    bars: Sequence[Series],
+    *,
+    title: str,
+    unit: str,
+) -> bytes:
+    """Draw the bars, group by group."""
     from matplotlib.figure import Figure
 
-    inches = max(
-        6.0, 1.6 + 0.3 * len(groups) * (len(bars) + 1)
-    )  # 0.3 hold a number of four characters, 1.6 the margins
-    figure = Figure(figsize=(inches, 4.2), dpi=DPI, facecolor=BACKGROUND, layout="constrained")
+    width = max(6.0, MARGINS + WIDTH_PER_BAR * len(groups) * (len(bars) + 1))
+    figure = Figure(
+        figsize=(width, HEIGHT),
+        dpi=DPI,
+        facecolor=BACKGROUND,
+        layout="constrained",
+    )
     axes = figure.add_subplot()
-    width = GROUP / max(1, len(bars))
+    bar_width = GROUP_WIDTH / max(1, len(bars))
     for number, series in enumerate(bars):
-        look = {
-            "color": COLOURS[series.colour % len(COLOURS)],
-            "hatch": "///" if series.hatched else "",
-            "edgecolor": BACKGROUND,
-            "linewidth": 0,
-        }
-        places = [group - GROUP / 2 + width * (number + 0.5) for group in range(len(groups))]
-        axes.bar(
-            places,
-            [one.mean if one else 0.0 for one in series.heights],
-            width * BAR,
-            label=series.name,
-            **look,
+        offset = bar_width * (number + 0.5) - GROUP_WIDTH / 2
+        _draw_series(
+            axes,
+            series,
+            offset=offset,
+            width=bar_width * BAR_WIDTH,
         )
-        for place, one in zip(places, series.heights):
-            if one and one.deviation is not None:
-                axes.errorbar(place, one.mean, one.deviation, color=TEXT_COLOUR, capsize=2.5, linewidth=1)
-            if one:
-                above = (place, one.mean + (one.deviation or 0))
-                axes.annotate(
-                    f"{one.mean:.1f}",
-                    above,
-                    (0, 2),
-                    textcoords="offset points",
-                    ha="center",
-                    size=7,
-                    color=TEXT_COLOUR,
-                )
-    axes.set_xticks(range(len(groups)), groups, color=TEXT_COLOUR)
-    axes.set_ylabel(unit, color=TEXT_COLOUR)
-    axes.set_title(title, loc="left", color=TEXT_COLOUR, parse_math=False)
-    axes.grid(axis="y", color=LINE_COLOUR, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(length=0)
+    _set_axes(
+        axes,
+        groups,
+        title=title,
+        unit=unit,
+    )
     if bars:
         figure.legend(
             loc="outside lower center", ncols=2, frameon=False, fontsize=9, labelcolor=TEXT_COLOUR
@@ -146,3 +164,68 @@ def _drawn(groups: list[str], bars: Sequence[Series], *, title: str, unit: str) 
     file = io.BytesIO()
     figure.savefig(file, format="png", facecolor=BACKGROUND)
     return file.getvalue()
+
+
+def _draw_series(
+    axes: Axes,
+    series: Series,
+    *,
+    offset: float,
+    width: float,
+) -> None:
+    """Draw each bar with its score above it and, over several runs, its deviation.
+
+    offset: position of the bar within its group.
+    """
+    positions = []
+    heights = []
+    for group, score in enumerate(series.scores):
+        positions.append(group + offset)
+        heights.append(score.mean if score else 0.0)
+    axes.bar(
+        positions,
+        heights,
+        width,
+        label=series.name,
+        color=COLOURS[series.colour % len(COLOURS)],
+        hatch="///" if series.hatched else "",
+        edgecolor=BACKGROUND,
+        linewidth=0,
+    )
+    for position, score in zip(positions, series.scores):
+        if score is None:
+            continue
+        if score.deviation is not None:
+            axes.errorbar(
+                position, score.mean, score.deviation, color=TEXT_COLOUR, capsize=2.5, linewidth=1
+            )
+        axes.annotate(
+            f"{score.mean:.1f}",
+            (position, score.mean + (score.deviation or 0)),
+            (0, 2),
+            textcoords="offset points",
+            ha="center",
+            size=7,
+            color=TEXT_COLOUR,
+        )
+
+
+def _set_axes(
+    axes: Axes,
+    groups: Sequence[str],
+    *,
+    title: str,
+    unit: str,
+) -> None:
+    axes.set_xticks(range(len(groups)), groups, color=TEXT_COLOUR)
+    axes.set_ylabel(unit, color=TEXT_COLOUR)
+    axes.set_title(
+        title,
+        loc="left",
+        color=TEXT_COLOUR,
+        parse_math=False,
+    )
+    axes.grid(axis="y", color=LINE_COLOUR, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(length=0)

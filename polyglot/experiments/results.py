@@ -1,214 +1,80 @@
-"""What an experiment found: each system over its seeds, beside the paper, and which differences are significant."""
+"""Results of an experiment: its systems, their comparison, and the differences in a paper."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import mean, stdev
-from typing import Any
+from statistics import mean
+from typing import NamedTuple
 
 from polyglot.analysis.embeddings.analysis import Analysis
-from polyglot.analysis.embeddings.retrieval import METRICS
-from polyglot.core.score_tables import format_mean
-from polyglot.evaluation.grid import KIND_MARKS
 from polyglot.evaluation.measures import Measure
-from polyglot.evaluation.references import Reference
-from polyglot.evaluation.score_matrix import Cell, ScoreMatrix, merge_provenance
+from polyglot.evaluation.score_matrix import Cell
 from polyglot.evaluation.significance import (
     SIGNIFICANCE_LEVEL,
     Comparison,
     compare_direct_and_pivot,
     compare_systems,
 )
-from polyglot.experiments.config import Goal
+from polyglot.experiments.goal_results import GoalResult, judge_goal
+from polyglot.experiments.settings import Goal
+from polyglot.experiments.system_result import Spread, SystemResult
 from polyglot.tasks.pairs import LanguagePair
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """A number over seeds."""
-
-    mean: float
-    deviation: float | None
-    """the standard deviation of the sample; None of a single run"""
-    count: int
-    values: Sequence[float] = field(default=(), compare=False)
-    """of each run; none in results that were written without them"""
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        return cls(
-            mean(values), stdev(values) if len(values) > 1 else None, len(values), tuple(values)
-        )
-
-    def shown(self, digits: int = 2) -> str:
-        """`31.4 ± 0.2`."""
-        return format_mean(self.mean, self.deviation, digits)
-
-
-@dataclass(frozen=True, slots=True)
-class TrainedRun:
-    """Where the parameters of a matrix, or of a part of it, come from."""
-
-    name: str
-    """of its folders"""
-    command: str
-    """that trained it, or in words which runs it is"""
-    checkpoint: Mapping[str, Any] = field(default_factory=dict)
-    """which it was evaluated at"""
-    parameters: int = 0
-    """how many it translates with"""
-    seconds: float | None = None
-    """of training"""
-    day: str | None = None
-    """on which training ended, in UTC"""
-
-
-@dataclass(frozen=True, slots=True)
 class Claim:
-    """A difference between two systems, and the one that a paper found on other text."""
+    """Difference between two systems, in our results and in a paper on other text."""
 
     system: str
-    beside: str
+    baseline: str
     direction: str
     paper: float | None
-    """None where the paper has no such system"""
-    paper_beside: str | None
-    """the system that the paper's difference is from: the same, or where the paper lacks that one, what that is compared with"""
+    """None if the paper has no such system"""
+    paper_baseline: str | None
+    """baseline of the paper's difference; another one if the paper lacks ours"""
     ours: float
     p: float | None
-    """of ours; None without a test"""
+    """p-value of our difference; None without a test"""
 
     @property
-    def holds(self) -> bool | None:
-        """Whether both have the same sign; None where the paper found no difference, or one from another system."""
-        return (
-            self.paper * self.ours > 0 if self.paper and self.paper_beside == self.beside else None
-        )
+    def has_same_sign(self) -> bool | None:
+        """True if both differences have the same sign.
+
+        None if the paper has no difference, or one from another baseline.
+        """
+        if not self.paper or self.paper_baseline != self.baseline:
+            return None
+        return self.paper * self.ours > 0
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a goal."""
+class LeftOutDirection(NamedTuple):
+    """Scores of a direction that some systems were trained without."""
 
-    goal: str
-    """in words"""
-    found: str = "–"
-    """the number that it is about"""
-    reached: bool | None = None
-    """None where the system is left out, or there is nothing of the kind to compare"""
-
-
-@dataclass(frozen=True)
-class SystemResult:
-    """One system: a matrix for each of its seeds."""
-
-    name: str
-    matrices: Sequence[ScoreMatrix]
-    reference: Reference | None
-    runs: Sequence[TrainedRun]
-    """one for each matrix, or for each part of one"""
-    settings: Mapping[str, str]
-    """the configuration of the first run, or of all runs of an ensemble, key by key"""
-    beside: str | None = None
-    """the system that it is compared with; None for the first"""
-    elsewhere: Mapping[str, tuple[float, str]] = field(default_factory=dict)
-    """a paper's differences on other text, by direction, and the system that each is from"""
-
-    @property
-    def parameters(self) -> int:
-        """Of all the models that are one matrix."""
-        return sum(run.parameters for run in self.runs) // len(self.matrices)
-
-    @property
-    def directions(self) -> dict[str, Cell]:
-        """By name: those that have scores in every run, as they are in the first."""
-        every = [
-            {cell.name: cell for cell in matrix.all_cells if cell.scores}
-            for matrix in self.matrices
-        ]
-        return {
-            name: cell for name, cell in every[0].items() if all(name in cells for cells in every)
-        }
-
-    def spread(self, direction: str, measure: Measure) -> Spread:
-        """One direction over the runs."""
-        cells = [
-            {cell.name: cell for cell in matrix.all_cells}[direction] for matrix in self.matrices
-        ]
-        return Spread.of([cell.scores[str(measure)].value for cell in cells])
-
-    def kinds(self, measure: Measure) -> dict[str, Spread]:
-        """The mean of each kind over the runs: the spread is that of the runs' means."""
-        found = {}
-        for kind in KIND_MARKS:
-            names = [
-                name
-                for name, cell in self.directions.items()
-                if cell.kind == kind and str(measure) in cell.scores
-            ]
-            if names:
-                found[kind] = Spread.of(
-                    [
-                        mean(
-                            {cell.name: cell for cell in matrix.all_cells}[name]
-                            .scores[str(measure)]
-                            .value
-                            for name in names
-                        )
-                        for matrix in self.matrices
-                    ]
-                )
-        return found
-
-    @property
-    def empty(self) -> dict[str, str]:
-        """The directions that lack a score in any run, and why."""
-        return {
-            cell.name: cell.reason
-            for matrix in self.matrices
-            for cell in matrix.all_cells
-            if cell.reason
-        }
-
-    def reference_score(self, direction: str) -> float | None:
-        """What the paper's table has for a direction in one hop."""
-        return self.reference.scores.get(direction) if self.reference else None
-
-    def beside_reference(self, measure: Measure) -> dict[str, tuple[float, float, int]]:
-        """Of each kind the paper's mean, ours and their number, over the directions that both have."""
-        found = {}
-        for kind in KIND_MARKS:
-            both = [
-                name
-                for name, cell in self.directions.items()
-                if cell.kind == kind and self.reference_score(name) is not None
-            ]
-            if both:
-                ours = mean(self.spread(name, measure).mean for name in both)
-                found[kind] = mean(self.reference_score(name) for name in both), ours, len(both)
-        return found
+    pair: LanguagePair
+    zero_shot: float
+    """mean of the systems that were trained without the direction"""
+    trained: Spread | None
+    """scores of the systems that were trained with it; None if there are none"""
 
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that the page shows."""
+    """Content of the result page."""
 
     title: str
     question: str
     figure: str
     systems: Sequence[SystemResult]
     embeddings: Mapping[str, Analysis] = field(default_factory=dict)
-    """by the name of the system, or of the run where a system has several; none if nobody asked for them"""
+    """by system, or by run if the system has several runs; empty if they are not measured"""
     expected: str = ""
-    """what was expected, in words"""
     size: str = ""
-    """which of the experiment's sizes this is"""
+    """name of the size"""
     about: str = ""
-    """what that takes, in words"""
+    """cost of this size, in words"""
     goals: Sequence[Goal] = ()
-    """what was to be reached"""
 
     @property
     def measures(self) -> list[Measure]:
@@ -216,256 +82,237 @@ class Results:
 
     @property
     def measure(self) -> Measure:
-        """The one that is compared with the paper, or the first one without BLEU."""
+        """Main metric: the one to compare with the paper; without BLEU the first one."""
         return self.systems[0].matrices[0].protocol.measure
 
     @property
     def directions(self) -> dict[str, Cell]:
-        """Of any system, in the order of the first that has each, one hop before two."""
-        found: dict[str, Cell] = {}
+        """Directions of all systems by name, direct ones first, in the order of the systems."""
+        direct: dict[str, Cell] = {}
+        pivot: dict[str, Cell] = {}
         for system in self.systems:
-            found |= {name: cell for name, cell in system.directions.items() if name not in found}
-        return dict(sorted(found.items(), key=lambda item: item[1].via is not None))
+            for name, cell in system.directions.items():
+                cells = direct if cell.via is None else pivot
+                cells.setdefault(name, cell)
+        return direct | pivot
 
     @cached_property
-    def tests(self) -> dict[str, Comparison]:
-        """Each system, in the mean of its runs, against the one which it stands beside, where both have a direction."""
-        by_name, found = {system.name: system for system in self.systems}, {}
+    def _systems_by_name(self) -> dict[str, SystemResult]:
+        return {system.name: system for system in self.systems}
+
+    @cached_property
+    def baseline_comparisons(self) -> dict[str, Comparison]:
+        """Comparison of each system with its baseline, if they have common directions."""
+        comparisons = {}
         for system in self.systems:
-            base = by_name.get(system.beside)
-            if base and base.directions.keys() & system.directions.keys():
-                found[system.name] = compare_systems(
-                    {one.name: one.matrices for one in (base, system)}, measure=self.measure
-                )
-        return found
+            baseline = self._systems_by_name.get(system.baseline)
+            if baseline and baseline.directions.keys() & system.directions.keys():
+                runs = {baseline.name: baseline.matrices, system.name: system.matrices}
+                comparisons[system.name] = compare_systems(runs, measure=self.measure)
+        return comparisons
 
     @property
     def comparisons(self) -> list[Comparison]:
-        """The same with all that stand beside one system in one table, of the directions that they all have."""
-        groups: dict[str, list[Comparison]] = {}
-        for test in self.tests.values():
-            groups.setdefault(test.names[0], []).append(test)
-        found = []
-        for base, tests in groups.items():
-            shared = [name for name in tests[0].rows if all(name in test.rows for test in tests)]
-            rows = {
-                name: {run: entry for test in tests for run, entry in test.rows[name].items()}
-                for name in shared
-            }
-            kinds = {
-                name: [tests[0].kinds[name][0], *(test.kinds[name][1] for test in tests)]
-                for name in shared
-            }
-            names = [base, *(test.names[1] for test in tests)]
-            several = any(test.averages_runs for test in tests)
-            signatures = _joined(test.signatures for test in tests)
-            found.append(
-                replace(
-                    tests[0],
-                    signatures=signatures,
-                    names=names,
-                    rows=rows,
-                    kinds=kinds,
-                    averages_runs=several,
-                )
-            )
-        return found
+        """One comparison for each baseline: all its systems, in their common directions."""
+        comparisons_by_baseline: dict[str, list[Comparison]] = {}
+        for comparison in self.baseline_comparisons.values():
+            baseline = comparison.names[0]
+            comparisons_by_baseline.setdefault(baseline, []).append(comparison)
+        return [_join_comparisons(group) for group in comparisons_by_baseline.values()]
 
     @property
-    def note(self) -> str:
-        """What the mark of a difference means; empty where nothing was tested."""
-        tested = [each for each in self.comparisons if each.signatures]
+    def significance_note(self) -> str:
+        """Explanation of the mark of a difference; empty without a test."""
+        tested = _tested(self.comparisons)
         if not tested:
             return ""
         if len(tested) == 1:
             return tested[0].note
-        pairs = (f"{', '.join(each.names[1:])} from {each.names[0]}" for each in tested)
-        every = replace(tested[0], signatures=_joined(each.signatures for each in tested))
-        return f"* differs with p < {SIGNIFICANCE_LEVEL} ({every.test_description}): {'; '.join(pairs)}{max(each.resampling_note for each in tested)}"
+        differences = []
+        for comparison in tested:
+            systems = ", ".join(comparison.names[1:])
+            differences.append(f"{systems} from {comparison.names[0]}")
+        return (
+            f"* differs with p < {SIGNIFICANCE_LEVEL} ({_test_description(tested)}): "
+            f"{'; '.join(differences)}{_resampling_note(tested)}"
+        )
 
     @cached_property
-    def hops(self) -> dict[str, Comparison]:
-        """Of each system the pairs that have a score in one hop and in two."""
-        return {
-            system.name: compare_direct_and_pivot(system.matrices, measure=self.measure)
-            for system in self.systems
-        }
+    def pivot_comparisons(self) -> dict[str, Comparison]:
+        """Direct and pivot translation of each system, in the pairs with both."""
+        comparisons = {}
+        for system in self.systems:
+            comparisons[system.name] = compare_direct_and_pivot(
+                system.matrices, measure=self.measure
+            )
+        return comparisons
 
     @property
-    def hops_note(self) -> str:
-        """What the mark of a difference between one hop and two means; empty where none was tested."""
-        tested = [each for each in self.hops.values() if each.signatures]
+    def pivot_note(self) -> str:
+        """Explanation of the mark of direct and pivot translation; empty without a test."""
+        tested = _tested(self.pivot_comparisons.values())
         if not tested:
             return ""
-        every = replace(tested[0], signatures=_joined(each.signatures for each in tested))
-        return f"* one hop differs from two with p < {SIGNIFICANCE_LEVEL} ({every.test_description}){max(each.resampling_note for each in tested)}"
+        return (
+            f"* direct and pivot translation differ with p < {SIGNIFICANCE_LEVEL} "
+            f"({_test_description(tested)}){_resampling_note(tested)}"
+        )
 
-    def differences(self) -> dict[str, list[str]]:
-        """The keys that not all systems have the same value for, with the value of each; empty where one has no such key."""
-        keys = dict.fromkeys(key for system in self.systems for key in system.settings)
-        values = {key: [system.settings.get(key, "") for system in self.systems] for key in keys}
-        return {key: each for key, each in values.items() if len(set(each)) > 1}
+    def differing_settings(self) -> dict[str, list[str]]:
+        """Configuration keys that differ between the systems, with the value in each system.
 
-    def p(self, direction: str, system: SystemResult) -> float | None:
-        """Of the difference from the system that it stands beside; None where there was no test."""
-        test = self.tests.get(system.name)
-        return test.rows[direction][system.name].p if test and direction in test.rows else None
-
-    def left_out(self) -> Iterator[tuple[LanguagePair, float, Spread | None]]:
-        """Each direction that some systems lack: its zero-shot score there, and the spread of the systems that were trained on it.
-
-        Nothing in an experiment that asks something else.
+        The value is empty if the system has no such key.
         """
-        for name, cell in self.directions.items() if self.figure == "left_out" else ():
-            kinds = {
-                system.name: system.directions[name].kind
-                for system in self.systems
-                if name in system.directions
-            }
-            scores = {
-                system.name: system.spread(name, self.measure).mean
-                for system in self.systems
-                if system.name in kinds
-            }
-            unseen, seen = (
-                [scores[one] for one, kind in kinds.items() if kind == wanted]
-                for wanted in ("zero-shot", "supervised")
-            )
-            if unseen:
-                yield cell.pair, mean(unseen), Spread.of(seen) if seen else None
+        keys: dict[str, None] = {}
+        for system in self.systems:
+            keys.update(dict.fromkeys(system.settings))
+        differing = {}
+        for key in keys:
+            values = [system.settings.get(key, "") for system in self.systems]
+            if len(set(values)) > 1:
+                differing[key] = values
+        return differing
+
+    def p_value(self, direction: str, system: SystemResult) -> float | None:
+        """p-value of the difference from the baseline; None without a test."""
+        comparison = self.baseline_comparisons.get(system.name)
+        if comparison is None or direction not in comparison.rows:
+            return None
+        return comparison.rows[direction][system.name].p
+
+    def left_out_directions(self) -> Iterator[LeftOutDirection]:
+        """Yield the directions that some systems were trained without.
+
+        Nothing, unless the figure of the experiment is `left_out`.
+        """
+        if self.figure != "left_out":
+            return
+        for name, cell in self.directions.items():
+            zero_shot = []
+            trained = []
+            for system in self.systems:
+                if name not in system.directions:
+                    continue
+                score = system.spread(name, self.measure).mean
+                kind = system.directions[name].kind
+                if kind == "zero-shot":
+                    zero_shot.append(score)
+                elif kind == "supervised":
+                    trained.append(score)
+            if zero_shot:
+                spread = Spread.of(trained) if trained else None
+                yield LeftOutDirection(cell.pair, mean(zero_shot), spread)
 
     @cached_property
-    def outcomes(self) -> list[Outcome]:
-        """Of each goal, over the means of the seeds; judged as it is shown, so that 41.00 is at least 41."""
-        by_name = {system.name: system for system in self.systems}
-        return [self._outcome(goal, by_name.get(goal.system)) for goal in self.goals]
-
-    def _outcome(self, goal: Goal, system: SystemResult | None) -> Outcome:
-        if system is None:
-            return Outcome(goal.in_words)
-        score = lambda direction: system.spread(direction, self.measure).mean  # noqa: E731
-        ours = {
-            name: score(name)
-            for name, cell in system.directions.items()
-            if goal.scores in (name, cell.kind)
-        }
-        if goal.behind_pivot is not None:
-            others = {
-                pair: ways["pivot"].value
-                for pair, ways in self.hops[system.name].rows.items()
-                if pair in ours
-            }
-        else:
-            others = {
-                name: paper for name in ours if (paper := system.reference_score(name)) is not None
-            }
-        if not (ours if goal.at_least is not None else others):
-            return Outcome(goal.in_words)
-        if goal.at_least is not None:
-            value = round(mean(ours.values()), 2)
-            return Outcome(goal.in_words, f"{value:.2f}", value >= goal.at_least)
-        if goal.each_above_paper:
-            above = sum(round(ours[name], 2) > other for name, other in others.items())
-            return Outcome(goal.in_words, f"{above} of {len(others)}", above == len(others))
-        difference = round(mean(ours[name] - other for name, other in others.items()), 2)
-        least = goal.above_paper if goal.behind_pivot is None else -goal.behind_pivot
-        return Outcome(goal.in_words, f"{difference:+.2f}", difference >= least)
+    def goal_results(self) -> list[GoalResult]:
+        """Result of each goal."""
+        results = []
+        for goal in self.goals:
+            system = self._systems_by_name.get(goal.system)
+            if system is None:
+                results.append(GoalResult(goal.description))
+                continue
+            pivot_comparison = self.pivot_comparisons[system.name]
+            results.append(
+                judge_goal(
+                    goal,
+                    system,
+                    measure=self.measure,
+                    pivot_comparison=pivot_comparison,
+                )
+            )
+        return results
 
     @cached_property
     def claims(self) -> list[Claim]:
-        """Of each direction that a paper has scores of on text of its own, every difference between two systems here, and there."""
-        by_name, found = {system.name: system for system in self.systems}, []
-        for system in (each for each in self.systems if each.beside is not None):
-            base = by_name[system.beside]
-            for name in dict.fromkeys(name for each in self.systems for name in each.elsewhere):
-                if name in system.directions.keys() & base.directions.keys():
-                    ours = (
-                        system.spread(name, self.measure).mean
-                        - base.spread(name, self.measure).mean
-                    )
-                    paper = system.elsewhere.get(name, (None, None))
-                    found.append(
-                        Claim(system.name, base.name, name, *paper, ours, self.p(name, system))
-                    )
-        return found
+        """Differences from the baselines, in all directions with differences in the paper."""
+        paper_directions: dict[str, None] = {}
+        for system in self.systems:
+            paper_directions.update(dict.fromkeys(system.paper_differences))
 
-    def to_dict(self) -> dict[str, Any]:
-        """All numbers, as JSON has it."""
-        return {
-            "title": self.title,
-            "size": self.size,
-            "measure": str(self.measure),
-            "test": self.note or None,
-            "test_of_hops": self.hops_note or None,
-            "systems": {
-                system.name: {
-                    "parameters": system.parameters,
-                    "commands": [run.command for run in system.runs],
-                    "seconds": [run.seconds for run in system.runs],
-                    "days": [run.day for run in system.runs],
-                    "checkpoints": [dict(run.checkpoint) for run in system.runs],
-                    "reference": system.reference and system.reference.title,
-                    "kinds": {
-                        str(each): {
-                            kind: asdict(spread) for kind, spread in system.kinds(each).items()
-                        }
-                        for each in self.measures
-                    },
-                    "directions": {
-                        name: {
-                            "kind": cell.kind,
-                            "intervals": {
-                                measure: [score.mean, score.interval]
-                                for measure, score in cell.scores.items()
-                                if score.interval is not None
-                            },
-                            "scores": {
-                                str(each): asdict(system.spread(name, each))
-                                for each in self.measures
-                                if str(each) in cell.scores
-                            },
-                            "paper": system.reference_score(name),
-                            "p": self.p(name, system),
-                            "outputs": cell.outputs and asdict(cell.outputs),
-                        }
-                        for name, cell in system.directions.items()
-                    },
-                    "hops": {
-                        pair: ways["direct"].p
-                        for pair, ways in self.hops[system.name].rows.items()
-                    },
-                    "signatures": {
-                        str(each): _joined(matrix.signatures(each) for matrix in system.matrices)
-                        for each in self.measures
-                    },
-                    "empty": system.empty,
-                    "versions": merge_provenance([matrix.versions for matrix in system.matrices]),
-                    "machine": merge_provenance([{"machine": matrix.machine} for matrix in system.matrices])[
-                        "machine"
-                    ],
-                }
-                for system in self.systems
-            },
-            "goals": list(map(asdict, self.outcomes)),
-            "claims": list(map(asdict, self.claims)),
-            "left_out": {
-                str(pair): {"zero-shot": unseen, "supervised": seen and asdict(seen)}
-                for pair, unseen, seen in self.left_out()
-            },
-            "embeddings": {
-                name: {
-                    each: {metric: matrix.means(metric) for metric in METRICS}
-                    for each, matrix in analysis.retrieval.items()
-                }
-                for name, analysis in self.embeddings.items()
-            },
-        }
+        claims = []
+        for system in self.systems:
+            if system.baseline is None:
+                continue
+            baseline = self._systems_by_name[system.baseline]
+            for direction in paper_directions:
+                if direction in system.directions and direction in baseline.directions:
+                    claims.append(self._claim(direction, system, baseline))
+        return claims
+
+    def _claim(
+        self,
+        direction: str,
+        system: SystemResult,
+        baseline: SystemResult,
+    ) -> Claim:
+        our_score = system.spread(direction, self.measure).mean
+        baseline_score = baseline.spread(direction, self.measure).mean
+        paper, paper_baseline = system.paper_differences.get(direction, (None, None))
+        return Claim(
+            system.name,
+            baseline.name,
+            direction,
+            paper,
+            paper_baseline,
+            ours=our_score - baseline_score,
+            p=self.p_value(direction, system),
+        )
 
 
-def _joined(signatures: Iterable[Mapping[str, Sequence[str]]]) -> dict[str, list[str]]:
-    """Each signature once, with all the targets that it was used for."""
-    found: dict[str, dict[str, None]] = {}
-    for each in signatures:
-        for signature, targets in each.items():
-            found.setdefault(signature, {}).update(dict.fromkeys(targets))
-    return {signature: list(targets) for signature, targets in found.items()}
+def _join_comparisons(comparisons: Sequence[Comparison]) -> Comparison:
+    """Join comparisons with one baseline, in the directions that all of them have."""
+    first = comparisons[0]
+    names = [first.names[0]]
+    averages_runs = False
+    for comparison in comparisons:
+        names.append(comparison.names[1])
+        averages_runs = averages_runs or comparison.averages_runs
+
+    rows = {}
+    kinds = {}
+    for direction in first.rows:
+        if not all(direction in comparison.rows for comparison in comparisons):
+            continue
+        rows[direction] = {}
+        kinds[direction] = [first.kinds[direction][0]]
+        for comparison in comparisons:
+            rows[direction].update(comparison.rows[direction])
+            kinds[direction].append(comparison.kinds[direction][1])
+    return replace(
+        first,
+        signatures=_joined_signatures(comparisons),
+        names=names,
+        rows=rows,
+        kinds=kinds,
+        averages_runs=averages_runs,
+    )
+
+
+def _test_description(comparisons: Sequence[Comparison]) -> str:
+    """Name and all signatures of the test of several comparisons."""
+    joined = replace(comparisons[0], signatures=_joined_signatures(comparisons))
+    return joined.test_description
+
+
+def _tested(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Comparisons with a significance test."""
+    return [comparison for comparison in comparisons if comparison.signatures]
+
+
+def _joined_signatures(comparisons: Iterable[Comparison]) -> dict[str, list[str]]:
+    return join_signatures(comparison.signatures for comparison in comparisons)
+
+
+def _resampling_note(comparisons: Sequence[Comparison]) -> str:
+    """Note of the comparisons that average several runs; empty if none of them does."""
+    return max(comparison.resampling_note for comparison in comparisons)
+
+
+def join_signatures(signatures: Iterable[Mapping[str, Sequence[str]]]) -> dict[str, list[str]]:
+    """Join target languages by signature."""
+    joined: dict[str, dict[str, None]] = {}
+    for targets_by_signature in signatures:
+        for signature, targets in targets_by_signature.items():
+            joined.setdefault(signature, {}).update(dict.fromkeys(targets))
+    return {signature: list(targets) for signature, targets in joined.items()}

@@ -1,8 +1,8 @@
-"""From an experiment to its results: runs that are trained if they are missing, and evaluated under one protocol."""
+"""Execution of an experiment: train missing runs, evaluate all systems, collect the results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,81 +16,70 @@ from polyglot.evaluation.references import Reference
 from polyglot.evaluation.route_translation import Progress
 from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.evaluation.views.export import save_with_views
+from polyglot.experiments.checks import check_initialization, check_texts
 from polyglot.experiments.config import Experiment
-from polyglot.experiments.results import Results, SystemResult, TrainedRun
-from polyglot.experiments.runs import Member, check_starts, check_text, last_line, members_of
-from polyglot.experiments.systems import Writers, check_writers, writers_of
+from polyglot.experiments.results import Results
+from polyglot.experiments.runs import ExperimentRun, experiment_runs, last_training_record
+from polyglot.experiments.settings import MEAN_KINDS
+from polyglot.experiments.system_result import SystemResult, TrainedRun
+from polyglot.experiments.systems import System, check_systems, systems_of
 from polyglot.experiments.train_all import Train, train_all
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 
+Log = Callable[[str], None]
 
-def carry_out(
+
+def _ignore_message(message: str) -> None:
+    pass
+
+
+def _ignore_progress(task: str, done: int, total: int) -> None:
+    pass
+
+
+def run_experiment(
     experiment: Experiment,
     folder: Path,
     *,
     train: Train,
     size: str | None = None,
     parallel: int = 1,
-    tell: Callable[[str], None] = lambda sentence: None,
-    progress: Progress = lambda what, done, of: None,
+    log: Log = _ignore_message,
+    progress: Progress = _ignore_progress,
 ) -> Results:
-    """Train what is missing below `folder/runs`, evaluate all of it below `folder/evaluation`, and put the results together.
+    """Train missing runs below `folder/runs` and evaluate all systems below `folder/evaluation`.
 
-    Called again it continues: complete runs are not trained again, and directions that were scored are not translated again.
-    Everything is checked before anything is trained; raises ConfigError, DataError and the errors of training and evaluation.
+    Called again, it continues: complete runs are not trained again, and scored directions are not
+    translated again.
+
+    Everything is checked before training. Raise ConfigError, DataError, and the errors of training
+    and evaluation.
     """
-    size = experiment.size_named(size)
+    size = experiment.resolve_size(size)
     about = experiment.sizes[size].about if size else ""
-    experiment = experiment.at(size or None)
-    members = checked(experiment, folder)
-    missing = [member for member in members if not member.is_complete]
-    counted = iter(range(1, len(missing) + 1))
+    experiment = experiment.at_size(size or None)
+    runs = check_experiment(experiment, folder)
+    _train_missing_runs(runs, train, parallel=parallel, log=log)
 
-    def say_and_train(member: Member, arguments: list[str]) -> None:
-        tell(f"training {member.name} ({next(counted)} of {len(missing)}) in {member.path}")
-        train(member, arguments)
-
-    train_all(missing, say_and_train, parallel=parallel)
-    found: dict[str, dict[int | str, list[ScoreMatrix]]] = {}
-    runs: dict[str, list[TrainedRun]] = {}
-    first: dict[str, Writers] = {}
-    writers = writers_of(experiment, members)
-    check_writers(
-        writers, where=experiment.named
-    )  # once more, now that every run has its vocabularies
-    for each in writers:
-        tell(f"evaluating {each.name}")
-        matrix, run = matrix_of(each, experiment, folder=folder, progress=progress)
-        found.setdefault(each.system, {}).setdefault(each.seed, []).append(matrix)
-        runs.setdefault(each.system, []).append(run)
-        first.setdefault(each.system, each)
-    analyses = {}
-    for member in members if experiment.embeddings else ():
-        tell(f"measuring the sentence embeddings of {member.name}")
-        analyses[member.system if len(runs[member.system]) == 1 else member.name] = analysis_of(
-            member, experiment, folder=folder
-        )
-    systems = [
-        SystemResult(
-            name,
-            [ScoreMatrix.merge(parts) for parts in found[name].values()],
-            reference=Reference.load(system.reference) if system.reference else None,
-            runs=runs[name],
-            settings=first[name].settings,
-            beside=experiment.base_of(name),
-            elsewhere=experiment.papers_differences(name),
-        )
-        for name, system in experiment.systems.items()
-    ]
+    systems = systems_of(experiment, runs)
+    check_systems(systems, where=experiment.source)  # again: now every run has its vocabularies
+    system_results = _evaluate_systems(
+        experiment, systems, folder=folder, log=log, progress=progress
+    )
     return Results(
         experiment.title,
         experiment.question,
         experiment.figure,
-        systems,
-        analyses,
+        system_results,
+        _analyse_embeddings(
+            experiment,
+            runs,
+            folder=folder,
+            log=log,
+        ),
         expected=experiment.expected,
         size=size,
         about=about,
@@ -98,95 +87,205 @@ def carry_out(
     )
 
 
-def checked(experiment: Experiment, folder: Path) -> list[Member]:
-    """Every run, after a look at its configuration, directions, pivot and text, and at the place of it all.
+def _train_missing_runs(
+    runs: Sequence[ExperimentRun], train: Train, *, parallel: int, log: Log
+) -> None:
+    missing = [run for run in runs if not run.is_complete]
+    numbers = iter(range(1, len(missing) + 1))
 
-    Raises ConfigError and DataError.
+    def log_and_train(run: ExperimentRun, arguments: Sequence[str]) -> None:
+        log(f"training {run.name} ({next(numbers)} of {len(missing)}) in {run.path}")
+        train(run, arguments)
+
+    train_all(missing, log_and_train, parallel=parallel)
+
+
+def _evaluate_systems(
+    experiment: Experiment,
+    systems: Sequence[System],
+    *,
+    folder: Path,
+    log: Log,
+    progress: Progress,
+) -> list[SystemResult]:
+    """Evaluate every run and ensemble; merge the matrices of separate pairs by seed."""
+    matrices: dict[str, dict[int | str, list[ScoreMatrix]]] = {}
+    trained_runs: dict[str, list[TrainedRun]] = {}
+    settings: dict[str, Mapping[str, str]] = {}
+    for system in systems:
+        log(f"evaluating {system.name}")
+        matrix, trained_run = evaluate_system(
+            system,
+            experiment,
+            folder=folder,
+            progress=progress,
+        )
+        matrices.setdefault(system.key, {}).setdefault(system.seed, []).append(matrix)
+        trained_runs.setdefault(system.key, []).append(trained_run)
+        if system.key not in settings:
+            settings[system.key] = system.settings
+
+    results = []
+    for key, config in experiment.systems.items():
+        merged = [ScoreMatrix.merge(parts) for parts in matrices[key].values()]
+        reference = Reference.load(config.reference) if config.reference else None
+        results.append(
+            SystemResult(
+                key,
+                merged,
+                reference=reference,
+                runs=trained_runs[key],
+                settings=settings[key],
+                baseline=experiment.baseline_of(key),
+                paper_differences=experiment.paper_differences(key),
+            )
+        )
+    return results
+
+
+def _analyse_embeddings(
+    experiment: Experiment, runs: Sequence[ExperimentRun], *, folder: Path, log: Log
+) -> dict[str, Analysis]:
+    """Measure the sentence embeddings of every run, if the experiment asks for it.
+
+    The keys are the names of the systems; the names of the runs if a system has several.
+    """
+    if experiment.embeddings is None:
+        return {}
+    systems = [run.system for run in runs]
+    analyses = {}
+    for run in runs:
+        log(f"measuring the sentence embeddings of {run.name}")
+        name = run.system if systems.count(run.system) == 1 else run.name
+        analyses[name] = analyse_run(run, experiment, folder=folder)
+    return analyses
+
+
+def check_experiment(experiment: Experiment, folder: Path) -> list[ExperimentRun]:
+    """Check folder, configurations, directions, pivot and texts; return every run.
+
+    Raise ConfigError and DataError.
     """
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(
-            f"--folder: {folder} is a file; name a folder, or one that is yet to be made"
-        )
+        raise ConfigError(f"--folder: {folder} is a file; name a folder, or one to be created")
     if (folder / "config.yaml").is_file():
-        raise ConfigError(f"--folder: {folder} is a run; name a folder of the experiment's own")
-    members = list(members_of(experiment, folder))
+        raise ConfigError(
+            f"--folder: {folder} is a run directory; name a separate folder for the experiment"
+        )
+    runs = experiment_runs(experiment, folder)
     if experiment.protocol.test_sets:
         raise ConfigError(
-            f"{experiment.named}: protocol.test_sets: an experiment has one test set; name it in `test`"
+            f"{experiment.source}: protocol.test_sets: an experiment has one test set; "
+            "name it in `test`"
         )
-    writers = writers_of(experiment, members)
-    check_writers(writers, where=experiment.named)
-    check_starts(members, where=experiment.named)
-    check_text(members, lambda system: protocol_of(system, experiment), named=experiment.named)
-    _check_directions(experiment, writers)
-    return members
+    systems = systems_of(experiment, runs)
+    check_systems(systems, where=experiment.source)
+    check_initialization(runs, where=experiment.source)
+    check_texts(runs, lambda key: protocol_of(key, experiment), source=experiment.source)
+    _check_directions(experiment, systems)
+    return runs
 
 
-def _check_directions(experiment: Experiment, writers: Sequence[Writers]) -> None:
-    """Raises ConfigError for a goal, or a paper's score, of a language that its system has not."""
+def _check_directions(experiment: Experiment, systems: Sequence[System]) -> None:
+    """Raise ConfigError for a goal or a score of a paper in a language that the system lacks."""
     languages: dict[str, set[str]] = {}
-    for each in writers:
-        languages.setdefault(each.system, set()).update(
-            *(member.settings.languages for member in each.members)
+    for system in systems:
+        for run in system.runs:
+            languages.setdefault(system.key, set()).update(run.training_config.languages)
+
+    for number, goal in enumerate(experiment.goals):
+        if goal.system in languages and goal.scores not in MEAN_KINDS:
+            place = f"{experiment.source}: goals.{number}.scores"
+            _check_direction(
+                goal.scores,
+                languages[goal.system],
+                goal.system,
+                place=place,
+            )
+    for key, config in experiment.systems.items():
+        for direction in config.paper:
+            place = f"{experiment.source}: systems.{key}.paper"
+            _check_direction(
+                direction,
+                languages[key],
+                key,
+                place=place,
+            )
+
+
+def _check_direction(
+    direction: str,
+    languages: set[str],
+    system: str,
+    *,
+    place: str,
+) -> None:
+    pair = LanguagePair.parse(direction)
+    unknown = {pair.source, pair.target} - languages
+    if unknown:
+        raise ConfigError(
+            f"{place}: {direction}: {system!r} has no language {', '.join(sorted(unknown))}"
         )
-    said = [
-        (f"goals.{number}.scores", goal.system, goal.scores)
-        for number, goal in enumerate(experiment.goals)
-    ]
-    said += [
-        (f"systems.{name}.paper", name, pair)
-        for name, system in experiment.systems.items()
-        for pair in system.paper
-    ]
-    for place, name, direction in said:
-        if name in languages and direction not in ("supervised", "zero-shot"):
-            pair = LanguagePair.parse(direction)
-            if unknown := {pair.source, pair.target} - languages[name]:
-                raise ConfigError(
-                    f"{experiment.named}: {place}: {direction}: {name!r} has no language {', '.join(sorted(unknown))}"
-                )
 
 
 def protocol_of(system: str, experiment: Experiment) -> Protocol:
-    """The experiment's; a model of a single pair cannot translate in two hops."""
-    separate = bool(experiment.systems[system].separately)
-    return (
-        experiment.protocol.model_copy(update={"pivot": None}) if separate else experiment.protocol
-    )
+    """Protocol of a system; without pivot for separate models of single pairs."""
+    if experiment.systems[system].separately:
+        return experiment.protocol.model_copy(update={"pivot": None})
+    return experiment.protocol
 
 
-def matrix_of(
-    writers: Writers, experiment: Experiment, *, folder: Path, progress: Progress
+def evaluate_system(
+    system: System, experiment: Experiment, *, folder: Path, progress: Progress
 ) -> tuple[ScoreMatrix, TrainedRun]:
-    """The matrix of one run or of several together, from the folder of the experiment or anew, and what is to be said of them."""
-    runs = [Run.open(member.path) for member in writers.members]
+    """Evaluate a run or an ensemble; scores that exist in the folder are not computed again."""
+    runs = [Run.open(run.path) for run in system.runs]
     models = [Translator.load(run, checkpoint=experiment.checkpoint) for run in runs]
-    translator = EnsembleTranslator(models) if writers.together else models[0]
-    place = folder / "evaluation" / writers.name
+    translator = EnsembleTranslator(models) if system.is_ensemble else models[0]
+    matrix_folder = folder / "evaluation" / system.name
     matrix = evaluate(
         runs[0],
         translator,
-        protocol_of(writers.system, experiment),
-        folder=place,
+        protocol_of(system.key, experiment),
+        folder=matrix_folder,
         progress=progress,
     )
-    save_with_views(matrix, place)
-    parameters = sum(
-        parameter.numel() for model in models for parameter in model.model.parameters()
+    save_with_views(matrix, matrix_folder)
+
+    parameters = 0
+    for model in models:
+        parameters += sum(parameter.numel() for parameter in model.model.parameters())
+    trained_run = TrainedRun(
+        system.name,
+        system.command,
+        matrix.checkpoint,
+        parameters=parameters,
     )
-    made = TrainedRun(writers.name, writers.command, matrix.checkpoint, parameters=parameters)
-    said = None if writers.together else last_line(runs[0].path)
-    if said is None:
-        return matrix, made
-    day = datetime.fromtimestamp(said["time"], UTC).date().isoformat() if "time" in said else None
-    return matrix, replace(made, seconds=said.get("seconds"), day=day)
+    if not system.is_ensemble:
+        trained_run = _with_training_time(trained_run, runs[0].path)
+    return matrix, trained_run
 
 
-def analysis_of(member: Member, experiment: Experiment, *, folder: Path) -> Analysis:
-    """The embeddings of one run, measured anew."""
-    run = Run.open(member.path)
-    found = analyse(
-        run, Translator.load(run, checkpoint=experiment.checkpoint), experiment.embeddings
-    )
-    save_analysis(found, folder / "analysis" / member.name)
-    return found
+def _with_training_time(trained_run: TrainedRun, path: Path) -> TrainedRun:
+    """Add duration and day of the training from the log of the run, if it has one."""
+    record = last_training_record(path)
+    if record is None:
+        return trained_run
+    day = None
+    if "time" in record:
+        day = datetime.fromtimestamp(record["time"], UTC).date().isoformat()
+    return replace(trained_run, seconds=record.get("seconds"), day=day)
+
+
+def analyse_run(
+    run: ExperimentRun,
+    experiment: Experiment,
+    *,
+    folder: Path,
+) -> Analysis:
+    """Measure the sentence embeddings of a run, and save the analysis in the folder."""
+    opened = Run.open(run.path)
+    translator = Translator.load(opened, checkpoint=experiment.checkpoint)
+    analysis = analyse(opened, translator, experiment.embeddings)
+    save_analysis(analysis, folder / "analysis" / run.name)
+    return analysis

@@ -1,273 +1,241 @@
-"""The runs that an experiment consists of: what each is trained with, and whether that was done."""
+"""Runs of an experiment: their configurations, their folders, and whether they are complete."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from polyglot.config.loading import load_config
 from polyglot.config.schema import Config
-from polyglot.core import presets
 from polyglot.core.atomic_files import replace_file
-from polyglot.core.errors import ConfigError, DataError, PolyglotError, abbreviate
-from polyglot.data.corpora import Corpora
-from polyglot.evaluation.protocol import Protocol
+from polyglot.core.errors import ConfigError, PolyglotError, abbreviate
 from polyglot.experiments.config import Experiment, slug
-from polyglot.inference.directions import Directions
+from polyglot.experiments.settings import SystemConfig
 from polyglot.runs.checkpoint import steps
 from polyglot.runs.run import Run
 from polyglot.tasks.pairs import LanguagePair
 
-TAIL = 1 << 18  # bytes of a log that hold its last line about training
-COMPLETE = ".complete"  # in a run that was trained to its end, or stopped early by its own patience
+LOG_TAIL = 1 << 18  # bytes; the end of a log, with at least one line about training
+COMPLETE = ".complete"
+"""File in a run whose training reached its last step, or stopped early as configured."""
 
 
 @dataclass(frozen=True)
-class Member:
-    """One run of a system."""
+class ExperimentRun:
+    """Run directory of an experiment, and the settings of its training."""
 
     system: str
+    """name of its system"""
     name: str
-    """of its folders"""
+    """name of its folders"""
     path: Path
     seed: int | str
-    """which of the system's matrices it belongs to: its seed, or the name of a run that is taken as it is"""
+    """seed, or path of an existing run; runs of a system with equal seeds share a matrix"""
     config: Config | None = None
-    """what it is trained with; None for a run that is taken as it is"""
+    """configuration of the training; None for an existing run"""
     arguments: Sequence[str] = ()
-    """of `polyglot train`"""
+    """arguments of `polyglot train`"""
 
     @property
-    def starts_from(self) -> set[Path]:
-        """Runs that must be complete before it can be trained."""
-        return (
-            {Path(initial.run) for initial in self.config.initialize.values()}
-            if self.config
-            else set()
-        )
+    def initialized_from(self) -> set[Path]:
+        """Runs that must be complete before this one can be trained."""
+        if self.config is None:
+            return set()
+        return {Path(initial.run) for initial in self.config.initialize.values()}
 
     @property
-    def settings(self) -> Config:
-        """What it is, or was, trained with."""
+    def training_config(self) -> Config:
+        """Configuration of the training, also of an existing run."""
         return self.config or Run.open(self.path).config
 
     @property
-    def is_begun(self) -> bool:
-        return _is_run(self.path)
+    def is_started(self) -> bool:
+        return is_run(self.path)
 
     @property
     def is_complete(self) -> bool:
-        """Whether there is nothing to train. Raises ConfigError for a run that was begun with other settings."""
+        """True if no training is necessary.
+
+        Raise ConfigError for a run that was started with other settings.
+        """
         if self.config is None:
             return True
-        if self.is_begun and (begun := Run.open(self.path).config) != self.config:
-            there, here = (
-                dict(flat(config.model_dump(mode="json"))) for config in (begun, self.config)
-            )
-            changed = (key for key in there | here if there.get(key) != here.get(key))
-            differs = abbreviate(
-                (
-                    f"{key} {there.get(key, 'missing')} there, {here.get(key, 'missing')} here"
-                    for key in changed
-                ),
-                shown=3,
-            )
-            now = "was begun with other settings than the experiment has now"
-            keep = "put the old settings back, or name another --folder; `systems.NAME.run` takes a run as it is"
-            raise ConfigError(f"{self.path}: {now} ({differs}); {keep}")
-        last = _last_step(self.path)
-        return last is not None and _completed_step(self.path, last=last) == last
+        if self.is_started:
+            self._check_settings(Run.open(self.path).config)
+        last_step = _last_step(self.path)
+        if last_step is None:
+            return False
+        return _completed_step(self.path, last_step=last_step) == last_step
 
-    def complete(self) -> None:
-        """To be called when it has been trained to its end."""
-        replace_file(self.path / COMPLETE, json.dumps({"step": _last_step(self.path)}) + "\n")
+    def _check_settings(self, started: Config) -> None:
+        """Raise ConfigError if the run was started with other settings."""
+        if started == self.config:
+            return
+        old = dict(flatten_settings(started.model_dump(mode="json")))
+        new = dict(flatten_settings(self.config.model_dump(mode="json")))
+        changes = []
+        for key in old | new:
+            old_value = old.get(key, "missing")
+            new_value = new.get(key, "missing")
+            if old_value != new_value:
+                changes.append(f"{key}: {old_value} in the run, {new_value} in the experiment")
+        raise ConfigError(
+            f"{self.path}: was started with other settings than the experiment has now "
+            f"({abbreviate(changes, shown=3)}); restore the old settings, or name another "
+            "--folder; `systems.NAME.run` uses an existing run"
+        )
+
+    def mark_complete(self) -> None:
+        """Record that the training is complete."""
+        record = json.dumps({"step": _last_step(self.path)})
+        replace_file(self.path / COMPLETE, f"{record}\n")
 
 
-def members_of(experiment: Experiment, folder: Path) -> Iterator[Member]:
-    """Every run of an experiment at one size. Raises ConfigError with every problem of their configurations, and for a run that is not
-    there."""
+def experiment_runs(experiment: Experiment, folder: Path) -> list[ExperimentRun]:
+    """Return every run of an experiment at one size, in the order of its systems.
+
+    Raise ConfigError with the problems of all configurations and of all existing runs.
+    """
+    runs: list[ExperimentRun] = []
     problems: list[str] = []
-    of_systems: dict[
-        str, dict[str, None]
-    ] = {}  # what is wrong with a configuration that several start from is said once
+    systems_by_problem: dict[str, dict[str, None]] = {}  # several systems can have one problem
     for name, system in experiment.systems.items():
-        last = [Path(path).resolve().name for path in system.run]
-        for number, (path, own) in enumerate(zip(system.run, last), start=1):
+        for run in _existing_runs(name, system):
+            runs.append(run)
             try:
-                Run.open(path)
+                Run.open(run.path)
             except PolyglotError as error:
                 problems.append(f"systems.{name}.run: {error}")
-            own = (
-                own if last.count(own) == 1 else f"{own}-{number}"
-            )  # what is evaluated has a folder for each
-            yield Member(name, f"{slug(name)}-{own}", Path(path), path)
-        for seed in (system.seeds or experiment.seeds) if not system.trains_nothing else ():
-            for pair in (
-                map(LanguagePair.parse, system.separately) if system.separately else (None,)
-            ):
-                path = (
-                    folder
-                    / "runs"
-                    / "-".join([slug(name), *([str(pair)] if pair else []), f"seed{seed}"])
+
+        for seed, pair in _planned_trainings(system, experiment.seeds):
+            try:
+                run = _run_to_train(
+                    name,
+                    system,
+                    seed=seed,
+                    pair=pair,
+                    folder=folder,
                 )
-                words = {"SEED": str(seed), "RUNS": str(path.parent)} | (
-                    {"SOURCE": pair.source, "TARGET": pair.target} if pair else {}
-                )
-                settings = [
-                    *(filled(each, words) for each in system.set),
-                    f"seed={seed}",
-                    f"run={path}",
-                ]
-                try:
-                    config = load_config(system.config, settings)
-                except PolyglotError as error:
-                    of_systems.setdefault(str(error), {})[name] = None
-                    continue
-                trained = [each for each in config.pairs if not each.is_copy]
-                if pair and trained != [pair]:
-                    own = "say in `set` what is of the pair alone, such as schedule.pairs=[SOURCE-TARGET]"
-                    problems.append(
-                        f"systems.{name}.separately: {pair}: it trains {abbreviate(trained)}; {own}"
-                    )
-                yield Member(name, path.name, path, seed, config, [system.config, *settings])
-    problems += (f"systems.{abbreviate(names)}: {problem}" for problem, names in of_systems.items())
+            except PolyglotError as error:
+                systems_by_problem.setdefault(str(error), {})[name] = None
+                continue
+            runs.append(run)
+            problems += _problems_of_pair(run, pair)
+
+    for problem, names in systems_by_problem.items():
+        problems.append(f"systems.{abbreviate(names)}: {problem}")
     if problems:
-        raise ConfigError(problems, where=experiment.named)
+        raise ConfigError(problems, where=experiment.source)
+    return runs
 
 
-def filled(setting: str, words: Mapping[str, str]) -> str:
-    """With what each word stands for in its place: `seedSEED`, but not the SOURCE of RESOURCES, nor in what was put in."""
-    return re.sub(
-        rf"(?<![A-Z])({'|'.join(words)})(?![A-Z])", lambda found: words[found[0]], setting
-    )
+def _existing_runs(name: str, system: SystemConfig) -> Iterator[ExperimentRun]:
+    folder_names = [Path(path).resolve().name for path in system.run]
+    for number, path in enumerate(system.run, start=1):
+        folder_name = folder_names[number - 1]
+        if folder_names.count(folder_name) > 1:  # each needs its own folder for its evaluation
+            folder_name = f"{folder_name}-{number}"
+        yield ExperimentRun(name, f"{slug(name)}-{folder_name}", Path(path), path)
 
 
-def flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, str]]:
-    """Every key with its place, `model.encoder.size`, and its value as JSON."""
+def _planned_trainings(
+    system: SystemConfig, default_seeds: Sequence[int]
+) -> Iterator[tuple[int, LanguagePair | None]]:
+    """Yield the seed of each run to train, with its pair if each pair has a separate model."""
+    if not system.is_trained:
+        return
+    pairs = [LanguagePair.parse(pair) for pair in system.separately]
+    for seed in system.seeds or default_seeds:
+        for pair in pairs or [None]:
+            yield seed, pair
+
+
+def _run_to_train(
+    name: str, system: SystemConfig, *, seed: int, pair: LanguagePair | None, folder: Path
+) -> ExperimentRun:
+    folder_name = f"{slug(name)}-seed{seed}"
+    if pair:
+        folder_name = f"{slug(name)}-{pair}-seed{seed}"
+    path = folder / "runs" / folder_name
+
+    placeholders = {"SEED": str(seed), "RUNS": str(path.parent)}
+    if pair:
+        placeholders["SOURCE"] = pair.source
+        placeholders["TARGET"] = pair.target
+    settings = [fill_placeholders(setting, placeholders) for setting in system.set]
+    settings += [f"seed={seed}", f"run={path}"]
+    config = load_config(system.config, settings)
+    return ExperimentRun(name, path.name, path, seed, config, [system.config, *settings])
+
+
+def _problems_of_pair(run: ExperimentRun, pair: LanguagePair | None) -> list[str]:
+    """Return a problem if the separate model of a pair trains other pairs."""
+    trained = [trained_pair for trained_pair in run.config.pairs if not trained_pair.is_copy]
+    if pair is None or trained == [pair]:
+        return []
+    return [
+        f"systems.{run.system}.separately: {pair}: the model trains {abbreviate(trained)}; "
+        "restrict it to the pair in `set`, for example with schedule.pairs=[SOURCE-TARGET]"
+    ]
+
+
+def fill_placeholders(setting: str, placeholders: Mapping[str, str]) -> str:
+    """Replace whole words in capitals, such as the `SEED` of `seedSEED`, by their values.
+
+    The `SOURCE` of `RESOURCES` stays, and so do placeholders within the values.
+    """
+    names = "|".join(placeholders)
+    return re.sub(rf"(?<![A-Z])({names})(?![A-Z])", lambda match: placeholders[match[0]], setting)
+
+
+def flatten_settings(values: Mapping[str, Any], *, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every key with its path, `model.encoder.size`, and its value as JSON."""
     for key, value in values.items():
         if isinstance(value, dict) and value:
-            yield from flat(value, above=f"{above}{key}.")
+            yield from flatten_settings(value, prefix=f"{prefix}{key}.")
         else:
-            yield f"{above}{key}", json.dumps(value, ensure_ascii=False)
+            yield f"{prefix}{key}", json.dumps(value, ensure_ascii=False)
 
 
-def check_starts(members: Sequence[Member], *, where: str) -> None:
-    """Raises ConfigError for runs that start from one that neither is there nor will be trained before them."""
-    waiting, own = list(members), {member.path for member in members}
-    there = {path for member in members for path in member.starts_from - own if _is_run(path)}
-    while ready := [member for member in waiting if member.starts_from <= there]:
-        there |= {member.path for member in ready}
-        waiting = [member for member in waiting if member not in ready]
-    problems = []
-    for member in waiting:
-        missing = abbreviate(sorted(member.starts_from - there))
-        problems.append(
-            f"{member.name}: starts from {missing}, which is not there and is trained by no system before it"
-        )
-    if problems:
-        raise ConfigError(problems, where=where)
-
-
-def _is_run(path: Path) -> bool:
+def is_run(path: Path) -> bool:
+    """True for a run directory."""
     return (path / "config.yaml").is_file()
 
 
 def _last_step(path: Path) -> int | None:
-    """Of the newest checkpoint of a run; None where there is none."""
+    """Step of the newest checkpoint of a run; None without checkpoints."""
     return next(reversed(steps(path / "checkpoints")), None)
 
 
-def _completed_step(path: Path, *, last: int) -> int | None:
-    """Where a run ended, if it did: without that checkpoint, which somebody has removed, it is to be trained on.
+def _completed_step(path: Path, *, last_step: int) -> int | None:
+    """Last step of a complete training; None if the training is not complete.
 
-    last: its newest step, where it ended if nobody says otherwise
+    If the checkpoint of this step was removed, the training has to continue.
+
+    last_step: step of the newest checkpoint, for a file that does not name the step.
     """
     try:
-        said = json.loads((path / COMPLETE).read_text(encoding="utf-8"))
+        record = json.loads((path / COMPLETE).read_text(encoding="utf-8"))
     except OSError:
         return None
-    except ValueError:  # what older runs have there is empty, or was made so by hand
-        return last
-    return said.get("step", last) if isinstance(said, dict) else last
+    except ValueError:  # older runs have an empty file
+        return last_step
+    if not isinstance(record, dict):
+        return last_step
+    return record.get("step", last_step)
 
 
-def check_text(
-    members: Sequence[Member], protocol_of: Callable[[str], Protocol], *, named: str
-) -> None:
-    """A look at the test text of every run, and at the training text of those that are to be trained.
-
-    protocol_of: of a system
-    named: the experiment, as it was loaded
-    Raises ConfigError for a direction that a run will not have the components for, and DataError with all text that is missing, as far
-    as it shows without reading much.
-    """
-    problems: dict[str, dict[str, None]] = {}
-    for member in members:
-        looks = [partial(check_test, member, protocol_of(member.system), where=named)]
-        for look in [
-            *looks,
-            *([] if member.is_complete else [partial(check_training_text, member.config)]),
-        ]:
-            try:
-                look()
-            except DataError as error:
-                for problem in str(error).splitlines():
-                    problems.setdefault(problem, {})[member.name] = None
-    if problems:
-        shown = (
-            f"; `polyglot show {named}` says where its text is from"
-            if named in presets.names("evaluation/experiments")
-            else ""
-        )
-        raise DataError(
-            "\n".join(
-                f"{named}: {abbreviate(names, shown=2)}: {problem}{shown}"
-                for problem, names in problems.items()
-            )
-        )
-
-
-def check_training_text(config: Config) -> None:
-    """Raises DataError with all that is missing of it, as far as it shows without reading much."""
-    if problems := Corpora(
-        config.data.train, folder=Path(config.data.folder), languages=config.languages
-    ).check():
-        raise DataError("\n".join(problems))
-
-
-def check_test(member: Member, protocol: Protocol, *, where: str) -> None:
-    """Raises ConfigError for a direction that the run will not have the components for, and DataError where there is no test text."""
-    config = member.settings
-    directions = Directions.of(config.pairs)
-    try:
-        pairs = protocol.select_pairs(directions, config.languages, config.pairs)
-        protocol.check_pivot(directions)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {member.name}: protocol.{error}") from None
-    if corpora := protocol.test or config.data.test:
-        Corpora(corpora, folder=Path(config.data.folder), languages=config.languages).check_any(
-            pairs
-        )
-    else:
-        raise ConfigError(
-            f"{where}: {member.name}: data.test names no corpus; name one there, or `test` in the protocol"
-        )
-
-
-def last_line(path: Path) -> dict[str, float] | None:
-    """What the log of a run last said of its training: step, loss, seconds, time; None without a log."""
+def last_training_record(path: Path) -> dict[str, float] | None:
+    """Last line about training in the log of a run: step, loss, seconds, time; None without one."""
     log = path / "log.jsonl"
     if not log.is_file():
         return None
-    with log.open(
-        "rb"
-    ) as file:  # looked at every second by whoever shows progress, and it may be long
-        file.seek(max(0, log.stat().st_size - TAIL))
+    with log.open("rb") as file:  # only the end: progress reads it every second
+        file.seek(max(0, log.stat().st_size - LOG_TAIL))
         lines = file.read().decode(errors="replace").splitlines()
     for line in reversed(lines):
         if line.startswith('{"kind": "training"') and line.endswith("}"):

@@ -1,4 +1,4 @@
-"""Training what an experiment lacks: one run after the other, or several beside each other."""
+"""Training of the missing runs of an experiment, one after the other or several at once."""
 
 from __future__ import annotations
 
@@ -7,51 +7,69 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from polyglot.core.errors import ConfigError
-from polyglot.experiments.runs import Member
+from polyglot.experiments.runs import ExperimentRun
 
-Train = Callable[[Member, Sequence[str]], None]
-"""Calls `polyglot train` with these arguments for this run; returns when it is complete and raises otherwise."""
+Train = Callable[[ExperimentRun, Sequence[str]], None]
+"""Trains a run with these arguments of `polyglot train`; raises if the run is not completed."""
 
 
-def train_all(members: Sequence[Member], train: Train, *, parallel: int = 1) -> None:
-    """Every run that is not complete, in their order but those that start from others after these, and at most so many at once.
+def train_all(
+    runs: Sequence[ExperimentRun],
+    train: Train,
+    *,
+    parallel: int = 1,
+) -> None:
+    """Train every incomplete run, in order, at most `parallel` of them at once.
 
-    When one fails, or all are interrupted, no other is begun, and those that run are waited for. Raises the first failure, and
-    ConfigError for runs that wait for each other.
+    A run waits for the runs that it starts from. After a failure or an interruption no further
+    run is started, running ones are awaited, and the first failure is raised.
+
+    Raise ConfigError for runs that wait for each other.
     """
-    waiting = [member for member in members if not member.is_complete]
+    waiting = [run for run in runs if not run.is_complete]
     if parallel == 1:
         while waiting:
-            member = _ready(waiting, ())[0]
-            _train(member, train)
-            waiting.remove(member)
-        return
-    running: dict[Future[None], Member] = {}
-    failed: BaseException | None = None
+            run = _ready_runs(waiting, ())[0]
+            _train_run(run, train)
+            waiting.remove(run)
+    else:
+        _train_in_parallel(waiting, train, parallel)
+
+
+def _train_in_parallel(
+    waiting: list[ExperimentRun],
+    train: Train,
+    parallel: int,
+) -> None:
+    running: dict[Future[None], ExperimentRun] = {}
+    failure: BaseException | None = None
     with ThreadPoolExecutor(max_workers=parallel) as pool:
-        while running or (waiting and not failed):
-            room = 0 if failed else parallel - len(running)
-            for member in _ready(waiting, {each.path for each in running.values()})[:room]:
-                waiting.remove(member)
-                running[pool.submit(_train, member, train)] = member
+        while running or (waiting and not failure):
+            free_places = 0 if failure else parallel - len(running)
+            running_paths = {run.path for run in running.values()}
+            for run in _ready_runs(waiting, running_paths)[:free_places]:
+                waiting.remove(run)
+                running[pool.submit(_train_run, run, train)] = run
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 running.pop(future)
-                failed = failed or future.exception()
-    if failed:
-        raise failed
+                failure = failure or future.exception()
+    if failure:
+        raise failure
 
 
-def _ready(waiting: Sequence[Member], running: Collection[Path]) -> list[Member]:
-    """Those that start from nothing that is still to be trained."""
-    missing = {member.path for member in waiting}.union(running)
-    found = [member for member in waiting if not member.starts_from & missing]
-    if waiting and not found and not running:
-        raise ConfigError(
-            f"{', '.join(member.name for member in waiting)}: each starts from a run that is not trained before it"
-        )
-    return found
+def _ready_runs(waiting: Sequence[ExperimentRun], running: Collection[Path]) -> list[ExperimentRun]:
+    """Return the runs that start from no incomplete run."""
+    incomplete = {run.path for run in waiting}.union(running)
+    ready = [run for run in waiting if not run.initialized_from & incomplete]
+    if waiting and not ready and not running:
+        names = ", ".join(run.name for run in waiting)
+        raise ConfigError(f"{names}: each starts from a run that is not trained before it")
+    return ready
 
 
-def _train(member: Member, train: Train) -> None:
-    train(member, [str(member.path), "--resume"] if member.is_begun else member.arguments)
-    member.complete()
+def _train_run(run: ExperimentRun, train: Train) -> None:
+    arguments = run.arguments
+    if run.is_started:
+        arguments = [str(run.path), "--resume"]
+    train(run, arguments)
+    run.mark_complete()

@@ -1,13 +1,14 @@
-"""A folder with an experiment that takes seconds."""
+"""A folder with an experiment that takes seconds, and a trained run of a few thousand parameters."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from polyglot.core.yaml import dump_yaml
-from tests.builders.command_line import CONFIG, SMALL_PHRASEBOOK, SMALL_RUN, write_text
+from tests.builders.command_line import CONFIG, SMALL_PHRASEBOOK, SMALL_RUN, Program, write_text
 
 MINE = {
     "title": "With and without <copies>",
@@ -28,7 +29,10 @@ MINE = {
         },
     },
 }
-"""The English-centric experiment on very little of the phrasebook, with models of a few thousand parameters."""
+"""The English-centric experiment on a small part of the phrasebook, with very small models."""
+
+TRAINED_RUNS: dict[str, Path] = {}
+"""Folder of the run `runs/mine`, trained once for all tests of this process."""
 
 
 @pytest.fixture
@@ -38,3 +42,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "mine.yaml").write_text(CONFIG)
     (tmp_path / "experiment.yaml").write_text(dump_yaml(MINE))
     return tmp_path
+
+
+@pytest.fixture
+def trained_folder(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """The folder with a copy of the trained run `runs/mine` of `mine.yaml`."""
+    if "mine" not in TRAINED_RUNS:
+        result = Program(monkeypatch, capsys)("train", "mine.yaml")
+        assert result.status == 0, result.errors
+        shared = tmp_path_factory.mktemp("trained") / "mine"
+        shutil.move(folder / "runs" / "mine", shared)
+        TRAINED_RUNS["mine"] = shared
+    shutil.copytree(TRAINED_RUNS["mine"], folder / "runs" / "mine")
+    return folder

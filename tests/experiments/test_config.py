@@ -1,4 +1,4 @@
-"""What the file of an experiment says: every shipped one can be begun, and mistakes are found before anything is trained."""
+"""Experiment files: every preset can be run, and mistakes are reported before training."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import itertools
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from polyglot.config.loading import load_config
+from polyglot.config.schema import Config
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError, DataError
 from polyglot.data.corpora import Corpora
-from polyglot.experiments import Experiment, carry_out
+from polyglot.experiments import Experiment, run_experiment
+from polyglot.experiments.checks import check_test_text
 from polyglot.experiments.runner import protocol_of
-from polyglot.experiments.runs import check_test, filled, members_of
+from polyglot.experiments.runs import ExperimentRun, experiment_runs, fill_placeholders
 from polyglot.tasks.pairs import LanguagePair, match_pairs
 from polyglot.training.parameter_matching import TOLERANCE, count_model_parameters
 from tests.builders.command_line import Program
@@ -27,27 +31,27 @@ from tests.conftest import ROOT
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("systems: {a: {}}", "systems.a: one of `config`, `run` and `ensemble`"),
+        ("systems: {a: {}}", "systems.a: set one of `config`, `run` and `ensemble`"),
         (
             "systems: {a: {config: mine.yaml, beside: b}}",
             "systems.a.beside: no system named 'b'. Known: a",
         ),
         (
             "config: mine.yaml\nsystems: {a: {beside: b}, b: {}}",
-            "systems.a.beside: comes back to 'a'",
+            "systems.a.beside: leads back to 'a'",
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {beside: c}, c: {beside: b}}",
-            "systems.b.beside: comes back to 'b'",
+            "systems.b.beside: leads back to 'b'",
         ),
         (
             "systems: {a: {config: mine.yaml}}\nprotocol: {metrics: [ter]}\ngoals: [{system: a, scores: en-de, at_least: 50}]",
-            "goals: the page leads with TER, where lower is better; name bleu in the protocol's `metrics`, or chrf first",
+            "goals: the main metric is TER, where lower is better; name bleu in the protocol's `metrics`, or chrf first",
         ),
         ("systems: {a: {config: mine.yaml, separately: [ende]}}", "systems.a.separately: 'ende'"),
         (
             "systems: {a: {config: mine.yaml}}\nsizes: {cpu: {systems: {b: []}}}",
-            "sizes.cpu.systems: no system to be trained named 'b'. Known: a",
+            "sizes.cpu.systems: no trained system named 'b'. Known: a",
         ),
         (
             "systems: {a: {config: mine.yaml}}\nsizes: {cpu: {only: [a, b]}}",
@@ -59,32 +63,32 @@ from tests.conftest import ROOT
         ),
         (
             "systems: {a: {config: mine.yaml, separately: [en-de]}}\nsizes: {cpu: {separately: [de-en]}}",
-            "sizes.cpu.separately: no pair with a model of its own named 'de-en'. Known: en-de",
+            "sizes.cpu.separately: no pair with a separate model named 'de-en'. Known: en-de",
         ),
         (
             "config: mine.yaml\nsystems: {a: {separately: [en-de]}, b: {separately: [de-en]}}\nsizes: {cpu: {separately: [de-en]}}",
-            "sizes.cpu.separately: leaves nothing of 'a', which has en-de",
+            "sizes.cpu.separately: no pair is left of 'a', which has en-de",
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {}}\nsizes: {cpu: {only: [b]}}",
-            "sizes.cpu.only: leaves out 'a', the first",
+            "sizes.cpu.only: lacks the first system, 'a'",
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {}, c: {beside: b}}\nsizes: {cpu: {only: [a, c]}}",
-            "sizes.cpu.only: 'c' is shown beside 'b', which it leaves out; name both or neither",
+            "sizes.cpu.only: 'c' is compared with 'b', which is missing; name both or neither",
         ),
         (
             "systems: {a: {}}\nsizes: {cpu: {config: mine.yaml}, full: {}}",
-            "systems.a: one of `config`, `run` and `ensemble`",
+            "systems.a: set one of `config`, `run` and `ensemble`",
         ),
         (
             "systems: {a: {config: mine.yaml, run: runs/x}}",
-            "systems.a: one of `config`, `run` and `ensemble`",
+            "systems.a: found config and run; set only one of `config`, `run` and `ensemble`",
         ),
         ("systems: {a: {run: runs/x}}", "systems.a.run: runs/x: no run directory"),
         (
             "systems: {a: {run: runs/x, seeds: [1]}}",
-            "systems.a: `set`, `seeds` and `separately` are for a `config`; a `run` or",
+            "systems.a: `set`, `seeds` and `separately` need a `config`; a `run` or",
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {ensemble: c}}",
@@ -92,19 +96,19 @@ from tests.conftest import ROOT
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {ensemble: b}}",
-            "systems.b.ensemble: 'b' is an ensemble itself; name the systems",
+            "systems.b.ensemble: 'b' is itself an ensemble; name the systems",
         ),
         (
             "config: mine.yaml\nsystems: {a: {separately: [en-de]}, b: {ensemble: a}}",
-            "systems.b.ensemble: 'a' has a model for each pair (`separately`); name a system",
+            "systems.b.ensemble: 'a' has one model per pair (`separately`); name a system",
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {ensemble: a, config: mine.yaml}}",
-            "systems.b: one of `config`, `run` and `ensemble`",
+            "systems.b: found config and ensemble; set only one of `config`, `run` and `ensemble`",
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {ensemble: a, seeds: [2]}}",
-            "systems.b: `set`, `seeds` and `separately` are for a `config`",
+            "systems.b: `set`, `seeds` and `separately` need a `config`",
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {ensemble: [a, a]}}",
@@ -112,7 +116,7 @@ from tests.conftest import ROOT
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {ensemble: a}}",
-            "systems.b.ensemble: has one run alone, a-seed1; name another seed or system",
+            "systems.b.ensemble: has only one run, a-seed1; add a seed or a system",
         ),
         (
             "config: mine.yaml\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}\ngoals: [{system: b, scores: de-it, at_least: 1}]",
@@ -125,40 +129,43 @@ from tests.conftest import ROOT
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, c: {set: [vocabulary.languages.de.size=50]}, b: {ensemble: [a, c]}}",
-            "systems.b.ensemble: its runs have different vocabularies of de, and cannot write it together; give them the same settings",
+            "systems.b.ensemble: its runs have different vocabularies of de, so that they cannot translate together; give them the same settings",
         ),
         (
             "config: mine.yaml\nfigure: left_out\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}",
-            "systems.b.ensemble: `figure: left_out` compares models that saw a direction with those that did not",
+            "systems.b.ensemble: `figure: left_out` compares models with and without a direction; it cannot show ensembles",
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, c: {}, b: {ensemble: [a, c]}}\nsizes: {cpu: {only: [a, b]}}",
-            "sizes.cpu.only: 'b' is made of 'c', left out; name all or none",
+            "sizes.cpu.only: the ensemble 'b' needs 'c', which is missing; name all or none",
         ),
         (
             "config: mine.yaml\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}\nsizes: {cpu: {systems: {b: []}}}",
-            "sizes.cpu.systems: no system to be trained named 'b'. Known: a",
+            "sizes.cpu.systems: no trained system named 'b'. Known: a",
         ),
-        ("systems: {a: {run: []}}", "systems.a.run: names nothing; name one, or leave it out"),
+        (
+            "systems: {a: {run: []}}",
+            "systems.a.run: found an empty list; name at least one, or leave the key out",
+        ),
         (
             "systems: {a: {config: mine.yaml}}\nsizes: {cpu: {only: []}}",
-            "sizes.cpu.only: names nothing",
+            "sizes.cpu.only: found an empty list",
         ),
         (
             "systems: {a: {config: mine.yaml}}\nsizes: {../cpu: {}}",
-            "sizes: '../cpu' will be the name of a folder; use letters",
+            "sizes: '../cpu' cannot be the name of a folder; use letters",
         ),
         (
             "systems: {a: {config: mine.yaml, set: [seed=7]}}",
-            "systems.a.set: seed=7: the experiment itself says seed of every run; leave it out",
+            "systems.a.set: seed=7: the experiment sets seed of every run itself; leave it out",
         ),
         (
             "systems: {a: {config: mine.yaml}}\nsizes: {cpu: {systems: {a: [run=x]}}}",
-            "run=x: the experiment itself says run of every run",
+            "run=x: the experiment sets run of every run itself",
         ),
         (
             "config: mine.yaml\nsystems: {a: {}, b: {paper: {en-de: 3}}}",
-            "systems.b.paper: en-de: no score of 'a' to put it beside",
+            "systems.b.paper: en-de: 'a' has no score of the paper to compare with",
         ),
         (
             "systems: {a: {config: mine.yaml, paper: {en-it: 3}}}",
@@ -170,15 +177,15 @@ from tests.conftest import ROOT
         ),
         (
             "systems: {a: {config: mine.yaml, separately: [en-de]}}",
-            "systems.a.separately: en-de: it trains ",
+            "systems.a.separately: en-de: the model trains ",
         ),
         (
             "systems: {a: {config: mine.yaml, set: ['initialize={\"*\": RUNS/b-seedSEED}']}}",
-            "runs/b-seed1, which is not there and is trained by no system before it",
+            "runs/b-seed1, which does not exist and is not trained before it",
         ),
         (
             "systems: {a: {config: mine.yaml, set: ['initialize={\"*\": RUNS/a-seed1}']}}",
-            "runs/a-seed1, which is not there and is trained by no system before it",
+            "runs/a-seed1, which does not exist and is not trained before it",
         ),
         (
             "systems: {a: {config: mine.yaml, set: [data.folder=nowhere, 'data.train=[{type: text, path: \"train.{language}\"}]']}}",
@@ -186,7 +193,7 @@ from tests.conftest import ROOT
         ),
         (
             "systems: {a: {run: [runs/x, runs/x]}}",
-            "systems.a.run: runs/x named twice; each counts once",
+            "systems.a.run: runs/x named twice; name each only once",
         ),
         (
             "systems: {a: {config: mine.yaml, separately: [en-de, de-en, en-de]}}",
@@ -204,13 +211,16 @@ from tests.conftest import ROOT
         ),
         (
             "systems: {a b: {config: mine.yaml}, a-b: {config: mine.yaml}}",
-            "'a b' and 'a-b' are the same folder, a-b; use other letters",
+            "'a b' and 'a-b' have the same folder, a-b; use other letters",
         ),
         (
             f"systems: {{{'ä' * 101}: {{config: mine.yaml}}}}",
-            "makes a folder name of 202 bytes; use at most 200",
+            "gives a folder name of 202 bytes; use at most 200",
         ),
-        ("systems: {'!': {config: mine.yaml}}", "'!' makes no folder name; use letters or digits"),
+        (
+            "systems: {'!': {config: mine.yaml}}",
+            "'!' has no letters for a folder name; use letters or digits",
+        ),
         ("systems: {a: {config: mine.yaml, reference: nobody}}", "no reference named 'nobody'"),
         (
             "systems: {a: {config: mine.yaml}}\nprotocol: quik",
@@ -258,11 +268,11 @@ from tests.conftest import ROOT
         ),
         (
             "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de, at_least: 1, behind_pivot: 2}]",
-            "found at_least, behind_pivot of at_least, above_paper, each_above_paper, behind_pivot; a goal has one of them",
+            "found at_least, behind_pivot of at_least, above_paper, each_above_paper, behind_pivot; set exactly one",
         ),
         (
             "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de, above_paper: 1}]",
-            "goals.0: 'a' has no `reference` to be above",
+            "goals.0: 'a' has no `reference` to compare with",
         ),
         (
             "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de, behind_pivot: 1}]",
@@ -271,268 +281,271 @@ from tests.conftest import ROOT
         ("systems: {}", "systems: found {}"),
     ],
 )
-def test_mistakes_are_sentences_before_anything_is_trained(
+def test_mistakes_are_reported_before_training(
     text: str, sentence: str, folder: Path, monkeypatch, capsys
 ) -> None:
     (folder / "wrong.yaml").write_text(f"title: Wrong\n{text}\n")
-    with pytest.raises((ConfigError, DataError)) as caught:
-        carry_out(
+    with pytest.raises((ConfigError, DataError)) as error_info:
+        run_experiment(
             Experiment.load("wrong.yaml"),
             folder / "out",
-            train=lambda *given: pytest.fail("trained"),
+            train=lambda run, arguments: pytest.fail("trained"),
         )
-    assert sentence in str(caught.value)
-    assert isinstance(caught.value, DataError) or str(caught.value).startswith("wrong.yaml: ")
-    assert sentence in " ".join(
-        Program(monkeypatch, capsys).refuses("experiment", "wrong.yaml", "--dry-run").split()
-    )
+    message = str(error_info.value)
+    assert sentence in message
+    assert isinstance(error_info.value, DataError) or message.startswith("wrong.yaml: ")
+    program = Program(monkeypatch, capsys)
+    printed = program.refuses("experiment", "wrong.yaml", "--dry-run")
+    assert sentence in " ".join(printed.split())
 
 
-def test_what_is_wrong_with_the_configuration_of_several_runs_is_said_once(folder: Path) -> None:
+def test_a_problem_of_several_runs_is_reported_once(folder: Path) -> None:
     (folder / "wrong.yaml").write_text(
-        "{title: Wrong, config: gone.yaml, seeds: [1, 2], systems: {a: {}, b: {set: [model.bridge=none]}}}"
+        "{title: Wrong, config: gone.yaml, seeds: [1, 2], "
+        "systems: {a: {}, b: {set: [model.bridge=none]}}}"
     )
     with pytest.raises(
         ConfigError,
-        match="(?s)^wrong.yaml: 1 problem\n  systems.a, b: gone.yaml: neither a file nor shipped",
+        match="(?s)^wrong.yaml: 1 problem\n  systems.a, b: gone.yaml: neither a file nor",
     ):
-        list(members_of(Experiment.load("wrong.yaml").at(), folder))
+        experiment_runs(Experiment.load("wrong.yaml").at_size(), folder)
 
 
-def test_a_folder_that_is_something_else_is_refused(folder, monkeypatch, capsys) -> None:
-    program = Program(monkeypatch, capsys)
-    assert "--folder: mine.yaml is a file" in program.refuses(
-        "experiment", "experiment.yaml", "--folder", "mine.yaml", "--dry-run"
-    )
-    assert program("train", "mine.yaml").status == 0
-    assert "--folder: runs/mine is a run" in program.refuses(
-        "experiment", "experiment.yaml", "--folder", "runs/mine", "--dry-run"
-    )
-
-
-SIZED = [
-    (name, size)
-    for name in presets.names("evaluation/experiments")
-    for size in Experiment.load(name).sizes or [None]
-]
-
-
-@pytest.mark.parametrize(("name", "size"), SIZED)
-def test_every_shipped_experiment_can_be_begun_in_every_size(
-    name: str, size: str | None, tmp_path: Path
+def test_the_folder_of_an_experiment_cannot_be_a_file_or_a_run(
+    folder: Path, monkeypatch, capsys
 ) -> None:
-    experiment = Experiment.load(name).at(size)
-    members = list(members_of(experiment, tmp_path))
-    assert len({member.path for member in members}) == len(members)
-    after = set()
-    for member in members:
-        config = member.config
-        assert member.starts_from <= after, "what it starts from comes before it"
-        after.add(member.path)
-        if average := re.fullmatch(r"average:(\d+)", experiment.checkpoint):
-            assert (
-                config.training.checkpoint.keep
-                >= int(average[1])
-                <= config.training.steps // config.training.checkpoint.every
-            )
+    program = Program(monkeypatch, capsys)
+    command = ("experiment", "experiment.yaml", "--dry-run", "--folder")
+    assert "--folder: mine.yaml is a file" in program.refuses(*command, "mine.yaml")
+    run = folder / "runs" / "mine"
+    run.mkdir(parents=True)
+    (run / "config.yaml").touch()
+    assert "--folder: runs/mine is a run directory" in program.refuses(*command, "runs/mine")
+
+
+def preset_sizes() -> Iterator[tuple[str, str | None]]:
+    for name in presets.names("evaluation/experiments"):
+        for size in Experiment.load(name).sizes or [None]:
+            yield name, size
+
+
+PRESETS = list(preset_sizes())
+
+
+@cache
+def preset_runs(name: str, size: str | None) -> list[ExperimentRun]:
+    """Runs of a preset experiment, below the folder `out`."""
+    return experiment_runs(Experiment.load(name).at_size(size), Path("out"))
+
+
+def vocabulary_sizes(config: Config) -> dict[str, int]:
+    return {
+        language: config.vocabulary.for_language(language).size for language in config.languages
+    }
+
+
+@pytest.mark.parametrize(("name", "size"), PRESETS)
+def test_the_configurations_of_a_preset_are_reasonable(name: str, size: str | None) -> None:
+    experiment = Experiment.load(name).at_size(size)
+    runs = preset_runs(name, size)
+    assert len({run.path for run in runs}) == len(runs)
+    earlier = set()
+    for run in runs:
+        config = run.config
+        assert run.initialized_from <= earlier, "an initial run comes first"
+        earlier.add(run.path)
+        average = re.fullmatch(r"average:(\d+)", experiment.checkpoint)
+        if average:
+            count = int(average[1])
+            assert config.training.checkpoint.keep >= count
+            assert config.training.steps // config.training.checkpoint.every >= count
         if config.validation.best_by == "bleu":
-            assert set(match_pairs(config.validation.bleu_pairs, config.languages)) <= set(
-                config.pairs
-            ), "zero-shot pairs have no say"
-        sizes = {language: config.vocabulary.for_language(language).size for language in config.languages}
-        assert (
-            member.seed != members[0].seed or 1e6 < count_model_parameters(config, config.model, sizes) < 1.5e8
-        )
+            pairs = match_pairs(config.validation.bleu_pairs, config.languages)
+            assert set(pairs) <= set(config.pairs), "zero-shot pairs do not select a checkpoint"
+        if run.seed == runs[0].seed:
+            parameters = count_model_parameters(config, config.model, vocabulary_sizes(config))
+            assert 1e6 < parameters < 1.5e8
 
 
-@pytest.mark.parametrize(("name", "size"), SIZED)
-def test_a_dry_run_of_every_shipped_experiment_finds_nothing_wrong(
+def text_files(experiment: Experiment, config: Config) -> Iterator[Path]:
+    """Files of all texts that a run of the experiment reads."""
+    data = config.data
+    for corpus in [*data.train, *data.valid, *data.test, *experiment.protocol.test]:
+        if corpus.type != "text":
+            continue
+        if corpus.pairs:
+            for paths in corpus.pairs.values():
+                yield from (Path(data.folder, path) for path in paths)
+        else:
+            for language in config.languages:
+                yield Path(data.folder, corpus.path.replace("{language}", language))
+
+
+@pytest.mark.parametrize(("name", "size"), PRESETS)
+def test_a_dry_run_of_a_preset_has_no_errors(
     name: str, size: str | None, tmp_path: Path, monkeypatch, capsys
 ) -> None:
-    """As a user calls it, with a line in the place of each text that it names."""
+    """Each text file has one line."""
     monkeypatch.chdir(tmp_path)
-    experiment = Experiment.load(name).at(size)
+    experiment = Experiment.load(name).at_size(size)
     files = set()
-    for config in (member.config for member in members_of(experiment, tmp_path)):
-        data = config.data
-        for corpus in (
-            one
-            for one in [*data.train, *data.valid, *data.test, *experiment.protocol.test]
-            if one.type == "text"
-        ):
-            named = [path for paths in (corpus.pairs or {}).values() for path in paths]
-            named = named or [
-                corpus.path.replace("{language}", language) for language in config.languages
-            ]
-            files |= {Path(data.folder, path) for path in named}
+    for run in preset_runs(name, size):
+        files.update(text_files(experiment, run.config))
     for path in files:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(b"a line\n") if path.suffix == ".gz" else b"a line\n")
-    planned = Program(monkeypatch, capsys)(
-        "experiment", name, *(["--size", size] if size else []), "--dry-run"
-    )
-    assert planned.status == 0, planned.errors
-    trained = sum(not system.trains_nothing for system in experiment.systems.values())
-    assert (
-        planned.output.count("polyglot train ") >= trained > 0 and not Path("experiments").exists()
-    )
+        line = b"a line\n"
+        path.write_bytes(gzip.compress(line) if path.suffix == ".gz" else line)
+
+    size_option = ["--size", size] if size else []
+    plan = Program(monkeypatch, capsys)("experiment", name, *size_option, "--dry-run")
+    assert plan.status == 0, plan.errors
+    trained = [system for system in experiment.systems.values() if system.is_trained]
+    assert plan.output.count("polyglot train ") >= len(trained) > 0
+    assert not Path("experiments").exists()
 
 
-@pytest.mark.parametrize(("name", "size"), SIZED)
-def test_the_text_of_every_shipped_experiment_is_there(
+@pytest.mark.parametrize(("name", "size"), PRESETS)
+def test_the_text_of_a_preset_is_available(
     name: str, size: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the data sets are: in `data/` of the clone, or where POLYGLOT_DATA says, which must end in `data`."""
+    """The text is in `data/` of the clone, or in the folder POLYGLOT_DATA, named `data` as well."""
     data = Path(os.environ.get("POLYGLOT_DATA", ROOT / "data"))
-    experiment = Experiment.load(name).at(size)
-    members = list(members_of(experiment, tmp_path))
+    experiment = Experiment.load(name).at_size(size)
+    runs = preset_runs(name, size)
     monkeypatch.chdir(data.parent if data.is_dir() else tmp_path)
-    for member in members:
-        config = member.config
-        if config.data.train[0].type != "phrasebook" and not any(
-            Path(config.data.folder).glob("train.*")
-        ):
-            pytest.skip(f"the text of {config.data.folder} is not here")
-        check_test(member, protocol_of(member.system, experiment), where=name)
-        for given in (config.data.train, config.data.valid):
-            Corpora(given, folder=Path(config.data.folder), languages=config.languages).check_any(
-                config.pairs
-            )
+    for run in runs:
+        config = run.config
+        folder = Path(config.data.folder)
+        if config.data.train[0].type != "phrasebook" and not any(folder.glob("train.*")):
+            pytest.skip(f"the text of {folder} is not here")
+        check_test_text(run, protocol_of(run.system, experiment), where=name)
+        for corpora in (config.data.train, config.data.valid):
+            Corpora(corpora, folder=folder, languages=config.languages).check_any(config.pairs)
 
 
-def test_a_size_lays_its_settings_below_a_systems_own_and_those_of_a_system_above() -> None:
+@pytest.fixture
+def sized() -> Experiment:
     values = {
         "title": "Sized",
         "config": "phrasebook",
         "seeds": [1, 2],
         "sizes": {
-            "cpu": {"set": ["a=1", "b=1"], "systems": {"one": ["b=3"]}, "seeds": [7]},
+            "cpu": {"set": ["a=1", "b=1"], "systems": {"first": ["b=3"]}, "seeds": [7]},
             "full": {"config": "multi30k/paper"},
-            "part": {"only": ["one", "each"], "separately": ["de-en"]},
+            "part": {"only": ["first", "separate"], "separately": ["de-en"]},
         },
         "systems": {
-            "one": {"set": ["b=2"]},
-            "two": {"config": "multi30k/small"},
-            "each": {"separately": ["en-de", "de-en"]},
+            "first": {"set": ["b=2"]},
+            "second": {"config": "multi30k/small"},
+            "separate": {"separately": ["en-de", "de-en"]},
         },
     }
-    experiment = Experiment.model_validate(values)
-    small, full = experiment.at("cpu"), experiment.at("full")
-    assert (small.systems["one"].set, small.systems["one"].config, small.seeds) == (
-        ["a=1", "b=1", "b=2", "b=3"],
-        "phrasebook",
-        [7],
-    )
-    assert (full.systems["one"].set, full.systems["one"].config, full.seeds) == (
-        ["b=2"],
-        "multi30k/paper",
-        [1, 2],
-    )
-    assert (
-        full.systems["two"].config == "multi30k/small"
-        and experiment.at() == small
-        and not small.sizes
-    )
-    assert list(full.systems) == ["one", "two", "each"] and full.systems["each"].separately == [
-        "en-de",
-        "de-en",
-    ]
-    part = experiment.at("part").systems
-    assert (
-        list(part) == ["one", "each"]
-        and part["each"].separately == ["de-en"]
-        and not part["one"].separately
-    )
-    with pytest.raises(
-        ConfigError,
-        match="size: no size named 'ful'. Did you mean 'full'\\? Known: cpu, full, part",
-    ):
-        experiment.at("ful")
+    return Experiment.model_validate(values)
+
+
+def test_settings_of_a_system_override_those_of_its_size(sized: Experiment) -> None:
+    cpu = sized.at_size("cpu")
+    first = cpu.systems["first"]
+    assert first.set == ["a=1", "b=1", "b=2", "b=3"]
+    assert first.config == "phrasebook"
+    assert cpu.seeds == [7]
+    assert not cpu.sizes
+
+
+def test_a_size_can_have_another_configuration(sized: Experiment) -> None:
+    full = sized.at_size("full")
+    assert list(full.systems) == ["first", "second", "separate"]
+    assert full.systems["first"].set == ["b=2"]
+    assert full.systems["first"].config == "multi30k/paper"
+    assert full.systems["second"].config == "multi30k/small"
+    assert full.systems["separate"].separately == ["en-de", "de-en"]
+    assert full.seeds == [1, 2]
+
+
+def test_the_first_size_is_the_default(sized: Experiment) -> None:
+    assert sized.at_size() == sized.at_size("cpu")
+
+
+def test_a_size_can_leave_out_systems_and_pairs(sized: Experiment) -> None:
+    systems = sized.at_size("part").systems
+    assert list(systems) == ["first", "separate"]
+    assert systems["separate"].separately == ["de-en"]
+    assert not systems["first"].separately
+
+
+def test_an_unknown_size_is_an_error(sized: Experiment) -> None:
+    message = "size: no size named 'ful'. Did you mean 'full'\\? Known: cpu, full, part"
+    with pytest.raises(ConfigError, match=message):
+        sized.at_size("ful")
     with pytest.raises(ConfigError, match="size: found 'cpu', but this experiment has no `sizes`"):
-        small.at("cpu")
+        sized.at_size("cpu").at_size("cpu")
 
 
-def test_the_shared_model_and_the_matched_one_are_as_large_as_what_they_stand_beside() -> None:
-    def count(name: str, system: str, size: str = "full") -> int:
-        experiment = Experiment.load(name)
-        everybody = {
-            key: value.model_copy(update={"only": []}) for key, value in experiment.sizes.items()
-        }
-        found = experiment.model_copy(update={"sizes": everybody}).at(size).systems[system]
-        config = load_config(found.config, found.set)
-        return count_model_parameters(
-            config,
-            config.model,
-            {language: config.vocabulary.for_language(language).size for language in config.languages},
-        )
-
-    for kind, size in itertools.product(
-        ("many-to-many with copies", "English-centric with copies"), ("cpu", "full")
-    ):
-        assert count("multi30k_best", f"fully shared, {kind}", size) == pytest.approx(
-            count("multi30k_best", kind, size), rel=TOLERANCE
-        )
-    for name in ("manythings_roles", "iwslt14_roles"):
-        assert count(name, "matched") == pytest.approx(
-            count(name, "RIL softmax residual"), rel=TOLERANCE
-        )
+def preset_parameters(name: str, system: str, size: str) -> int:
+    """Number of parameters of a system, also if the size leaves it out."""
+    experiment = Experiment.load(name)
+    sizes = {}
+    for key, settings in experiment.sizes.items():
+        sizes[key] = settings.model_copy(update={"only": []})
+    complete = experiment.model_copy(update={"sizes": sizes})
+    settings = complete.at_size(size).systems[system]
+    config = load_config(settings.config, settings.set)
+    return count_model_parameters(config, config.model, vocabulary_sizes(config))
 
 
-def test_a_system_starts_from_the_run_of_another_of_the_same_seed(tmp_path: Path) -> None:
-    members = list(members_of(Experiment.load("manythings_roles").at("full"), tmp_path))
-    tuned = [member for member in members if member.system == "RIL onehot residual"]
-    given = {
-        member.path: member.config for member in members if member.system == "RIL softmax residual"
-    }
-    assert len(tuned) == 5
-    for member, path in zip(tuned, given):
-        assert (
-            member.config.initialize["*"].run == str(path)
-            and member.config.seed == given[path].seed
-        )
-        assert {
-            option.assignment
-            for side in ("encoder", "decoder")
-            for option in getattr(member.config.model.options, side)
-        } == {"onehot"}
+@pytest.mark.parametrize("size", ["cpu", "full"])
+@pytest.mark.parametrize("kind", ["many-to-many with copies", "English-centric with copies"])
+def test_the_fully_shared_model_is_as_large_as_its_baseline(kind: str, size: str) -> None:
+    shared = preset_parameters("multi30k_best", f"fully shared, {kind}", size)
+    baseline = preset_parameters("multi30k_best", kind, size)
+    assert shared == pytest.approx(baseline, rel=TOLERANCE)
 
 
-def test_leaving_one_pair_out_leaves_out_each_pair_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["manythings_roles", "iwslt14_roles"])
+def test_the_matched_model_is_as_large_as_the_role_model(name: str) -> None:
+    matched = preset_parameters(name, "matched", "full")
+    roles = preset_parameters(name, "RIL softmax residual", "full")
+    assert matched == pytest.approx(roles, rel=TOLERANCE)
+
+
+def test_a_run_starts_from_the_run_of_another_system_with_the_same_seed() -> None:
+    runs = preset_runs("manythings_roles", "full")
+    onehot = [run for run in runs if run.system == "RIL onehot residual"]
+    softmax = [run for run in runs if run.system == "RIL softmax residual"]
+    assert len(onehot) == len(softmax) == 5
+    for run, initial in zip(onehot, softmax):
+        assert run.config.initialize["*"].run == str(initial.path)
+        assert run.config.seed == initial.config.seed
+        options = run.config.model.options
+        for option in [*options.encoder, *options.decoder]:
+            assert option.assignment == "onehot"
+
+
+def test_each_direction_is_left_out_once() -> None:
     left_out = []
-    for member in members_of(Experiment.load("multi30k_leave_one_pair_out").at(), tmp_path):
-        trained = set(member.config.pairs)
-        every = {
-            LanguagePair(one, other)
-            for one in member.config.languages
-            for other in member.config.languages
-            if one != other
-        }
-        left_out += sorted(map(str, every - trained))
+    for run in preset_runs("multi30k_leave_one_pair_out", None):
+        directions = set()
+        for source, target in itertools.permutations(run.config.languages, 2):
+            directions.add(LanguagePair(source, target))
+        left_out += directions - set(run.config.pairs)
     assert len(left_out) == len(set(left_out)) == 12
 
 
-def test_words_of_a_setting_are_filled_in_once_and_whole() -> None:
-    words = {"SEED": "3", "RUNS": "my/SOURCE/runs", "SOURCE": "en", "TARGET": "de"}
-    assert (
-        filled("initialize={'*': RUNS/softmax-seedSEED}", words)
-        == "initialize={'*': my/SOURCE/runs/softmax-seed3}"
-    )
-    assert filled("schedule.pairs=[SOURCE-TARGET]", words) == "schedule.pairs=[en-de]"
-    assert filled("data.folder=/data/RESOURCES", words) == "data.folder=/data/RESOURCES"
+def test_placeholders_are_whole_words_and_are_replaced_once() -> None:
+    placeholders = {"SEED": "3", "RUNS": "my/SOURCE/runs", "SOURCE": "en", "TARGET": "de"}
+    settings = {
+        "initialize={'*': RUNS/softmax-seedSEED}": "initialize={'*': my/SOURCE/runs/softmax-seed3}",
+        "schedule.pairs=[SOURCE-TARGET]": "schedule.pairs=[en-de]",
+        "data.folder=/data/RESOURCES": "data.folder=/data/RESOURCES",
+    }
+    for setting, filled in settings.items():
+        assert fill_placeholders(setting, placeholders) == filled
 
 
-def test_runs_of_one_name_have_folders_of_their_own(folder, monkeypatch, capsys) -> None:
-    assert Program(monkeypatch, capsys)("train", "mine.yaml").status == 0
+def test_existing_runs_with_equal_names_have_different_folders(trained_folder: Path) -> None:
     Path("other").mkdir()
     shutil.copytree("runs/mine", "other/mine")
-    experiment = Experiment.model_validate(
-        {
-            "title": "Taken",
-            "systems": {"a": {"run": ["runs/mine", "other/mine"]}, "b": {"run": "runs/mine"}},
-        }
-    )
-    assert [member.name for member in members_of(experiment, folder)] == [
-        "a-mine-1",
-        "a-mine-2",
-        "b-mine",
-    ]
+    systems = {"a": {"run": ["runs/mine", "other/mine"]}, "b": {"run": "runs/mine"}}
+    experiment = Experiment.model_validate({"title": "Existing", "systems": systems})
+    names = [run.name for run in experiment_runs(experiment, trained_folder)]
+    assert names == ["a-mine-1", "a-mine-2", "b-mine"]

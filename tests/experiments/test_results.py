@@ -1,9 +1,10 @@
-"""What came of an experiment, and its page, from matrices made by hand."""
+"""Results of an experiment and their page, from score matrices with invented scores."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,81 +15,108 @@ from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.references import Reference
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
 from polyglot.experiments import Experiment
-from polyglot.experiments.config import Goal
-from polyglot.experiments.figure import bars_of, figure_png
-from polyglot.experiments.results import Results, Spread, SystemResult, TrainedRun
+from polyglot.experiments.figure import figure_bars, figure_png
+from polyglot.experiments.result_file import results_dict
+from polyglot.experiments.results import Results
 from polyglot.experiments.results_page import save
+from polyglot.experiments.settings import Goal
+from polyglot.experiments.system_result import Spread, SystemResult, TrainedRun
 from polyglot.tasks.pairs import LanguagePair
 from tests.builders.rendered import MARKDOWN_TEXT, token_types, visible_texts
 from tests.evaluation.by_hand import matrix
 
+BLEU = Measure("bleu")
+DE_FR = LanguagePair("de", "fr")
+FR_DE = LanguagePair("fr", "de")
 
-def system(name: str, *runs: dict[str, tuple[str, float]], **given: Any) -> SystemResult:
-    """A system with a matrix for each run, of the directions' kinds and scores."""
-
-    def matrix_of(scores: dict[str, tuple[str, float]]) -> ScoreMatrix:
-        cells = {
-            LanguagePair.parse(pair): Cell(
-                LanguagePair.parse(pair), kind, {"bleu": Score(value, "s")}, sentences=1
-            )
-            for pair, (kind, value) in scores.items()
-        }
-        visible_texts = {"": ["a"]}
-        return dataclasses.replace(
-            matrix(), cells=cells, hypotheses={pair: ["a"] for pair in scores}, texts=visible_texts
-        )
-
-    return SystemResult(
-        name,
-        [matrix_of(run) for run in runs],
-        None,
-        [TrainedRun(name, "polyglot train mine") for _ in runs],
-        {},
-        **given,
-    )
+Scores = Mapping[str, tuple[str, float]]
+"""Kind and score of each direction."""
 
 
-def test_each_system_is_compared_with_the_one_that_it_stands_beside(tmp_path: Path) -> None:
+def invented_matrix(scores: Scores) -> ScoreMatrix:
+    cells = {}
+    for name, (kind, value) in scores.items():
+        pair = LanguagePair.parse(name)
+        cells[pair] = Cell(pair, kind, {"bleu": Score(value, "s")}, sentences=1)
+    hypotheses = {name: ["a"] for name in scores}
+    return dataclasses.replace(matrix(), cells=cells, hypotheses=hypotheses, texts={"": ["a"]})
+
+
+def system(name: str, *seeds: Scores, **fields: Any) -> SystemResult:
+    """A system with a matrix for each seed."""
+    matrices = [invented_matrix(scores) for scores in seeds]
+    runs = [TrainedRun(name, "polyglot train mine") for _ in seeds]
+    return SystemResult(name, matrices, None, runs, {}, **fields)
+
+
+def results_of(
+    systems: Sequence[SystemResult], *, figure: str = "systems", **fields: Any
+) -> Results:
+    return Results("Title", "", figure, systems, **fields)
+
+
+def saved_page(results: Results, folder: Path) -> str:
+    save(results, folder)
+    return (folder / "result.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def compared() -> Results:
+    """Systems with different baselines, one without a common direction, and paper differences."""
     scores = {"first": 10.0, "control": 11.0, "mine": 13.0, "other": 9.0, "lone": 8.0}
-    beside = {"control": "first", "mine": "control", "other": "first"}
-    elsewhere = {"mine": {"de-fr": (0.4, "first")}, "other": {"de-fr": (-0.4, "first")}}
-    systems = [
-        system(
-            name,
-            {"de-fr": ("supervised", score)},
-            beside=beside.get(name),
-            elsewhere=elsewhere.get(name, {}),
+    baselines = {"control": "first", "mine": "control", "other": "first"}
+    differences = {"mine": {"de-fr": (0.4, "first")}, "other": {"de-fr": (-0.4, "first")}}
+    systems = []
+    for name, score in scores.items():
+        systems.append(
+            system(
+                name,
+                {"de-fr": ("supervised", score)},
+                baseline=baselines.get(name),
+                paper_differences=differences.get(name, {}),
+            )
         )
-        for name, score in scores.items()
-    ]
-    less = system("less", {"fr-de": ("supervised", 1.0)}, beside="first")
-    results = Results("Beside", "", "systems", [*systems, less])
-    assert [list(each.names) for each in results.comparisons] == [
-        ["first", "control", "other"],
-        ["control", "mine"],
-    ]
-    assert results.p("de-fr", less) is None is results.p("fr-de", less)
-    found = {
-        claim.system: (claim.beside, claim.paper, claim.ours, claim.holds)
-        for claim in results.claims
-    }
-    assert found == {
+    systems.append(system("separate", {"fr-de": ("supervised", 1.0)}, baseline="first"))
+    return results_of(systems)
+
+
+def test_systems_are_compared_with_their_baselines(compared: Results) -> None:
+    names = [list(comparison.names) for comparison in compared.comparisons]
+    assert names == [["first", "control", "other"], ["control", "mine"]]
+    assert "control, other from first; mine from control" in compared.significance_note
+
+
+def test_a_p_value_needs_a_baseline_and_a_common_direction(compared: Results) -> None:
+    first, _, mine, _, lone, separate = compared.systems
+    comparison = compared.baseline_comparisons["mine"]
+    assert compared.p_value("de-fr", mine) == comparison.rows["de-fr"]["mine"].p
+    assert compared.p_value("de-fr", mine) is not None
+    assert compared.p_value("de-fr", first) is None
+    assert compared.p_value("de-fr", lone) is None
+    assert compared.p_value("de-fr", separate) is None
+    assert compared.p_value("fr-de", separate) is None
+
+
+def test_differences_of_the_paper_are_compared_if_they_have_our_baseline(
+    compared: Results, tmp_path: Path
+) -> None:
+    claims = {}
+    for claim in compared.claims:
+        claims[claim.system] = (claim.baseline, claim.paper, claim.ours, claim.has_same_sign)
+    assert claims == {
         "control": ("first", None, 1.0, None),
         "mine": ("control", 0.4, 2.0, None),
         "other": ("first", -0.4, -1.0, True),
     }
-    assert (
-        results.p("de-fr", systems[2]) == results.tests["mine"].rows["de-fr"]["mine"].p is not None
-    )
-    save(results, tmp_path)
-    assert "| mine, de-fr | control | +0.40 (from first) | +2.00" in (
-        tmp_path / "result.md"
-    ).read_text(encoding="utf-8")
-    assert results.p("de-fr", systems[0]) is None is results.p("de-fr", systems[4])
-    assert "control, other from first; mine from control" in results.note
+    page = saved_page(compared, tmp_path)
+    assert "| mine, de-fr | control | +0.40 (from first) | +2.00" in page
+    assert "| control, de-fr | first | – | +1.00" in page
+    claim = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["claims"][1]
+    assert list(claim) == ["system", "beside", "direction", "paper", "paper_beside", "ours", "p"]
+    assert (claim["beside"], claim["paper_beside"]) == ("control", "first")
 
 
-def test_a_papers_difference_is_from_the_nearest_system_that_it_has() -> None:
+def test_a_difference_of_the_paper_is_from_the_nearest_baseline_in_the_paper() -> None:
     experiment = Experiment.model_validate(
         {
             "title": "Differences",
@@ -101,300 +129,305 @@ def test_a_papers_difference_is_from_the_nearest_system_that_it_has() -> None:
             },
         }
     )
-    assert [experiment.base_of(name) for name in experiment.systems] == [
-        None,
-        "first",
-        "control",
-        "mine",
-    ]
-    assert [experiment.papers_differences(name) for name in experiment.systems] == [
-        {},
-        {},
-        {"de-en": (1.5, "first")},
-        {"de-en": (-0.5, "mine"), "en-de": (1.0, "first")},
-    ]
+    baselines = [experiment.baseline_of(name) for name in experiment.systems]
+    assert baselines == [None, "first", "control", "mine"]
+    differences = {name: experiment.paper_differences(name) for name in experiment.systems}
+    assert differences == {
+        "first": {},
+        "control": {},
+        "mine": {"de-en": (1.5, "first")},
+        "more": {"de-en": (-0.5, "mine"), "en-de": (1.0, "first")},
+    }
 
 
-def test_what_is_left_out_stands_beside_mean_and_deviation_of_those_that_saw_it(
-    tmp_path: Path,
+@pytest.fixture
+def left_out() -> Results:
+    systems = [
+        system("without de-fr", {"de-fr": ("zero-shot", 10.0), "fr-de": ("supervised", 30.0)}),
+        system("without fr-de", {"de-fr": ("supervised", 20.0), "fr-de": ("zero-shot", 12.0)}),
+        system("all", {"de-fr": ("supervised", 22.0), "fr-de": ("supervised", 32.0)}),
+    ]
+    return results_of(systems, figure="left_out")
+
+
+def test_left_out_directions_are_compared_with_the_systems_that_trained_them(
+    left_out: Results,
 ) -> None:
-    one = system("without de-fr", {"de-fr": ("zero-shot", 10.0), "fr-de": ("supervised", 30.0)})
-    other = system("without fr-de", {"de-fr": ("supervised", 20.0), "fr-de": ("zero-shot", 12.0)})
-    third = system("all", {"de-fr": ("supervised", 22.0), "fr-de": ("supervised", 32.0)})
-    results = Results("Left out", "", "left_out", [one, other, third])
-    assert list(results.left_out()) == [
-        (LanguagePair("de", "fr"), 10.0, Spread(21.0, pytest.approx(2**0.5), 2)),
-        (LanguagePair("fr", "de"), 12.0, Spread(31.0, pytest.approx(2**0.5), 2)),
+    assert list(left_out.left_out_directions()) == [
+        (DE_FR, 10.0, Spread(21.0, pytest.approx(2**0.5), 2)),
+        (FR_DE, 12.0, Spread(31.0, pytest.approx(2**0.5), 2)),
     ]
-    groups, (unseen, seen) = bars_of(results)
-    assert groups == ["de-fr", "fr-de"] and [height.mean for height in unseen.heights] == [
-        10.0,
-        12.0,
-    ]
-    assert [height.shown() for height in seen.heights] == ["21.00 ± 1.41", "31.00 ± 1.41"]
-    assert figure_png(results).startswith(b"\x89PNG")
-    alone = system("without cs-en", {"cs-en": ("zero-shot", 5.0)})
-    save(dataclasses.replace(results, systems=[*results.systems, alone]), tmp_path)
-    page = (tmp_path / "result.md").read_text(encoding="utf-8")
-    assert (
-        "| de-fr | 10.00† | 21.00 ± 1.41 | -11.00 |" in page and "| cs-en | 5.00† | – |  |" in page
-    )
-    left_out = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["left_out"]
-    assert left_out["fr-de"]["zero-shot"] == 12.0 and left_out["cs-en"]["supervised"] is None
 
 
-def test_goals_are_judged_by_the_means_of_the_seeds_and_not_where_there_are_no_scores(
-    tmp_path: Path,
-) -> None:
+def test_the_figure_of_left_out_directions_has_two_series(left_out: Results) -> None:
+    groups, (zero_shot, trained) = figure_bars(left_out)
+    assert groups == ["de-fr", "fr-de"]
+    assert [score.mean for score in zero_shot.scores] == [10.0, 12.0]
+    assert [score.format() for score in trained.scores] == ["21.00 ± 1.41", "31.00 ± 1.41"]
+    assert figure_png(left_out).startswith(b"\x89PNG")
+
+
+def test_the_page_has_left_out_directions(left_out: Results, tmp_path: Path) -> None:
+    untrained = system("without cs-en", {"cs-en": ("zero-shot", 5.0)})
+    results = dataclasses.replace(left_out, systems=[*left_out.systems, untrained])
+    page = saved_page(results, tmp_path)
+    assert "## Directions left out of training" in page
+    assert "| direction | left out | trained | difference |" in page
+    assert "| de-fr | 10.00† | 21.00 ± 1.41 | -11.00 |" in page
+    assert "| cs-en | 5.00† | – |  |" in page
+    numbers = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["left_out"]
+    assert numbers["fr-de"]["zero-shot"] == 12.0
+    assert numbers["cs-en"]["supervised"] is None
+
+
+GOALS = [
+    ("supervised", {"at_least": 26.0}, "26.00", True),
+    ("zero-shot", {"at_least": 11.1}, "11.00", False),
+    ("supervised", {"above_paper": 1.0}, "+1.00", True),
+    ("supervised", {"above_paper": 1.01}, "+1.00", False),
+    ("supervised", {"each_above_paper": True}, "2 of 2", True),
+    ("zero-shot", {"each_above_paper": True}, "1 of 2", False),
+    ("de-en", {"at_least": 21.0}, "21.00", True),
+    ("zero-shot", {"behind_pivot": 4.0}, "-3.50", True),
+    ("zero-shot", {"behind_pivot": 3.0}, "-3.50", False),
+    ("en-de", {"at_least": 31.5}, "31.00", False),
+]
+"""Scores and aim of each goal of `mine`, its value, and whether it is reached."""
+
+GOALS_WITHOUT_SCORES = [
+    Goal(system="no pivot", scores="zero-shot", at_least=0.0),
+    Goal(system="mine", scores="supervised", behind_pivot=1.0),
+    Goal(system="left out", scores="en-de", at_least=1.0),
+]
+
+
+@pytest.fixture
+def with_goals() -> Results:
+    """System `mine` with two seeds, a pivot and a paper, and goals."""
     table = Reference.load("attention_bridge_english_centric_with_copies")
-    paper = table.model_copy(
-        update={"scores": {"en-de": 30.0, "de-en": 20.0, "de-fr": 4.0, "fr-de": 12.5}}
-    )
-    runs = [
-        {
-            "en-de": ("supervised", first),
-            "de-en": ("supervised", 20.998),
-            "de-fr": ("zero-shot", 10.0),
-            "fr-de": ("zero-shot", 12.0),
-        }
-        for first in (29.0, 33.0)
-    ]
-    one, bare = (
-        dataclasses.replace(system("mine", *runs), reference=paper),
-        system("bare", {"en-de": ("supervised", 9.0)}),
-    )
-    through = LanguagePair("de", "fr")
-    two_hops = [
-        {through: Cell(through, "pivot", {"bleu": Score(score, "s")}, via="en", sentences=1)}
-        for score in (13.0, 14.0)
-    ]
-    said = {**one.matrices[0].hypotheses, "de-en-fr": ["a"]}
-    both = [
-        dataclasses.replace(run, pivots=own, hypotheses=said)
-        for run, own in zip(one.matrices, two_hops)
-    ]
-    one = dataclasses.replace(one, matrices=both)
-    goals = [
-        ("supervised", {"at_least": 26.0}, "26.00", True),
-        ("zero-shot", {"at_least": 11.1}, "11.00", False),
-        ("supervised", {"above_paper": 1.0}, "+1.00", True),
-        ("supervised", {"above_paper": 1.01}, "+1.00", False),
-        ("supervised", {"each_above_paper": True}, "2 of 2", True),
-        ("zero-shot", {"each_above_paper": True}, "1 of 2", False),
-        ("de-en", {"at_least": 21.0}, "21.00", True),
-        ("zero-shot", {"behind_pivot": 4.0}, "-3.50", True),
-        ("zero-shot", {"behind_pivot": 3.0}, "-3.50", False),
-        ("en-de", {"at_least": 31.5}, "31.00", False),
-    ]
-    named = [Goal(system="mine", scores=scores, **aim) for scores, aim, _, _ in goals]
-    nothing = [
-        Goal(system="bare", scores="zero-shot", at_least=0.0),
-        Goal(system="mine", scores="supervised", behind_pivot=1.0),
-        Goal(system="left out", scores="en-de", at_least=1.0),
-    ]
-    results = Results("Goals", "", "systems", [one, bare], goals=[*named, *nothing])
-    judged = [(outcome.found, outcome.reached) for outcome in results.outcomes]
-    assert judged == [(found, reached) for _, _, found, reached in goals] + [("–", None)] * 3
-    save(results, tmp_path)
-    page, numbers = (
-        (tmp_path / name).read_text(encoding="utf-8") for name in ("result.md", "result.json")
-    )
-    assert "| mine, zero-shot: at most 3 behind two hops | -3.50 | no |" in page
-    assert "| left out, en-de: at least 1 | – | – |" in page
-    assert (
-        "| mine, supervised | 26.00 | 25.00 | +1.00 | 2 |" in page
-        and "| mine, zero-shot | 11.00 | 8.25 | +2.75 | 2 |" in page
-    )
-    assert (
-        "| mine | 26.00 ± 1.41 (2 directions) |" in page and "| bare | 9.00 (1 direction) |" in page
-    )
-    assert "| de-fr | 10.00 ± 0.00† | 13.50 ± 0.71‡ | -3.50 |" in page
-    assert json.loads(numbers)["goals"][0] == {
+    scores = {"en-de": 30.0, "de-en": 20.0, "de-fr": 4.0, "fr-de": 12.5}
+    paper = table.model_copy(update={"scores": scores})
+    matrices = []
+    for en_de, pivot_score in ((29.0, 13.0), (33.0, 14.0)):
+        direct = invented_matrix(
+            {
+                "en-de": ("supervised", en_de),
+                "de-en": ("supervised", 20.998),
+                "de-fr": ("zero-shot", 10.0),
+                "fr-de": ("zero-shot", 12.0),
+            }
+        )
+        pivot = Cell(DE_FR, "pivot", {"bleu": Score(pivot_score, "s")}, via="en", sentences=1)
+        hypotheses = {**direct.hypotheses, "de-en-fr": ["a"]}
+        matrices.append(dataclasses.replace(direct, pivots={DE_FR: pivot}, hypotheses=hypotheses))
+    runs = [TrainedRun("mine", "polyglot train mine")] * 2
+    mine = SystemResult("mine", matrices, paper, runs, {})
+    other = system("no pivot", {"en-de": ("supervised", 9.0)})
+    goals = [Goal(system="mine", scores=scores, **aim) for scores, aim, _, _ in GOALS]
+    return results_of([mine, other], goals=[*goals, *GOALS_WITHOUT_SCORES])
+
+
+def test_goals_are_judged_by_the_means_over_the_seeds(with_goals: Results) -> None:
+    judged = [(result.value, result.reached) for result in with_goals.goal_results]
+    expected = [(value, reached) for _, _, value, reached in GOALS]
+    assert judged == expected + [("–", None)] * len(GOALS_WITHOUT_SCORES)
+
+
+def test_the_page_has_goals_papers_and_pivot_translation(
+    with_goals: Results, tmp_path: Path
+) -> None:
+    page = saved_page(with_goals, tmp_path)
+    for line in (
+        "| goal | result | reached |",
+        "| mine, zero-shot: at most 3 behind pivot translation | -3.50 | no |",
+        "| left out, en-de: at least 1 | – | – |",
+        "|  | ours | the paper's | difference | common directions |",
+        "| mine, supervised | 26.00 | 25.00 | +1.00 | 2 |",
+        "| mine, zero-shot | 11.00 | 8.25 | +2.75 | 2 |",
+        "| mine | 26.00 ± 1.41 (2 directions) |",
+        "| no pivot | 9.00 (1 direction) |",
+        "| de-fr | 10.00 ± 0.00† | 13.50 ± 0.71‡ | -3.50 |",
+    ):
+        assert line in page, line
+    numbers = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert numbers["goals"][0] == {
         "goal": "mine, supervised: at least 26",
         "found": "26.00",
         "reached": True,
     }
 
 
-def test_a_score_that_is_shown_as_the_papers_is_not_above_it() -> None:
+@pytest.mark.parametrize(
+    ("score", "value", "reached"), [(38.9249, "0 of 1", False), (38.9251, "1 of 1", True)]
+)
+def test_goals_are_judged_by_the_rounded_score(score: float, value: str, reached: bool) -> None:
     table = Reference.load("attention_bridge_many_to_many")
-    found = []
-    for score in (38.9249, 38.9251):
-        mine = system("mine", {"en-de": ("supervised", score)})
-        mine = dataclasses.replace(
-            mine, reference=table.model_copy(update={"scores": {"en-de": 38.92}})
-        )
-        found += Results(
-            "Near",
-            "",
-            "systems",
-            [mine],
-            goals=[Goal(system="mine", scores="en-de", each_above_paper=True)],
-        ).outcomes
-    assert [(one.found, one.reached) for one in found] == [("0 of 1", False), ("1 of 1", True)]
+    paper = table.model_copy(update={"scores": {"en-de": 38.92}})
+    mine = dataclasses.replace(system("mine", {"en-de": ("supervised", score)}), reference=paper)
+    goal = Goal(system="mine", scores="en-de", each_above_paper=True)
+    (result,) = results_of([mine], goals=[goal]).goal_results
+    assert (result.value, result.reached) == (value, reached)
 
 
-def test_every_machine_and_signature_is_named() -> None:
-    mine = system("mine", {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})
-    first, second = (
-        dataclasses.replace(one, machine=machine)
-        for one, machine in zip(mine.matrices, ("A, 2 cores", "B, 8 cores"))
+def test_the_file_has_all_machines_and_signatures() -> None:
+    first = dataclasses.replace(
+        invented_matrix({"de-fr": ("zero-shot", 10.0)}), machine="A, 2 cores"
     )
-    [cell] = second.cells.values()
-    other = dataclasses.replace(
-        second, cells={cell.pair: dataclasses.replace(cell, scores={"bleu": Score(12.0, "other")})}
+    second = dataclasses.replace(
+        invented_matrix({"de-fr": ("zero-shot", 12.0)}), machine="B, 8 cores"
     )
-    said = Results(
-        "Made", "", "systems", [dataclasses.replace(mine, matrices=[first, other])]
-    ).to_dict()["systems"]["mine"]
-    assert said["machine"] == "A, 2 cores; B, 8 cores" and said["versions"] == dict(first.versions)
-    assert said["signatures"]["bleu"] == {"s": ["fr"], "other": ["fr"]}
-    assert ScoreMatrix.merge([first, other]).machine == said["machine"]
+    cell = dataclasses.replace(second.cells[DE_FR], scores={"bleu": Score(12.0, "other")})
+    second = dataclasses.replace(second, cells={DE_FR: cell})
+    mine = SystemResult("mine", [first, second], None, [TrainedRun("mine", "train")], {})
+    values = results_dict(results_of([mine]))["systems"]["mine"]
+    assert values["machine"] == "A, 2 cores; B, 8 cores"
+    assert values["versions"] == dict(first.versions)
+    assert values["signatures"]["bleu"] == {"s": ["fr"], "other": ["fr"]}
+    assert ScoreMatrix.merge([first, second]).machine == values["machine"]
 
 
-def test_one_system_says_how_its_two_hops_were_tested(tmp_path: Path) -> None:
-    one = system("one", {"de-fr": ("zero-shot", 10.0)})
-    pair, matrices = LanguagePair("de", "fr"), []
-    for each in one.matrices:
-        hops = dataclasses.replace(each.cells[pair], kind="pivot", via="en")
-        matrices.append(
-            dataclasses.replace(
-                each, pivots={pair: hops}, hypotheses={"de-fr": ["a"], "de-en-fr": ["b"]}
-            )
-        )
-    results = Results("Hops", "", "systems", [dataclasses.replace(one, matrices=matrices)])
-    save(results, tmp_path)
-    assert results.note == "" and results.hops_note.startswith(
-        "* one hop differs from two with p < 0.05 (paired bootstrap, BLEU|"
+def test_the_page_explains_the_test_of_pivot_translation(tmp_path: Path) -> None:
+    direct = invented_matrix({"de-fr": ("zero-shot", 10.0)})
+    pivot = dataclasses.replace(direct.cells[DE_FR], kind="pivot", via="en")
+    hypotheses = {"de-fr": ["a"], "de-en-fr": ["b"]}
+    with_pivot = dataclasses.replace(direct, pivots={DE_FR: pivot}, hypotheses=hypotheses)
+    mine = SystemResult("mine", [with_pivot], None, [TrainedRun("mine", "train")], {})
+    results = results_of([mine])
+    texts = visible_texts(saved_page(results, tmp_path))
+    assert results.significance_note == ""
+    assert results.pivot_note.startswith(
+        "* direct and pivot translation differ with p < 0.05 (paired bootstrap, BLEU|"
     )
-    assert any(
-        text.startswith(results.hops_note)
-        for text in visible_texts((tmp_path / "result.md").read_text(encoding="utf-8"))
-    )
-    assert results.to_dict()["test_of_hops"] == results.hops_note
+    assert any(text.startswith(results.pivot_note) for text in texts)
+    assert "Direct and pivot translation" in texts
+    assert results_dict(results)["test_of_hops"] == results.pivot_note
 
 
-def test_the_spread_of_seeds_is_that_of_their_means() -> None:
-    two = system(
-        "two",
+def test_the_deviation_of_a_mean_is_over_the_means_of_the_seeds() -> None:
+    mine = system(
+        "mine",
         {"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)},
         {"de-fr": ("zero-shot", 12.0), "fr-de": ("zero-shot", 30.0)},
     )
-    assert two.spread("de-fr", Measure("bleu")).shown() == "11.00 ± 1.41"
-    assert two.kinds(Measure("bleu")) == {"zero-shot": Spread(18.0, pytest.approx(18**0.5), 2)}
-    assert two.kinds(Measure("bleu"))["zero-shot"].values == (15.0, 21.0)
+    assert mine.spread("de-fr", BLEU).format() == "11.00 ± 1.41"
+    means = mine.means_by_kind(BLEU)
+    assert means == {"zero-shot": Spread(18.0, pytest.approx(18**0.5), 2)}
+    assert means["zero-shot"].values == (15.0, 21.0)
 
 
-def test_every_seed_counts_in_what_is_tested() -> None:
-    pair = LanguagePair("de", "fr")
+def test_every_seed_is_part_of_the_tests() -> None:
+    scores = {"bleu": Score(1.0, "s")}
+    direct = Cell(DE_FR, "zero-shot", scores, sentences=1)
+    pivot = Cell(DE_FR, "pivot", scores, sentences=1, via="en")
+    base = dataclasses.replace(
+        matrix(), cells={DE_FR: direct}, pivots={DE_FR: pivot}, texts={"": ["a b c d e"]}
+    )
 
-    def seeds(*lines: str) -> list[ScoreMatrix]:
-        scores = {"bleu": Score(1.0, "s")}
-        direct, hops = (
-            Cell(pair, kind, scores, sentences=1, via=via)
-            for kind, via in (("zero-shot", None), ("pivot", "en"))
-        )
-        one = dataclasses.replace(
-            matrix(), cells={pair: direct}, pivots={pair: hops}, texts={"": ["a b c d e"]}
-        )
-        return [
-            dataclasses.replace(one, hypotheses={"de-fr": [line], "de-en-fr": ["a b c d e"]})
-            for line in lines
-        ]
+    def seeds(*outputs: str) -> list[ScoreMatrix]:
+        matrices = []
+        for output in outputs:
+            hypotheses = {"de-fr": [output], "de-en-fr": ["a b c d e"]}
+            matrices.append(dataclasses.replace(base, hypotheses=hypotheses))
+        return matrices
 
     first = dataclasses.replace(system("first", {}), matrices=seeds("a b c d e", "a b c d e"))
-    mine = dataclasses.replace(
-        system("mine", {}, beside="first"), matrices=seeds("a b c d e", "a b c d")
-    )
-    results = Results("Tested", "", "systems", [first, mine])
-    assert results.p("de-fr", mine) < 1, "the first seeds are alike, the second ones differ"
-    one_hop = {name: found.rows["de-fr"]["direct"].p for name, found in results.hops.items()}
-    assert one_hop["first"] == 1.0 and one_hop["mine"] < 1
+    mine = system("mine", {}, baseline="first")
+    mine = dataclasses.replace(mine, matrices=seeds("a b c d e", "a b c d"))
+    results = results_of([first, mine])
+    assert results.p_value("de-fr", mine) < 1, "the first seeds are equal, the second ones differ"
+    p_values = {}
+    for name, comparison in results.pivot_comparisons.items():
+        p_values[name] = comparison.rows["de-fr"]["direct"].p
+    assert p_values["first"] == 1.0
+    assert p_values["mine"] < 1
 
 
-def test_the_page_says_that_it_is_means_over_seeds_that_are_tested(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seeds", "has_note"), [(1, False), (2, True)])
+def test_the_page_explains_the_test_of_several_seeds(
+    seeds: int, has_note: bool, tmp_path: Path
+) -> None:
     scores = {"de-fr": ("zero-shot", 10.0)}
-    for runs, said in ((1, False), (2, True)):
-        systems = [system("first", *[scores] * runs), system("mine", scores, beside="first")]
-        save(Results("Tested", "", "systems", systems), tmp_path)
-        page = (tmp_path / "result.md").read_text(encoding="utf-8")
-        assert (
-            "differs from first with p < 0.05" in page
-            and ("means over the seeds" in page) == said
-        )
+    first = system("first", *[scores] * seeds)
+    page = saved_page(results_of([first, system("mine", scores, baseline="first")]), tmp_path)
+    assert "differs from first with p < 0.05" in page
+    assert ("the test compares means over the seeds" in page) == has_note
+    assert ("- A score over several seeds is mean ± standard deviation." in page) == has_note
+    assert ("for the references. First seed of each system." in page) == has_note
 
 
-def test_parameters_are_those_of_one_seed_and_of_every_part_of_it() -> None:
+def test_parameters_are_those_of_all_models_of_one_seed() -> None:
     run = TrainedRun("mine", "polyglot train mine", parameters=7)
-    two = system("two", {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})
-    assert dataclasses.replace(two, runs=[run, run]).parameters == 7
-    assert dataclasses.replace(two, runs=[run] * 4).parameters == 14, "two models for each seed"
+    mine = system("mine", {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})
+    assert dataclasses.replace(mine, runs=[run] * 2).parameters == 7
+    assert dataclasses.replace(mine, runs=[run] * 4).parameters == 14, "two models for each seed"
 
 
-def test_a_direction_that_one_seed_lacks_is_said_to_have_no_score(tmp_path: Path) -> None:
-    two = system(
-        "two",
-        {"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)},
-        {"de-fr": ("zero-shot", 12.0)},
-    )
-    pair = LanguagePair("fr", "de")
-    missing = dataclasses.replace(
-        two.matrices[1],
-        cells={**two.matrices[1].cells, pair: Cell(pair, "zero-shot", reason="no text")},
-    )
-    save(
-        Results(
-            "Missing",
-            "",
-            "systems",
-            [dataclasses.replace(two, matrices=[two.matrices[0], missing])],
-        ),
-        tmp_path,
-    )
-    page = (tmp_path / "result.md").read_text(encoding="utf-8")
-    assert (
-        "## Without a score" in page
-        and "no text" in page
-        and "In brackets the same of the references; of the first seed of each." in page
-    )
+def test_the_page_has_the_reason_of_a_missing_score(tmp_path: Path) -> None:
+    first = invented_matrix({"de-fr": ("zero-shot", 10.0), "fr-de": ("zero-shot", 20.0)})
+    second = invented_matrix({"de-fr": ("zero-shot", 12.0)})
+    missing = Cell(FR_DE, "zero-shot", reason="no text")
+    second = dataclasses.replace(second, cells={**second.cells, FR_DE: missing})
+    mine = SystemResult("mine", [first, second], None, [TrainedRun("mine", "train")], {})
+    page = saved_page(results_of([mine]), tmp_path)
+    assert "## Without a score" in page
+    assert "- fr-de: no text" in page
 
 
-def test_bars_are_of_zero_shot_pairs_where_there_are_some_one_series_for_each_system() -> None:
-    one = system("one", {"de-fr": ("zero-shot", 10.0), "en-de": ("supervised", 30.0)})
-    other = system("other", {"de-fr": ("supervised", 20.0), "en-de": ("supervised", 31.0)})
-    groups, bars = bars_of(Results("Bars", "", "systems", [one, other]))
-    assert groups == ["de-fr"] and [(each.name, each.heights[0].mean) for each in bars] == [
-        ("one", 10.0),
-        ("other", 20.0),
+def test_the_figure_has_bars_of_zero_shot_pairs() -> None:
+    first = system("first", {"de-fr": ("zero-shot", 10.0), "en-de": ("supervised", 30.0)})
+    second = system("second", {"de-fr": ("supervised", 20.0), "en-de": ("supervised", 31.0)})
+    groups, bars = figure_bars(results_of([first, second]))
+    assert groups == ["de-fr"]
+    assert [(series.name, series.scores[0].mean) for series in bars] == [
+        ("first", 10.0),
+        ("second", 20.0),
     ]
-    groups, bars = bars_of(Results("Bars", "", "systems", [other]))
-    assert groups == ["de-fr", "en-de"] and [height.mean for height in bars[0].heights] == [
-        20.0,
-        31.0,
+
+
+def test_the_figure_has_bars_of_all_pairs_without_zero_shot_pairs() -> None:
+    mine = system("mine", {"de-fr": ("supervised", 20.0), "en-de": ("supervised", 31.0)})
+    groups, (series,) = figure_bars(results_of([mine]))
+    assert groups == ["de-fr", "en-de"]
+    assert [score.mean for score in series.scores] == [20.0, 31.0]
+
+
+def test_the_introduction_of_the_page(tmp_path: Path) -> None:
+    mine = system("mine", {"de-fr": ("zero-shot", 10.0)})
+    results = Results(
+        "Title", "Why?", "systems", [mine], expected="More.", size="cpu", about="a minute."
+    )
+    assert saved_page(results, tmp_path).split("\n\n")[:5] == [
+        "# Title",
+        "**Question.** Why?",
+        "**Expected.** More.",
+        "Size `cpu`: a minute.",
+        "Scores are BLEU unless stated otherwise. † zero-shot: never trained · "
+        "( ) monolingual copy · – no score · ‡ pivot translation, through another language.",
     ]
 
 
 def test_names_of_systems_and_runs_stay_text_on_the_page(tmp_path: Path) -> None:
     odd = system(MARKDOWN_TEXT, {"de-fr": ("zero-shot", 10.0)}, {"de-fr": ("zero-shot", 12.0)})
-    plain = system("plain", {"de-fr": ("zero-shot", 9.0)}, beside=MARKDOWN_TEXT)
-    runs = [
-        dataclasses.replace(each, checkpoint={"run": MARKDOWN_TEXT, "checkpoint": "best"})
-        for each in odd.runs
-    ]
-    reference = Reference.load("attention_bridge_english_centric_with_copies")
-    odd = dataclasses.replace(odd, runs=runs, reference=reference, settings={"a|b": '"`c`"'})
-    save(Results(MARKDOWN_TEXT, MARKDOWN_TEXT, "systems", [odd, plain]), tmp_path)
-    page = (tmp_path / "result.md").read_text(encoding="utf-8")
+    plain = system("plain", {"de-fr": ("zero-shot", 9.0)}, baseline=MARKDOWN_TEXT)
+    checkpoint = {"run": MARKDOWN_TEXT, "checkpoint": "best"}
+    odd = dataclasses.replace(
+        odd,
+        runs=[dataclasses.replace(run, checkpoint=checkpoint) for run in odd.runs],
+        reference=Reference.load("attention_bridge_english_centric_with_copies"),
+        settings={"a|b": '"`c`"'},
+    )
+    page = saved_page(Results(MARKDOWN_TEXT, MARKDOWN_TEXT, "systems", [odd, plain]), tmp_path)
     shown = visible_texts(page)
-    assert shown[:2] == [MARKDOWN_TEXT, MARKDOWN_TEXT]
-    assert shown.count(MARKDOWN_TEXT) == 6, "title, question, means, directions, differences, how it was made"
-    assert f"{MARKDOWN_TEXT}, the paper" in shown and f"{MARKDOWN_TEXT}, zero-shot" in shown and '"`c`"' in shown
-    assert any(
-        one.startswith(f"* differs from {MARKDOWN_TEXT} with p < 0.05 (paired bootstrap, BLEU|")
-        for one in shown
-    )
-    assert any(one.startswith(f"{MARKDOWN_TEXT} stands beside ") for one in shown) and any(
-        one.startswith(f"{MARKDOWN_TEXT}: best checkpoint") for one in shown
-    )
-    assert "A number over several seeds is mean ± standard deviation." in shown
+    assert shown[0] == MARKDOWN_TEXT
+    assert shown[1].endswith(MARKDOWN_TEXT), "the question"
+    for text in (f"{MARKDOWN_TEXT}, the paper", f"{MARKDOWN_TEXT}, zero-shot", '"`c`"'):
+        assert text in shown
+    for beginning in (
+        f"* differs from {MARKDOWN_TEXT} with p < 0.05 (paired bootstrap, BLEU|",
+        f"{MARKDOWN_TEXT} is compared with ",
+        f"{MARKDOWN_TEXT}: best checkpoint",
+    ):
+        assert any(text.startswith(beginning) for text in shown), beginning
+    whole_texts = [text for text in shown if text == MARKDOWN_TEXT]
+    assert len(whole_texts) == 5, "title, means, directions, differing settings, commands"
     assert not {"html_inline", "html_block", "em_open", "link_open"} & token_types(page)

@@ -1,4 +1,4 @@
-"""Page of all results: it agrees with the result files, and every command on it is valid."""
+"""Pages of results: they agree with the result files, and every command on it is valid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polyglot.core.errors import DataError
 from polyglot.core.yaml import read_yaml
 from polyglot.evaluation.references import Reference, reference_files
 from polyglot.experiments import Experiment
-from polyglot.experiments.runs import members_of
+from polyglot.experiments.runs import experiment_runs
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "evaluation" / "results"
@@ -25,6 +25,10 @@ CONTENTS = read_yaml(RESULTS / "tables.yaml")
 TABLES = [table for paper in CONTENTS["papers"] for table in paper["tables"]]
 COMMANDS = [command for table in TABLES for command in table.get("commands", ())]
 EXPERIMENTS = presets.names("evaluation/experiments")
+RECORDED_PAGES = {
+    path.stem for path in RESULTS.glob("*.md") if path.stem.split(".")[0] in EXPERIMENTS
+}
+"""Pages of experiments, with a part that record.py writes."""
 
 
 @pytest.fixture
@@ -79,6 +83,42 @@ def test_every_page_of_results_is_listed():
     assert pages == set(CONTENTS["others"]) | {"README.md"}
 
 
+OLD_PHRASES = re.compile(
+    r"nothing else is said|two hops|One hop and two|has all of it|stands beside|beside"
+    r"|taken as it is|What is wrong with|How it was made|Under every condition|Not here"
+    r"|of the first seed of each|into itself|A number over several seeds|as it came out"
+)
+"""Unclear phrases of older pages, which a recorded result must not bring back."""
+
+
+@pytest.mark.parametrize("name", [*sorted(RECORDED_PAGES), "README"])
+def test_generated_text_has_no_old_phrases(name, script):
+    page = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    _, _, generated = page.rpartition(script["MARKER"])  # the README is generated as a whole
+    assert not OLD_PHRASES.findall(generated)
+
+
+@pytest.mark.parametrize("name", sorted(RECORDED_PAGES))
+def test_recorded_pages_have_one_marker(name, script):
+    page = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    assert page.count(script["MARKER"]) == 1
+
+
+@pytest.mark.parametrize("command", ["existing run: mine", "taken as it is: mine"])
+def test_new_and_older_result_files_name_existing_runs(script, command):
+    result = script["Result"]("mine", "")
+    set_values(result, {"systems": {"first": {"machine": "A", "commands": [command]}}})
+    assert result.row[1].endswith(", from existing runs")
+
+
+def test_a_trained_run_is_not_an_existing_run(script):
+    result = script["Result"]("mine", "cpu")
+    system = {"machine": "A", "commands": ["polyglot train x"], "days": ["2026-11-01", None]}
+    set_values(result, {"systems": {"first": system}})
+    command = "`polyglot experiment mine --size cpu`"
+    assert result.row == [command, "[mine.cpu.md](mine.cpu.md)", "2026-11-01", "A"]
+
+
 def test_the_linked_pages_exist():
     for table in TABLES:
         if "ours" in table:
@@ -121,8 +161,8 @@ def test_a_command_of_an_analysis_is_valid(command):
     for argument in arguments:
         if argument.startswith("experiments/"):
             _, name, size, _, run = Path(argument).parts
-            members = members_of(Experiment.load(name).at(size), Path("x"))
-            assert run in {member.name for member in members}
+            runs = experiment_runs(Experiment.load(name).at_size(size), Path("x"))
+            assert run in {experiment_run.name for experiment_run in runs}
 
 
 def test_a_system_that_a_size_leaves_out_has_no_score(script):
@@ -169,8 +209,8 @@ def test_systems_of_one_result_are_columns_of_a_table(script):
     result = script["Result"]("mine", "cpu")
     systems = {"first": scored(30.0, reference.scores), "second": scored(40.0, ["en-de"])}
     set_values(result, {"measure": "bleu", "systems": systems})
-    page = script["_beside_the_reference"](
-        reference, {"mine": ["first", "second", "left out"]}, run=[result]
+    page = script["_reference_table"](
+        reference, {"mine": ["first", "second", "left out"]}, [result]
     )
     lines = page.splitlines()
     assert lines[0] == "|  | the paper | mine, cpu: first | mine, cpu: second |"
@@ -180,9 +220,9 @@ def test_systems_of_one_result_are_columns_of_a_table(script):
 
 
 @pytest.fixture
-def take_over(script, tmp_path, monkeypatch):
-    """`take_over` of the script, with an experiment `mine` and its finished size `cpu`."""
-    function = script["take_over"]
+def record_result(script, tmp_path, monkeypatch):
+    """`record_result` of the script, with an experiment `mine` and its finished size `cpu`."""
+    function = script["record_result"]
     monkeypatch.setitem(function.__globals__, "HERE", tmp_path / "evaluation" / "results")
     monkeypatch.setitem(function.__globals__, "PICTURES", tmp_path / "pictures")
     for folder in ("evaluation/results", "evaluation/experiments", "pictures", "out/mine/cpu"):
@@ -197,62 +237,62 @@ def take_over(script, tmp_path, monkeypatch):
     return function
 
 
-def test_a_result_is_copied_with_its_picture(take_over, tmp_path, script):
-    page = take_over(tmp_path / "out" / "mine" / "cpu")
+def test_a_result_is_copied_with_its_picture(record_result, tmp_path, script):
+    page = record_result(tmp_path / "out" / "mine" / "cpu")
     assert page.name == "mine.cpu.md"
     assert (tmp_path / "pictures" / "mine.cpu.png").read_bytes() == b"picture"
     picture = "![](../../docs/pictures/mine.cpu.png)"
     assert page.read_text() == f"# Mine\n\n{script['MARKER']}\n\n{picture}\n\nfirst\n"
 
 
-def test_text_above_the_marker_stays(take_over, tmp_path, script):
+def test_text_above_the_marker_stays(record_result, tmp_path, script):
     out = tmp_path / "out" / "mine" / "cpu"
     marker = script["MARKER"]
-    page = take_over(out)
+    page = record_result(out)
     page.write_text(page.read_text().replace("# Mine\n", "# Mine\n\nThe finding.\n"))
     (out / "result.md").write_text("# Mine\n\nsecond\n")
-    assert take_over(out).read_text() == f"# Mine\n\nThe finding.\n\n{marker}\n\nsecond\n"
+    assert record_result(out).read_text() == f"# Mine\n\nThe finding.\n\n{marker}\n\nsecond\n"
 
 
-def test_a_page_without_the_marker_is_not_replaced(take_over, tmp_path, script):
+def test_a_page_without_the_marker_is_not_replaced(record_result, tmp_path, script):
     out = tmp_path / "out" / "mine" / "cpu"
-    page = take_over(out)
+    page = record_result(out)
     page.write_text("# Mine\n\nwithout the marker\n")
     with pytest.raises(DataError, match=f"no line '{script['MARKER']}'"):
-        take_over(out)
+        record_result(out)
     assert page.read_text() == "# Mine\n\nwithout the marker\n"
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ('{"size": "big"}', "found the size 'big'; mine has cpu"),
-        ("{}", "does not say which size it is of"),
+        ('{"size": "big"}', "found the size 'big'; sizes of mine: cpu"),
+        ("{}", "has no size"),
         ("{", "size"),
     ],
 )
-def test_an_invalid_result_file_is_an_error(take_over, tmp_path, content, sentence):
+def test_an_invalid_result_file_is_an_error(record_result, tmp_path, content, sentence):
     out = tmp_path / "out" / "mine" / "cpu"
     (out / "result.json").write_text(content)
     with pytest.raises(DataError, match=sentence):
-        take_over(out)
+        record_result(out)
     assert not list((tmp_path / "evaluation" / "results").iterdir())
 
 
-def test_a_result_without_picture_is_an_error(take_over, tmp_path):
+def test_a_result_without_picture_is_an_error(record_result, tmp_path):
     out = tmp_path / "out" / "mine" / "cpu"
     (out / "result.png").unlink()
     with pytest.raises(DataError, match="no result.png"):
-        take_over(out)
+        record_result(out)
     assert not list((tmp_path / "evaluation" / "results").iterdir())
 
 
-def test_a_result_of_an_unknown_experiment_is_an_error(take_over, tmp_path):
+def test_a_result_of_an_unknown_experiment_is_an_error(record_result, tmp_path):
     out = tmp_path / "out" / "mine" / "cpu"
     out.rename(tmp_path / "other")
     (tmp_path / "other" / "result.json").write_text(json.dumps({"size": ""}))
-    with pytest.raises(DataError, match="'other' is none of evaluation/experiments"):
-        take_over(tmp_path / "other")
+    with pytest.raises(DataError, match="'other' is not an experiment of evaluation/experiments"):
+        record_result(tmp_path / "other")
 
 
 def test_a_folder_without_a_result_is_a_mistake_of_the_user(script, tmp_path, monkeypatch, capsys):
@@ -267,8 +307,8 @@ def test_a_folder_without_a_result_is_a_mistake_of_the_user(script, tmp_path, mo
 def test_the_page_of_experiments_has_their_models_updates_and_tasks(name):
     """Its estimates of time depend on models, updates, and tasks per update."""
     page = (ROOT / "docs" / "research" / "experiments.md").read_text(encoding="utf-8")
-    members = members_of(Experiment.load(name).at("full"), Path("x"))
-    configs = [member.config for member in members]
+    runs = experiment_runs(Experiment.load(name).at_size("full"), Path("x"))
+    configs = [run.config for run in runs]
     (tasks,) = {config.schedule.tasks_per_update for config in configs}
     updates = sum(config.training.steps for config in configs)
     assert f"| `{name}` | {len(configs)} | {updates:,} | {tasks} |" in page
@@ -283,7 +323,7 @@ def test_left_out_directions_are_compared_with_models_that_trained_them(script):
         "en-fr": {"zero-shot": 9.0, "supervised": None},
     }
     set_values(result, {"left_out": left_out})
-    lines = script["_left_out"](result).splitlines()
+    lines = script["_left_out_table"](result).splitlines()
     assert lines[2:] == [
         "| en-de | 22.00† | 24.00 ± 1.00 | -2.00 |",
         "| de-en | 21.00† | 24.00 ± 1.00 | -3.00 |",
@@ -304,4 +344,4 @@ def test_a_test_of_the_first_seeds_has_a_note(script, runs, test, has_note):
     result = script["Result"]("mine", "cpu")
     kinds = {"bleu": {"supervised": {"count": runs}}}
     set_values(result, {"test": test, "systems": {"first": {"kinds": kinds}}})
-    assert ("first seed of each" in result.mark) == has_note
+    assert ("first seed of each" in result.mark_note) == has_note
