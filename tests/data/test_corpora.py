@@ -314,7 +314,7 @@ def test_the_phrasebook_is_a_corpus(tmp_path, monkeypatch):
         "de-fi",
     )
     [problem] = corpora(tmp_path, {"name": "phrasebook"}, languages=("sa",)).check()
-    assert problem == "phrasebook train: has none of sa; it knows de, en, fi"
+    assert problem == "phrasebook train: has none of sa; it has de, en, fi"
 
 
 # --- what is wrong is said, before reading where it can be ---
@@ -598,8 +598,8 @@ def test_without_a_network_a_hub_data_set_is_given_up_at_once(closed_port, tmp_p
     [problem] = hub_corpus(tmp_path).check()
     assert time.monotonic() - began < 5
     assert re.fullmatch(
-        f"hub data set nobody/nothing_of_this_name de-en train: {closed_port} cannot be reached \\(.+\\), and there is no copy from "
-        "before; load it once where there is a network, or name files instead",
+        f"hub data set nobody/nothing_of_this_name de-en train: {closed_port} cannot be reached \\(.+\\), and there is no local "
+        "copy; load it once where there is a network, or name files instead",
         problem,
     )
     assert not datasets.config.HF_HUB_OFFLINE and not huggingface_hub.constants.HF_HUB_OFFLINE, (
@@ -622,7 +622,7 @@ def test_without_a_network_a_hub_data_set_from_before_is_taken(closed_port, monk
 def test_a_hub_that_may_not_be_asked(tmp_path):
     [problem] = hub_corpus(tmp_path).check()
     assert (
-        ": the hub is not asked, because HF_HUB_OFFLINE is set, and there is no copy from before; "
+        ": the hub is not asked, because HF_HUB_OFFLINE is set, and there is no local copy; "
         in problem
     )
 
@@ -636,11 +636,11 @@ def test_no_copy_is_only_said_where_there_is_none(error, closed_port, monkeypatc
 
     monkeypatch.setattr(datasets, "load_dataset", fails)
     errors = [error]
-    assert "and there is no copy from before; load it once" in hub_corpus(tmp_path).check()[0]
+    assert "and there is no local copy; load it once" in hub_corpus(tmp_path).check()[0]
     errors = [ValueError("Couldn't find cache for config 'de-en'\nAvailable configs: ['de-fr']")]
     [problem] = hub_corpus(tmp_path).check()
     assert problem.endswith(
-        "and the copy from before cannot be used: Couldn't find cache for config 'de-en'; "
+        "and the local copy cannot be used: Couldn't find cache for config 'de-en'; "
         "correct the corpus, load it once where there is a network, or name files instead"
     )
 

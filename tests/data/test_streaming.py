@@ -147,8 +147,9 @@ def test_every_form_has_the_same_sentences_from_any_row_on(form, folder):
 
 
 def test_reading_in_small_blocks_changes_nothing(folder, monkeypatch):
-    for module in ("shards", "tables"):
+    for module in ("shards", "tables", "table_files"):
         monkeypatch.setattr(f"polyglot.data.corpora.{module}.SMALL_BLOCK", 7)
+    for module in ("shards", "table_files"):
         monkeypatch.setattr(f"polyglot.data.corpora.{module}.ROWS", 7)
     for form in ("text", "zipped", "tsv", "jsonl", "parquet"):
         [text] = corpora(folder, FORMS[form]).streamed(LanguagePair("de", "en"))
@@ -420,6 +421,6 @@ def test_what_cannot_be_streamed_is_a_sentence(folder):
     assert f"{folder}/none-*.en: no such file" in corpora(folder, pairs).check()
     (folder / "text-2.en").unlink()
     alone = (
-        f"{folder}/text-2.de: no file on the other side of the pair has the same in the place of *"
+        f"{folder}/text-2.de: no file on the other side of the pair has the same text in the place of *"
     )
     assert corpora(folder, TEXT).check() == corpora(folder, FORMS["pairs"]).check() == [alone]

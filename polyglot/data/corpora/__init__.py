@@ -1,8 +1,10 @@
-"""What text there is: files and data sets by name, and which language pairs they serve.
+"""Corpora: files and data sets by name, and the language pairs that they have text for.
 
-- `text`: plain files, one for each language or two for each direction
-- `tables`: TSV, JSON lines, Parquet; `hub`: data sets of the Hugging Face hub; `phrasebook`: the embedded corpus
-- `shards`: the parts of what is streamed; `collection`: all of them together; `base`: what each of them offers
+- `base`: interface of every corpus; `collection`: all corpora of a run
+- `text`: plain text files, one for each language or two for each direction
+- `tables`: base classes of tables; `table_files`: TSV, JSON lines, Parquet
+- `hub`: data sets of the Hugging Face hub; `phrasebook`: the generated corpus
+- `shards`: parts of streamed text; `arrow_tables`: operations on Arrow tables
 """
 
 from .base import CORPORA, Corpus
@@ -10,7 +12,8 @@ from .collection import Corpora, ParallelText
 from .hub import HubCorpus
 from .phrasebook import PhrasebookCorpus
 from .shards import Shard, StreamedText
-from .tables import JsonlCorpus, ParquetCorpus, TableCorpus, TsvCorpus
+from .table_files import JsonlCorpus, ParquetCorpus, TsvCorpus
+from .tables import TableCorpus
 from .text import TextCorpus
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face hub."""
+"""Corpora on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from polyglot.core.errors import DataError
 from polyglot.data.cache import cached_dataset, fingerprint
+from polyglot.data.dataset_fingerprint import dataset_fingerprint
 
+from .arrow_tables import LARGE_BLOCK_ROWS, column_names, select_texts
 from .base import CORPORA, VERSION
 from .shards import ROWS, Pair, Shard
-from .tables import TableCorpus, select_texts, column_names
+from .tables import TableCorpus
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,51 +23,54 @@ if TYPE_CHECKING:
 
     from polyglot.tasks.pairs import LanguagePair
 
-
-PATIENCE = 5  # seconds for a first sign of the hub; the libraries below would try again for minutes
+TIMEOUT = 5
+"""Seconds to wait for a first answer of the hub; without this limit the libraries retry for
+minutes."""
 
 
 @CORPORA.register("hub")
 class HubCorpus(TableCorpus):
-    """A data set of the Hugging Face hub."""
+    """A data set of the Hugging Face hub, or a local folder in the same layout."""
 
     class Config(TableCorpus.Config):
+        """Name, configuration and split of the data set."""
+
         name: str
-        """As the hub calls it, such as `Helsinki-NLP/opus-100`."""
+        """Name on the hub, such as `Helsinki-NLP/opus-100`."""
 
         config: str | None = None
-        """Which of its configurations, such as `de-en`."""
+        """Configuration of the data set, such as `de-en`."""
 
         split: str = "train"
         """`train`, `validation`, `test`, or a part such as `train[:10000]`."""
 
     @property
     def name(self) -> str:
-        return " ".join(
-            filter(None, ["hub data set", self.config.name, self.config.config, self.config.split])
-        )
+        parts = ["hub data set", self.config.name, self.config.config, self.config.split]
+        return " ".join(filter(None, parts))
 
-    def available(self) -> Sequence[str]:
+    def available_columns(self) -> Sequence[str]:
+        dataset = self._dataset()
         if not self.is_streamed:
-            return column_names(self._dataset().features.arrow_schema)
-        with self._told():
-            first = next(self._dataset().with_format("arrow").iter(batch_size=1), None)
+            return column_names(dataset.features.arrow_schema)
+        with self._stream_errors():
+            first = next(dataset.with_format("arrow").iter(batch_size=1), None)
         if first is None:
             raise DataError(f"{self.name}: no sentences")
         return column_names(first.schema)
 
     def _dataset(self) -> Dataset | IterableDataset:
-        """Raises DataError when it cannot be loaded, which is tried once."""
+        """Load the data set, once; raises DataError if this is impossible."""
         if isinstance(self._loaded, DataError):
             raise self._loaded
         return self._loaded
 
     @cached_property
     def _loaded(self) -> Dataset | IterableDataset | DataError:
-        """From the hub, or without it what was downloaded before; else why not."""
+        """The data set from the hub or, without a connection, its local copy; or the error."""
         from datasets import load_dataset
 
-        unreachable = self._why_unreachable()
+        unreachable = self._unreachable_reason()
         try:
             with _offline() if unreachable else nullcontext():
                 return load_dataset(
@@ -74,21 +79,25 @@ class HubCorpus(TableCorpus):
                     split=self.config.split,
                     streaming=self.is_streamed,
                 )
-        except Exception as error:  # noqa: BLE001 - the hub, its cache and the network fail in as many ways as they have authors
-            reason = _reason(error)
-            if not unreachable:
-                return DataError(f"{self.name}: cannot be loaded: {reason}")
-            what_to_do = "load it once where there is a network, or name files instead"
-            if isinstance(error, (ConnectionError, FileNotFoundError)):
-                return DataError(
-                    f"{self.name}: {unreachable}, and there is no copy from before; {what_to_do}"
-                )
-            return DataError(
-                f"{self.name}: {unreachable}, and the copy from before cannot be used: {reason}; correct the corpus, {what_to_do}"
-            )
+        except Exception as error:  # noqa: BLE001 - hub, cache and network raise many types
+            return self._loading_error(error, unreachable)
 
-    def _why_unreachable(self) -> str | None:
-        """Nobody is asked for a folder, which is loaded by the same call."""
+    def _loading_error(self, error: Exception, unreachable: str | None) -> DataError:
+        """Error for a data set that cannot be loaded. unreachable: reason if the hub is."""
+        reason = _first_line(error)
+        if not unreachable:
+            return DataError(f"{self.name}: cannot be loaded: {reason}")
+
+        advice = "load it once where there is a network, or name files instead"
+        if isinstance(error, (ConnectionError, FileNotFoundError)):
+            return DataError(f"{self.name}: {unreachable}, and there is no local copy; {advice}")
+        return DataError(
+            f"{self.name}: {unreachable}, and the local copy cannot be used: {reason}; "
+            f"correct the corpus, {advice}"
+        )
+
+    def _unreachable_reason(self) -> str | None:
+        """Reason why the hub cannot be reached; None if it can, or if the name is a folder."""
         from datasets import config
         from huggingface_hub import get_session
 
@@ -97,76 +106,90 @@ class HubCorpus(TableCorpus):
         if config.HF_HUB_OFFLINE:
             return "the hub is not asked, because HF_HUB_OFFLINE is set"
         try:
-            get_session().head(config.HF_ENDPOINT, timeout=PATIENCE)
-        except Exception as error:  # noqa: BLE001 - what the network raises depends on the version of the library
-            return f"{config.HF_ENDPOINT} cannot be reached ({str(error).strip() or type(error).__name__})"
+            get_session().head(config.HF_ENDPOINT, timeout=TIMEOUT)
+        except Exception as error:  # noqa: BLE001 - the type depends on the version of the library
+            reason = str(error).strip() or type(error).__name__
+            return f"{config.HF_ENDPOINT} cannot be reached ({reason})"
         return None
 
     def _read(self) -> Dataset:
-        dataset, columns = self._dataset(), self.columns()
-        name = fingerprint("hub", VERSION, dataset._fingerprint, sorted(columns.items()))
+        dataset = self._dataset()
+        columns = self.columns()
+        source = dataset_fingerprint(dataset)
+        name = fingerprint("hub", VERSION, source, sorted(columns.items()))
 
         def tables() -> Iterator[pyarrow.Table]:
-            yield select_texts(
-                dataset.features.arrow_schema.empty_table(), columns, place=self.name
-            )  # no rows have columns, too
-            for table in dataset.with_format("arrow").iter(batch_size=1 << 16):
+            # Without rows, the table must have its columns, too.
+            empty = dataset.features.arrow_schema.empty_table()
+            yield select_texts(empty, columns, place=self.name)
+            for table in dataset.with_format("arrow").iter(batch_size=LARGE_BLOCK_ROWS):
                 yield select_texts(table, columns, place=self.name)
 
         return cached_dataset(name, tables)
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
-        """As the data set is divided on the hub; to go on from a row, those before it in its shard are read again."""
+        """Shards of the data set on the hub.
+
+        To continue at a row, the rows before it in the shard are read again.
+        """
         if not self.is_streamed:
             return super().shards(pair)
+
         dataset = self._dataset()
-        columns = {language: self.columns()[language] for language in (pair.source, pair.target)}
+        count = dataset.num_shards
         split = (dataset.info.splits or {}).get(self.config.split)
-        several = dataset.num_shards
+        rows_per_shard = split.num_examples // count if split else None
+        shards = []
+        for index in range(count):
+            name = self.name if count == 1 else f"{self.name}, part {index + 1} of {count}"
+            shard = Shard(
+                name=name,
+                rows=partial(self._shard_rows, pair, index),
+                label=name,
+                size=rows_per_shard or 1,
+                estimate_rows=lambda: rows_per_shard,
+            )
+            shards.append(shard)
+        return shards
 
-        def rows(index: int, start: int) -> Iterator[Pair]:
-            own = dataset.shard(num_shards=several, index=index).skip(start)
-            with self._told():
-                tables = (
-                    select_texts(table, columns, place=self.name)
-                    for table in own.with_format("arrow").iter(batch_size=ROWS)
-                )
-                yield from self._of_pair((table.to_pydict() for table in tables), pair)
-
-        named = [
-            self.name if several == 1 else f"{self.name}, part {index + 1} of {several}"
-            for index in range(several)
-        ]
-        size = split.num_examples // several if split else None
-        return [
-            Shard(name, partial(rows, index), name, size or 1, lambda: size)
-            for index, name in enumerate(named)
-        ]
+    def _shard_rows(self, pair: LanguagePair, index: int, start: int) -> Iterator[Pair]:
+        """Yield the sentence pairs of a shard from a row on."""
+        dataset = self._dataset()
+        columns = self._pair_columns(pair)
+        with self._stream_errors():
+            shard = dataset.shard(num_shards=dataset.num_shards, index=index).skip(start)
+            for table in shard.with_format("arrow").iter(batch_size=ROWS):
+                texts = select_texts(table, columns, place=self.name).to_pydict()
+                yield from zip(texts[pair.source], texts[pair.target], strict=True)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """What goes wrong with a stream as a sentence."""
+    def _stream_errors(self) -> Iterator[None]:
+        """Turn errors while a stream is read into DataError."""
         try:
             yield
         except DataError:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
-            raise DataError(f"{self.name}: cannot be read: {_reason(error)}") from None
+        except Exception as error:  # noqa: BLE001 - hub, cache and network raise many types
+            raise DataError(f"{self.name}: cannot be read: {_first_line(error)}") from None
 
 
-def _reason(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def _first_line(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0]
 
 
 @contextmanager
 def _offline() -> Iterator[None]:
-    """What HF_HUB_OFFLINE=1 says, which the libraries read only once."""
+    """Act as with HF_HUB_OFFLINE=1, which the libraries read only when they are imported."""
     from datasets import config
     from huggingface_hub import constants
 
-    before = config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE
-    config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
+    datasets_value = config.HF_HUB_OFFLINE
+    hub_value = constants.HF_HUB_OFFLINE
+    config.HF_HUB_OFFLINE = True
+    constants.HF_HUB_OFFLINE = True
     try:
         yield
     finally:
-        config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before
+        config.HF_HUB_OFFLINE = datasets_value
+        constants.HF_HUB_OFFLINE = hub_value

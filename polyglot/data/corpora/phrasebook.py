@@ -1,4 +1,4 @@
-"""The embedded corpus as a corpus like any other."""
+"""Corpus of the phrasebook, which is generated and needs no files."""
 
 from __future__ import annotations
 
@@ -12,56 +12,60 @@ from pydantic import Field
 from polyglot.core.errors import abbreviate
 from polyglot.data.cache import cached_dataset, fingerprint
 
+from .arrow_tables import text_table
 from .base import CORPORA, VERSION, Corpus
-from .tables import TableCorpus, text_table
+from .tables import TableCorpus
 
 if TYPE_CHECKING:
     import pyarrow
     from datasets import Dataset
 
-
-LARGEST = 100_000  # sentences of a part: about a minute and a gigabyte to make them
+LARGEST_SPLIT = 100_000
+"""Largest number of sentences of a split; generating them takes about a minute and a gigabyte."""
 
 
 @CORPORA.register("phrasebook")
 class PhrasebookCorpus(TableCorpus):
-    """The embedded corpus, made from a seed; the three splits of one seed and one set of sizes share no sentence."""
+    """The phrasebook, generated from a seed.
+
+    The three splits of one seed and one set of sizes share no sentence.
+    """
 
     class Config(Corpus.Config):
+        """Split, seed and sizes."""
+
         split: Literal["train", "valid", "test"] = "train"
-        """Which part of it."""
+        """The split of this corpus."""
         seed: int = 1
-        """What it is made from; give all three corpora of a run the same, and the same sizes."""
-        train: int = Field(default=12000, ge=1, le=LARGEST)
-        """Sentences to train on."""
-        valid: int = Field(default=500, ge=1, le=LARGEST)
-        """Sentences to validate with."""
-        test: int = Field(default=500, ge=1, le=LARGEST)
-        """Sentences to test with."""
+        """Seed of the generator; give all three corpora of a run the same seed and sizes."""
+        train: int = Field(default=12000, ge=1, le=LARGEST_SPLIT)
+        """Number of training sentences."""
+        valid: int = Field(default=500, ge=1, le=LARGEST_SPLIT)
+        """Number of validation sentences."""
+        test: int = Field(default=500, ge=1, le=LARGEST_SPLIT)
+        """Number of test sentences."""
 
     @property
     def name(self) -> str:
         return f"phrasebook {self.config.split}"
 
-    def available(self) -> Sequence[str]:
+    def available_columns(self) -> Sequence[str]:
         from polyglot import phrasebook
 
         return phrasebook.LANGUAGES
 
-    def _wanted(self) -> dict[str, str]:
+    def _configured_columns(self) -> dict[str, str]:
         return {language: language for language in self.languages}
 
     def ignored_languages(self) -> list[str]:
         return []
 
     def problems(self) -> list[str]:
-        return (
-            []
-            if self.columns()
-            else [
-                f"{self.name}: has none of {abbreviate(self.languages)}; it knows {abbreviate(self.available())}"
-            ]
-        )
+        if self.columns():
+            return []
+        languages = abbreviate(self.languages)
+        available = abbreviate(self.available_columns())
+        return [f"{self.name}: has none of {languages}; it has {available}"]
 
     def _read(self) -> Dataset:
         from polyglot import phrasebook
@@ -71,21 +75,27 @@ class PhrasebookCorpus(TableCorpus):
 
         def tables() -> Iterator[pyarrow.Table]:
             sentences = phrasebook.splits(**sizes)[self.config.split]
-            yield text_table(
-                {
-                    language: [sentence.text(language) for sentence in sentences]
-                    for language in languages
-                }
-            )
+            columns = {}
+            for language in languages:
+                columns[language] = [sentence.text(language) for sentence in sentences]
+            yield text_table(columns)
 
-        sources = sorted(
-            path
-            for path in Path(phrasebook.__file__).parent.rglob("*")
-            if path.is_file() and path.suffix != ".pyc"
+        source_folder = Path(phrasebook.__file__).parent
+        name = fingerprint(
+            "phrasebook",
+            VERSION,
+            _hash_source_files(source_folder),
+            sizes,
+            self.config.split,
+            languages,
         )
-        program = hashlib.sha256(
-            b"".join(path.read_bytes() for path in sources)
-        ).hexdigest()  # another grammar, another corpus
-        return cached_dataset(
-            fingerprint("phrasebook", VERSION, program, sizes, self.config.split, languages), tables
-        )
+        return cached_dataset(name, tables)
+
+
+def _hash_source_files(folder: Path) -> str:
+    """Hash of the generator's source files; a change of the grammar changes the corpus."""
+    contents = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            contents.append(path.read_bytes())
+    return hashlib.sha256(b"".join(contents)).hexdigest()

@@ -1,10 +1,10 @@
-"""Tables with a column for each language: TSV, JSON lines and Parquet files, and what other tables share with them."""
+"""Base classes of corpora in tables with a column for each language."""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,187 +14,214 @@ from pydantic import model_validator
 from polyglot.core.errors import DataError, abbreviate
 from polyglot.core.registry import HomePath
 from polyglot.data.cache import cached_dataset, file_fingerprint, fingerprint
-from polyglot.data.text_files import (
-    BLOCK,
-    SMALL_BLOCK,
-    estimate_line_count,
-    file_problem,
-    parse_json_line,
-    json_rows,
-    line_blocks,
-    tsv_rows,
-)
+from polyglot.data.text_files import BLOCK, SMALL_BLOCK, estimate_line_count, file_problem
 from polyglot.tasks.pairs import LanguagePair
 
-from .base import CORPORA, VERSION, Corpus
-from .shards import ROWS, Pair, Shard, match_files
+from .arrow_tables import text_table
+from .base import VERSION, Corpus
+from .shards import Pair, Shard, match_files
 
 if TYPE_CHECKING:
     import pyarrow
     from datasets import Dataset
-    from pyarrow.parquet import ParquetFile
 
 
 class TableCorpus(Corpus):
-    """One table with a column for each language; every row is the same sentence in all of them."""
+    """Table with a column for each language; every row is the same sentence in all of them."""
 
     class Config(Corpus.Config):
+        """Names of the columns."""
+
         columns: dict[str, str] | str = "translation.{language}"
-        """Column of each language: `{de: german, en: english}`, or a pattern; a dot leads into a nested field."""
+        """Column of each language: `{de: german, en: english}`, or a pattern; a dot leads into a
+        nested field."""
 
         streaming: bool = False
-        """It is read while training, for text that shall not be cached."""
+        """Read the text during training instead of caching it."""
 
     def __init__(
-        self, config: TableCorpus.Config, *, folder: Path, languages: Sequence[str]
+        self,
+        config: TableCorpus.Config,
+        *,
+        folder: Path,
+        languages: Sequence[str],
     ) -> None:
         super().__init__(config, folder=folder, languages=languages)
-        self._present = cache(self._find_present)
-        self._whole = cache(self._read)
+        self.columns = cache(self._find_columns)
+        """Returns the column of each language that has one."""
+        self._table = cache(self._read)
 
     @abstractmethod
-    def available(self) -> Sequence[str]:
-        """Names of the columns, the nested ones with dots. Raises DataError when nothing can be read."""
+    def available_columns(self) -> Sequence[str]:
+        """Names of all columns, nested ones with dots. Raises DataError for an unreadable table."""
 
     @abstractmethod
     def _read(self) -> Dataset:
-        """All wanted columns, each under the name of its language."""
+        """Dataset with the column of each language under the name of the language."""
 
     @property
-    def heading(self) -> str:
-        """Where the columns have their names from, for messages."""
+    def header_location(self) -> str:
+        """Place of the names of the columns, for messages."""
         return self.name
 
     def ignored_languages(self) -> list[str]:
         columns = self.config.columns
-        return (
-            []
-            if isinstance(columns, str)
-            else [language for language in columns if language not in self.languages]
-        )
-
-    def columns(self) -> dict[str, str]:
-        """The column of each language that has one."""
-        return self._present()
-
-    def _wanted(self) -> dict[str, str]:
-        columns = self.config.columns
         if isinstance(columns, str):
-            return {
-                language: columns.replace("{language}", language) for language in self.languages
-            }
-        return {
-            language: str(column)
-            for language, column in columns.items()
-            if language in self.languages
-        }
+            return []
+        return [language for language in columns if language not in self.languages]
 
-    def _find_present(self) -> dict[str, str]:
-        available = set(self.available())
-        return {
-            language: column for language, column in self._wanted().items() if column in available
-        }
+    def _configured_columns(self) -> dict[str, str]:
+        """Column of each language of the run, according to the settings."""
+        setting = self.config.columns
+        columns = {}
+        for language in self.languages:
+            if isinstance(setting, str):
+                columns[language] = setting.replace("{language}", language)
+            elif language in setting:
+                columns[language] = str(setting[language])
+        return columns
+
+    def _find_columns(self) -> dict[str, str]:
+        available = set(self.available_columns())
+        columns = {}
+        for language, column in self._configured_columns().items():
+            if column in available:
+                columns[language] = column
+        return columns
+
+    def _pair_columns(self, pair: LanguagePair) -> dict[str, str]:
+        columns = self.columns()
+        return {language: columns[language] for language in (pair.source, pair.target)}
 
     def problems(self) -> list[str]:
         try:
-            absent = [
-                column
-                for language, column in self._wanted().items()
-                if language not in self.columns()
-            ]
-            if absent and (not isinstance(self.config.columns, str) or not self.columns()):
-                return [f"{self.heading}: no column {abbreviate(absent)}; it has {abbreviate(self.available())}"]
+            return self._column_problems()
         except DataError as error:
             return [str(error)]
-        return []
+
+    def _column_problems(self) -> list[str]:
+        columns = self.columns()
+        missing = []
+        for language, column in self._configured_columns().items():
+            if language not in columns:
+                missing.append(column)
+
+        # A pattern may fit some of the languages only; a listed column has to exist.
+        is_pattern = isinstance(self.config.columns, str)
+        if not missing or (is_pattern and columns):
+            return []
+        available = abbreviate(self.available_columns())
+        return [f"{self.header_location}: no column {abbreviate(missing)}; it has {available}"]
 
     def missing_languages(self) -> dict[str, str]:
         if self.problems():
             return {}
-        return {
-            language: f"{self.heading}: no column for {language}; there are columns for {abbreviate(self.columns())}"
-            for language in self.languages
-            if language not in self.columns()
-        }
+        messages = {}
+        for language in self.languages:
+            if language not in self.columns():
+                messages[language] = (
+                    f"{self.header_location}: no column for {language}; "
+                    f"there are columns for {abbreviate(self.columns())}"
+                )
+        return messages
 
     def pairs(self) -> set[LanguagePair]:
-        return {LanguagePair(one, other) for one in self.columns() for other in self.columns()}
+        pairs = set()
+        for source in self.columns():
+            for target in self.columns():
+                pairs.add(LanguagePair(source, target))
+        return pairs
 
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
-        return self._column(pair.source), self._column(pair.target)
+        return self._language_text(pair.source), self._language_text(pair.target)
 
-    def _of_pair(
-        self, blocks: Iterable[Mapping[str, Sequence[str]]], pair: LanguagePair
-    ) -> Iterator[Pair]:
-        for block in blocks:
-            yield from zip(block[pair.source], block[pair.target], strict=True)
-
-    def _column(self, language: str) -> Dataset:
-        whole = self._whole()
-        if not len(whole):
+    def _language_text(self, language: str) -> Dataset:
+        table = self._table()
+        if not len(table):
             raise DataError(f"{self.name}: no sentences")
-        return whole.select_columns([language]).rename_column(language, "text")
+        return table.select_columns([language]).rename_column(language, "text")
 
 
 class TableFile(TableCorpus):
-    """A table that is one file."""
+    """Table that is a single file, or several files if it is streamed."""
 
     class Config(TableCorpus.Config):
+        """Name of the file."""
+
         path: HomePath
-        """The file, plain or gzipped; several of one make, by a `*`, where they are streamed."""
+        """The file, plain or gzipped. If it is streamed, `*` may stand for several files with the
+        same columns."""
 
         @model_validator(mode="after")
-        def _one_file(self) -> TableFile.Config:
+        def _check_single_file(self) -> TableFile.Config:
             if "*" in self.path and not self.streaming:
                 raise ValueError(
-                    f"{self.path!r} names several files, which are streamed; write streaming: true, or name each file"
+                    f"{self.path!r} names several files, which are streamed; "
+                    "write streaming: true, or name each file"
                 )
             return self
 
     @cached_property
     def paths(self) -> list[Path]:
-        """More than one only where it is streamed, and none where nothing has such a name."""
+        """All files; several only if they are streamed, none if no file matches the pattern."""
         return list(match_files(self.folder, self.config.path).values())
 
     @property
     def path(self) -> Path:
-        """The file, or the first that the columns are looked up in."""
-        return next(iter(self.paths), self.folder / self.config.path)
+        """The file; of several files the first, which determines the columns."""
+        if self.paths:
+            return self.paths[0]
+        return self.folder / self.config.path
 
     @property
     def name(self) -> str:
         return str(self.folder / self.config.path)
 
     @property
-    def heading(self) -> str:
+    def header_location(self) -> str:
         return f"{self.path}, line 1"
 
     def problems(self) -> list[str]:
-        return [
-            problem for path in self.paths[1:] if (problem := file_problem(path))
-        ] or super().problems()
+        problems = []
+        for path in self.paths[1:]:
+            problem = file_problem(path)
+            if problem:
+                problems.append(problem)
+        return problems or super().problems()
 
-    def available(self) -> Sequence[str]:
-        if problem := file_problem(self.path):
+    def available_columns(self) -> Sequence[str]:
+        problem = file_problem(self.path)
+        if problem:
             raise DataError(problem)
-        return self._names(self.path)
+        return self._column_names(self.path)
 
     @abstractmethod
-    def _names(self, path: Path) -> Sequence[str]:
-        """The columns of a file that can be opened."""
+    def _column_names(self, path: Path) -> Sequence[str]:
+        """Names of the columns of a file that can be opened."""
 
     @abstractmethod
     def _rows(
-        self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK
+        self,
+        path: Path,
+        columns: Mapping[str, str],
+        *,
+        start: int = 0,
+        block: int = BLOCK,
     ) -> Iterator[Mapping[str, list[str]]]:
-        """Blocks of the columns by language, from a row on. block: about how many bytes of a file of lines are read at once."""
+        """Yield blocks of rows, with the texts of each language.
 
-    def _about(self, path: Path) -> int:
-        """How many rows a file has, about."""
+        columns: column of each language. start: first row, from 0. block: about how many bytes of
+        a text file are read at a time.
+        """
+
+    def _estimate_rows(self, path: Path) -> int:
+        """Estimated number of rows of a file."""
         return estimate_line_count(path)
 
     def _tables(self) -> Iterator[pyarrow.Table]:
-        return map(text_table, self._rows(self.path, self.columns()))
+        """Yield the columns of all languages, block by block."""
+        for texts in self._rows(self.path, self.columns()):
+            yield text_table(texts)
 
     def _read(self) -> Dataset:
         columns = self.columns()
@@ -212,191 +239,26 @@ class TableFile(TableCorpus):
     def shards(self, pair: LanguagePair) -> list[Shard]:
         if not self.is_streamed:
             return super().shards(pair)
-        columns = {language: self.columns()[language] for language in (pair.source, pair.target)}
+        return [self._file_shard(path, pair) for path in self.paths]
 
-        def rows(path: Path, start: int) -> Iterator[Pair]:
-            if absent := set(columns.values()) - set(self._names(path)):
-                raise DataError(
-                    f"{path}: no column {abbreviate(sorted(absent))}; it has {abbreviate(self._names(path))}"
-                )
-            yield from self._of_pair(
-                self._rows(path, columns, start=start, block=SMALL_BLOCK), pair
+    def _file_shard(self, path: Path, pair: LanguagePair) -> Shard:
+        return Shard(
+            name=str(path),
+            rows=partial(self._file_rows, path, pair),
+            label=os.path.relpath(path, self.folder),
+            size=path.stat().st_size,
+            estimate_rows=partial(self._estimate_rows, path),
+            first_line=self.first_line,
+        )
+
+    def _file_rows(self, path: Path, pair: LanguagePair, start: int) -> Iterator[Pair]:
+        """Yield the sentence pairs of a file from a row on."""
+        columns = self._pair_columns(pair)
+        available = self._column_names(path)
+        missing = set(columns.values()) - set(available)
+        if missing:
+            raise DataError(
+                f"{path}: no column {abbreviate(sorted(missing))}; it has {abbreviate(available)}"
             )
-
-        labels = [os.path.relpath(path, self.folder) for path in self.paths]
-        return [
-            Shard(
-                str(path),
-                partial(rows, path),
-                label,
-                path.stat().st_size,
-                partial(self._about, path),
-                self.first_line,
-            )
-            for path, label in zip(self.paths, labels)
-        ]
-
-
-@CORPORA.register("tsv")
-class TsvCorpus(TableFile):
-    """Columns separated by tabs, without quotes."""
-
-    class Config(TableFile.Config):
-        columns: dict[str, str | int] | str
-        """Column of each language, by its number from 1 (`{de: 1, en: 2}`), or by its header (`{de: german}`, `"{language}"`)."""
-
-        header: bool = False
-        """The first line names the columns."""
-
-        @model_validator(mode="after")
-        def _named(self) -> TsvCorpus.Config:
-            names = [self.columns] if isinstance(self.columns, str) else self.columns.values()
-            if not self.header and any(not isinstance(name, int) for name in names):
-                raise ValueError(
-                    "columns have names only in a file with a header; write header: true, or numbers from 1"
-                )
-            return self
-
-    @property
-    def first_line(self) -> int:
-        return 2 if self.config.header else 1
-
-    def _names(self, path: Path) -> Sequence[str]:
-        first = next(line_blocks(path, block=SMALL_BLOCK))[0].split("\t")
-        return [str(number) for number in range(1, len(first) + 1)] + (
-            first if self.config.header else []
-        )
-
-    def _rows(
-        self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK
-    ) -> Iterator[Mapping[str, list[str]]]:
-        names = self._names(path)
-        width = len(names) // 2 if self.config.header else len(names)
-        numbers = {
-            language: names.index(column) % width + 1 for language, column in columns.items()
-        }
-        return tsv_rows(path, numbers, header=self.config.header, start=start, block=block)
-
-
-@CORPORA.register("jsonl")
-class JsonlCorpus(TableFile):
-    """One JSON object a line."""
-
-    def _names(self, path: Path) -> Sequence[str]:
-        return list(_nested(parse_json_line(path, 1, next(line_blocks(path, block=SMALL_BLOCK))[0])))
-
-    def _rows(
-        self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK
-    ) -> Iterator[Mapping[str, list[str]]]:
-        return json_rows(path, columns, start=start, block=block)
-
-
-@CORPORA.register("parquet")
-class ParquetCorpus(TableFile):
-    """A Parquet file; a row without text in some language is an empty sentence there."""
-
-    @property
-    def heading(self) -> str:
-        return self.name
-
-    def _names(self, path: Path) -> Sequence[str]:
-        return column_names(self._open(path).schema_arrow)
-
-    def _tables(self) -> Iterator[pyarrow.Table]:
-        # a file without rows has columns, too
-        yield select_texts(
-            self._open(self.path).schema_arrow.empty_table(), self.columns(), place=str(self.path)
-        )
-        yield from self._parts(self.path, self.columns(), rows=1 << 16)
-
-    def _rows(
-        self, path: Path, columns: Mapping[str, str], *, start: int = 0, block: int = BLOCK
-    ) -> Iterator[Mapping[str, list[str]]]:
-        return (table.to_pydict() for table in self._parts(path, columns, rows=ROWS, start=start))
-
-    def _parts(
-        self, path: Path, columns: Mapping[str, str], *, rows: int, start: int = 0
-    ) -> Iterator[pyarrow.Table]:
-        """From a row on; groups of rows before it are not read."""
-        import pyarrow
-
-        tops = sorted({column.split(".")[0] for column in columns.values()})
-        file, groups = self._open(path), []
-        for group in range(file.metadata.num_row_groups):
-            own = file.metadata.row_group(group).num_rows
-            if groups or own > start:
-                groups.append(group)
-            else:
-                start -= own
-        try:
-            for batch in file.iter_batches(batch_size=rows, columns=tops, row_groups=groups):
-                if len(batch) > start:
-                    yield select_texts(
-                        pyarrow.Table.from_batches([batch]).slice(start), columns, place=str(path)
-                    )
-                start = max(0, start - len(batch))
-        except (OSError, pyarrow.ArrowInvalid) as error:
-            raise DataError(f"{path}: the Parquet file is damaged: {error}") from None
-
-    def _about(self, path: Path) -> int:
-        return self._open(path).metadata.num_rows
-
-    def _open(self, path: Path) -> ParquetFile:
-        import pyarrow
-        from pyarrow.parquet import ParquetFile
-
-        try:
-            return ParquetFile(path)
-        except (OSError, pyarrow.ArrowInvalid) as error:
-            raise DataError(f"{path}: no Parquet file: {error}") from None
-
-
-def text_table(columns: Mapping[str, list[str]]) -> pyarrow.Table:
-    import pyarrow
-
-    return pyarrow.table(
-        {name: pyarrow.array(texts, pyarrow.string()) for name, texts in columns.items()}
-    )
-
-
-def select_texts(table: pyarrow.Table, columns: Mapping[str, str], *, place: str) -> pyarrow.Table:
-    """The wanted, perhaps nested columns under the names of their languages, one line each."""
-    import pyarrow
-    from pyarrow import compute
-
-    wanted = {}
-    for language, column in columns.items():
-        top, *inner = column.split(".")
-        values = table.column(top)
-        for field in inner:
-            values = compute.struct_field(values, field)
-        if not (pyarrow.types.is_string(values.type) or pyarrow.types.is_large_string(values.type)):
-            raise DataError(f"{place}: the column {column} holds {values.type}, not text")
-        try:
-            values.validate(full=True)
-        except pyarrow.ArrowInvalid as error:
-            raise DataError(f"{place}: the column {column} is damaged: {error}") from None
-        lines = compute.replace_substring_regex(
-            values.cast(pyarrow.string()), pattern=r"[\r\n]+", replacement=" "
-        )
-        wanted[language] = compute.fill_null(lines, "")
-    return pyarrow.table(wanted)
-
-
-def column_names(schema: pyarrow.Schema) -> list[str]:
-    return [name for field in schema for name in _field_names(field)]
-
-
-def _field_names(field: pyarrow.Field, prefix: str = "") -> Iterator[str]:
-    import pyarrow
-
-    yield prefix + field.name
-    if pyarrow.types.is_struct(field.type):
-        for inner in field.type:
-            yield from _field_names(inner, f"{prefix}{field.name}.")
-
-
-def _nested(value: object, prefix: str = "") -> Iterator[str]:
-    for key, inner in value.items() if isinstance(value, dict) else ():
-        yield prefix + key
-        yield from _nested(inner, f"{prefix}{key}.")
+        for texts in self._rows(path, columns, start=start, block=SMALL_BLOCK):
+            yield from zip(texts[pair.source], texts[pair.target], strict=True)

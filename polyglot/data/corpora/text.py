@@ -1,9 +1,9 @@
-"""Plain text: one sentence a line, one file for each language or two for each direction."""
+"""Corpora of plain text: one sentence per line, a file per language or two files per direction."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,54 +17,64 @@ from polyglot.data.download import fetch_hint
 from polyglot.data.text_files import file_problem, line_blocks
 from polyglot.tasks.pairs import LanguagePair
 
+from .arrow_tables import text_table
 from .base import CORPORA, VERSION, Corpus
 from .shards import Shard, match_files, text_shard
-from .tables import text_table
 
 if TYPE_CHECKING:
+    import pyarrow
     from datasets import Dataset
+
+MatchedFiles = Mapping[tuple[str, ...], Path]
+"""Files of a pattern by the texts that its stars stand for."""
+
+FilePair = tuple[Path, Path]
+"""Source and target file."""
 
 
 @CORPORA.register("text")
 class TextCorpus(Corpus):
-    """Files with one sentence a line, plain or gzipped: one for each language (`path`), or two for each direction (`pairs`)."""
+    """Files with one sentence per line, plain or gzipped.
+
+    There is one file for each language (`path`), or two for each direction (`pairs`).
+    """
 
     class Config(Corpus.Config):
+        """Names of the files."""
+
         path: HomePath | None = None
         """Multi-parallel files, line n of each the same sentence: `train.{language}.gz`."""
 
         pairs: dict[str, Annotated[list[HomePath], Field(min_length=2, max_length=2)]] | None = None
-        """Source and target file of each direction: `{de-en: [train.de, train.en]}`; serves `en-de` as well unless that is given too."""
+        """Source and target file of each direction: `{de-en: [train.de, train.en]}`; serves
+        `en-de` as well, unless that is listed too."""
 
         streaming: bool = False
-        """The files are read while training, for text that shall not be cached; each may be several, by a `*`: `part-*.{language}.gz`."""
+        """Read the files during training instead of caching them. A name may then stand for several
+        files, by a `*`: `part-*.{language}.gz`."""
 
         @model_validator(mode="after")
-        def _either(self) -> TextCorpus.Config:
+        def _check_names(self) -> TextCorpus.Config:
             if (self.path is None) == (self.pairs is None):
                 raise ValueError(
-                    "give either path, such as 'train.{language}.gz', or pairs, such as {de-en: [train.de, train.en]}"
+                    "give either path, such as 'train.{language}.gz', "
+                    "or pairs, such as {de-en: [train.de, train.en]}"
                 )
             if self.path is not None and "{language}" not in self.path:
                 raise ValueError(
                     f"the path {self.path!r} names no {{language}}; write 'train.{{language}}.gz'"
                 )
-            named = (
-                [self.path]
-                if self.path
-                else [path for paths in self.pairs.values() for path in paths]
-            )
-            if starred := next(
-                (path for path in named if "*" in path and not self.streaming), None
-            ):
-                raise ValueError(
-                    f"{starred!r} names several files, which are streamed; write streaming: true, or name each file"
-                )
+            for name in self.file_names():
+                if "*" in name and not self.streaming:
+                    raise ValueError(
+                        f"{name!r} names several files, which are streamed; "
+                        "write streaming: true, or name each file"
+                    )
             return self
 
         @field_validator("pairs")
         @classmethod
-        def _are_pairs(cls, pairs: dict[str, list[str]] | None) -> dict[str, list[str]] | None:
+        def _check_pairs(cls, pairs: dict[str, list[str]] | None) -> dict[str, list[str]] | None:
             problems: list[Problem] = []
             for pair in pairs or ():
                 with collect_errors(problems):
@@ -73,153 +83,190 @@ class TextCorpus(Corpus):
                 raise InvalidSettings(problems)
             return pairs
 
+        def file_names(self) -> list[str]:
+            """All names of files and patterns in the settings."""
+            if self.path is not None:
+                return [self.path]
+            names = []
+            for pair_names in self.pairs.values():
+                names += pair_names
+            return names
+
     def __init__(
-        self, config: TextCorpus.Config, *, folder: Path, languages: Sequence[str]
+        self,
+        config: TextCorpus.Config,
+        *,
+        folder: Path,
+        languages: Sequence[str],
     ) -> None:
         super().__init__(config, folder=folder, languages=languages)
-        self._files: dict[LanguagePair, list[tuple[Path, Path]]]
-        """Of each pair that is no copy; one, but for what is streamed."""
-        self._alone: list[str] = []
-        """A sentence for each file that lacks the other of its pair, and each pattern that is no file's."""
+        self._pair_files: dict[LanguagePair, list[FilePair]] = {}
+        """Files of each pair that is not a copy; several only if they are streamed."""
+        self._language_files: dict[str, list[Path]] = {}
+        """Files of each language with text."""
+        self._missing_files: dict[str, Path] = {}
+        """File of each language whose file does not exist."""
+        self._unmatched: list[str] = []
+        """Messages for patterns without a file, and for files without a file on the other side."""
         if config.pairs is None:
-            paths = {
-                language: config.path.replace("{language}", language) for language in languages
-            }
-            found = {language: match_files(folder, path) for language, path in paths.items()}
-            there = {
-                language: own
-                for language, own in found.items()
-                if own and ("*" in paths[language] or os.path.exists(own[()]))
-            }
-            self._missing = {
-                language: folder / path for language, path in paths.items() if language not in there
-            }
-            several = {
-                LanguagePair(one, other): (there[one], there[other])
-                for one in there
-                for other in there
-                if one != other
-            }
-            self._files = {pair: self._matched(*both) for pair, both in several.items()}
-            self._own = {language: list(own.values()) for language, own in there.items()}
+            self._find_multi_parallel_files()
         else:
-            given = {
-                LanguagePair.parse(pair): [match_files(folder, path) for path in paths]
-                for pair, paths in config.pairs.items()
-            }
-            named = (path for paths in config.pairs.values() for path in paths)
-            self._alone += [
-                f"{folder / path}: no such file" for path in named if not match_files(folder, path)
-            ]
-            turned = {
-                LanguagePair(pair.target, pair.source): files[::-1] for pair, files in given.items()
-            }
-            # first those that were given, and what was given is not turned around
-            every = {
-                pair: self._matched(*files)
-                for pair, files in (given | turned | given).items()
-                if {pair.source, pair.target} <= set(languages)
-            }
-            self._files = {pair: files for pair, files in every.items() if not pair.is_copy}
-            own: dict[str, dict[Path, None]] = {}
-            for pair, files in every.items():
-                for source, target in files:
-                    own.setdefault(pair.source, {})[source] = None
-                    own.setdefault(pair.target, {})[target] = None
-            self._own = {language: list(paths) for language, paths in own.items()}
-            self._missing = {}
+            self._find_files_of_pairs()
 
-    def _matched(
-        self, sources: Mapping[tuple[str, ...], Path], targets: Mapping[tuple[str, ...], Path]
-    ) -> list[tuple[Path, Path]]:
-        """The files of both sides for which the same stands in the place of each `*`."""
-        for there, other in ((sources, targets), (targets, sources)):
-            self._alone += [
-                f"{path}: no file on the other side of the pair has the same in the place of *"
-                for stars, path in there.items()
-                if stars not in other and other
+    def _find_multi_parallel_files(self) -> None:
+        files: dict[str, MatchedFiles] = {}
+        for language in self.languages:
+            name = self.config.path.replace("{language}", language)
+            matched = match_files(self.folder, name)
+            if "*" not in name and not os.path.exists(matched[()]):
+                matched = {}
+            if matched:
+                files[language] = matched
+            else:
+                self._missing_files[language] = self.folder / name
+
+        for source in files:
+            for target in files:
+                if source != target:
+                    pair = LanguagePair(source, target)
+                    self._pair_files[pair] = self._match_sides(files[source], files[target])
+        for language, matched in files.items():
+            self._language_files[language] = list(matched.values())
+
+    def _find_files_of_pairs(self) -> None:
+        listed: dict[LanguagePair, list[MatchedFiles]] = {}
+        for name, file_names in self.config.pairs.items():
+            listed[LanguagePair.parse(name)] = [
+                match_files(self.folder, file_name) for file_name in file_names
             ]
+        for name in self.config.file_names():
+            if not match_files(self.folder, name):
+                self._unmatched.append(f"{self.folder / name}: no such file")
+
+        # Listed pairs come first; a reversed pair does not replace a listed one.
+        sides = dict(listed)
+        for pair, (source_files, target_files) in listed.items():
+            reverse = LanguagePair(pair.target, pair.source)
+            sides.setdefault(reverse, [target_files, source_files])
+
+        language_files: dict[str, dict[Path, None]] = {}  # in order, each file once
+        for pair, (source_files, target_files) in sides.items():
+            if not {pair.source, pair.target} <= set(self.languages):
+                continue
+            file_pairs = self._match_sides(source_files, target_files)
+            if not pair.is_copy:
+                self._pair_files[pair] = file_pairs
+            for source_file, target_file in file_pairs:
+                language_files.setdefault(pair.source, {})[source_file] = None
+                language_files.setdefault(pair.target, {})[target_file] = None
+        for language, files in language_files.items():
+            self._language_files[language] = list(files)
+
+    def _match_sides(self, sources: MatchedFiles, targets: MatchedFiles) -> list[FilePair]:
+        """Pairs of files for which the stars stand for the same text."""
+        for files, other_files in ((sources, targets), (targets, sources)):
+            for stars, path in files.items():
+                if other_files and stars not in other_files:
+                    self._unmatched.append(
+                        f"{path}: no file on the other side of the pair has the same text "
+                        "in the place of *"
+                    )
         return [(path, targets[stars]) for stars, path in sources.items() if stars in targets]
 
     def ignored_languages(self) -> list[str]:
-        named = dict.fromkeys(
-            language for pair in self.config.pairs or () for language in pair.split("-")
-        )
+        named: dict[str, None] = {}  # in order, each language once
+        for pair in self.config.pairs or ():
+            named |= dict.fromkeys(pair.split("-"))
         return [language for language in named if language not in self.languages]
 
     @property
     def name(self) -> str:
-        return (
-            str(self.folder / self.config.path)
-            if self.config.path
-            else f"the text files of {abbreviate(self.config.pairs)}"
-        )
+        if self.config.path:
+            return str(self.folder / self.config.path)
+        return f"the text files of {abbreviate(self.config.pairs)}"
 
     def problems(self) -> list[str]:
-        if not self._own:
-            looked = f"{self.name}: nothing for any of {abbreviate(self.languages)}; looked in {self.folder.resolve()}"
-            return self._alone or [f"{looked}{fetch_hint(self.folder)}"]
-        files = dict.fromkeys(path for paths in self._own.values() for path in paths)
-        return [
-            *dict.fromkeys(self._alone),
-            *(problem for path in files if (problem := file_problem(path))),
-        ]
+        if not self._language_files:
+            nothing_found = (
+                f"{self.name}: nothing for any of {abbreviate(self.languages)}; "
+                f"looked in {self.folder.resolve()}{fetch_hint(self.folder)}"
+            )
+            return self._unmatched or [nothing_found]
+
+        paths: dict[Path, None] = {}  # in order, each file once
+        for files in self._language_files.values():
+            paths |= dict.fromkeys(files)
+        problems = list(dict.fromkeys(self._unmatched))
+        for path in paths:
+            problem = file_problem(path)
+            if problem:
+                problems.append(problem)
+        return problems
 
     def missing_languages(self) -> dict[str, str]:
-        if not self._own:
-            return {}  # a problem that is said once, not for every language
-        found = f"; there are files for {abbreviate(self._own)}"
-        missing = {
-            language: f"{path}: no such file{found}" for language, path in self._missing.items()
-        }
-        unnamed = {
-            language: f"{self.name}: none of them is {language}"
-            for language in self.languages
-            if language not in self._own
-        }
-        return unnamed | missing
+        if not self._language_files:
+            return {}  # a single problem, not one for each language
+
+        messages = {}
+        for language in self.languages:
+            if language not in self._language_files:
+                messages[language] = f"{self.name}: none of them is {language}"
+        for language, path in self._missing_files.items():
+            languages = abbreviate(self._language_files)
+            messages[language] = f"{path}: no such file; there are files for {languages}"
+        return messages
 
     def pairs(self) -> set[LanguagePair]:
-        return set(self._files) | {LanguagePair(language, language) for language in self._own}
+        copies = {LanguagePair(language, language) for language in self._language_files}
+        return set(self._pair_files) | copies
 
     def location(self, pair: LanguagePair) -> str:
         if self.is_streamed:
             return self.name
-        return " + ".join(
-            map(str, self._own[pair.source] if pair.is_copy else self._files[pair][0])
-        )
+        files = self._language_files[pair.source] if pair.is_copy else self._pair_files[pair][0]
+        return " + ".join(map(str, files))
 
     def text(self, pair: LanguagePair) -> tuple[Dataset, Dataset]:
         if pair.is_copy:
-            own = _joined([_file_text(path) for path in self._own[pair.source]])
-            return own, own
-        [(source, target)] = self._files[pair]
-        texts = _file_text(source), _file_text(target)
-        if len(texts[0]) != len(texts[1]):
+            parts = [_file_text(path) for path in self._language_files[pair.source]]
+            text = _concatenate(parts)
+            return text, text
+
+        [(source_file, target_file)] = self._pair_files[pair]
+        source = _file_text(source_file)
+        target = _file_text(target_file)
+        if len(source) != len(target):
             raise DataError(
-                f"{source} has {pluralize(len(texts[0]), 'line')}, but {target} has {len(texts[1])}; line n of both must be one sentence pair"
+                f"{source_file} has {pluralize(len(source), 'line')}, "
+                f"but {target_file} has {len(target)}; line n of both must be one sentence pair"
             )
-        return texts
+        return source, target
 
     def shards(self, pair: LanguagePair) -> list[Shard]:
         if not self.is_streamed:
             return super().shards(pair)
-        files = (
-            [(path, path) for path in self._own[pair.source]] if pair.is_copy else self._files[pair]
-        )
-        return [text_shard(*both, folder=self.folder) for both in files]
+        if pair.is_copy:
+            files = [(path, path) for path in self._language_files[pair.source]]
+        else:
+            files = self._pair_files[pair]
+        return [text_shard(source, target, folder=self.folder) for source, target in files]
 
 
 def _file_text(path: Path) -> Dataset:
-    if problem := file_problem(path):
+    """Text of a file from the cache. Raises DataError if it cannot be used."""
+    problem = file_problem(path)
+    if problem:
         raise DataError(problem)
-    return cached_dataset(
-        fingerprint("text", VERSION, file_fingerprint(path)),
-        lambda: (text_table({"text": lines}) for lines in line_blocks(path)),
-    )
+
+    def tables() -> Iterator[pyarrow.Table]:
+        for lines in line_blocks(path):
+            yield text_table({"text": lines})
+
+    name = fingerprint("text", VERSION, file_fingerprint(path))
+    return cached_dataset(name, tables)
 
 
-def _joined(parts: list[Dataset]) -> Dataset:
+def _concatenate(parts: list[Dataset]) -> Dataset:
     if len(parts) == 1:
         return parts[0]
     from datasets import concatenate_datasets

@@ -1,0 +1,184 @@
+"""Corpora in TSV, JSON lines and Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import model_validator
+
+from polyglot.core.errors import DataError
+from polyglot.data.text_files import (
+    BLOCK,
+    SMALL_BLOCK,
+    json_rows,
+    line_blocks,
+    parse_json_line,
+    tsv_rows,
+)
+
+from .arrow_tables import LARGE_BLOCK_ROWS, column_names, select_texts
+from .base import CORPORA
+from .shards import ROWS
+from .tables import TableFile
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+
+@CORPORA.register("tsv")
+class TsvCorpus(TableFile):
+    """Columns separated by tabs, without quotes."""
+
+    class Config(TableFile.Config):
+        """Names or numbers of the columns."""
+
+        columns: dict[str, str | int] | str
+        """Column of each language, by its number from 1 (`{de: 1, en: 2}`), or by its header
+        (`{de: german}`, `"{language}"`)."""
+
+        header: bool = False
+        """The first line names the columns."""
+
+        @model_validator(mode="after")
+        def _check_header(self) -> TsvCorpus.Config:
+            names = [self.columns] if isinstance(self.columns, str) else self.columns.values()
+            if not self.header and any(isinstance(name, str) for name in names):
+                raise ValueError(
+                    "columns have names only in a file with a header; "
+                    "write header: true, or numbers from 1"
+                )
+            return self
+
+    @property
+    def first_line(self) -> int:
+        return 2 if self.config.header else 1
+
+    def _column_names(self, path: Path) -> Sequence[str]:
+        """Numbers of the columns, then their names if there is a header."""
+        first_block = next(line_blocks(path, block=SMALL_BLOCK))
+        fields = first_block[0].split("\t")
+        numbers = [str(number) for number in range(1, len(fields) + 1)]
+        return numbers + fields if self.config.header else numbers
+
+    def _rows(
+        self,
+        path: Path,
+        columns: Mapping[str, str],
+        *,
+        start: int = 0,
+        block: int = BLOCK,
+    ) -> Iterator[Mapping[str, list[str]]]:
+        names = self._column_names(path)
+        width = len(names) // 2 if self.config.header else len(names)
+        numbers = {}
+        for language, column in columns.items():
+            numbers[language] = names.index(column) % width + 1
+        return tsv_rows(path, numbers, header=self.config.header, start=start, block=block)
+
+
+@CORPORA.register("jsonl")
+class JsonlCorpus(TableFile):
+    """One JSON object per line."""
+
+    def _column_names(self, path: Path) -> Sequence[str]:
+        first_block = next(line_blocks(path, block=SMALL_BLOCK))
+        value = parse_json_line(path, 1, first_block[0])
+        return list(_nested_keys(value))
+
+    def _rows(
+        self,
+        path: Path,
+        columns: Mapping[str, str],
+        *,
+        start: int = 0,
+        block: int = BLOCK,
+    ) -> Iterator[Mapping[str, list[str]]]:
+        return json_rows(path, columns, start=start, block=block)
+
+
+@CORPORA.register("parquet")
+class ParquetCorpus(TableFile):
+    """A Parquet file; a row without text in some language is an empty sentence there."""
+
+    @property
+    def header_location(self) -> str:
+        return self.name
+
+    def _column_names(self, path: Path) -> Sequence[str]:
+        return column_names(_open_parquet(path).schema_arrow)
+
+    def _estimate_rows(self, path: Path) -> int:
+        return _open_parquet(path).metadata.num_rows
+
+    def _tables(self) -> Iterator[pyarrow.Table]:
+        # A file without rows has its columns, too.
+        empty = _open_parquet(self.path).schema_arrow.empty_table()
+        yield select_texts(empty, self.columns(), place=str(self.path))
+        yield from self._row_tables(self.path, self.columns(), rows=LARGE_BLOCK_ROWS)
+
+    def _rows(
+        self,
+        path: Path,
+        columns: Mapping[str, str],
+        *,
+        start: int = 0,
+        block: int = BLOCK,
+    ) -> Iterator[Mapping[str, list[str]]]:
+        for table in self._row_tables(path, columns, rows=ROWS, start=start):
+            yield table.to_pydict()
+
+    def _row_tables(
+        self,
+        path: Path,
+        columns: Mapping[str, str],
+        *,
+        rows: int,
+        start: int = 0,
+    ) -> Iterator[pyarrow.Table]:
+        """Yield tables of some rows, from row `start` on; row groups before it are not read."""
+        import pyarrow
+
+        file = _open_parquet(path)
+        groups, skipped_rows = _row_groups_from(file, start)
+        top_fields = sorted({column.split(".")[0] for column in columns.values()})
+        try:
+            for batch in file.iter_batches(batch_size=rows, columns=top_fields, row_groups=groups):
+                if len(batch) > skipped_rows:
+                    table = pyarrow.Table.from_batches([batch]).slice(skipped_rows)
+                    yield select_texts(table, columns, place=str(path))
+                skipped_rows = max(0, skipped_rows - len(batch))
+        except (OSError, pyarrow.ArrowInvalid) as error:
+            raise DataError(f"{path}: the Parquet file is damaged: {error}") from None
+
+
+def _open_parquet(path: Path) -> ParquetFile:
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        return ParquetFile(path)
+    except (OSError, pyarrow.ArrowInvalid) as error:
+        raise DataError(f"{path}: no Parquet file: {error}") from None
+
+
+def _row_groups_from(file: ParquetFile, start: int) -> tuple[list[int], int]:
+    """Row groups that contain row `start` or later rows, and rows to skip in the first of them."""
+    for group in range(file.num_row_groups):
+        rows = file.metadata.row_group(group).num_rows
+        if rows > start:
+            return list(range(group, file.num_row_groups)), start
+        start -= rows
+    return [], start
+
+
+def _nested_keys(value: object, prefix: str = "") -> Iterator[str]:
+    """Yield the keys of nested JSON objects, those of inner objects with dots."""
+    if not isinstance(value, dict):
+        return
+    for key, inner_value in value.items():
+        name = f"{prefix}{key}"
+        yield name
+        yield from _nested_keys(inner_value, f"{name}.")
