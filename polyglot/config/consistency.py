@@ -9,6 +9,7 @@ from typing import Any
 
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, collect_errors, unknown_name
+from polyglot.core.language_codes import normal_form, repeated_languages
 from polyglot.core.problems import KeyPath, Problem
 from polyglot.core.registry import ComponentConfig
 from polyglot.model.options import OPTIONS
@@ -45,11 +46,20 @@ def _language_problems(config: Config) -> Iterator[Problem]:
     """Yield invalid and repeated language codes, and settings for unknown languages."""
     for language in config.languages:
         if not LANGUAGE_CODE.fullmatch(language):
+            example = language.replace("-", "_")
+            if not LANGUAGE_CODE.fullmatch(example):
+                example = "zh_Hans"
             yield Problem(
                 ("languages",),
                 f"{language!r} is no language code; "
-                "use letters, digits and underscores, such as 'de' or 'zh_Hans'",
+                f"use letters, digits and underscores, such as 'de' or {example!r}",
             )
+    for first, second in repeated_languages(config.languages):
+        yield Problem(
+            ("languages",),
+            f"{first!r} and {second!r} are two spellings of one language, {normal_form(first)}; "
+            "keep one of them",
+        )
     repeated = _repeated_languages(config)
     if repeated:
         yield Problem(("languages",), f"{', '.join(repeated)} named twice")

@@ -10,6 +10,7 @@ from polyglot.core.version import VERSION
 from polyglot.evaluation.evaluation_text import EvaluationText, PairText
 from polyglot.evaluation.plan import EvaluationPlan, Route
 from polyglot.evaluation.results_cache import CacheKeys, digest
+from polyglot.evaluation.tokenizers import default_tokenizer, find_tokenizer
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
@@ -33,7 +34,7 @@ def cache_keys(
             continue
         pair_text = text.by_pair[route.pair]
         translated = _translation_key(plan, route, pair_text, run, parameters)
-        keys[route] = CacheKeys(translated, _score_key(plan, translated, pair_text))
+        keys[route] = CacheKeys(translated, _score_key(plan, route, translated, pair_text))
     return keys
 
 
@@ -64,13 +65,23 @@ def _steps(route: Route) -> list[LanguagePair]:
     return [first, second]
 
 
-def _score_key(plan: EvaluationPlan, translated: str, text: PairText) -> str:
+def _score_key(plan: EvaluationPlan, route: Route, translated: str, text: PairText) -> str:
     """Hash of what the scores depend on. The order of the values is a file format."""
     settings = [
         sacrebleu.__version__,
         [str(measure) for measure in plan.measures],
-        plan.tokenizer,
+        plan.protocol.tokenizer,
         plan.comet,
         plan.resamples,
     ]
+    settings += _special_tokenizer(plan, route.pair.target)
     return digest([translated, settings, text.references, plan.languages])
+
+
+def _special_tokenizer(plan: EvaluationPlan, target: str) -> list[str]:
+    """Tokenizer of a target language, if it is neither the one of the protocol nor the default."""
+    chosen = plan.protocol.tokenizer_for(target)
+    tokenizer = find_tokenizer(chosen or default_tokenizer(target))
+    if chosen == plan.protocol.tokenizer and not tokenizer.reason:
+        return []
+    return [tokenizer.name]

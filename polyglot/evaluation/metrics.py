@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.error import URLError
 
-from sacrebleu.metrics import BLEU, TER
+from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.base import Metric
 
-from polyglot.core.errors import ConfigError
+from polyglot.core.errors import abbreviate
+from polyglot.core.language_codes import has_spaces
 from polyglot.evaluation.measures import CONDITIONS, Condition, Measure
-from polyglot.evaluation.sacrebleu_internals import ResamplingChrf
+from polyglot.evaluation.sacrebleu_internals import ResamplingChrf, ResamplingTer
+from polyglot.evaluation.tokenizers import (
+    Tokenizer,
+    default_tokenizer,
+    find_tokenizer,
+    split_words,
+)
 
 
 def _bleu(*, lowercase: bool, tokenizer: str) -> Metric:
@@ -30,7 +36,8 @@ def _chrf_with_words(*, lowercase: bool, tokenizer: str) -> Metric:
 
 
 def _ter(*, lowercase: bool, tokenizer: str) -> Metric:
-    return TER(case_sensitive=not lowercase)  # the default of sacreBLEU ignores capitals
+    metric = ResamplingTer(case_sensitive=not lowercase)  # the default of sacreBLEU ignores capitals
+    return split_words(metric, tokenizer)
 
 
 METRICS: dict[str, Callable[..., Metric]] = {
@@ -40,19 +47,6 @@ METRICS: dict[str, Callable[..., Metric]] = {
     "ter": _ter,
 }
 """Metrics by name, with the same settings as on the `sacrebleu` command line."""
-
-TOKENIZERS = frozenset(BLEU.TOKENIZERS)
-
-TOKENIZER_LANGUAGES = {
-    "zh": ("zh", "zho", "cmn", "yue"),
-    "ja-mecab": ("ja", "jpn"),
-    "ko-mecab": ("ko", "kor"),
-    "char": ("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod"),
-}
-"""Tokenizers of sacreBLEU for languages written without spaces between words.
-
-sacreBLEU itself chooses the first three.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +65,20 @@ class Scorer:
     """Computes one measure for one target language."""
 
     def __init__(self, measure: Measure, *, target: str, tokenizer: str | None = None) -> None:
-        """tokenizer: of BLEU; the default depends on condition and target language.
+        """tokenizer: of BLEU, and of TER without spaces; the default depends on the target.
 
-        Raises ConfigError if the tokenizer is not installed.
+        If it cannot be used here, `tokenizer` of the scorer says so and names the fallback.
         """
         condition = CONDITIONS[measure.condition]
         if tokenizer is None:
             tokenizer = _choose_tokenizer(condition, target)
         self.measure = measure
+        self.target = target
         self.prepare = condition.preparation(target)
-        try:
-            self.metric = METRICS[measure.metric](
-                lowercase=condition.lowercase, tokenizer=tokenizer
-            )
-        # Each tokenizer reports a missing package or download with a different exception.
-        except (RuntimeError, ImportError, OSError) as error:
-            raise ConfigError(
-                f"{measure.metric} into {target}: the tokenizer {tokenizer!r} cannot be used: "
-                f"{_reason(error)}; or set another, such as tokenizer: char"
-            ) from None
+        self.tokenizer = _tokenizer_of_metric(measure.metric, tokenizer, target)
+        self.metric = METRICS[measure.metric](
+            lowercase=condition.lowercase, tokenizer=self.tokenizer.name
+        )
 
     def score(
         self, hypotheses: Sequence[str], references: Sequence[str], *, resamples: int = 0
@@ -115,6 +104,21 @@ class Scorer:
         return Score(result.score, signature, mean, interval)
 
 
+def fallback_messages(scorers: Iterable[Scorer]) -> list[str]:
+    """Return one line for each tokenizer that another one stands for."""
+    targets: dict[Tokenizer, dict[str, None]] = {}
+    for scorer in scorers:
+        if scorer.tokenizer.reason:
+            targets.setdefault(scorer.tokenizer, {})[scorer.target] = None
+    messages = []
+    for tokenizer, languages in targets.items():
+        messages.append(
+            f"scores into {abbreviate(languages)} use the tokenizer {tokenizer.name!r} in place of "
+            f"{tokenizer.wanted!r}: {tokenizer.reason}"
+        )
+    return messages
+
+
 def _mean_and_interval(result: Any) -> tuple[float, float]:
     """Mean of the resamples and half of the interval width, from a score of sacreBLEU."""
     # 30 decimals are more than a float has; the JSON needs some signature.
@@ -130,21 +134,10 @@ def _choose_tokenizer(condition: Condition, target: str) -> str:
     return default_tokenizer(target)
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, URLError):
-        return f"sacreBLEU downloads its model at the first use, and that failed: {error.reason}"
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def default_tokenizer(target: str) -> str:
-    """Tokenizer of sacreBLEU for a language: `13a` if there are spaces between words."""
-    code = target.split("_")[0].lower()
-    for tokenizer, codes in TOKENIZER_LANGUAGES.items():
-        if code in codes:
-            return tokenizer
-    return BLEU.TOKENIZER_DEFAULT
-
-
-def has_spaces(target: str) -> bool:
-    """True for a language with spaces between words."""
-    return default_tokenizer(target) == BLEU.TOKENIZER_DEFAULT
+def _tokenizer_of_metric(metric: str, tokenizer: str, target: str) -> Tokenizer:
+    """Tokenizer that a metric uses; `none` for a metric that has its own."""
+    if metric == "bleu":
+        return find_tokenizer(tokenizer)
+    if metric == "ter" and not has_spaces(target):
+        return find_tokenizer(tokenizer)
+    return Tokenizer("none")

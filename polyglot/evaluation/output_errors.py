@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
-from polyglot.evaluation.metrics import has_spaces
+from polyglot.core.language_codes import find_code, has_spaces
 
 LOOP_PHRASE = 4  # a loop repeats a phrase of at most this many words
 LOOP_REPETITIONS = 3  # in a row, at least
@@ -157,12 +157,12 @@ def identifier_codes(languages: Sequence[str]) -> dict[str, str]:
     """Code of the identifier for each language that it knows: `zh` for `zh_Hans`."""
     identifier = _identifier()
     identifier.set_languages(None)
-    labels = set(identifier.labels)
+    labels = frozenset(identifier.labels)
 
     codes = {}
     for language in languages:
-        code = language.split("_")[0].lower()
-        if code in labels:
+        code = find_code(language, labels)
+        if code is not None:
             codes[language] = code
     return codes
 

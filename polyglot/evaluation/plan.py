@@ -48,7 +48,6 @@ class EvaluationPlan:
     """maximum per pair; None for all"""
     search: SearchConfig
     measures: Sequence[Measure]
-    tokenizer: str | None
     comet: str | None
     """file of the COMET model"""
     resamples: int
@@ -114,7 +113,6 @@ def plan_evaluation(
         sentences=protocol.sentences,
         search=protocol.effective_search(translator.search_config),
         measures=protocol.measures,
-        tokenizer=protocol.tokenizer,
         comet=protocol.comet,
         resamples=protocol.resamples,
         languages=run.config.languages,

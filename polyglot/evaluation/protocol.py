@@ -13,13 +13,14 @@ from polyglot.config.loading import check_settings
 from polyglot.config.schema import CorpusList
 from polyglot.core import presets
 from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.language_codes import is_same_language
 from polyglot.core.registry import ComponentConfig
 from polyglot.core.score_tables import METRIC_TITLES, PAPER_MEASURES
 from polyglot.core.yaml import read_yaml
 from polyglot.decoding.base import SearchConfig
 from polyglot.evaluation.measures import CONDITIONS, Measure
-from polyglot.evaluation.metrics import TOKENIZERS
 from polyglot.evaluation.references import ReferenceName
+from polyglot.evaluation.tokenizers import TOKENIZERS, separates_words
 from polyglot.inference.directions import Directions
 from polyglot.inference.translator import Translator
 from polyglot.tasks.pairs import LanguagePair, match_pairs, pair_kind
@@ -70,8 +71,10 @@ class Protocol(ComponentConfig):
     Moses and lower-cased; `paper` lower-cased, punctuation normalised and tokenised by Moses, as in
     the attention bridge paper. Each metric is shown under each condition."""
     tokenizer: str | None = None
-    """Tokenizer of sacreBLEU for BLEU. Default: 13a, or what the target language needs instead,
-    such as zh."""
+    """Tokenizer of sacreBLEU for BLEU. Default: 13a, or what the script of the target language
+    needs instead, such as zh. It is not used into a language whose words it cannot separate."""
+    tokenizers: dict[str, str] = {}
+    """Tokenizers of single target languages, such as `{ja: char}`."""
     comet: str | None = None
     """File of a COMET model; required for the metric `comet`."""
     resamples: int = Field(1000, ge=0)
@@ -108,6 +111,13 @@ class Protocol(ComponentConfig):
         if tokenizer is not None and tokenizer not in TOKENIZERS:
             raise ValueError(unknown_name("tokenizer", tokenizer, TOKENIZERS))
         return tokenizer
+
+    @field_validator("tokenizers")
+    @classmethod
+    def _check_tokenizers(cls, tokenizers: dict[str, str]) -> dict[str, str]:
+        for tokenizer in tokenizers.values():
+            cls._check_tokenizer(tokenizer)
+        return tokenizers
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Protocol:
@@ -154,6 +164,15 @@ class Protocol(ComponentConfig):
     def corpora(self) -> dict[str, CorpusList]:
         """Corpora by test set; the name is empty without `test_sets`."""
         return self.test_sets or {"": self.test}
+
+    def tokenizer_for(self, target: str) -> str | None:
+        """Tokenizer of sacreBLEU for a target language; None for the default of its script."""
+        for language, tokenizer in self.tokenizers.items():
+            if is_same_language(language, target):
+                return tokenizer
+        if self.tokenizer is None or not separates_words(self.tokenizer, target):
+            return None
+        return self.tokenizer
 
     def with_search(self, settings: Mapping[str, Any]) -> Protocol:
         """Protocol with changed search settings. Raises ConfigError for invalid settings."""

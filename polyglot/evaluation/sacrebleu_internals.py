@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 from numpy.typing import NDArray
-from sacrebleu.metrics import CHRF
+from sacrebleu.metrics import CHRF, TER
 from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.significance import PairedTest
 
@@ -39,6 +39,20 @@ class ResamplingChrf(CHRF):
         if isinstance(statistics, numpy.ndarray) and statistics.dtype.kind == "f":
             return statistics.dtype.type(score)
         return score
+
+
+class ResamplingTer(TER):
+    """TER whose bootstrap resamples can be averaged.
+
+    sacreBLEU 2.6.0 returns a Python float for a resample with empty references only and a numpy
+    number for all others, and cannot average the two. Here all resamples are numpy numbers.
+    """
+
+    def _compute_score_from_stats(self, statistics: Sequence[float] | numpy.ndarray) -> Score:
+        result = super()._compute_score_from_stats(statistics)
+        if isinstance(statistics, numpy.ndarray) and statistics.dtype.kind == "f":
+            result.score = statistics.dtype.type(result.score)
+        return result
 
 
 class MeanOverRuns:

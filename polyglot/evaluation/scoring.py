@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from polyglot.evaluation.comet import Comet
 from polyglot.evaluation.evaluation_text import PairText
-from polyglot.evaluation.metrics import Score, Scorer
+from polyglot.evaluation.metrics import Score, Scorer, fallback_messages
 from polyglot.evaluation.output_errors import measure_output_errors
 from polyglot.evaluation.plan import EvaluationPlan, Route
 from polyglot.evaluation.score_matrix import Cell
+
+logger = logging.getLogger("polyglot")
 
 
 class DirectionScorer:
     """Turns translations into cells of the matrix."""
 
     def __init__(self, plan: EvaluationPlan) -> None:
-        """Raises ConfigError if a tokenizer or the COMET model is missing."""
+        """Warns about tokenizers that cannot be used. Raises ConfigError without a COMET model."""
         self._plan = plan
         self._scorers: dict[str, dict[str, Scorer]] = {}
         for target in plan.targets:
             self._scorers[target] = _scorers(plan, target)
+        for message in self._fallback_messages():
+            logger.warning(message)
         uses_comet = any(measure.metric == "comet" for measure in plan.measures)
         self._comet = Comet(plan.comet) if uses_comet else None
 
@@ -47,6 +52,12 @@ class DirectionScorer:
             reference_text=text.reference_name,
         )
 
+    def _fallback_messages(self) -> list[str]:
+        scorers: list[Scorer] = []
+        for by_measure in self._scorers.values():
+            scorers += by_measure.values()
+        return fallback_messages(scorers)
+
     def _scores(
         self, target: str, hypotheses: Sequence[str], text: PairText
     ) -> Mapping[str, Score]:
@@ -62,8 +73,9 @@ class DirectionScorer:
 
 def _scorers(plan: EvaluationPlan, target: str) -> dict[str, Scorer]:
     """Scorers of all measures of sacreBLEU for one target language."""
+    tokenizer = plan.protocol.tokenizer_for(target)
     scorers = {}
     for measure in plan.measures:
         if measure.metric != "comet":
-            scorers[str(measure)] = Scorer(measure, target=target, tokenizer=plan.tokenizer)
+            scorers[str(measure)] = Scorer(measure, target=target, tokenizer=tokenizer)
     return scorers

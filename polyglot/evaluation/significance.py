@@ -287,7 +287,8 @@ def _test(
 ) -> tuple[list[float], str]:
     """Test each system against the first in one direction: p-values and signature of the test."""
     matrix, cell = next(iter(systems.values()))[0]
-    scorer = Scorer(measure, target=cell.pair.target, tokenizer=matrix.protocol.tokenizer)
+    target = cell.pair.target
+    scorer = Scorer(measure, target=target, tokenizer=matrix.protocol.tokenizer_for(target))
     hypotheses = {}
     for name, runs in systems.items():
         hypotheses[name] = [scorer.prepare(run.hypotheses[run_cell.name]) for run, run_cell in runs]

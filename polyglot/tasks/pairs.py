@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from polyglot.core.errors import ConfigError
+from polyglot.core.language_codes import find_language
 
 LANGUAGE_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -63,6 +64,7 @@ def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[Langu
     """Return the pairs that match any pattern, in the order of patterns and languages.
 
     Patterns are `de-en`, `*-en`, `en-*` and `*-*`. Only a pattern without a star matches a copy.
+    A language may have another spelling than in the run, such as `de` for `deu_Latn`.
     Raises ConfigError with every pattern that matches no pair.
     """
     matches: dict[LanguagePair, None] = {}
@@ -83,18 +85,27 @@ def match_pairs(patterns: Iterable[str], languages: Sequence[str]) -> list[Langu
 
 
 def _matches_of(pattern: str, languages: Sequence[str]) -> list[LanguagePair]:
-    source_pattern, _, target_pattern = pattern.partition("-")
+    source, _, target = pattern.partition("-")
+    source_pattern = _spelling_in_run(source, languages)
+    target_pattern = _spelling_in_run(target, languages)
     pairs = []
     for source in languages:
         if not fnmatchcase(source, source_pattern):
             continue
         for target in languages:
             pair = LanguagePair(source, target)
-            if pair.is_copy and pattern != str(pair):
+            if pair.is_copy and (source_pattern, target_pattern) != (source, target):
                 continue
             if fnmatchcase(target, target_pattern):
                 pairs.append(pair)
     return pairs
+
+
+def _spelling_in_run(name: str, languages: Sequence[str]) -> str:
+    """Return the language of the run that a name without wildcards means."""
+    if not LANGUAGE_CODE.fullmatch(name):
+        return name
+    return find_language(name, languages) or name
 
 
 def pair_kind(pair: LanguagePair, trained: Iterable[LanguagePair]) -> str:

@@ -9,11 +9,15 @@ import numpy
 from pydantic import Field, model_validator
 
 from polyglot.core.errors import ConfigError, collect_errors, unknown_name
+from polyglot.core.language_codes import find_language
 from polyglot.core.problems import InvalidSettings, KeyPath, Problem
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.tasks.pairs import LanguagePair, Task, match_pairs
 
 SCHEDULES: Registry[Schedule] = Registry("schedule")
+
+CENTER = "{center}"
+"""Central language in a pattern for pairs."""
 
 
 class Phase(ComponentConfig):
@@ -50,7 +54,9 @@ class Schedule:
 
     class Config(ComponentConfig):
         pairs: list[str] = ["*-*"]
-        """Pairs that train: `de-en`, `*-en`, `en-*`, `*-*`."""
+        """Pairs that train: `de-en`, `*-en`, `en-*`, `*-*`; `{center}` is the language below."""
+        center: str = "en"
+        """Language of the pairs that are written with `{center}`, in any spelling."""
         exclude: list[str] = []
         """Pairs that do not train, as patterns; `de-de` is a copy."""
         copies: bool | list[str] = False
@@ -79,7 +85,10 @@ class Schedule:
         self.tasks = list(tasks)
         self.seed = seed
         self._sizes = sizes
-        self._phases = [(phase, set(_named_pairs(phase, languages))) for phase in config.phases]
+        self._phases = []
+        for phase in config.phases:
+            pairs = _named_pairs(phase, languages, center=config.center)
+            self._phases.append((phase, set(pairs)))
 
     def tasks_at(self, step: int, *, process: int = 0, processes: int = 1) -> list[Task]:
         """Return the tasks of one update on one rank, if all ranks have all tasks."""
@@ -211,16 +220,17 @@ def schedule_tasks(config: Schedule.Config, languages: Sequence[str]) -> list[Ta
     named: list[LanguagePair] = []
     excluded: list[LanguagePair] = []
     with collect_errors(problems, "schedule"):
-        named = _named_pairs(config, languages)
+        named = _named_pairs(config, languages, center=config.center)
     with collect_errors(problems, "schedule", "exclude"):
-        excluded = match_pairs(config.exclude, languages)
+        patterns = _fill_in_center(config.exclude, languages, config.center)
+        excluded = match_pairs(patterns, languages)
     pairs = [pair for pair in dict.fromkeys(named) if pair not in excluded]
 
     pairs_are_valid = not problems
     for number, phase in enumerate(config.phases):
         path = ("schedule", "phases", number)
         with collect_errors(problems, *path):
-            phase_pairs = _named_pairs(phase, languages)
+            phase_pairs = _named_pairs(phase, languages, center=config.center)
             if pairs_are_valid:
                 problems += _unscheduled_pairs(path, phase_pairs, pairs)
     if pairs_are_valid:
@@ -253,7 +263,9 @@ def _unscheduled_weights(config: Schedule.Config, pairs: Sequence[LanguagePair])
     return [Problem(("schedule", "weights"), message, related=PAIR_KEYS)]
 
 
-def _named_pairs(section: Schedule.Config | Phase, languages: Sequence[str]) -> list[LanguagePair]:
+def _named_pairs(
+    section: Schedule.Config | Phase, languages: Sequence[str], *, center: str
+) -> list[LanguagePair]:
     """Return the pairs of `pairs` and `copies`. Raises ConfigError with the problems of both."""
     copied: Sequence[str] = []
     if section.copies is True:
@@ -267,7 +279,21 @@ def _named_pairs(section: Schedule.Config | Phase, languages: Sequence[str]) -> 
             problems.append(Problem(("copies",), unknown_name("language", language, languages)))
     pairs: list[LanguagePair] = []
     with collect_errors(problems, "pairs"):
-        pairs = match_pairs(section.pairs, languages)
+        patterns = _fill_in_center(section.pairs, languages, center)
+        pairs = match_pairs(patterns, languages)
     if problems:
         raise ConfigError(problems)
     return pairs + [LanguagePair(language, language) for language in copied]
+
+
+def _fill_in_center(patterns: Sequence[str], languages: Sequence[str], center: str) -> list[str]:
+    """Replace `{center}` in patterns by the central language. Raises ConfigError without one."""
+    if not any(CENTER in pattern for pattern in patterns):
+        return list(patterns)
+    language = find_language(center, languages)
+    if language is None:
+        raise ConfigError(
+            f"{CENTER} is {center}, which is not among the languages {', '.join(languages)}; "
+            "name the central language in schedule.center"
+        )
+    return [pattern.replace(CENTER, language) for pattern in patterns]

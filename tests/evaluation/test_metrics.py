@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import isfinite
 from pathlib import Path
 from urllib.error import URLError
 
 import pytest
 
-from polyglot.core.errors import ConfigError
 from polyglot.evaluation.measures import CONDITIONS, Measure
-from polyglot.evaluation.metrics import METRICS, TOKENIZER_LANGUAGES, Scorer, default_tokenizer
+from polyglot.evaluation.metrics import METRICS, Scorer, fallback_messages
+from polyglot.evaluation.sacrebleu_internals import paired_test
+from polyglot.evaluation.tokenizers import default_tokenizer, find_tokenizer
 from tests.evaluation.sacrebleu_command import run_sacrebleu
 
 REFERENCES = [
@@ -137,48 +140,89 @@ def test_a_condition_keeps_the_tokenizer_of_languages_without_spaces(target: str
     assert f"tok:{default_tokenizer(target)}" in signature
 
 
-@pytest.mark.parametrize(
-    ("language", "tokenizer"),
-    [("de", "13a"), ("zho_Hant", "zh"), ("jpn", "ja-mecab"), ("ko", "ko-mecab"), ("my", "char")],
-)
-def test_the_tokenizer_depends_on_the_target(language: str, tokenizer: str) -> None:
-    assert default_tokenizer(language) == tokenizer
-    assert tokenizer in {"13a", *TOKENIZER_LANGUAGES}
+EDGE_CASES = {
+    "empty references": (["a b", "c"], ["", ""]),
+    "empty texts": (["", ""], ["", ""]),
+    "some empty references": (["a b c", "a b c d e", "x"], ["", "a b c d e", ""]),
+    "one line": (["a b c d"], ["a b c d"]),
+    "one word": (["a"], ["a"]),
+    "one wrong word": (["b"], ["a"]),
+    "equal resamples": (["a b c d e"] * 5, ["a b c d f"] * 5),
+    "spaces": ([" "], ["  "]),
+}
 
 
-def test_a_tokenizer_that_is_not_installed_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(**settings: object) -> None:
-        raise RuntimeError(
-            "\nJapanese tokenization requires extra dependencies.\n\n"
-            "    pip install sacrebleu[ja]\n"
-        )
+@pytest.mark.parametrize("resamples", [0, 100])
+@pytest.mark.parametrize("case", EDGE_CASES)
+@pytest.mark.parametrize("metric", METRICS)
+def test_unusual_texts_have_a_finite_score(metric: str, case: str, resamples: int) -> None:
+    hypotheses, references = EDGE_CASES[case]
+    scorer = Scorer(Measure(metric), target="de")
+    score = scorer.score(hypotheses, references, resamples=resamples)
+    assert isfinite(score.value)
+    if resamples:
+        assert isfinite(score.mean)
+        assert isfinite(score.interval)
 
-    monkeypatch.setitem(METRICS, "bleu", fail)
-    with pytest.raises(ConfigError) as error_info:
-        Scorer(Measure("bleu"), target="ja")
-    assert str(error_info.value) == (
-        "bleu into ja: the tokenizer 'ja-mecab' cannot be used: "
-        "Japanese tokenization requires extra dependencies. "
-        "pip install sacrebleu[ja]; or set another, such as tokenizer: char"
+
+@pytest.mark.parametrize("test", ["bs", "ar"])
+@pytest.mark.parametrize("case", EDGE_CASES)
+@pytest.mark.parametrize("metric", METRICS)
+def test_unusual_texts_can_be_compared(metric: str, case: str, test: str) -> None:
+    hypotheses, references = EDGE_CASES[case]
+    systems = {"baseline": [hypotheses], "same": [hypotheses], "other": [["x"] * len(hypotheses)]}
+    scorer = Scorer(Measure(metric), target="de")
+    p_values, _ = paired_test(
+        systems, references, metric=scorer.metric, title=metric, test=test, samples=50
     )
+    assert p_values[0] == 1
+    assert 0 < p_values[1] <= 1
 
 
-def test_a_tokenizer_without_its_download_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("tokenizer", ["ja-mecab", "ko-mecab", "flores200"])
+def test_fallback_is_used_and_shown_in_the_signature(
+    tokenizer: str, missing_tokenizers: None
 ) -> None:
-    def fail(**settings: object) -> None:
-        raise URLError(OSError(-2, "Name or service not known"))
+    scorer = Scorer(Measure("bleu"), target="ja", tokenizer=tokenizer)
+    score = scorer.score(["猫が好きです。"], ["猫が好きです。"])
+    assert score.value == pytest.approx(100)
+    assert "tok:char" in score.signature
+    assert scorer.tokenizer.wanted == tokenizer
 
-    monkeypatch.setitem(METRICS, "bleu", fail)
-    with pytest.raises(ConfigError) as error_info:
-        Scorer(Measure("bleu"), target="fr", tokenizer="flores200")
-    assert str(error_info.value) == (
-        "bleu into fr: the tokenizer 'flores200' cannot be used: "
-        "sacreBLEU downloads its model at the first use, and that failed: "
-        "[Errno -2] Name or service not known; or set another, such as tokenizer: char"
-    )
+
+def test_fallback_is_reported_once_for_all_targets(missing_tokenizers: None) -> None:
+    scorers = []
+    for target in ("ja", "jpn_Jpan", "de"):
+        for name in ("bleu", "bleu-lowercased", "chrf"):
+            scorers.append(Scorer(Measure.parse(name), target=target))
+    assert fallback_messages(scorers) == [
+        "scores into ja, jpn_Jpan use the tokenizer 'char' in place of 'ja-mecab': "
+        "not installed; pip install 'polyglot-nmt[ja]'"
+    ]
+
+
+@pytest.fixture
+def missing_tokenizers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """sacreBLEU without its optional packages and downloads."""
+
+    def bleu(tokenize: str) -> None:
+        if tokenize == "flores200":
+            raise URLError(OSError(-2, "Name or service not known"))
+        if tokenize.endswith("mecab"):
+            raise RuntimeError("extra dependencies")
+
+    find_tokenizer.cache_clear()
+    monkeypatch.setattr("polyglot.evaluation.tokenizers.BLEU", bleu)
+    yield
+    find_tokenizer.cache_clear()
+
+
+@pytest.mark.parametrize(("target", "signature"), [("de", "tok:tercom"), ("th", "tok:char+tercom")])
+def test_ter_counts_words_of_languages_without_spaces(target: str, signature: str) -> None:
+    scorer = Scorer(Measure("ter"), target=target)
+    score = scorer.score(["ผมชอบแมว"], ["ผมชอบหมา"])
+    assert signature in score.signature.split("|")
+    assert (score.value < 100) == (target == "th")
 
 
 @pytest.mark.parametrize("metric", sorted(METRICS))

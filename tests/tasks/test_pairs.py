@@ -114,3 +114,11 @@ def test_every_pair_has_one_kind(trained):
         assert (kind == "copy") == pair.is_copy
         assert (kind == "supervised") == (pair in trained and not pair.is_copy)
         assert (kind == "zero-shot") == (pair not in trained and not pair.is_copy)
+
+
+def test_pattern_may_have_another_spelling_of_a_language():
+    languages = ["deu_Latn", "eng_Latn", "zho_Hant"]
+    assert match_pairs(["de-en"], languages) == pairs("deu_Latn-eng_Latn")
+    assert match_pairs(["*-EN"], languages) == pairs("deu_Latn-eng_Latn", "zho_Hant-eng_Latn")
+    assert match_pairs(["de-deu"], languages) == pairs("deu_Latn-deu_Latn")
+    assert match_pairs(["zh-en"], languages) == pairs("zho_Hant-eng_Latn")

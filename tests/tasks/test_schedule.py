@@ -314,3 +314,50 @@ def test_copies_first_begins_with_copies(tmp_path):
 def test_a_shipped_schedule_can_be_narrowed(tmp_path):
     config = scheduled(tmp_path, "bilingual", "schedule.pairs=[fr-cs]")
     assert config.pairs == [LanguagePair("fr", "cs")]
+
+
+def test_central_language_comes_from_a_setting():
+    config = SCHEDULES.configure(
+        "uniform", pairs=["{center}-*", "*-{center}"], center="de", exclude=["{center}-cs"]
+    )
+    pairs = names(schedule_tasks(config, LANGUAGES))
+    assert pairs == ["de-en", "de-fr", "en-de", "fr-de", "cs-de"]
+
+
+def test_central_language_may_have_another_spelling():
+    config = SCHEDULES.configure("uniform", pairs=["{center}-*"])
+    languages = ["ces_Latn", "eng_Latn", "fra_Latn"]
+    assert names(schedule_tasks(config, languages)) == ["eng_Latn-ces_Latn", "eng_Latn-fra_Latn"]
+
+
+def test_missing_central_language_is_an_error():
+    config = SCHEDULES.configure("uniform", pairs=["{center}-*"], center="ja")
+    with pytest.raises(ConfigError) as error_info:
+        schedule_tasks(config, LANGUAGES)
+    assert str(error_info.value) == (
+        "schedule.pairs: {center} is ja, which is not among the languages en, de, fr, cs; "
+        "name the central language in schedule.center"
+    )
+
+
+@pytest.mark.parametrize("name", ["english_centric", "with_copies", "copies_first"])
+def test_shipped_schedule_has_another_central_language(tmp_path, name):
+    config = scheduled(tmp_path, name, "schedule.center=fr")
+    pairs = [task.pair for task in config.tasks if not task.pair.is_copy]
+    assert len(pairs) == 6
+    assert all("fr" in (pair.source, pair.target) for pair in pairs)
+
+
+@pytest.mark.parametrize("name", ["bilingual", "leave_out_de_fr", "english_centric"])
+def test_shipped_schedules_accept_every_spelling(tmp_path, name):
+    languages = ["eng_Latn", "deu_Latn", "fra_Latn"]
+    (tmp_path / "run.yaml").write_text(
+        f"languages: {languages}\nschedule: {name}\ndata: {{train: [phrasebook]}}\n"
+        "training: {steps: 1}\n"
+    )
+    spelled = load_config(tmp_path / "run.yaml").tasks
+    short = scheduled(tmp_path, name, "languages=[en, de, fr]").tasks
+    short_names = {"eng_Latn": "en", "deu_Latn": "de", "fra_Latn": "fr"}
+    assert [(short_names[task.source], short_names[task.target]) for task in spelled] == [
+        (task.source, task.target) for task in short
+    ]

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from polyglot.core.language_codes import find_code
+
 SPACES = "\u00a0\u202f"
 """Spaces that group digits in any language, since they never separate two numbers."""
 
@@ -30,8 +32,10 @@ FORMATS |= {"fr": NARROW}
 """Format of each language; other languages write 1,234.5."""
 
 
+@cache
 def number_format(language: str) -> NumberFormat:
-    return FORMATS.get(language.split("_")[0], POINT)
+    code = find_code(language, frozenset(FORMATS))
+    return POINT if code is None else FORMATS[code]
 
 
 class Number(NamedTuple):

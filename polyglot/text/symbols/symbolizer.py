@@ -12,11 +12,11 @@ from polyglot.core.registry import ComponentConfig
 from polyglot.text.symbols.dictionary import Dictionary, DictionaryBuilder
 from polyglot.text.symbols.numbers import Number, numbers
 from polyglot.text.symbols.words import (
-    NOUNS_ARE_CAPITALISED,
     Phrase,
     Word,
     acronyms,
     capitalised_runs,
+    capitalises_nouns,
     phrases,
     starts_sentence,
 )
@@ -183,7 +183,7 @@ class Symbolizer:
         """True for a known name, or a capitalised word that only a name can explain."""
         if phrase.text in self.dictionary.names.get(language, ()):
             return True
-        return language not in NOUNS_ARE_CAPITALISED and not starts_sentence(line, phrase)
+        return not capitalises_nouns(language) and not starts_sentence(line, phrase)
 
     # Only the source is known -----------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class Symbolizer:
         return (
             phrase.words > 1
             and phrase.all_capitalised
-            and language not in NOUNS_ARE_CAPITALISED
+            and not capitalises_nouns(language)
             and not starts_sentence(line, phrase)
         )
 

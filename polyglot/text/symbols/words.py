@@ -6,11 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from polyglot.core.language_codes import find_code
+
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 FUNCTION_WORDS = frozenset("of the de la le les du des van von der den di da del della dos".split())
 """Function words inside names, as in World of Warcraft."""
 NOUNS_ARE_CAPITALISED = frozenset({"de", "lb"})
 """Languages in which all nouns have capitals."""
+
+
+def capitalises_nouns(language: str) -> bool:
+    return find_code(language, NOUNS_ARE_CAPITALISED) is not None
 
 
 class Word(NamedTuple):
