@@ -1,10 +1,11 @@
 """Record results of `polyglot experiment`, and write the page of all results, README.md.
 
-    python evaluation/results/record.py                                         # only the page
-    python evaluation/results/record.py experiments/multi30k_many_to_many/cpu   # record results first
+    python evaluation/results/record.py                         # only the page
+    python evaluation/results/record.py experiments/NAME/SIZE   # record results first
 
-A result becomes NAME.SIZE.json and NAME.SIZE.md in this folder, and a figure in docs/pictures. Text that was added to its page
-above the line "<!-- generated below -->" stays when the result is recorded again.
+A result becomes NAME.SIZE.json and NAME.SIZE.md in this folder, and a figure in docs/pictures.
+Text that was added to its page above the line "<!-- generated below -->" stays when the result is
+recorded again.
 """
 
 from __future__ import annotations
@@ -44,12 +45,19 @@ EXISTING_RUNS = (EXISTING_RUN, "taken as it is: ")
 HEAD = """\
 # Tables of the papers, compared with our results
 
-`python evaluation/results/record.py` writes this page from the tables of the papers, the experiments and the results in this folder. The output of analyses and ensembles, and the sizes of the texts, are copied from the page named below each table. All other results of ours come from the result files.
+`python evaluation/results/record.py` writes this page from the tables of the papers, the
+experiments and the results in this folder. The output of analyses and ensembles, and the sizes of
+the texts, are copied from the page named below each table. All other results of ours come from the
+result files.
 
-- "not run yet": the command in the row runs the experiment. [docs/research/experiments.md](../../docs/research/experiments.md) gives the time: hours of a CPU at `cpu`, one GPU at `full`. No GPU was available, so no experiment of size `full` has been run.
+- "not run yet": the command in the row runs the experiment.
+  [docs/research/experiments.md](../../docs/research/experiments.md) gives the time: hours of a CPU
+  at `cpu`, one GPU at `full`. No GPU was available, so no experiment of size `full` has been run.
 - Diagrams of models are omitted. Metric signatures are below the commands.
 - † zero-shot, never trained. Several seeds: mean ± standard deviation.
-- \\* differs from the system it is compared with, p < 0.05 (sacreBLEU's paired bootstrap). For a clear difference this test counts one tail: 0.025 corresponds to about 0.05 of a two-sided test."""
+- \\* differs from the system it is compared with, p < 0.05 (sacreBLEU's paired bootstrap).
+  For a clear difference this test counts one tail: 0.025 corresponds to about 0.05 of a two-sided
+  test."""
 
 
 @dataclass(frozen=True)
@@ -86,19 +94,21 @@ class Result:
         """Command, page, last day of the training, and machine."""
         if self.values is None:
             return [f"`{self.command}`", NOT_YET, "", ""]
-        days: set[str] = set()
+        last_day = ""
         machines: dict[str, None] = {}
-        commands: list[str] = []
+        has_existing_runs = False
         for system in self.values["systems"].values():
-            days.update(day for day in system.get("days", ()) if day)
             machines[system["machine"]] = None
-            commands += system["commands"]
+            for day in system.get("days", ()):
+                last_day = max(last_day, day or "")
+            for command in system["commands"]:
+                if command.startswith(EXISTING_RUNS):
+                    has_existing_runs = True
 
         page = f"[{self.stem}.md]({self.stem}.md)"
-        if any(command.startswith(EXISTING_RUNS) for command in commands):
+        if has_existing_runs:
             page += ", from existing runs"
-        last_day = max(days) if days else "not recorded"
-        return [f"`{self.command}`", page, last_day, "; ".join(machines)]
+        return [f"`{self.command}`", page, last_day or "not recorded", "; ".join(machines)]
 
     @property
     def main_metric(self) -> str:
@@ -111,17 +121,21 @@ class Result:
         for system in self.values["systems"].values():
             signatures.update(dict.fromkeys(system["signatures"][self.main_metric]))
         title = Measure.parse(self.main_metric).title
-        return f"{title}: {', '.join(f'`{signature}`' for signature in signatures)}"
+        code_spans = [f"`{signature}`" for signature in signatures]
+        return f"{title}: {', '.join(code_spans)}"
 
     @property
     def mark_note(self) -> str:
         """Note that `*` is a test of the first seeds, in older results with several seeds."""
-        counts = []
+        has_several_seeds = False
         for system in self.values["systems"].values():
             for means in system["kinds"].values():
-                counts += [spread["count"] for spread in means.values()]
+                for spread in means.values():
+                    if spread["count"] > 1:
+                        has_several_seeds = True
+
         test = self.values["test"] or ""
-        if max(counts) == 1 or not test or "means over the seeds" in test:
+        if not has_several_seeds or not test or "means over the seeds" in test:
             return ""
         return " (\\* first seed of each system)"
 
@@ -140,8 +154,11 @@ class Result:
 
     def directions(self, system: str, kind: str) -> set[str]:
         """Directions of one kind, over which the mean is taken."""
-        directions = self.values["systems"][system]["directions"]
-        return {name for name, cell in directions.items() if cell["kind"] == kind}
+        directions = set()
+        for name, cell in self.values["systems"][system]["directions"].items():
+            if cell["kind"] == kind:
+                directions.add(name)
+        return directions
 
 
 def format_score(spread: Mapping[str, Any], kind: str) -> str:
@@ -170,11 +187,16 @@ def page(contents: Mapping[str, Any]) -> str:
     """Return the page of all results. contents: of tables.yaml"""
     blocks = [HEAD]
     for paper in contents["papers"]:
-        blocks += [f"## {paper['title']}", f"{paper['source']}. {paper['text']}"]
+        blocks.append(f"## {paper['title']}")
+        blocks.append(f"{paper['source']}. {paper['text']}")
         for entry in paper["tables"]:
-            blocks += [f"### {entry['table']}: {entry['about']}", *_entry_blocks(entry)]
-    files = [f"- [{file}]({file}): {about}" for file, about in contents["others"].items()]
-    blocks += ["## Other measurements", "\n".join(files)]
+            blocks.append(f"### {entry['table']}: {entry['about']}")
+            blocks += _entry_blocks(entry)
+    files = []
+    for file, about in contents["others"].items():
+        files.append(f"- [{file}]({file}): {about}")
+    blocks.append("## Other measurements")
+    blocks.append("\n".join(files))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -244,13 +266,15 @@ def _reference_table(
                 heads.append(f"{result.title}: {system}" if has_several else result.title)
 
     rows = []
-    kinds = {pair: reference.kind_of(LanguagePair.parse(pair)) for pair in reference.scores}
+    kinds = {}
+    for pair in reference.scores:
+        kinds[pair] = reference.kind_of(LanguagePair.parse(pair))
     for kind in ("supervised", "zero-shot"):
         pairs = {pair for pair in reference.scores if kinds[pair] == kind}
         if not pairs:
             continue
-        row = [f"**mean, {kind}**"]
-        row.append(format_paper_score(mean(reference.scores[pair] for pair in pairs), kind))
+        paper_mean = mean(reference.scores[pair] for pair in pairs)
+        row = [f"**mean, {kind}**", format_paper_score(paper_mean, kind)]
         for result, system in columns:
             is_comparable = result.directions(system, kind) == pairs
             row.append(result.mean_of(system, kind) if is_comparable else NO_VALUE)
@@ -281,7 +305,11 @@ def _differences_table(experiment: Experiment, results: Sequence[Result]) -> str
     return table(head, rows)
 
 
-def _paper_score(experiment: Experiment, system: str, direction: str) -> str:
+def _paper_score(
+    experiment: Experiment,
+    system: str,
+    direction: str,
+) -> str:
     """Score of the paper, with the difference from the baseline; – without one."""
     scores = experiment.systems[system].paper
     if direction not in scores:
@@ -296,7 +324,11 @@ def _paper_score(experiment: Experiment, system: str, direction: str) -> str:
     return f"{score} ({difference:+.2f} from {baseline})"
 
 
-def _our_difference(result: Result, system: str, direction: str) -> str:
+def _our_difference(
+    result: Result,
+    system: str,
+    direction: str,
+) -> str:
     """Our difference from the baseline, with its significance; empty without one."""
     for claim in result.values["claims"]:
         if claim["system"] == system and claim["direction"] == direction:
@@ -316,7 +348,8 @@ def _means_table(result: Result) -> str:
     rows = []
     for name, system in systems.items():
         parameters = f"{system['parameters']:,}" if "parameters" in system else NO_VALUE
-        rows.append([name, parameters, *(result.mean_of(name, kind) for kind in kinds)])
+        means = [result.mean_of(name, kind) for kind in kinds]
+        rows.append([name, parameters, *means])
     return table([result.title, "parameters", *kinds], rows)
 
 
@@ -340,7 +373,12 @@ def _left_out_table(result: Result) -> str:
     return table(head, rows)
 
 
-def _left_out_row(name: str, zero_shot: float, trained: float, shown_trained: str) -> list[str]:
+def _left_out_row(
+    name: str,
+    zero_shot: float,
+    trained: float,
+    shown_trained: str,
+) -> list[str]:
     return [name, f"{zero_shot:.2f}†", shown_trained, f"{zero_shot - trained:+.2f}"]
 
 
@@ -371,14 +409,15 @@ def result_of(folder: Path) -> Result:
         )
     sizes = Experiment.load(str(experiment_file)).sizes or [""]
     if size not in sizes:
-        known = ", ".join(sizes) or "none"
-        raise DataError(f"{folder}: found the size {size!r}; sizes of {name}: {known}")
+        names = ", ".join(sizes) or "none"
+        raise DataError(f"{folder}: found the size {size!r}; sizes of {name}: {names}")
 
     result = Result(name, size)
     page = HERE / f"{result.stem}.md"
     if page.is_file() and MARKER not in page.read_text(encoding="utf-8"):
         raise DataError(
-            f"{page}: no line {MARKER!r}; add it between the text that should stay and the old result"
+            f"{page}: no line {MARKER!r}; "
+            "add it between the text that should stay and the old result"
         )
     return result
 

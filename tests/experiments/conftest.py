@@ -1,4 +1,4 @@
-"""A folder with an experiment that takes seconds, and a trained run of a few thousand parameters."""
+"""A folder with an experiment that takes seconds, and a trained run of a very small model."""
 
 from __future__ import annotations
 

@@ -45,8 +45,10 @@ from tests.conftest import ROOT
             "systems.b.beside: leads back to 'b'",
         ),
         (
-            "systems: {a: {config: mine.yaml}}\nprotocol: {metrics: [ter]}\ngoals: [{system: a, scores: en-de, at_least: 50}]",
-            "goals: the main metric is TER, where lower is better; name bleu in the protocol's `metrics`, or chrf first",
+            "systems: {a: {config: mine.yaml}}\nprotocol: {metrics: [ter]}\n"
+            "goals: [{system: a, scores: en-de, at_least: 50}]",
+            "goals: the main metric is TER, where lower is better; name bleu in the "
+            "protocol's `metrics`, or chrf first",
         ),
         ("systems: {a: {config: mine.yaml, separately: [ende]}}", "systems.a.separately: 'ende'"),
         (
@@ -62,11 +64,13 @@ from tests.conftest import ROOT
             "sizes.cpu.only: no system named 'b'. Known: a",
         ),
         (
-            "systems: {a: {config: mine.yaml, separately: [en-de]}}\nsizes: {cpu: {separately: [de-en]}}",
+            "systems: {a: {config: mine.yaml, separately: [en-de]}}\n"
+            "sizes: {cpu: {separately: [de-en]}}",
             "sizes.cpu.separately: no pair with a separate model named 'de-en'. Known: en-de",
         ),
         (
-            "config: mine.yaml\nsystems: {a: {separately: [en-de]}, b: {separately: [de-en]}}\nsizes: {cpu: {separately: [de-en]}}",
+            "config: mine.yaml\nsystems: {a: {separately: [en-de]}, b: {separately: "
+            "[de-en]}}\nsizes: {cpu: {separately: [de-en]}}",
             "sizes.cpu.separately: no pair is left of 'a', which has en-de",
         ),
         (
@@ -74,7 +78,8 @@ from tests.conftest import ROOT
             "sizes.cpu.only: lacks the first system, 'a'",
         ),
         (
-            "config: mine.yaml\nsystems: {a: {}, b: {}, c: {beside: b}}\nsizes: {cpu: {only: [a, c]}}",
+            "config: mine.yaml\nsystems: {a: {}, b: {}, c: {beside: b}}\n"
+            "sizes: {cpu: {only: [a, c]}}",
             "sizes.cpu.only: 'c' is compared with 'b', which is missing; name both or neither",
         ),
         (
@@ -119,28 +124,37 @@ from tests.conftest import ROOT
             "systems.b.ensemble: has only one run, a-seed1; add a seed or a system",
         ),
         (
-            "config: mine.yaml\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}\ngoals: [{system: b, scores: de-it, at_least: 1}]",
+            "config: mine.yaml\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}\n"
+            "goals: [{system: b, scores: de-it, at_least: 1}]",
             "goals.0.scores: de-it: 'b' has no language it",
         ),
         (
-            "config: mine.yaml\nsystems: {a: {}, c: {set: ['schedule={base: bilingual, pairs: [en-de]}', 'validation.bleu_pairs=[]', "
+            "config: mine.yaml\nsystems: {a: {}, c: {set: ['schedule={base: bilingual, "
+            "pairs: [en-de]}', 'validation.bleu_pairs=[]', "
             "validation.best_by=loss]}, b: {ensemble: [a, c]}}",
-            "systems.b.ensemble: a-seed1 and c-seed1 are trained on different pairs (de-en, en-fr, fr-en)",
+            "systems.b.ensemble: a-seed1 and c-seed1 are trained on different pairs "
+            "(de-en, en-fr, fr-en)",
         ),
         (
-            "config: mine.yaml\nsystems: {a: {}, c: {set: [vocabulary.languages.de.size=50]}, b: {ensemble: [a, c]}}",
-            "systems.b.ensemble: its runs have different vocabularies of de, so that they cannot translate together; give them the same settings",
+            "config: mine.yaml\nsystems: {a: {}, c: {set: "
+            "[vocabulary.languages.de.size=50]}, b: {ensemble: [a, c]}}",
+            "systems.b.ensemble: its runs have different vocabularies of de, so that "
+            "they cannot translate together; give them the same settings",
         ),
         (
-            "config: mine.yaml\nfigure: left_out\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}",
-            "systems.b.ensemble: `figure: left_out` compares models with and without a direction; it cannot show ensembles",
+            "config: mine.yaml\nfigure: left_out\nseeds: [1, 2]\n"
+            "systems: {a: {}, b: {ensemble: a}}",
+            "systems.b.ensemble: `figure: left_out` compares models with and without a "
+            "direction; it cannot show ensembles",
         ),
         (
-            "config: mine.yaml\nsystems: {a: {}, c: {}, b: {ensemble: [a, c]}}\nsizes: {cpu: {only: [a, b]}}",
+            "config: mine.yaml\nsystems: {a: {}, c: {}, b: {ensemble: [a, c]}}\n"
+            "sizes: {cpu: {only: [a, b]}}",
             "sizes.cpu.only: the ensemble 'b' needs 'c', which is missing; name all or none",
         ),
         (
-            "config: mine.yaml\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}\nsizes: {cpu: {systems: {b: []}}}",
+            "config: mine.yaml\nseeds: [1, 2]\nsystems: {a: {}, b: {ensemble: a}}\n"
+            "sizes: {cpu: {systems: {b: []}}}",
             "sizes.cpu.systems: no trained system named 'b'. Known: a",
         ),
         (
@@ -188,7 +202,8 @@ from tests.conftest import ROOT
             "runs/a-seed1, which does not exist and is not trained before it",
         ),
         (
-            "systems: {a: {config: mine.yaml, set: [data.folder=nowhere, 'data.train=[{type: text, path: \"train.{language}\"}]']}}",
+            "systems: {a: {config: mine.yaml, set: [data.folder=nowhere, "
+            "'data.train=[{type: text, path: \"train.{language}\"}]']}}",
             "nowhere",
         ),
         (
@@ -247,7 +262,8 @@ from tests.conftest import ROOT
             "a-seed1: data.test names no corpus",
         ),
         (
-            "systems: {a: {config: mine.yaml}}\nprotocol: {test: [{type: text, path: 'no.{language}'}]}",
+            "systems: {a: {config: mine.yaml}}\n"
+            "protocol: {test: [{type: text, path: 'no.{language}'}]}",
             "no.{language}: nothing for any of en, de, fr",
         ),
         (
@@ -267,15 +283,19 @@ from tests.conftest import ROOT
             "found none of at_least, above_paper, each_above_paper",
         ),
         (
-            "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de, at_least: 1, behind_pivot: 2}]",
-            "found at_least, behind_pivot of at_least, above_paper, each_above_paper, behind_pivot; set exactly one",
+            "systems: {a: {config: mine.yaml}}\n"
+            "goals: [{system: a, scores: en-de, at_least: 1, behind_pivot: 2}]",
+            "found at_least, behind_pivot of at_least, above_paper, each_above_paper, "
+            "behind_pivot; set exactly one",
         ),
         (
-            "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de, above_paper: 1}]",
+            "systems: {a: {config: mine.yaml}}\n"
+            "goals: [{system: a, scores: en-de, above_paper: 1}]",
             "goals.0: 'a' has no `reference` to compare with",
         ),
         (
-            "systems: {a: {config: mine.yaml}}\ngoals: [{system: a, scores: en-de, behind_pivot: 1}]",
+            "systems: {a: {config: mine.yaml}}\n"
+            "goals: [{system: a, scores: en-de, behind_pivot: 1}]",
             "goals.0.behind_pivot: the protocol has no `pivot`",
         ),
         ("systems: {}", "systems: found {}"),

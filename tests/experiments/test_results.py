@@ -37,22 +37,45 @@ def invented_matrix(scores: Scores) -> ScoreMatrix:
     cells = {}
     for name, (kind, value) in scores.items():
         pair = LanguagePair.parse(name)
-        cells[pair] = Cell(pair, kind, {"bleu": Score(value, "s")}, sentences=1)
+        cells[pair] = Cell(
+            pair,
+            kind,
+            {"bleu": Score(value, "s")},
+            sentences=1,
+        )
     hypotheses = {name: ["a"] for name in scores}
-    return dataclasses.replace(matrix(), cells=cells, hypotheses=hypotheses, texts={"": ["a"]})
+    return dataclasses.replace(
+        matrix(),
+        cells=cells,
+        hypotheses=hypotheses,
+        texts={"": ["a"]},
+    )
 
 
 def system(name: str, *seeds: Scores, **fields: Any) -> SystemResult:
     """A system with a matrix for each seed."""
     matrices = [invented_matrix(scores) for scores in seeds]
     runs = [TrainedRun(name, "polyglot train mine") for _ in seeds]
-    return SystemResult(name, matrices, None, runs, {}, **fields)
+    return SystemResult(
+        name,
+        matrices,
+        None,
+        runs,
+        {},
+        **fields,
+    )
 
 
 def results_of(
     systems: Sequence[SystemResult], *, figure: str = "systems", **fields: Any
 ) -> Results:
-    return Results("Title", "", figure, systems, **fields)
+    return Results(
+        "Title",
+        "",
+        figure,
+        systems,
+        **fields,
+    )
 
 
 def saved_page(results: Results, folder: Path) -> str:
@@ -217,7 +240,13 @@ def with_goals() -> Results:
                 "fr-de": ("zero-shot", 12.0),
             }
         )
-        pivot = Cell(DE_FR, "pivot", {"bleu": Score(pivot_score, "s")}, via="en", sentences=1)
+        pivot = Cell(
+            DE_FR,
+            "pivot",
+            {"bleu": Score(pivot_score, "s")},
+            via="en",
+            sentences=1,
+        )
         hypotheses = {**direct.hypotheses, "de-en-fr": ["a"]}
         matrices.append(dataclasses.replace(direct, pivots={DE_FR: pivot}, hypotheses=hypotheses))
     runs = [TrainedRun("mine", "polyglot train mine")] * 2
@@ -260,7 +289,11 @@ def test_the_page_has_goals_papers_and_pivot_translation(
 @pytest.mark.parametrize(
     ("score", "value", "reached"), [(38.9249, "0 of 1", False), (38.9251, "1 of 1", True)]
 )
-def test_goals_are_judged_by_the_rounded_score(score: float, value: str, reached: bool) -> None:
+def test_goals_are_judged_by_the_rounded_score(
+    score: float,
+    value: str,
+    reached: bool,
+) -> None:
     table = Reference.load("attention_bridge_many_to_many")
     paper = table.model_copy(update={"scores": {"en-de": 38.92}})
     mine = dataclasses.replace(system("mine", {"en-de": ("supervised", score)}), reference=paper)
@@ -317,8 +350,19 @@ def test_the_deviation_of_a_mean_is_over_the_means_of_the_seeds() -> None:
 
 def test_every_seed_is_part_of_the_tests() -> None:
     scores = {"bleu": Score(1.0, "s")}
-    direct = Cell(DE_FR, "zero-shot", scores, sentences=1)
-    pivot = Cell(DE_FR, "pivot", scores, sentences=1, via="en")
+    direct = Cell(
+        DE_FR,
+        "zero-shot",
+        scores,
+        sentences=1,
+    )
+    pivot = Cell(
+        DE_FR,
+        "pivot",
+        scores,
+        sentences=1,
+        via="en",
+    )
     base = dataclasses.replace(
         matrix(), cells={DE_FR: direct}, pivots={DE_FR: pivot}, texts={"": ["a b c d e"]}
     )

@@ -243,33 +243,35 @@ def test_embeddings_are_measured_only_on_request(trained_folder) -> None:
     assert "Sentence embeddings" not in page_of(out)
 
 
+ENSEMBLES = {
+    "title": "Ensembles",
+    "seeds": [1, 2],
+    "checkpoint": "2",
+    "embeddings": EMBEDDINGS,
+    "protocol": {
+        "pairs": ["en-de", "de-fr"],
+        "search": {"beam": 2},
+        "metrics": ["bleu", "chrf"],
+        "resamples": 10,
+        "pivot": "en",
+    },
+    "goals": [
+        {"system": "both", "scores": "en-de", "at_least": 0},
+        {"system": "both", "scores": "zero-shot", "behind_pivot": 100},
+    ],
+    "systems": {
+        "all": {"ensemble": ["single", "existing"]},
+        "single": {"config": "mine.yaml"},
+        "both": {"ensemble": "single"},
+        "existing": {"run": "runs/mine"},
+    },
+}
+
+
 def test_an_ensemble_has_all_runs_of_its_systems(folder, program, monkeypatch) -> None:
     larger = program("train", "mine.yaml", "seed=3", "model.encoder.size=12")
     assert larger.status == 0
-    values = {
-        "title": "Ensembles",
-        "seeds": [1, 2],
-        "checkpoint": "2",
-        "embeddings": EMBEDDINGS,
-        "protocol": {
-            "pairs": ["en-de", "de-fr"],
-            "search": {"beam": 2},
-            "metrics": ["bleu", "chrf"],
-            "resamples": 10,
-            "pivot": "en",
-        },
-        "goals": [
-            {"system": "both", "scores": "en-de", "at_least": 0},
-            {"system": "both", "scores": "zero-shot", "behind_pivot": 100},
-        ],
-        "systems": {
-            "all": {"ensemble": ["single", "existing"]},
-            "single": {"config": "mine.yaml"},
-            "both": {"ensemble": "single"},
-            "existing": {"run": "runs/mine"},
-        },
-    }
-    (folder / "ensembles.yaml").write_text(dump_yaml(values))
+    (folder / "ensembles.yaml").write_text(dump_yaml(ENSEMBLES))
     plan = program("experiment", "ensembles.yaml", "--dry-run").output
     assert "2 together" in plan
     assert "3 together" in plan

@@ -6,6 +6,7 @@ import json
 import re
 import runpy
 import shlex
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,8 @@ from tests.conftest import ROOT
 
 RESULTS = ROOT / "evaluation" / "results"
 CONTENTS = read_yaml(RESULTS / "tables.yaml")
-TABLES = [table for paper in CONTENTS["papers"] for table in paper["tables"]]
-COMMANDS = [command for table in TABLES for command in table.get("commands", ())]
+TABLES = list(chain.from_iterable(paper["tables"] for paper in CONTENTS["papers"]))
+COMMANDS = list(chain.from_iterable(table.get("commands", ()) for table in TABLES))
 EXPERIMENTS = presets.names("evaluation/experiments")
 RECORDED_PAGES = {
     path.stem for path in RESULTS.glob("*.md") if path.stem.split(".")[0] in EXPERIMENTS
