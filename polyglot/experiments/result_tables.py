@@ -69,14 +69,8 @@ def means_table(results: Results) -> str:
             paper_row = [f"{escape(system.name)}, the paper"]
             for kind in kinds:
                 total = counts[system.name].get(kind, 0)
-                paper_row.append(
-                    _paper_mean(
-                        system,
-                        kind,
-                        results.measure,
-                        total=total,
-                    )
-                )
+                paper_mean = _paper_mean(system, kind, results.measure, total=total)
+                paper_row.append(paper_mean)
             rows.append(paper_row)
     head = ["system"]
     for kind in kinds:
