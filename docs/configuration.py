@@ -1,13 +1,15 @@
-"""Writes docs/configure/configuration.md: every key of a configuration, from the classes that read it.
+"""Generate docs/configure/configuration.md: every key of a configuration.
 
-python docs/configuration.py
+    python docs/configuration.py
+
+Keys, types, defaults and meanings come from the classes that read the configuration.
 """
 
 from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
@@ -48,25 +50,23 @@ REGISTRIES: dict[str, tuple[Registry, str]] = {
     "Optimizers": (OPTIMIZERS, "`optimizer`"),
     "Learning-rate schedules": (LEARNING_RATES, "`learning_rate_schedule`"),
 }
-ROOM_OF = {
-    registry.get(name).Config: title
-    for title, (registry, _) in REGISTRIES.items()
-    for name in registry.names()
-}
-LOSS_OF = {LOSSES.get(name).Config: name for name in LOSSES.names()}
+"""Title of each registry's section: the registry, and the keys that accept its names."""
 
 NOTES = {
-    "Schedules": "`schedule: NAME` takes the file of that name (`polyglot show` lists those that are shipped); `base: NAME` takes it and\n"
-    "lays the other keys over it: `schedule: {base: with_copies, copy_weight: 0.5}`.",
+    "Schedules": (
+        "`schedule: NAME` reads the file of that name (`polyglot show` lists the shipped files). "
+        "`base: NAME` reads it and\n"
+        "replaces some of its keys: `schedule: {base: with_copies, copy_weight: 0.5}`."
+    ),
 }
 
-WORDS = {
+TYPE_NAMES = {
     str: ("text", "texts"),
     int: ("whole number", "whole numbers"),
     float: ("number", "numbers"),
     bool: ("true or false", "true or false"),
 }
-"""One of them, and several."""
+"""Singular and plural."""
 BOUNDS = {Ge: "at least {}", Gt: "more than {}", Le: "at most {}", Lt: "less than {}"}
 
 OR_NULL = ", or null"
@@ -74,47 +74,60 @@ OR_NULL = ", or null"
 HEAD = """\
 # Every key of a configuration
 
-This page is generated from the classes that read the keys: `python docs/configuration.py`. `polyglot show NAME` prints a
-configuration with every default filled in; `key=value` on the command line of `polyglot train` lies on top of the file, with
-dots between the levels: `model.encoder.size=256`, `data.train.0.weight=2`, `schedule.pairs="[de-en, en-*]"`.
+This page is generated from the classes that read the keys: `python docs/configuration.py`.
+`polyglot show NAME` prints a configuration with every default filled in. `key=value` on the
+command line of `polyglot train` replaces a value of the file; dots separate the levels:
+`model.encoder.size=256`, `data.train.0.weight=2`, `schedule.pairs="[de-en, en-*]"`.
 
-What can be chosen by name is written as the name alone, or as a mapping with `type` and the settings that differ; where the
-key has a default, that is the `type` of a mapping without one:
+A component is written as its name alone, or as a mapping with `type` and the settings that differ
+from the defaults. If the key has a default, a mapping without `type` has the default type:
 
 ```yaml
 optimizer: adamw
 learning_rate_schedule: {type: inverse_square_root, warmup: 2000}
 ```
 
-A key that is not on this page is refused, and so is a value of another type."""
+A key that is not on this page is an error, and so is a value of another type."""
+
+Settings = type[BaseModel]
+
+
+def _titles_by_settings() -> dict[Settings, str]:
+    titles = {}
+    for title, (registry, _) in REGISTRIES.items():
+        for name in registry.names():
+            titles[registry.get(name).Config] = title
+    return titles
+
+
+TITLE_OF = _titles_by_settings()
+"""Section of the registry that a class of settings belongs to."""
+LOSS_OF = {LOSSES.get(name).Config: name for name in LOSSES.names()}
+
+
+# Sections
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [HEAD, "## A run", _table(Config, "")]
     for key, field in Config.model_fields.items():
-        parts += list(_section(key, field.annotation))
+        parts += _section(key, field.annotation)
     for title, (registry, places) in REGISTRIES.items():
-        parts += list(_registry(title, registry, places))
+        parts += _registry_section(title, registry, places)
     parts += [
         "## Evaluation protocols",
-        "A file of its own, for `polyglot evaluate RUN --protocol FILE`.",
+        "A separate file, for `polyglot evaluate RUN --protocol FILE`.",
         _table(Protocol, ""),
-    ]
-    parts += [
         "## Analysis of embeddings",
-        "A file of its own, for `polyglot analyse RUN --settings FILE`.",
+        "A separate file, for `polyglot analyse RUN --settings FILE`.",
         _table(AnalysisSettings, ""),
-    ]
-    parts += [
         "### `similarity`",
         _table(SimilarityTest, ""),
         "### `labelled`",
         _table(LabelledText, ""),
-    ]
-    parts += [
         "## Experiments",
-        "A file of its own, for `polyglot experiment FILE`.",
+        "A separate file, for `polyglot experiment FILE`.",
         _table(Experiment, ""),
         "Below `systems`, by name:",
         _table(SystemConfig, ""),
@@ -125,169 +138,235 @@ def page() -> str:
 
 
 def _section(path: str, annotation: Any) -> Iterator[str]:
-    """A heading and a table for settings below a key, also where null can stand for them, and for what lies below those."""
-    members = typing.get_args(annotation)
-    annotation = next(
-        (one for one in members if _is_settings(one) and type(None) in members), annotation
-    )
-    if not _is_settings(annotation) or annotation in ROOM_OF:
+    """Yield heading and table of the settings below a key, and the sections below them.
+
+    The settings may be optional. Components of a registry have their own section.
+    """
+    settings = _optional_settings(annotation) or annotation
+    if not _is_settings(settings) or settings in TITLE_OF:
         return
-    kind = LOSS_OF.get(annotation)
+    described = settings
+    if settings in LOSS_OF:
+        described = LOSSES.get(LOSS_OF[settings])
     yield f"## `{path}`"
-    yield _docstring(LOSSES.get(kind) if kind else annotation)
-    yield _table(annotation, f"{path}.")
-    for key, field in annotation.model_fields.items():
+    yield _docstring(described)
+    yield _table(settings, f"{path}.")
+    for key, field in settings.model_fields.items():
         yield from _section(f"{path}.{key}", field.annotation)
 
 
-def _registry(title: str, registry: Registry, places: str) -> Iterator[str]:
-    """A heading for a room, with what all of its classes have in common; a smaller one for each class."""
-    classes = {name: registry.get(name) for name in registry.names()}
-    rows = {name: dict(_rows(cls.Config, "")) for name, cls in classes.items()}
-    common = {
-        key: row
-        for key, row in next(iter(rows.values())).items()
-        if all(each.get(key) == row for each in rows.values())
-    }
+def _optional_settings(annotation: Any) -> Settings | None:
+    """Return the settings of a union of settings and None."""
+    members = typing.get_args(annotation)
+    if types.NoneType not in members:
+        return None
+    for member in members:
+        if _is_settings(member):
+            return member
+    return None
+
+
+def _registry_section(title: str, registry: Registry, places: str) -> Iterator[str]:
+    """Yield the section of a registry: common keys of all classes, and a heading per class."""
+    names = registry.names()
+    rows = {name: dict(_rows(registry.get(name).Config, "")) for name in names}
+    common = _common_rows(list(rows.values()))
+    listing = ", ".join(f"`{name}`" for name in names)
     yield f"## {title}"
-    yield f"Where: {places}. Types: {', '.join(f'`{name}`' for name in classes)}."
-    if note := NOTES.get(title):
-        yield note
+    yield f"Where: {places}. Types: {listing}."
+    if title in NOTES:
+        yield NOTES[title]
     if common:
         yield "Every type has:"
-        yield _drawn(common)
-    for name, cls in classes.items():
+        yield _markdown_table(common)
+    for name in names:
         yield f"### `{name}`"
-        yield _docstring(cls)
-        if own := {key: row for key, row in rows[name].items() if key not in common}:
-            yield _drawn(own)
+        yield _docstring(registry.get(name))
+        remaining = {key: row for key, row in rows[name].items() if key not in common}
+        if remaining:
+            yield _markdown_table(remaining)
 
 
-def _table(settings: type[BaseModel], prefix: str) -> str:
-    return _drawn(dict(_rows(settings, prefix)))
+def _common_rows(tables: list[dict[str, str]]) -> dict[str, str]:
+    """Return the rows that are equal in all tables."""
+    common = {}
+    for key, row in tables[0].items():
+        if all(table.get(key) == row for table in tables):
+            common[key] = row
+    return common
 
 
-def _rows(settings: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
-    """Key and the rest of its row."""
+def _docstring(component: type) -> str:
+    lines = (component.__doc__ or "").strip().splitlines()
+    return "\n".join(line.strip() for line in lines)
+
+
+# Tables
+
+
+def _table(settings: Settings, prefix: str) -> str:
+    return _markdown_table(dict(_rows(settings, prefix)))
+
+
+def _markdown_table(rows: Mapping[str, str]) -> str:
+    lines = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for key, row in rows.items():
+        lines.append(f"| `{key}` | {row} |")
+    return "\n".join(lines)
+
+
+def _rows(settings: Settings, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield each key with the rest of its row: type, default and meaning."""
     for key, field in settings.model_fields.items():
-        if (
-            key == "type"
-            and typing.get_origin(field.annotation) is Literal
-            and (settings in ROOM_OF or settings in LOSS_OF)
-        ):
-            continue  # the name it was chosen by
+        if key == "type" and _is_type_name(settings, field):
+            continue
+        path = f"{prefix}{key}"
+        # Settings inside a component have no section, so their keys follow here.
+        is_nested = settings in TITLE_OF and _is_settings(field.annotation)
+        default = _default(field, path)
+        if is_nested:
+            default = "see below"
         meaning = " ".join((field.description or "").split())
-        below = settings in ROOM_OF and _is_settings(
-            field.annotation
-        )  # keys that have no section of their own
-        default = "its own" if below else _default(field, prefix + key)
-        yield f"{prefix}{key}", f"{_type(field, prefix + key)} | {default} | {meaning}"
-        if below:
-            yield from _rows(field.annotation, f"{prefix}{key}.")
-        for inner in _items(field.annotation):
-            yield from _rows(inner, f"{prefix}{key}.N.")
+        yield path, f"{_type(field, path)} | {default} | {meaning}"
+        if is_nested:
+            yield from _rows(field.annotation, f"{path}.")
+        item_settings = _item_settings(field.annotation)
+        if item_settings:
+            yield from _rows(item_settings, f"{path}.N.")
 
 
-def _drawn(rows: Mapping[str, str]) -> str:
-    return "\n".join(
-        [
-            "| key | type | default | meaning |",
-            "|---|---|---|---|",
-            *(f"| `{key}` | {row} |" for key, row in rows.items()),
-        ]
-    )
+def _is_type_name(settings: Settings, field: FieldInfo) -> bool:
+    """Return True if the field is the name by which a component is chosen."""
+    if typing.get_origin(field.annotation) is not Literal:
+        return False
+    return settings in TITLE_OF or settings in LOSS_OF
 
 
-def _type(field: FieldInfo, place: str) -> str:
-    """What may stand there, in words."""
-    words, bounds = _words(field.annotation, place), _bounds(field.metadata)
-    if not bounds:
-        return words
-    value, null = words.removesuffix(OR_NULL), OR_NULL if words.endswith(OR_NULL) else ""
-    return f"{value}, {bounds}{null}"
-
-
-def _words(annotation: Any, place: str, *, several: bool = False) -> str:
-    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Annotated:
-        bounds = _bounds(
-            [
-                bound
-                for each in inner[1:]
-                for bound in (each.metadata if isinstance(each, FieldInfo) else [each])
-            ]
-        )
-        words = _words(inner[0], place, several=several)
-        return f"{words}, {bounds}" if bounds else words
-    if origin in (Union, types.UnionType):
-        rooms = {ROOM_OF[one] for one in inner if one in ROOM_OF}
-        if rooms:
-            return " or ".join(map(_link, sorted(rooms)))
-        values = [_words(one, place) for one in inner if one is not types.NoneType]
-        values = (", or " if any(" to " in each for each in values) else " or ").join(values)
-        return values + OR_NULL if types.NoneType in inner else values
-    if origin is Literal:
-        return " or ".join(f"`{value}`" for value in inner)
-    if origin is list:
-        return f"list of {_words(inner[0], place, several=True)}"
-    if origin is dict:
-        return f"mapping from {'language' if place.endswith('languages') else 'text'} to {_words(inner[1], place)}"
-    if annotation in ROOM_OF:
-        return _link(ROOM_OF[annotation])
-    if _is_settings(annotation):
-        return "mappings" if several else "mapping"
-    return WORDS[annotation][several]
-
-
-def _bounds(metadata: Any) -> str:
-    found = [
-        BOUNDS[kind].format(getattr(each, kind.__name__.lower()))
-        for each in metadata
-        if (kind := type(each)) in BOUNDS
-    ]
-    least = next((each.min_length for each in metadata if type(each) is MinLen), None)
-    most = next((each.max_length for each in metadata if type(each) is MaxLen), None)
-    if least is not None:
-        found.append(f"{least} of them" if least == most else f"at least {least} of them")
-    return " and ".join(found)
-
-
-def _default(field: FieldInfo, place: str) -> str:
-    if field.is_required():
-        return "**required**"
-    value = field.get_default(call_default_factory=True)
-    if isinstance(value, BaseModel):
-        return f"[its own](#{place.replace('.', '')})"
-    if isinstance(value, dict) and value.keys() == {"type"}:
-        value = value["type"]
-    if isinstance(value, list):
-        return f"`[{', '.join(map(_written, value))}]`"
-    return f"`{value}`" if isinstance(value, str) else f"`{_written(value)}`"
-
-
-def _written(value: Any) -> str:
-    """As it stands in a file: with quotes where YAML wants them."""
-    return dump_yaml({"value": value}).removeprefix("value: ").strip()
-
-
-def _items(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Settings that are items of a list and no room of their own."""
-    if typing.get_origin(annotation) is list:
-        yield from (
-            one for one in typing.get_args(annotation) if _is_settings(one) and one not in ROOM_OF
-        )
+def _item_settings(annotation: Any) -> Settings | None:
+    """Return the settings of the items of a list, unless they belong to a registry."""
+    if typing.get_origin(annotation) is not list:
+        return None
+    (item_type,) = typing.get_args(annotation)
+    if _is_settings(item_type) and item_type not in TITLE_OF:
+        return item_type
+    return None
 
 
 def _is_settings(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _docstring(cls: type) -> str:
-    return "\n".join(line.strip() for line in (cls.__doc__ or "").strip().splitlines())
+# Types
+
+
+def _type(field: FieldInfo, path: str) -> str:
+    """Return the type of a field in words, such as `whole number, at least 1, or null`."""
+    words = _type_words(field.annotation, path)
+    bounds = _bounds(field.metadata)
+    if not bounds:
+        return words
+    if words.endswith(OR_NULL):
+        return f"{words.removesuffix(OR_NULL)}, {bounds}{OR_NULL}"
+    return f"{words}, {bounds}"
+
+
+def _type_words(annotation: Any, path: str, *, plural: bool = False) -> str:
+    origin = typing.get_origin(annotation)
+    inner = typing.get_args(annotation)
+    if origin is Annotated:
+        words = _type_words(inner[0], path, plural=plural)
+        bounds = _bounds(_flat_metadata(inner[1:]))
+        return f"{words}, {bounds}" if bounds else words
+    if origin in (Union, types.UnionType):
+        return _union_words(inner, path)
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in inner)
+    if origin is list:
+        return f"list of {_type_words(inner[0], path, plural=True)}"
+    if origin is dict:
+        key = "language" if path.endswith("languages") else "text"
+        return f"mapping from {key} to {_type_words(inner[1], path)}"
+    if annotation in TITLE_OF:
+        return _link(TITLE_OF[annotation])
+    if _is_settings(annotation):
+        return "mappings" if plural else "mapping"
+    singular_name, plural_name = TYPE_NAMES[annotation]
+    return plural_name if plural else singular_name
+
+
+def _union_words(members: Iterable[Any], path: str) -> str:
+    titles = {TITLE_OF[member] for member in members if member in TITLE_OF}
+    if titles:
+        return " or ".join(map(_link, sorted(titles)))
+    words = [_type_words(member, path) for member in members if member is not types.NoneType]
+    separator = " or "
+    if any(" to " in member_words for member_words in words):
+        separator = ", or "
+    text = separator.join(words)
+    if types.NoneType in members:
+        text += OR_NULL
+    return text
+
+
+def _flat_metadata(metadata: Iterable[Any]) -> list[Any]:
+    """Return the bounds of an annotation; pydantic's Field holds several."""
+    bounds = []
+    for entry in metadata:
+        if isinstance(entry, FieldInfo):
+            bounds += entry.metadata
+        else:
+            bounds.append(entry)
+    return bounds
+
+
+def _bounds(metadata: Iterable[Any]) -> str:
+    """Return the bounds in words, such as `at least 1 and at most 100`."""
+    words = []
+    shortest = None
+    longest = None
+    for bound in metadata:
+        kind = type(bound)
+        if kind in BOUNDS:
+            value = getattr(bound, kind.__name__.lower())
+            words.append(BOUNDS[kind].format(value))
+        elif kind is MinLen:
+            shortest = bound.min_length
+        elif kind is MaxLen:
+            longest = bound.max_length
+    if shortest is not None:
+        items = f"{shortest} of them"
+        words.append(items if shortest == longest else f"at least {items}")
+    return " and ".join(words)
 
 
 def _link(title: str) -> str:
-    return f"[{title.lower()}](#{title.lower().replace(' ', '-')})"
+    anchor = title.lower().replace(" ", "-")
+    return f"[{title.lower()}](#{anchor})"
+
+
+# Defaults
+
+
+def _default(field: FieldInfo, path: str) -> str:
+    if field.is_required():
+        return "**required**"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        anchor = path.replace(".", "")
+        return f"[see below](#{anchor})"
+    if isinstance(value, dict) and value.keys() == {"type"}:
+        value = value["type"]
+    if isinstance(value, str):
+        return f"`{value}`"
+    if isinstance(value, list):
+        items = ", ".join(map(_yaml, value))
+        return f"`[{items}]`"
+    return f"`{_yaml(value)}`"
+
+
+def _yaml(value: Any) -> str:
+    """Return the value as in a file, with quotes if YAML needs them."""
+    return dump_yaml({"value": value}).removeprefix("value: ").strip()
 
 
 if __name__ == "__main__":
