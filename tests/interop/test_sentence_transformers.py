@@ -1,4 +1,4 @@
-"""A run inside a real SentenceTransformer: the same vectors, and evaluators that know nothing of us."""
+"""A run as a SentenceTransformer: the same vectors, and evaluators of the library."""
 
 from __future__ import annotations
 
@@ -35,117 +35,150 @@ def model(run):
     return sentence_transformer(run, language="en")
 
 
-@pytest.mark.parametrize("way", [{}, {"pooling": "mean"}, {"layer": "states", "pooling": "max"}])
-def test_the_vectors_are_ours(run, way):
-    theirs, ours = sentence_transformer(run, language="en", **way), polyglot.load(run)
+@pytest.fixture(scope="module")
+def translator(run):
+    return polyglot.load(run)
+
+
+def assert_close(vectors, expected):
+    numpy.testing.assert_allclose(numpy.asarray(vectors), numpy.asarray(expected), atol=1e-6)
+
+
+# Vectors
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"pooling": "mean"}, {"layer": "states", "pooling": "max"}]
+)
+def test_the_vectors_are_those_of_the_translator(settings, run, translator):
+    model = sentence_transformer(run, language="en", **settings)
     sentences = [*TEXT["en"], ""]
-    numpy.testing.assert_allclose(
-        theirs.encode(sentences, batch_size=2),
-        ours.encode(sentences, language="en", **way),
-        atol=1e-6,
-    )
-    assert (
-        theirs.encode("it rains").shape
-        == ours.encode("it rains", language="en", **way).shape
-        == (theirs.get_embedding_dimension(),)
-    )
+    expected = translator.encode(sentences, language="en", **settings)
+    assert_close(model.encode(sentences, batch_size=2), expected)
+
+    vector = translator.encode("it rains", language="en", **settings)
+    assert model.encode("it rains").shape == vector.shape
+    assert vector.shape == (model.get_embedding_dimension(),)
 
 
-def test_a_sentence_may_name_its_language(run, model):
-    ours = polyglot.load(run)
-    expected = ours.encode(TEXT["de"], language="de")
+def test_a_tag_or_a_prompt_names_the_language_of_a_sentence(translator, model):
+    german = TEXT["de"]
+    expected = translator.encode(german, language="de")
     assert tagged(["es regnet"], "de") == ["<de> es regnet"]
-    for found in (
-        model.encode(tagged(TEXT["de"], "de")),
-        model.encode(TEXT["de"], prompt_name="de"),
-    ):
-        numpy.testing.assert_allclose(found, expected, atol=1e-6)
+    assert_close(model.encode(tagged(german, "de")), expected)
+    assert_close(model.encode(german, prompt_name="de"), expected)
+
+
+def test_sentences_of_several_languages_are_encoded_together(translator, model):
+    german = TEXT["de"]
+    english = [*TEXT["en"], "<xx> it rains"]
     with pytest.warns(UserWarning, match="<xx>"):
-        mixed = model.encode([*tagged(TEXT["de"], "de"), *TEXT["en"], "<xx> it rains"])
-    numpy.testing.assert_allclose(
-        mixed,
-        numpy.concatenate([expected, ours.encode([*TEXT["en"], "<xx> it rains"], language="en")]),
-        atol=1e-6,
+        mixed = model.encode([*tagged(german, "de"), *english])
+    expected = [
+        translator.encode(german, language="de"),
+        translator.encode(english, language="en"),
+    ]
+    assert_close(mixed, numpy.concatenate(expected))
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [("<ge> es regnet", "<ge>"), ("<de-CH> es regnet", "<de-CH>"), ("<DE>es regnet", "<DE>")],
+)
+def test_a_tag_that_looks_like_another_language_causes_a_warning(text, tag, model):
+    message = (
+        rf"^the tag {tag} is no language with an encoder in .* \(en, de, fr\): "
+        "the sentence is encoded as text in en$"
     )
+    with pytest.warns(UserWarning, match=message):
+        model[0].preprocess([text])
 
 
-def test_what_looks_like_another_language_is_warned_of(model):
-    for text, tag in {
-        "<ge> es regnet": "<ge>",
-        "<de-CH> es regnet": "<de-CH>",
-        "<DE>es regnet": "<DE>",
-    }.items():
-        with pytest.warns(
-            UserWarning,
-            match=rf"^the tag {tag} is no language with an encoder in .* \(en, de, fr\): the sentence is encoded as text in en$",
-        ):
-            model[0].preprocess([text])
+def test_other_text_in_angle_brackets_causes_no_warning(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model[0].preprocess(["<de> es regnet", "it <xx> rains", "<strong> it rains", "< 3", ""])
 
 
-def test_names_and_shapes_of_ours_are_theirs(run, model):
-    ours, sentences = polyglot.load(run), TEXT["en"]
-    one, other = model.encode(sentences), model.encode(sentences[:2])
-    torch.testing.assert_close(ours.similarity(one, other), model.similarity(one, other))
+# Interface of the library
+
+
+def test_similarities_are_those_of_the_library(translator, model):
+    vectors = model.encode(TEXT["en"])
+    first_vectors = vectors[:2]
     torch.testing.assert_close(
-        ours.similarity_pairwise(one[:2], other), model.similarity_pairwise(one[:2], other)
+        translator.similarity(vectors, first_vectors), model.similarity(vectors, first_vectors)
     )
-    for given in (
+    torch.testing.assert_close(
+        translator.similarity_pairwise(first_vectors, first_vectors[::-1].copy()),
+        model.similarity_pairwise(first_vectors, first_vectors[::-1].copy()),
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
         {},
         {"convert_to_numpy": False},
         {"convert_to_tensor": True},
         {"normalize_embeddings": True},
-    ):
-        for text in (sentences, sentences[0]):
-            a = ours.encode(text, language="en", batch_size=2, show_progress_bar=False, **given)
-            b = model.encode(text, batch_size=2, **given)
-            assert type(a) is type(b) and len(a) == len(b)
-            numpy.testing.assert_allclose(numpy.asarray(a), numpy.asarray(b), atol=1e-6)
+    ],
+)
+@pytest.mark.parametrize("text", [TEXT["en"], TEXT["en"][0]], ids=["list", "string"])
+def test_encode_returns_the_types_of_the_library(text, options, translator, model):
+    vectors = translator.encode(
+        text, language="en", batch_size=2, show_progress_bar=False, **options
+    )
+    expected = model.encode(text, batch_size=2, **options)
+    assert type(vectors) is type(expected)
+    assert len(vectors) == len(expected)
+    assert_close(vectors, expected)
 
 
-def test_their_evaluators_run_on_our_model(model):
+def test_evaluators_of_the_library_run(model):
     from sentence_transformers.sentence_transformer.evaluation import (
         EmbeddingSimilarityEvaluator,
         TranslationEvaluator,
     )
 
+    english = TEXT["en"]
     german = tagged(TEXT["de"], "de")
-    found = TranslationEvaluator(TEXT["en"], TEXT["en"], batch_size=2)(model)
-    assert found["mean_accuracy"] == 1
-    assert TranslationEvaluator(TEXT["en"], german)(model).keys() == found.keys()
-    ranks = model.similarity_pairwise(model.encode(TEXT["en"]), model.encode(german)).tolist()
-    assert EmbeddingSimilarityEvaluator(TEXT["en"], german, ranks)(model)[
-        "spearman_cosine"
-    ] == pytest.approx(1)
+    scores = TranslationEvaluator(english, english, batch_size=2)(model)
+    assert scores["mean_accuracy"] == 1
+    assert TranslationEvaluator(english, german)(model).keys() == scores.keys()
+    similarities = model.similarity_pairwise(model.encode(english), model.encode(german))
+    evaluator = EmbeddingSimilarityEvaluator(english, german, similarities.tolist())
+    assert evaluator(model)["spearman_cosine"] == pytest.approx(1)
 
 
-def test_it_can_be_trained_on_saved_and_loaded(model, tmp_path):
+def test_the_module_can_be_trained(model):
     features = model.preprocess(["it rains", "<de> es regnet", ""])
     model(features)["sentence_embedding"].square().sum().backward()
-    assert all(
-        encoder.embedding.table.weight.grad.any()
-        for encoder in (model[0].model.encoders["en"], model[0].model.encoders["de"])
-    )
+    for language in ("en", "de"):
+        encoder = model[0].model.encoders[language]
+        assert encoder.embedding.table.weight.grad.any()
     model.zero_grad()
+
+
+def test_a_changed_model_can_be_saved_and_loaded(run, tmp_path):
+    model = sentence_transformer(run, language="en")
     with torch.no_grad():
         model[0].model.bridge.heads.weight.mul_(1.5)
-    model.save(str(tmp_path / "saved"))
-    again = library.SentenceTransformer(
-        str(tmp_path / "saved"), trust_remote_code=True, device="cpu"
-    )
-    numpy.testing.assert_array_equal(again.encode(TEXT["en"]), model.encode(TEXT["en"]))
-    with torch.no_grad():
-        model[0].model.bridge.heads.weight.div_(1.5)
+    path = str(tmp_path / "saved")
+    model.save(path)
+    loaded = library.SentenceTransformer(path, trust_remote_code=True, device="cpu")
+    numpy.testing.assert_array_equal(loaded.encode(TEXT["en"]), model.encode(TEXT["en"]))
 
 
-def test_a_language_without_an_encoder(run):
+# Errors
+
+
+def test_a_language_without_an_encoder_is_an_error(run):
     with pytest.raises(ConfigError, match="no encoder named 'xx'"):
         sentence_transformer(run, language="xx")
 
 
-def test_without_the_library_it_says_what_to_install(monkeypatch):
+def test_the_message_without_the_library_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     monkeypatch.delitem(sys.modules, "polyglot.interop.sentence_transformers")
     with pytest.raises(ConfigError, match=r"pip install 'polyglot-nmt\[sentence-transformers\]'"):

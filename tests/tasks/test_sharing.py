@@ -1,4 +1,4 @@
-"""What languages share is one thing: one component, one file, one gradient; what they do not share is their own."""
+"""Sharing groups: one component, one file and one gradient for all languages of a group."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from tests.builders.models import VOCABULARY, random_batch, tiny_config
 from tests.builders.runs import make_trainer, tiny_run, tiny_settings, train
 
 PAIRS = [LanguagePair.parse(pair) for pair in ("de-en", "en-de", "en-fr", "fr-en")]
+SHARE_ALL = dict.fromkeys(SharingConfig.model_fields, "all")
 
 
-def model(sharing, decoder="lstm", **settings):
-    sharing = dict.fromkeys(SharingConfig.model_fields, "all") if sharing == "all" else sharing
-    config = tiny_config(decoder=decoder, **settings)
+def build_model(sharing, decoder="lstm", **settings):
     return TranslationModel(
-        config,
+        tiny_config(decoder=decoder, **settings),
         vocabulary_sizes=dict.fromkeys(["de", "en", "fr"], VOCABULARY),
         pairs=PAIRS,
         seed=1,
@@ -29,16 +28,19 @@ def model(sharing, decoder="lstm", **settings):
     )
 
 
-def sizes(model):
-    return {
-        name: sum(one.numel() for one in own.values())
-        for name, own in model.component_parameters().items()
-    }
+def component_sizes(model):
+    sizes = {}
+    for name, parameters in model.component_parameters().items():
+        sizes[name] = sum(parameter.numel() for parameter in parameters.values())
+    return sizes
 
 
-def test_everything_shared_leaves_a_language_its_tag():
-    found = sizes(model("all", embedding={"tie_sides": True}))
-    assert found.keys() == {
+# Components
+
+
+def test_if_all_is_shared_a_language_has_only_its_target_vector():
+    sizes = component_sizes(build_model(SHARE_ALL, embedding={"tie_sides": True}))
+    assert sizes.keys() == {
         "embedding.all",
         "encoder.all",
         "bridge",
@@ -47,126 +49,164 @@ def test_everything_shared_leaves_a_language_its_tag():
         "decoder.en",
         "decoder.fr",
     }
-    assert found["decoder.de"] == found["decoder.en"] == 12
-    assert found["embedding.all"] == 12 * VOCABULARY
+    assert sizes["decoder.de"] == 12
+    assert sizes["decoder.en"] == 12
+    assert sizes["embedding.all"] == 12 * VOCABULARY
 
 
-def test_a_group_shares_and_others_do_not():
+def test_languages_of_a_group_share_and_other_languages_do_not():
     west = {"west": ["de", "en"]}
-    found = model({"encoder": west, "vocabulary": west, "embeddings": west})
-    assert found.component_parameters().keys() >= {
+    model = build_model({"encoder": west, "vocabulary": west, "embeddings": west})
+    names = model.component_parameters().keys()
+    assert names >= {
         "source_embedding.west",
         "target_embedding.west",
         "encoder.west",
         "encoder.fr",
         "decoder.de",
     }
-    assert not found.component_parameters().keys() & {"encoder.de", "encoder.en", "decoder.west"}
-    assert found.encoders["de"].body is found.encoders["en"].body is not found.encoders["fr"].body
-    assert found.decoders["de"].embedding.language is None
+    assert not names & {"encoder.de", "encoder.en", "decoder.west"}
+    assert model.encoders["de"].body is model.encoders["en"].body
+    assert model.encoders["de"].body is not model.encoders["fr"].body
+    assert model.decoders["de"].embedding.language is None
 
 
-def test_an_encoder_for_several_vocabularies_has_an_embedding_for_each():
-    found = model({"encoder": "all"})
-    assert list(found.component_parameters()["encoder.de"]) == ["embedding.table.weight"]
-    assert all(key.startswith("body.") for key in found.component_parameters()["encoder.all"])
+def test_a_shared_encoder_has_an_embedding_for_each_vocabulary():
+    components = build_model({"encoder": "all"}).component_parameters()
+    assert list(components["encoder.de"]) == ["embedding.table.weight"]
+    for name in components["encoder.all"]:
+        assert name.startswith("body.")
 
 
-def test_output_layers_of_different_words_are_not_shared():
-    assert "output.weight" in model({"decoder": "all"}).component_parameters()["decoder.de"]
-    assert (
-        "output.weight"
-        in model({"decoder": "all", "vocabulary": "all"}).component_parameters()["decoder.all"]
-    )
-    tied = model(
+def test_the_output_layer_is_shared_only_with_the_vocabulary():
+    components = build_model({"decoder": "all"}).component_parameters()
+    assert "output.weight" in components["decoder.de"]
+    components = build_model({"decoder": "all", "vocabulary": "all"}).component_parameters()
+    assert "output.weight" in components["decoder.all"]
+
+
+def test_a_tied_output_layer_is_shared_only_with_the_embeddings():
+    model = build_model(
         {"decoder": "all", "vocabulary": "all"}, embedding={"size": 16, "tie_output": True}
     )
-    assert tied.decoders["de"].output is not tied.decoders["en"].output
-    assert tied.decoders["de"].output.weight is tied.decoders["de"].embedding.table.weight
+    german = model.decoders["de"]
+    assert german.output is not model.decoders["en"].output
+    assert german.output.weight is german.embedding.table.weight
 
 
-def test_the_tag_decides_what_a_shared_decoder_writes():
-    shared = model("all").eval()
+def test_the_target_vector_decides_the_language_of_a_shared_decoder():
+    model = build_model(SHARE_ALL).eval()
     batch = random_batch("en-de")
-    memory = shared.encode("en", batch.source, batch.source_mask)
-    write = lambda language: shared.decoders[language](batch.target_in, batch.target_mask, memory)  # noqa: E731
-    assert not torch.allclose(write("de"), write("fr"))
+    memory = model.encode("en", batch.source, batch.source_mask)
+
+    def states(language):
+        return model.decoders[language](batch.target_in, batch.target_mask, memory)
+
+    assert not torch.allclose(states("de"), states("fr"))
+    german_vector = model.decoders["de"].embedding.language
     with torch.no_grad():
-        shared.decoders["fr"].embedding.language.copy_(shared.decoders["de"].embedding.language)
-    assert torch.equal(write("de"), write("fr"))
+        model.decoders["fr"].embedding.language.copy_(german_vector)
+    assert torch.equal(states("de"), states("fr"))
 
 
-def test_without_sharing_nothing_is_other_than_before():
-    alone, before = model({}), model({"encoder": {"pair": ["de", "fr"]}})
-    assert torch.equal(
-        alone.encoders["en"].body.layers[0].forwards.weight_ih_l0,
-        before.encoders["en"].body.layers[0].forwards.weight_ih_l0,
-    )
-    assert all(decoder.embedding.language is None for decoder in alone.decoders.values())
+def test_a_group_does_not_change_the_components_of_other_languages():
+    without_groups = build_model({})
+    with_group = build_model({"encoder": {"pair": ["de", "fr"]}})
+    weights = []
+    for model in (without_groups, with_group):
+        weights.append(model.encoders["en"].body.layers[0].forwards.weight_ih_l0)
+    assert torch.equal(*weights)
+    for decoder in without_groups.decoders.values():
+        assert decoder.embedding.language is None
 
 
-@pytest.mark.parametrize("decoder", ["lstm", "transformer"])
-def test_the_fully_shared_baseline_is_one_setting(decoder, tmp_path):
-    own = {"type": decoder, "size": 16, "layers": 1, "dropout": 0.0} | (
-        {"heads": 2, "feed_forward": 24} if decoder == "transformer" else {}
-    )
-    run = tiny_run(
-        tmp_path, sharing="all", model={"embedding": {"tie_sides": True}, "decoder": own}
-    )
+# Training
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [
+        {"type": "lstm", "size": 16, "layers": 1, "dropout": 0.0},
+        {
+            "type": "transformer",
+            "size": 16,
+            "layers": 1,
+            "dropout": 0.0,
+            "heads": 2,
+            "feed_forward": 24,
+        },
+    ],
+    ids=["lstm", "transformer"],
+)
+def test_a_fully_shared_model_trains_and_translates(decoder, tmp_path):
+    model = {"embedding": {"tie_sides": True}, "decoder": decoder}
+    run = tiny_run(tmp_path, sharing="all", model=model)
     train(run)
-    assert [path.name for path in (run.path / "vocabulary").iterdir()] == ["all.model"]
+    vocabularies = [path.name for path in (run.path / "vocabulary").iterdir()]
+    assert vocabularies == ["all.model"]
     translator = Translator.load(run.path)
     assert len(translator.translate(["one two", "cat"], source="en", target="fr")) == 2
-    part = Translator.load(run.path, pairs=[LanguagePair("de", "fr")])
-    assert part.translate(["ein Hund"], source="de", target="fr") == translator.translate(
-        ["ein Hund"], source="de", target="fr"
-    )
+
+    partial_translator = Translator.load(run.path, pairs=[LanguagePair("de", "fr")])
+    expected = translator.translate(["ein Hund"], source="de", target="fr")
+    assert partial_translator.translate(["ein Hund"], source="de", target="fr") == expected
 
 
-def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
-    """Two tasks in an update: what both use has the mean over both, whatever else they use has its own."""
+def test_the_gradient_of_a_shared_component_is_the_mean_over_its_tasks(tmp_path):
+    """Of two tasks in an update; a component of one task has the gradient of that task."""
     run = tiny_run(
         tmp_path,
         sharing={"encoder": "all"},
         schedule={"type": "round_robin", "pairs": ["en-de", "de-en"], "tasks_per_update": 2},
     )
     trainer = make_trainer(run)
-    batches = []
-    take = trainer._next_batches
-
-    def remembered(plan):
-        taken = take(plan)
-        batches.extend(local.batch for local in taken.values())
-        return taken
-
-    trainer._next_batches = remembered
-    found = {}
-    trainer.optimizer.step = lambda: found.update(
-        {
-            name: [one.grad.clone() for one in own.values()]
-            for name, own in trainer.parameters.items()
-        }
-    )
     trainer.settings = trainer.settings.model_copy(update={"clip_norm": None})
-    trainer.update()
-    total = sum(batch.target_tokens for batch in batches)
-    sum(
-        trainer.criterion(trainer.model(batch), batch).total * batch.target_tokens / total
-        for batch in batches
-    ).backward()
-    for one, gradient in zip(trainer.parameters["encoder.all"].values(), found["encoder.all"]):
-        assert torch.allclose(one.grad, gradient, atol=1e-6)
+    batches, gradients = gradients_of_one_update(trainer)
+
+    total_tokens = sum(batch.target_tokens for batch in batches)
+    expected_loss = 0
     for batch in batches:
-        scale = total / batch.target_tokens
-        own = trainer.parameters[f"encoder.{batch.task.source}"]
-        assert all(
-            torch.allclose(one.grad * scale, gradient, atol=1e-6)
-            for one, gradient in zip(own.values(), found[f"encoder.{batch.task.source}"])
-        )
+        loss = trainer.criterion(trainer.model(batch), batch).total
+        expected_loss = expected_loss + loss * batch.target_tokens / total_tokens
+    expected_loss.backward()
+    shared = trainer.parameters["encoder.all"].values()
+    for parameter, gradient in zip(shared, gradients["encoder.all"]):
+        assert torch.allclose(parameter.grad, gradient, atol=1e-6)
+
+    for batch in batches:
+        scale = total_tokens / batch.target_tokens
+        name = f"encoder.{batch.task.source}"
+        for parameter, gradient in zip(trainer.parameters[name].values(), gradients[name]):
+            assert torch.allclose(parameter.grad * scale, gradient, atol=1e-6)
+
+
+def gradients_of_one_update(trainer):
+    """Return the batches of an update, and its gradients by component."""
+    batches = []
+    gradients = {}
+    next_batches = trainer._next_batches
+
+    def record_batches(plan):
+        local_batches = next_batches(plan)
+        for local in local_batches.values():
+            batches.append(local.batch)
+        return local_batches
+
+    def record_gradients():
+        for name, parameters in trainer.parameters.items():
+            gradients[name] = [parameter.grad.clone() for parameter in parameters.values()]
+
+    trainer._next_batches = record_batches
+    trainer.optimizer.step = record_gradients
+    trainer.update()
+    return batches, gradients
+
+
+# Problems
 
 
 @pytest.mark.parametrize(
-    ("sharing", "model", "sentence"),
+    ("sharing", "model", "message"),
     [
         ({"encoder": {"de": ["de", "fr"]}}, {}, "sharing.encoder.de: 'de' cannot name a group"),
         (
@@ -182,7 +222,8 @@ def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
         (
             {"embeddings": "all"},
             {},
-            "sharing.embeddings: en and de cannot share embeddings without sharing their vocabulary",
+            "sharing.embeddings: en and de cannot share embeddings "
+            "without sharing their vocabulary",
         ),
         (
             {"encoder": "all"},
@@ -192,7 +233,8 @@ def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
         (
             {"decoder": {"west": ["de", "fr"]}},
             {"languages": {"fr": {"embedding": {"size": 8}}}},
-            "sharing.decoder: de and fr cannot share while model.embedding.size differs between them",
+            "sharing.decoder: de and fr cannot share "
+            "while model.embedding.size differs between them",
         ),
         (
             {"encoders": "all"},
@@ -201,9 +243,9 @@ def test_gradients_of_what_is_shared_are_means_over_all_who_train_it(tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_shared_is_said(sharing, model, sentence, tmp_path):
+def test_impossible_groups_are_reported(sharing, model, message, tmp_path):
+    settings = tiny_settings(tmp_path, sharing=sharing, model=model)
     with pytest.raises(ConfigError) as error:
-        check_config(tiny_settings(tmp_path, sharing=sharing, model=model), where="tiny")
-    assert any(str(problem).startswith(sentence) for problem in error.value.problems), (
-        error.value.problems
-    )
+        check_config(settings, where="tiny")
+    problems = list(map(str, error.value.problems))
+    assert any(problem.startswith(message) for problem in problems), problems
