@@ -56,7 +56,7 @@ def convert(path: Path, place: Path, *, source: str, target: str) -> Run:
     components = {f"encoder.{source}": encoder, f"decoder.{target}": decoder}
 
     run = Run.create(_config(model_kind, options, place, source=source, target=target))
-    with run.remove_on_error():
+    with run.lock(), run.remove_on_error():
         WordList(source_words).save(run.vocabulary_file(source))
         WordList(target_words).save(run.vocabulary_file(target))
         _check_components(run, components, path)

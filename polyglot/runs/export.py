@@ -32,7 +32,7 @@ def export(
     chosen = run.choose_checkpoints(checkpoint)
     names = _matching_names(chosen[-1].components, components)
     new = Run.create(run.config.model_copy(update={"run": str(place)}))
-    with new.remove_on_error():
+    with new.lock(), new.remove_on_error():
         for language in _languages_of(names, run.config):
             shutil.copyfile(run.vocabulary_file(language), new.vocabulary_file(language))
         if run.symbols_file.is_file():

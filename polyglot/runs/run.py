@@ -6,13 +6,11 @@ A run directory can be moved, and all commands after training need nothing else.
 from __future__ import annotations
 
 import difflib
-import fcntl
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,9 @@ from typing import Any
 from polyglot.config.loading import check_config, load_config
 from polyglot.config.schema import Config
 from polyglot.config.stored import complete_stored_config
-from polyglot.core.atomic_files import open_without_links, replace_file
+from polyglot.core.atomic_files import TEMPORARY_SUFFIX, replace_file
 from polyglot.core.errors import CheckpointError, ConfigError, abbreviate
+from polyglot.core.file_locks import LOCK_FILE, folder_lock
 from polyglot.core.problems import Problem
 from polyglot.core.yaml import format_value, read_yaml
 from polyglot.runs import checkpoint as checkpoints
@@ -54,6 +53,7 @@ class Run:
         self.checkpoints = self.path / "checkpoints"
         self.log = self.path / "log.jsonl"
         self.evaluation = self.path / "evaluation"
+        self._is_new_folder = False
 
     # Open and create
 
@@ -74,19 +74,26 @@ class Run:
     def create(cls, config: Config) -> Run:
         """Create a run directory with its configuration.
 
-        Raises CheckpointError if it exists or cannot be created.
+        Raises CheckpointError if it exists, cannot be created, or is just being created by another
+        process.
         """
         run = cls.for_config(config)
         run.check_new()
-        with run.remove_on_error():
-            try:
-                run.path.mkdir(parents=True, exist_ok=True)
-                (run.path / "vocabulary").mkdir(exist_ok=True)
-            except OSError as error:
-                raise CheckpointError(
-                    f"{run.path}: the run directory cannot be written: {error.strerror}"
-                ) from None
-            run.write_config()
+        try:
+            run._is_new_folder = not run.path.exists()
+            run.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise run._write_error(error) from None
+
+        with run.lock():
+            # Another process may have created the run before this one had the lock.
+            run.check_new()
+            with run.remove_on_error():
+                try:
+                    (run.path / "vocabulary").mkdir(exist_ok=True)
+                except OSError as error:
+                    raise run._write_error(error) from None
+                run.write_config()
         return run
 
     @classmethod
@@ -171,7 +178,7 @@ class Run:
             raise CheckpointError(
                 f"{self.path}: is a file, and a run is a folder; choose another name with run=…"
             )
-        if not self.path.is_dir() or not any(self.path.iterdir()):
+        if not self.path.is_dir() or all(map(_is_leftover, self.path.iterdir())):
             return None
         if not self.config_file.exists():
             return f"{self.path}: exists, but is not a run; choose another with run=…, or remove it"
@@ -182,33 +189,32 @@ class Run:
 
     @contextmanager
     def remove_on_error(self) -> Iterator[None]:
-        """Context manager that removes the directory on an error, and so frees its name."""
+        """Context manager that removes a new run on an error, and so frees its name.
+
+        Only for a run that this process has created, while it holds the lock. A folder that existed
+        before stays, and is empty again.
+        """
         try:
             yield
         except BaseException:
-            shutil.rmtree(self.path, ignore_errors=True)
+            if self._is_new_folder:
+                shutil.rmtree(self.path, ignore_errors=True)
+            else:
+                for path in self.path.iterdir():
+                    _remove(path)
             raise
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Context manager for training: one process at a time.
+    def lock(self) -> AbstractContextManager[None]:
+        """Context manager for creation and training: one process at a time.
 
-        Raises CheckpointError if another process trains the run.
+        Raises CheckpointError if another process creates or trains the run.
         """
-        try:
-            file = open_without_links(self.path / ".lock", os.O_WRONLY | os.O_CREAT)
-        except OSError as error:
-            raise CheckpointError(
-                f"{self.path}: the run directory cannot be written: {error.strerror}"
-            ) from None
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise CheckpointError(
-                    f"{self.path}: another process is training this run"
-                ) from None
-            yield
+        return folder_lock(self.path, busy=f"{self.path}: another process is training this run")
+
+    def _write_error(self, error: OSError) -> CheckpointError:
+        return CheckpointError(
+            f"{self.path}: the run directory cannot be written: {error.strerror}"
+        )
 
     def write_config(self) -> None:
         """Write `config.yaml`. Raises CheckpointError if it cannot be written."""
@@ -359,6 +365,22 @@ class Run:
         model = read_yaml(self.config_file).get("model")
         settings = json.dumps({**self.built_from, "model": model}, sort_keys=True)
         return hashlib.sha256(settings.encode()).hexdigest()
+
+
+def _is_leftover(path: Path) -> bool:
+    """True for the files of a process that was killed while it created the run."""
+    if path.name == "vocabulary":
+        return path.is_dir() and not any(path.iterdir())
+    return path.name == LOCK_FILE or path.name.endswith(TEMPORARY_SUFFIX)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, if possible."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
 
 
 def _missing_reason(path: Path) -> str:

@@ -153,10 +153,11 @@ def test_one_process_trains_it_at_a_time(tmp_path):
 
 def test_a_lock_that_cannot_be_made_is_a_sentence(tmp_path):
     run = tiny_run(tmp_path)
+    (run.path / ".lock").unlink()
     (run.path / ".lock").mkdir()
     with (
         pytest.raises(
-            CheckpointError, match="run: the run directory cannot be written: Is a directory"
+            CheckpointError, match="run: the folder cannot be written: Is a directory"
         ),
         run.lock(),
     ):
@@ -368,3 +369,73 @@ def test_components_of_a_checkpoint_are_files_of_their_own(tmp_path):
         "training",
     }
     assert {path.stem for path in checkpoint.path.glob("*.safetensors")} == parts
+
+
+# Concurrent creation
+
+
+@pytest.fixture
+def new_config(tmp_path):
+    return check_config(tiny_settings(tmp_path, "new"), where="tiny")
+
+
+def test_run_that_another_process_creates_is_refused_and_stays(new_config, monkeypatch):
+    """The second process has looked at the empty folder before the first one wrote to it."""
+    check_new = Run.check_new
+    created = []
+
+    def create_after_check(run):
+        check_new(run)
+        if not created:
+            created.append("by the first process")
+            Run.create(new_config)
+
+    monkeypatch.setattr(Run, "check_new", create_after_check)
+    with pytest.raises(CheckpointError, match="exists; continue it with"):
+        Run.create(new_config)
+    assert Run.open(new_config.run).config == new_config
+
+
+def test_run_is_not_created_while_another_process_holds_its_lock(new_config):
+    run = Run.for_config(new_config)
+    run.path.mkdir(parents=True)
+    with run.lock(), pytest.raises(CheckpointError, match="another process"):
+        Run.create(new_config)
+    assert not run.config_file.exists()
+
+
+def test_folder_of_a_process_that_was_killed_while_creating_is_used_again(new_config):
+    run = Run.for_config(new_config)
+    (run.path / "vocabulary").mkdir(parents=True)
+    (run.path / ".lock").touch()
+    (run.path / ".0123456789abcdef.writing").write_text("langua")
+    assert Run.create(new_config).config_file.exists()
+
+
+def test_error_removes_a_new_folder_and_empties_an_existing_folder(new_config):
+    def fail_in_new_run():
+        run = Run.create(new_config)
+        with run.lock(), run.remove_on_error():
+            (run.path / "file").touch()
+            raise ValueError
+
+    path = Run.for_config(new_config).path
+    with pytest.raises(ValueError):
+        fail_in_new_run()
+    assert not path.exists()
+
+    path.mkdir()
+    with pytest.raises(ValueError):
+        fail_in_new_run()
+    assert list(path.iterdir()) == []
+
+
+def test_lock_does_not_follow_a_link(new_config, tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("content")
+    run = Run.create(new_config)
+    (run.path / ".lock").unlink()
+    (run.path / ".lock").symlink_to(precious)
+    with pytest.raises(CheckpointError, match="cannot be written"), run.lock():
+        pass
+    assert precious.read_text() == "content"
