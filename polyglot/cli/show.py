@@ -11,7 +11,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from polyglot.cli import completion
 from polyglot.cli.app import command, logger, screen
 from polyglot.core.console import stderr_console
-from polyglot.core.errors import ConfigError, unknown_name
+from polyglot.core.errors import ConfigError, pluralize, unknown_name
 
 if TYPE_CHECKING:
     from polyglot.config.schema import Config
@@ -49,7 +49,7 @@ def fetch(
             progress.update(rows[file_name], completed=done, total=total)
 
         paths = fetch_files(name, folder, progress=advance, base_url=mirror)
-    logger.info(f"{len(paths)} files in {folder}, checksums verified")
+    logger.info(f"{pluralize(len(paths), 'file')} in {folder}, checksums verified")
 
 
 @command(

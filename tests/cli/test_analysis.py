@@ -1,9 +1,10 @@
-"""`polyglot analyse RUN WHAT` as a user meets it, and what the report shows of it."""
+"""`polyglot analyse RUN ANALYSIS`, and its pages in the report."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -11,26 +12,34 @@ from polyglot.analysis.page import file_name
 from polyglot.report.files import RunFiles
 from polyglot.report.page import page as report_page
 from polyglot.runs.run import Run
-from tests.analysis.conftest import run  # noqa: F401
-from tests.builders.command_line import Program
+from tests.analysis import conftest as analysis_fixtures
+from tests.cli.small_run import one_line
+
+run = analysis_fixtures.run
+GERMAN_SENTENCE = "de=Der alte Bauer schläft."
 
 
 @pytest.fixture
-def copied(run, tmp_path, monkeypatch):
-    shutil.copytree(run.path, tmp_path / "run")
-    shutil.rmtree(tmp_path / "run" / "analysis", ignore_errors=True)
+def run_path(run, tmp_path, monkeypatch) -> Path:
+    """A copy of the run with all options, without analyses; `run` in the working directory."""
+    path = tmp_path / "run"
+    shutil.copytree(run.path, path)
+    shutil.rmtree(path / "analysis", ignore_errors=True)
     monkeypatch.chdir(tmp_path)
-    return tmp_path / "run"
+    return path
 
 
-def word_of(copied, language="de"):
-    return Run.open(copied).vocabularies[language].pieces([9])[0].removeprefix("▁")
+def word_in(run_path: Path, language: str) -> str:
+    return Run.open(run_path).vocabularies[language].pieces([9])[0].removeprefix("▁")
 
 
-def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, capsys):
-    polyglot, english = Program(monkeypatch, capsys), word_of(copied, "en")
-    calls = {
-        "roles.decoder.fr": ("roles", "--side", "decoder", "--language", "fr", "--sentences", "4"),
+def test_analyses_are_printed_written_and_in_the_report(run_path, polyglot):
+    german = word_in(run_path, "de")
+    english = word_in(run_path, "en")
+    few = ("--sentences", "4")
+    english_sentence = "en=The old farmer sleeps."
+    analyses = {
+        "roles.decoder.fr": ("roles", "--side", "decoder", "--language", "fr", *few),
         "roles.encoder.de.u2e": (
             "roles",
             "--token",
@@ -39,11 +48,10 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
             "en",
             "--language",
             "de",
-            "--sentences",
-            "4",
+            *few,
         ),
-        "graph.de": ("graph", "--sentence", "de=Der alte Bauer schläft.", "--sentences", "4"),
-        f"chart.encoder.de.{word_of(copied)}": ("chart", word_of(copied), "--language", "de"),
+        "graph.de": ("graph", "--sentence", GERMAN_SENTENCE, *few),
+        f"chart.encoder.de.{german}": ("chart", german, "--language", "de"),
         f"chart.decoder.en.{file_name(english)}": (
             "chart",
             english,
@@ -52,26 +60,22 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
             "--sentence",
             "de=Ein Haus.",
         ),
-        "heads": (
-            "heads",
-            "--sentence",
-            "de=Der alte Bauer schläft.",
-            "--sentence",
-            "en=The old farmer sleeps.",
-        ),
+        "heads": ("heads", "--sentence", GERMAN_SENTENCE, "--sentence", english_sentence),
     }
-    for name, arguments in calls.items():
+    for name, arguments in analyses.items():
         result = polyglot("analyse", "run", *arguments)
-        assert result.status == 0 and result.output, result.errors
-        content = json.loads((copied / "analysis" / name / "page.json").read_text())
-        assert (
-            content["tables"]
-            and content["pictures"]
-            and f"written to run/analysis/{name}" in " ".join(result.errors.split())
-        )
-    html = report_page(RunFiles(Run.open(copied)))
-    assert html.count("<h3>") >= 5 and html.count("data:image/png;base64,") == 8
-    assert "Latent graph of the encoder of de" in html and "Roles of the decoder of fr" in html
+        assert result.status == 0, result.errors
+        assert result.output
+        assert f"written to run/analysis/{name}" in one_line(result.errors)
+        page = json.loads((run_path / "analysis" / name / "page.json").read_text())
+        assert page["tables"]
+        assert page["pictures"]
+
+    report = report_page(RunFiles(Run.open(run_path)))
+    assert report.count("<h3>") >= 5
+    assert report.count("data:image/png;base64,") == 8
+    assert "Latent graph of the encoder of de" in report
+    assert "Roles of the decoder of fr" in report
 
 
 @pytest.mark.parametrize(
@@ -79,40 +83,50 @@ def test_every_analysis_is_shown_written_and_in_the_report(copied, monkeypatch, 
     [
         (
             ("rolls",),
-            "rolls: there is no such run; or, if that is what to look at: no analysis named 'rolls'. Did you mean 'roles'?",
+            "rolls: neither a run nor an analysis: no analysis named 'rolls'. "
+            "Did you mean 'roles'?",
         ),
         (("chart",), "chart needs one word"),
         (("chart", " "), "chart needs one word"),
-        (("roles", "der"), "nothing else takes one"),
-        (("roles", "--side", "left"), "--side: found 'left'; encoder or decoder"),
+        (("roles", "der"), "the other analyses take no word"),
+        (("roles", "--side", "left"), "--side: found 'left'; expected encoder or decoder"),
         (
             ("graph", "--sentence", "Ein Haus."),
             "--sentence: found 'Ein Haus.'; write language and text",
         ),
         (
             ("chart", "lac", "--language", "fr", "--sentence", "fr=Le lac."),
-            "the encoder of fr has the same words in every --sentence",
+            "the encoder of fr has no context gate",
         ),
         (
             ("graph", "--sentence", "de=Ein Haus.", "--language", "en"),
-            "--sentence de=…: the encoder of en reads en alone",
+            "--sentence de=…: the encoder of en reads only en",
         ),
         (
             ("roles", "--sentence", "de=Ein Haus."),
-            "--sentence: roles has no use for it, only graph and chart and heads",
+            "--sentence: roles does not use it; it is for graph and chart and heads",
         ),
-        (("roles", "--into", "fr"), "--into: roles translates nothing without --token"),
-        (("chart", "lac", "--token", "lac"), "--token: chart has no use for it, only roles"),
-        (("heads", "--output", "page.md"), "--output: heads has no use for it, only embeddings"),
+        (("roles", "--into", "fr"), "--into: roles translates only with --token"),
+        (("chart", "lac", "--token", "lac"), "--token: chart does not use it; it is for roles"),
+        (
+            ("heads", "--output", "page.md"),
+            "--output: heads does not use it; it is for embeddings",
+        ),
         (("heads", "--sentence", "cs=Dům."), "no encoder named 'cs'"),
     ],
 )
-def test_mistakes_are_sentences(copied, monkeypatch, capsys, arguments, message):
-    result = Program(monkeypatch, capsys)("analyse", "run", *arguments)
-    assert result.status == 2 and message in " ".join(result.errors.split())
+def test_mistake_in_the_arguments(arguments, message, run_path, polyglot):
+    errors = polyglot.refuses("analyse", "run", *arguments)
+    assert message in one_line(errors)
 
 
-def test_what_another_version_wrote_is_left_out_of_the_report(copied):
-    (copied / "analysis" / "roles.encoder.de").mkdir(parents=True)
-    (copied / "analysis" / "roles.encoder.de" / "page.json").write_text('{"format": 99}')
-    assert "What was learnt" not in report_page(RunFiles(Run.open(copied)))
+def test_several_runs_for_an_analysis_of_one_run(run_path, polyglot):
+    message = polyglot.refuses("analyse", "run", "run", "heads")
+    assert "analyse: heads takes one run; found 2: run, run" in message
+
+
+def test_page_of_another_version_is_not_in_the_report(run_path):
+    page = run_path / "analysis" / "roles.encoder.de" / "page.json"
+    page.parent.mkdir(parents=True)
+    page.write_text('{"format": 99}')
+    assert "What was learnt" not in report_page(RunFiles(Run.open(run_path)))
