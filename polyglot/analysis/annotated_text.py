@@ -1,4 +1,4 @@
-"""Sentences to analyse: their pieces, and the phrasebook's sense, category and head of each word."""
+"""Sentences to analyse: their pieces, and sense, category and head of the phrasebook's words."""
 
 from __future__ import annotations
 
@@ -32,13 +32,17 @@ class AnnotatedSentence:
     ids: Sequence[int]
     pieces: Sequence[str]
     word_of_piece: Sequence[int] | None = None
-    """index in `truth` for each piece; None without annotation, or if the pieces spell other words"""
+    """index in `truth` for each piece; None without annotation or if the spelling differs"""
     truth: Sequence[Token] = ()
     """annotated words; empty without annotation"""
 
 
 def load_sentences(
-    run: Run, translator: Translator, language: str, *, count: int
+    run: Run,
+    translator: Translator,
+    language: str,
+    *,
+    count: int,
 ) -> list[AnnotatedSentence]:
     """Load the first sentences of the run's test text, else of its validation or training text.
 
@@ -64,7 +68,11 @@ def load_sentences(
 
 
 def _phrasebook_sentences(
-    corpus: ComponentConfig, translator: Translator, language: str, *, count: int
+    corpus: ComponentConfig,
+    translator: Translator,
+    language: str,
+    *,
+    count: int,
 ) -> list[AnnotatedSentence]:
     sizes = corpus.model_dump(include={"seed", "train", "valid", "test"})
     entries = splits(**sizes)[corpus.split][:count]
@@ -84,7 +92,9 @@ def _annotate(sentence: AnnotatedSentence, truth: Sequence[Token]) -> AnnotatedS
 
 
 def split_into_pieces(
-    translator: Translator, lines: Sequence[str], language: str
+    translator: Translator,
+    lines: Sequence[str],
+    language: str,
 ) -> list[AnnotatedSentence]:
     """Split lines into the pieces that the model reads, without annotation."""
     vocabulary = translator.vocabularies[language]

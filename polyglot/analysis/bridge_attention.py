@@ -16,7 +16,11 @@ from polyglot.inference.translator import Translator
 from polyglot.runs.run import Run
 
 
-def heads_page(run: Run, translator: Translator, examples: Sequence[tuple[str, str]] = ()) -> Page:
+def heads_page(
+    run: Run,
+    translator: Translator,
+    examples: Sequence[tuple[str, str]] = (),
+) -> Page:
     """Show which positions of the examples the bridge heads attend to.
 
     examples: language and text; by default the first sentence of the test text in every source
@@ -52,7 +56,11 @@ def _first_sentences(run: Run, translator: Translator) -> list[tuple[str, str]]:
     return examples
 
 
-def _head_weights(translator: Translator, language: str, text: str) -> Panel:
+def _head_weights(
+    translator: Translator,
+    language: str,
+    text: str,
+) -> Panel:
     """Attention weights of one sentence, (K, S)."""
     translator.check(language, translator.targets[0])
     (sentence,) = split_into_pieces(translator, [text], language)

@@ -24,7 +24,7 @@ def v_measure(clusters: Sequence[Hashable], labels: Sequence[Hashable]) -> float
     """Harmonic mean of homogeneity and completeness.
 
     Homogeneity is 1 − H(label | cluster) / H(label), completeness is
-    1 − H(cluster | label) / H(cluster). If the entropy below the line is 0, its ratio counts as 0.
+    1 − H(cluster | label) / H(cluster). A ratio with an entropy of 0 below the line counts as 0.
     The result is 1 if clusters and labels are the same partition, and 0 if they are independent.
     """
     label_entropy = entropy(Counter(labels).values())

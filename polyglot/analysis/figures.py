@@ -1,4 +1,4 @@
-"""Figures of the analyses as PNG files: bars, matrices, arcs over words, words on a plane, curves."""
+"""Figures of the analyses as PNG files: bars, matrices, arcs, words on a plane, curves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,12 @@ class Panel(NamedTuple):
     columns: Sequence[str]
 
 
-def bars_png(shares: Sequence[float], *, title: str, x_label: str) -> bytes:
+def bars_png(
+    shares: Sequence[float],
+    *,
+    title: str,
+    x_label: str,
+) -> bytes:
     """Bar chart with one bar for each share, from 0 to 1, in their order."""
     figure = _figure(max(4.0, 0.22 * len(shares) + 1), 2.8, title)
     axes = figure.subplots()
@@ -47,12 +52,18 @@ def bars_png(shares: Sequence[float], *, title: str, x_label: str) -> bytes:
 def panels_png(panels: Sequence[Panel], *, title: str) -> bytes:
     """Matrices side by side with common colours: white is 0, blue positive, red negative."""
     widths = [_panel_width(panel) for panel in panels]
-    height = max(2.6, 0.24 * max(len(panel.rows) for panel in panels) + 1.6)
+    most_rows = max(len(panel.rows) for panel in panels)
+    height = max(2.6, 0.24 * most_rows + 1.6)
     figure = _figure(sum(widths), height, title)
 
-    largest = max(float(numpy.abs(panel.values).max(initial=0)) for panel in panels) or 1.0
+    largest = 0.0
+    has_negative = False
+    for panel in panels:
+        largest = max(largest, float(numpy.abs(panel.values).max(initial=0)))
+        has_negative |= bool((panel.values < 0).any())
+    largest = largest or 1.0
     colours = {"cmap": "Blues", "vmin": 0}
-    if any((panel.values < 0).any() for panel in panels):
+    if has_negative:
         colours = {"cmap": "RdBu", "vmin": -largest}
 
     grid = figure.subplots(1, len(panels), squeeze=False, width_ratios=widths)
@@ -122,7 +133,13 @@ def _word_places(words: Sequence[str]) -> numpy.ndarray:
     return numpy.cumsum(distances)
 
 
-def _draw_arc(axes: Axes, *, start: float, end: float, share: float) -> None:
+def _draw_arc(
+    axes: Axes,
+    *,
+    start: float,
+    end: float,
+    share: float,
+) -> None:
     from matplotlib.patches import FancyArrowPatch
 
     bend = -0.55 if start < end else 0.55
@@ -139,7 +156,12 @@ def _draw_arc(axes: Axes, *, start: float, end: float, share: float) -> None:
     axes.add_patch(arc)
 
 
-def plane_png(words: Sequence[str], points: numpy.ndarray, *, title: str) -> bytes:
+def plane_png(
+    words: Sequence[str],
+    points: numpy.ndarray,
+    *,
+    title: str,
+) -> bytes:
     """Words at their points (N, 2). The first word is emphasized."""
     figure = _figure(6.0, 5.0, title)
     axes = figure.subplots()
@@ -182,12 +204,20 @@ def curves_png(
     return figure_png(figure)
 
 
-def _label_axes(axes: Axes, x_label: str, y_label: str) -> None:
+def _label_axes(
+    axes: Axes,
+    x_label: str,
+    y_label: str,
+) -> None:
     axes.set_xlabel(x_label, size=8, color=TEXT_COLOUR)
     axes.set_ylabel(y_label, size=8, color=TEXT_COLOUR)
 
 
-def _figure(width: float, height: float, title: str) -> Figure:
+def _figure(
+    width: float,
+    height: float,
+    title: str,
+) -> Figure:
     """Empty figure. Made without pyplot: no window, no global state."""
     from matplotlib.figure import Figure
 
@@ -197,7 +227,13 @@ def _figure(width: float, height: float, title: str) -> Figure:
         facecolor="white",
         layout="constrained",
     )
-    figure.suptitle(title, size=10, weight="bold", color=TEXT_COLOUR, parse_math=False)
+    figure.suptitle(
+        title,
+        size=10,
+        weight="bold",
+        color=TEXT_COLOUR,
+        parse_math=False,
+    )
     return figure
 
 

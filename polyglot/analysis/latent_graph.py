@@ -96,7 +96,9 @@ def graph_page(
 
 
 def graphs_of(
-    translator: Translator, language: str, sentences: Sequence[AnnotatedSentence]
+    translator: Translator,
+    language: str,
+    sentences: Sequence[AnnotatedSentence],
 ) -> list[Graph]:
     """Compute the graph of each sentence that is not empty, the longest first.
 

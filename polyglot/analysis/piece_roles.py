@@ -55,7 +55,12 @@ class PieceRoles:
 
 
 def assign_roles(
-    run: Run, translator: Translator, language: str, *, side: str, count: int
+    run: Run,
+    translator: Translator,
+    language: str,
+    *,
+    side: str,
+    count: int,
 ) -> list[PieceRoles]:
     """Compute the roles of every piece of the first sentences of a language.
 
@@ -77,7 +82,11 @@ def assign_roles(
     return result
 
 
-def _check_component(translator: Translator, language: str, side: str) -> None:
+def _check_component(
+    translator: Translator,
+    language: str,
+    side: str,
+) -> None:
     model = translator.model
     components = model.encoders if side == "encoder" else model.decoders
     with_roles = [name for name in components if "roles" in components[name].options]
@@ -89,7 +98,12 @@ def _check_component(translator: Translator, language: str, side: str) -> None:
     raise ConfigError(f"roles: the {side} of {language} has no roles; {hint}")
 
 
-def _encoder_roles(translator: Translator, language: str, tokens: Tensor, mask: Tensor) -> Tensor:
+def _encoder_roles(
+    translator: Translator,
+    language: str,
+    tokens: Tensor,
+    mask: Tensor,
+) -> Tensor:
     """Roles (B, S, R) of tokens (B, S)."""
     encoder = translator.model.encoders[language]
     words = apply_preceding(encoder.options, "roles", encoder.embedding(tokens), mask)
@@ -97,7 +111,11 @@ def _encoder_roles(translator: Translator, language: str, tokens: Tensor, mask: 
 
 
 def _decoder_roles(
-    run: Run, translator: Translator, language: str, tokens: Tensor, mask: Tensor
+    run: Run,
+    translator: Translator,
+    language: str,
+    tokens: Tensor,
+    mask: Tensor,
 ) -> Tensor:
     """Roles (B, T, R) of tokens (B, T); `bos` is read before them and left out of the result."""
     decoder = translator.model.decoders[language]
@@ -109,7 +127,11 @@ def _decoder_roles(
 
 
 def _memory(
-    run: Run, translator: Translator, language: str, tokens: Tensor, mask: Tensor
+    run: Run,
+    translator: Translator,
+    language: str,
+    tokens: Tensor,
+    mask: Tensor,
 ) -> Memory:
     """Memory for a context gate before the roles of a decoder.
 

@@ -97,7 +97,11 @@ def _scores_and_references(
     return scores, is_reference
 
 
-def count_correct(scores: Tensor, is_reference: Tensor, size: int) -> tuple[float, float]:
+def count_correct(
+    scores: Tensor,
+    is_reference: Tensor,
+    size: int,
+) -> tuple[float, float]:
     """Return precision and recall of the `size` most probable words, summed over sentences.
 
     scores and is_reference: (B, V).
@@ -136,7 +140,9 @@ def recall_table(
 
 @torch.inference_mode()
 def initial_attention(
-    translator: Translator, sentences: Sequence[SourceSentence], pair: LanguagePair
+    translator: Translator,
+    sentences: Sequence[SourceSentence],
+    pair: LanguagePair,
 ) -> list[Panel]:
     """Return the attention of the initial state for the first sentences of medium length."""
     examples = []
@@ -160,7 +166,11 @@ def initial_attention(
     return panels
 
 
-def trace_to_source(weights: Tensor, memory: Memory, length: int) -> Tensor:
+def trace_to_source(
+    weights: Tensor,
+    memory: Memory,
+    length: int,
+) -> Tensor:
     """Convert attention over the rows of a bridge to attention over the source positions.
 
     weights (B, K) -> (B, S), or unchanged if the rows are not weighted sums of positions.

@@ -104,20 +104,28 @@ def _ambiguous_words(words: Sequence[AnnotatedWord]) -> list[AnnotatedWord]:
 
     ambiguous = set()
     for text, counts in senses.items():
-        frequent = [sense for sense, count in counts.items() if count >= MIN_OCCURRENCES]
-        if len(frequent) > 1:
+        frequent_senses = 0
+        for count in counts.values():
+            if count >= MIN_OCCURRENCES:
+                frequent_senses += 1
+        if frequent_senses > 1:
             ambiguous.add(text)
-    return [word for word in words if word.sense is not None and word.word in ambiguous]
+
+    occurrences = []
+    for word in words:
+        if word.sense is not None and word.word in ambiguous:
+            occurrences.append(word)
+    return occurrences
 
 
 def _senses(words: Sequence[AnnotatedWord], random: Random) -> dict[str, dict[str, float]]:
     """Agreement of three clusterings of ambiguous words with their senses."""
     senses = [word.sense for word in words]
-    clusterings = {
-        "role": [word.role for word in words],
-        "word": [word.word for word in words],
-        "word and role": [(word.word, word.role) for word in words],
-    }
+    clusterings: dict[str, list[Hashable]] = {"role": [], "word": [], "word and role": []}
+    for word in words:
+        clusterings["role"].append(word.role)
+        clusterings["word"].append(word.word)
+        clusterings["word and role"].append((word.word, word.role))
     result = {}
     for name, clusters in clusterings.items():
         result[name] = _compare(clusters, senses, random).values()
@@ -140,16 +148,31 @@ def _senses_of_each_word(words: Sequence[AnnotatedWord], random: Random) -> dict
         counts.append(len(roles))
         values[text] = {**agreements[-1].values(), "times": len(roles)}
 
-    draws = zip(*(comparison.random_v_measures for comparison in agreements))
-    mean = Agreement(
-        fmean([comparison.purity for comparison in agreements], counts),
-        fmean([comparison.v_measure for comparison in agreements], counts),
-        [fmean(v_measures, counts) for v_measures in draws],
-    )
+    mean = _weighted_mean(agreements, counts)
     return {"of each word": values, "mean of each word": mean.values()}
 
 
-def _compare(clusters: Sequence[Hashable], labels: Sequence[Hashable], random: Random) -> Agreement:
+def _weighted_mean(agreements: Sequence[Agreement], weights: Sequence[int]) -> Agreement:
+    """Mean of each number; permutation n is the mean over permutation n of each agreement."""
+    purities = []
+    v_measures = []
+    random_v_measures = []
+    for agreement_of_word in agreements:
+        purities.append(agreement_of_word.purity)
+        v_measures.append(agreement_of_word.v_measure)
+        random_v_measures.append(agreement_of_word.random_v_measures)
+
+    random_means = []
+    for values in zip(*random_v_measures):
+        random_means.append(fmean(values, weights))
+    return Agreement(fmean(purities, weights), fmean(v_measures, weights), random_means)
+
+
+def _compare(
+    clusters: Sequence[Hashable],
+    labels: Sequence[Hashable],
+    random: Random,
+) -> Agreement:
     chance = v_measures_by_chance(clusters, labels, draws=PERMUTATIONS, random=random)
     return Agreement(purity(clusters, labels), v_measure(clusters, labels), chance)
 

@@ -49,7 +49,14 @@ def roles_page(
             "name a piece of the vocabulary, or analyse more --sentences"
         )
     target = into or _default_target(run, translator, language)
-    return _token_page(run, translator, language, side, occurrences, target=target)
+    return _token_page(
+        run,
+        translator,
+        language,
+        side,
+        occurrences,
+        target=target,
+    )
 
 
 def _by_role(pieces: Sequence[PieceRoles]) -> dict[int, list[PieceRoles]]:
@@ -62,17 +69,27 @@ def _by_role(pieces: Sequence[PieceRoles]) -> dict[int, list[PieceRoles]]:
 
 
 def _shares_png(
-    groups: Mapping[int, Sequence[PieceRoles]], pieces: Sequence[PieceRoles], *, title: str
+    groups: Mapping[int, Sequence[PieceRoles]],
+    pieces: Sequence[PieceRoles],
+    *,
+    title: str,
 ) -> bytes:
     """Bar chart of the share of each role."""
-    shares = [len(groups.get(role, ())) / len(pieces) for role in range(len(pieces[0].roles))]
+    shares = []
+    for role in range(len(pieces[0].roles)):
+        count = len(groups.get(role, ()))
+        shares.append(count / len(pieces))
     return bars_png(shares, title=title, x_label="role")
 
 
 # All words
 
 
-def usage_page(language: str, side: str, pieces: Sequence[PieceRoles]) -> Page:
+def usage_page(
+    language: str,
+    side: str,
+    pieces: Sequence[PieceRoles],
+) -> Page:
     """Show how often each role is used, typical words, and the agreement with the phrasebook."""
     groups = _by_role(pieces)
     size = len(pieces[0].roles)
@@ -134,7 +151,9 @@ def _mean_entropy(pieces: Sequence[PieceRoles]) -> tuple[float | None, float]:
     """
     roles = numpy.stack([piece.roles for piece in pieces]).astype(numpy.float64)
     uniform_entropy = float(numpy.log(roles.shape[1]))
-    if (roles < 0).any() or not numpy.allclose(roles.sum(1), 1, atol=1e-3):
+    is_negative = (roles < 0).any()
+    sums_to_one = numpy.allclose(roles.sum(1), 1, atol=1e-3)
+    if is_negative or not sums_to_one:
         return None, uniform_entropy
     logarithms = numpy.log(numpy.clip(roles, 1e-12, None))
     negative_entropy = float((roles * logarithms).sum(1).mean())
@@ -157,16 +176,15 @@ def _token_page(
     token = occurrences[0].piece
     groups = _by_role(occurrences)
     examples = {role: group[:EXAMPLES] for role, group in groups.items()}
-    can_translate = target is not None and language in translator.sources
     translations: dict[str, str] = {}
     column = "translation"
-    if can_translate:
-        texts = [piece.sentence.text for group in examples.values() for piece in group]
-        texts = list(dict.fromkeys(texts))
-        lines = translator.translate(texts, source=language, target=target)
-        translations = dict(zip(texts, lines))
+    if target is not None and language in translator.sources:
+        texts = []
+        for group in examples.values():
+            texts += [piece.sentence.text for piece in group]
+        translations = _translate(translator, texts, language, target)
         column = f"translated into {target}"
-        if _is_zero_shot(run, translator, language, target):
+        if _is_zero_shot(run, language, target):
             column += ", zero-shot"
 
     rows = []
@@ -193,7 +211,23 @@ def _token_page(
     )
 
 
-def _default_target(run: Run, translator: Translator, language: str) -> str | None:
+def _translate(
+    translator: Translator,
+    texts: Sequence[str],
+    language: str,
+    target: str,
+) -> dict[str, str]:
+    """Translation of each different text."""
+    different = list(dict.fromkeys(texts))
+    lines = translator.translate(different, source=language, target=target)
+    return dict(zip(different, lines))
+
+
+def _default_target(
+    run: Run,
+    translator: Translator,
+    language: str,
+) -> str | None:
     """First language that the run was trained to translate into, else any other; None without."""
     targets = [target for target in translator.targets if target != language]
     for target in targets:
@@ -202,5 +236,9 @@ def _default_target(run: Run, translator: Translator, language: str) -> str | No
     return targets[0] if targets else None
 
 
-def _is_zero_shot(run: Run, translator: Translator, language: str, target: str) -> bool:
+def _is_zero_shot(
+    run: Run,
+    language: str,
+    target: str,
+) -> bool:
     return pair_kind(LanguagePair(language, target), run.config.pairs) == "zero-shot"

@@ -100,7 +100,9 @@ def quality_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def quality_pictures(
-    rows: Sequence[Mapping[str, Any]], selectors: Sequence[str], pair: LanguagePair
+    rows: Sequence[Mapping[str, Any]],
+    selectors: Sequence[str],
+    pair: LanguagePair,
 ) -> dict[str, bytes]:
     """Return figures of BLEU and seconds by the number of words."""
     pictures = {}

@@ -71,7 +71,9 @@ def chart_page(
     near = neighbours(table.vectors, table.piece, count=AXES_NEIGHBOURS, excluded=table.excluded)
     axes = principal_axes(table.vectors[[table.piece, *near]])
     nearest_rows = _cosine_rows(table, near[:LISTED_NEIGHBOURS])
-    ends = [_ends(table, near, axes[1:, number]) for number in range(axes.shape[1])]
+    ends = []
+    for coordinates in axes[1:].T:
+        ends.append(_ends(table, near, coordinates))
     values: dict[str, Any] = {"word": word, "neighbours": nearest_rows, "axes": ends}
     tables = [
         Table("Nearest words in the embedding matrix", ["word", "cosine"], nearest_rows),
@@ -82,14 +84,14 @@ def chart_page(
     pictures = {"Neighbours on the first two axes": plane}
 
     if contexts:
-        gates = [_gate(translator, language, side, table.piece, context) for context in contexts]
-        texts = [text for _, text in contexts]
+        gates = []
+        texts = []
+        for context in contexts:
+            gates.append(_gate(translator, language, side, table.piece, context))
+            texts.append(context[1])
         cosines = _cosines_in_contexts(table, texts, gates)
         tables.append(_contexts_table(cosines))
-        # The sentences are too long for a figure; the table shows their numbers.
-        numbers = [str(number) for number in range(1, len(texts) + 1)]
-        panel = cosines._replace(rows=numbers)
-        pictures["Cosines in each context"] = panels_png([panel], title=f"“{word}” in contexts")
+        pictures["Cosines in each context"] = _contexts_picture(cosines, word)
         values["contexts"] = {
             "sentences": cosines.rows,
             "words": cosines.columns,
@@ -101,7 +103,11 @@ def chart_page(
 
 
 def _check_component(
-    translator: Translator, language: str, side: str, *, has_contexts: bool
+    translator: Translator,
+    language: str,
+    side: str,
+    *,
+    has_contexts: bool,
 ) -> None:
     components = _components(translator, side)
     if language not in components:
@@ -120,7 +126,12 @@ def _components(translator: Translator, side: str) -> torch.nn.ModuleDict:
     return translator.model.encoders if side == "encoder" else translator.model.decoders
 
 
-def _word_table(translator: Translator, word: str, language: str, side: str) -> WordTable:
+def _word_table(
+    translator: Translator,
+    word: str,
+    language: str,
+    side: str,
+) -> WordTable:
     vocabulary = translator.vocabularies[language]
     piece = piece_of(vocabulary, word)
     if piece is None:
@@ -152,7 +163,13 @@ def piece_of(vocabulary: Vocabulary, word: str) -> int | None:
     return None
 
 
-def neighbours(vectors: Tensor, piece: int, *, count: int, excluded: Sequence[int]) -> list[int]:
+def neighbours(
+    vectors: Tensor,
+    piece: int,
+    *,
+    count: int,
+    excluded: Sequence[int],
+) -> list[int]:
     """Return the rows with the largest cosine to the row of a piece, the nearest first.
 
     vectors: (V, E). excluded: rows that are left out.
@@ -165,7 +182,7 @@ def neighbours(vectors: Tensor, piece: int, *, count: int, excluded: Sequence[in
 
 
 def principal_axes(vectors: Tensor) -> numpy.ndarray:
-    """Project vectors (N, E) on their first principal axes: (N, AXES), or fewer if N or E is less."""
+    """Project vectors (N, E) on their first principal axes: (N, AXES), or fewer axes."""
     centred = vectors - vectors.mean(dim=0)
     left, lengths, _ = torch.linalg.svd(centred, full_matrices=False)
     return (left * lengths)[:, :AXES].numpy()
@@ -180,7 +197,11 @@ def _cosine_rows(table: WordTable, near: Sequence[int]) -> list[list[str]]:
     return rows
 
 
-def _ends(table: WordTable, near: Sequence[int], coordinates: numpy.ndarray) -> list[list[str]]:
+def _ends(
+    table: WordTable,
+    near: Sequence[int],
+    coordinates: numpy.ndarray,
+) -> list[list[str]]:
     """Words at the two ends of an axis. coordinates: of the neighbours, (N,)"""
     order = [near[place] for place in numpy.argsort(coordinates, kind="stable")]
     start = order[:WORDS_AT_END]
@@ -242,7 +263,11 @@ def _gate(
     return gates[0].float().cpu()
 
 
-def _cosines_in_contexts(table: WordTable, texts: Sequence[str], gates: Sequence[Tensor]) -> Panel:
+def _cosines_in_contexts(
+    table: WordTable,
+    texts: Sequence[str],
+    gates: Sequence[Tensor],
+) -> Panel:
     """Cosines of the word with its neighbours, with all embeddings multiplied by a gate (E,).
 
     One row for each gate; a column for each word that is a neighbour with at least one gate.
@@ -268,6 +293,12 @@ def _contexts_table(cosines: Panel) -> Table:
     )
     head = ["", "context", "neighbours"]
     return Table("Nearest words in each context", head, _nearest_words(cosines), note=note)
+
+
+def _contexts_picture(cosines: Panel, word: str) -> bytes:
+    """Figure with the numbers of the contexts; the sentences are too long, and in the table."""
+    numbers = [str(number) for number in range(1, len(cosines.rows) + 1)]
+    return panels_png([cosines._replace(rows=numbers)], title=f"“{word}” in contexts")
 
 
 def _nearest_words(cosines: Panel) -> list[list[str]]:

@@ -51,7 +51,6 @@ def words_page(
     selectors = _selectors(run, translator, pair)
     vocabulary_size = len(translator.vocabularies[pair.target])
     sizes = [size for size in sizes if size < vocabulary_size - len(SPECIAL_TOKENS)]
-    sentences = translator.sentences(sources, pair.source)
 
     tables = []
     pictures = {}
@@ -61,12 +60,7 @@ def words_page(
         "vocabulary": vocabulary_size,
     }
     if selectors:
-        words = reference_words(translator, sources, references, pair)
-        recall = {}
-        for selector in selectors:
-            recall[selector] = precision_and_recall(
-                translator, sentences, words, pair, selector, sizes
-            )
+        recall = _recall(translator, sources, references, pair, selectors=selectors, sizes=sizes)
         tables.append(recall_table(recall, sizes))
         values["precision and recall"] = _by_size(recall, sizes)
 
@@ -90,15 +84,20 @@ def words_page(
     values["symbols"] = run.symbols is not None
     values["symbols without a rule"] = translator.symbols_without_rule
 
-    panels = initial_attention(translator, sentences, pair) if "prediction" in selectors else []
-    if panels:
-        title = "Attention of the initial state"
-        pictures[title] = panels_png(panels, title=f"{title} · {pair}")
-        values["attention"] = list(map(_attention_values, panels))
+    if "prediction" in selectors:
+        sentences = translator.sentences(sources, pair.source)
+        panels = initial_attention(translator, sentences, pair)
+        pictures |= _attention_picture(panels, pair)
+        if panels:
+            values["attention"] = list(map(_attention_values, panels))
     return Page(f"words-{pair}", f"Words of {pair}", tables, values, pictures)
 
 
-def held_out(run: Run, pair: LanguagePair, count: int) -> tuple[list[str], list[str]]:
+def held_out(
+    run: Run,
+    pair: LanguagePair,
+    count: int,
+) -> tuple[list[str], list[str]]:
     """Return the first sources and references of the run's test or validation text.
 
     Raises DataError if the run names no such text, or none of this pair.
@@ -120,7 +119,11 @@ def held_out(run: Run, pair: LanguagePair, count: int) -> tuple[list[str], list[
     return sources, references
 
 
-def choose_pair(run: Run, source: str | None, target: str | None) -> LanguagePair:
+def choose_pair(
+    run: Run,
+    source: str | None,
+    target: str | None,
+) -> LanguagePair:
     """Return the first trained direction with this source and target; None is any language.
 
     Raises ConfigError if there is no such direction.
@@ -140,7 +143,11 @@ def choose_pair(run: Run, source: str | None, target: str | None) -> LanguagePai
     raise ConfigError(f"words: no trained direction{languages}; name both languages")
 
 
-def _selectors(run: Run, translator: Translator, pair: LanguagePair) -> list[str]:
+def _selectors(
+    run: Run,
+    translator: Translator,
+    pair: LanguagePair,
+) -> list[str]:
     """Return the values of `select_by` that this run supports for the pair."""
     selectors = []
     if translator.model.decoders[pair.target].word_predictor("initial_words") is not None:
@@ -150,10 +157,39 @@ def _selectors(run: Run, translator: Translator, pair: LanguagePair) -> list[str
     return selectors
 
 
+def _recall(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    pair: LanguagePair,
+    *,
+    selectors: Sequence[str],
+    sizes: Sequence[int],
+) -> dict[str, list[tuple[float, float]]]:
+    """Precision and recall for each size, by selector."""
+    sentences = translator.sentences(sources, pair.source)
+    words = reference_words(translator, sources, references, pair)
+    results = {}
+    for selector in selectors:
+        results[selector] = precision_and_recall(
+            translator,
+            sentences,
+            words,
+            pair,
+            selector,
+            sizes,
+        )
+    return results
+
+
 def _by_size(
     results: Mapping[str, Sequence[tuple[float, float]]], sizes: Sequence[int]
 ) -> dict[str, dict[str, tuple[float, float]]]:
-    return {selector: dict(zip(map(str, sizes), values)) for selector, values in results.items()}
+    names = list(map(str, sizes))
+    by_size = {}
+    for selector, values in results.items():
+        by_size[selector] = dict(zip(names, values))
+    return by_size
 
 
 def _copies_table(copies: Mapping[str, CopyCount], *, has_symbols: bool) -> Table:
@@ -174,6 +210,13 @@ def _copies_values(copies: Mapping[str, CopyCount]) -> dict[str, dict[str, int]]
     for kind, count in copies.items():
         values[kind] = {"expected": count.expected, "right": count.correct}
     return values
+
+
+def _attention_picture(panels: Sequence[Panel], pair: LanguagePair) -> dict[str, bytes]:
+    if not panels:
+        return {}
+    title = "Attention of the initial state"
+    return {title: panels_png(panels, title=f"{title} · {pair}")}
 
 
 def _attention_values(panel: Panel) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def test_the_table_shows_the_position_with_the_most_attention(
     (sentence,) = page.values["sentences"]
     for row, weights in zip(page.tables[0].rows, sentence["weights"]):
         position = weights.index(max(weights))
-        assert row[1] == f"{sentence['pieces'][position]} ({100 * max(weights):.0f}%)"
+        assert row[1] == f"{sentence['pieces'][position]} ({100 * max(weights):.0f} %)"
 
 
 def test_unknown_languages_and_empty_sentences_are_refused(

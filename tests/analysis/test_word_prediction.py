@@ -1,4 +1,4 @@
-"""Predicted words and vocabulary selection: numbers computed by hand, and the page of a small run."""
+"""Predicted words and vocabulary selection: numbers by hand, and the page of a small run."""
 
 from __future__ import annotations
 

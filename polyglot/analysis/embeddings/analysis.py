@@ -138,7 +138,9 @@ def _supported_representations(translator: Translator, settings: AnalysisSetting
 
 
 def _add_figures(
-    analysis: Analysis, translator: Translator, sentences: dict[str, list[str]]
+    analysis: Analysis,
+    translator: Translator,
+    sentences: dict[str, list[str]],
 ) -> None:
     """Add the map and the heads. sentences: by language, line n is the same sentence in each."""
     representation = next(iter(analysis.retrieval))
@@ -222,7 +224,9 @@ def _languages(pair: LanguagePair) -> set[str]:
 
 
 def _similarity_tests(
-    translator: Translator, settings: AnalysisSettings, folder: Path
+    translator: Translator,
+    settings: AnalysisSettings,
+    folder: Path,
 ) -> list[tuple[SimilarityTest, ScoredPairs]]:
     tests = []
     languages = []
@@ -233,7 +237,11 @@ def _similarity_tests(
     return tests
 
 
-def _correlations(vectors: Vectors, test: SimilarityTest, pairs: ScoredPairs) -> Correlations:
+def _correlations(
+    vectors: Vectors,
+    test: SimilarityTest,
+    pairs: ScoredPairs,
+) -> Correlations:
     first_language, second_language = test.languages
     first = vectors(pairs.first, first_language)
     second = vectors(pairs.second, second_language)
@@ -251,7 +259,10 @@ def _correlations(vectors: Vectors, test: SimilarityTest, pairs: ScoredPairs) ->
 
 
 def _probes(
-    run: Run, translator: Translator, settings: AnalysisSettings, folder: Path
+    run: Run,
+    translator: Translator,
+    settings: AnalysisSettings,
+    folder: Path,
 ) -> list[Probe]:
     """Probes for the labelled texts, and for length and word content in each probe language."""
     translator.check_languages(text.language for text in settings.labelled)
@@ -274,7 +285,10 @@ def _probes(
 
 
 def _probe_sentences(
-    run: Run, settings: AnalysisSettings, language: str, folder: Path
+    run: Run,
+    settings: AnalysisSettings,
+    language: str,
+    folder: Path,
 ) -> list[str]:
     """First sentences of a language in the probe text, without repetitions and blank lines."""
     corpora = Corpora(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from polyglot.analysis.embeddings.analysis import Analysis
-from polyglot.analysis.embeddings.page import format_correlation, retrieval_columns
+from polyglot.analysis.embeddings.page import format_correlation, has_results, retrieval_columns
 from polyglot.core.markdown import escape, table
 from polyglot.core.score_tables import NO_VALUE, format_number
 from polyglot.evaluation.grid import KIND_MARKS, LEGEND
@@ -28,10 +28,10 @@ def _blocks(analyses: Mapping[str, Analysis]) -> Iterator[str]:
         "P@1 and MRR with cosine similarity; xSIM error with the ratio margin (lower is better). "
         f"{LEGEND}."
     )
-    if any(any(analysis.similarity.values()) for analysis in analyses.values()):
+    if any(has_results(analysis.similarity) for analysis in analyses.values()):
         yield "Similarity: Spearman correlation with human scores, times 100."
         yield _rows(analyses, _similarity_columns)
-    if any(any(analysis.probes.values()) for analysis in analyses.values()):
+    if any(has_results(analysis.probes) for analysis in analyses.values()):
         yield (
             "Linear probes: accuracy in percent. "
             "In brackets: the accuracy of the most frequent label."
@@ -108,4 +108,5 @@ def _test_text(analyses: Mapping[str, Analysis]) -> str:
     different = set(texts.values())
     if len(different) == 1:
         return different.pop()
-    return "; ".join(f"{name}: {text}" for name, text in texts.items())
+    lines = [f"{name}: {text}" for name, text in texts.items()]
+    return "; ".join(lines)

@@ -40,7 +40,7 @@ class SimilarityTest(ComponentConfig):
     path: HomePath
     """The file, plain or gzipped."""
     second_path: HomePath | None = None
-    """File of the second sentences, if it is another file. Line n of both files is the same pair."""
+    """File of the second sentences, if it is another file. Line n of both is the same pair."""
     separator: Literal["tab", "comma"] = "tab"
     """`comma` is CSV with quotes."""
     header: bool = False

@@ -71,7 +71,12 @@ def head_attention(
     return HeadAttention(positions, (similarity / total_count).numpy())
 
 
-def _weights(translator: Translator, language: str, tokens: Tensor, mask: Tensor) -> Tensor | None:
+def _weights(
+    translator: Translator,
+    language: str,
+    tokens: Tensor,
+    mask: Tensor,
+) -> Tensor | None:
     """Attention weights (B, K, S) of the bridge, in float64."""
     device = translator.device
     with torch.inference_mode():
@@ -106,25 +111,40 @@ def heads_png(heads: HeadAttention, *, title: str) -> bytes:
         facecolor=BACKGROUND,
         layout="constrained",
     )
-    figure.suptitle(title, size=12, weight="bold", color=TEXT_COLOUR, parse_math=False)
+    figure.suptitle(
+        title,
+        size=12,
+        weight="bold",
+        color=TEXT_COLOUR,
+        parse_math=False,
+    )
     *language_axes, similarity_axes = figure.subplots(1, panels)
 
     order = _order(heads)
     largest = max(shares.max() for shares in heads.positions.values())
     for axes, (language, shares) in zip(language_axes, heads.positions.items()):
-        image = axes.imshow(shares[order], aspect="auto", cmap="Blues", vmin=0, vmax=largest)
+        image = axes.imshow(
+            shares[order],
+            aspect="auto",
+            cmap="Blues",
+            vmin=0,
+            vmax=largest,
+        )
         _label_panel(axes, f"{language}: share of attention", order)
         axes.set_xlabel("tenth of the sentence", size=8, color=TEXT_COLOUR)
         axes.set_xticks(range(BINS), range(1, BINS + 1), size=7)
     figure.colorbar(image, ax=language_axes[-1], fraction=0.08)
 
-    similarity = heads.similarity[numpy.ix_(order, order)]
-    image = similarity_axes.imshow(similarity, cmap="Blues", vmin=0, vmax=1)
-    _label_panel(similarity_axes, "similarity of two heads", order)
-    similarity_axes.set_xticks(range(count), order + 1, size=6, rotation=90)
-    figure.colorbar(image, ax=similarity_axes, fraction=0.08)
+    _draw_similarity(similarity_axes, heads.similarity[numpy.ix_(order, order)], order)
     language_axes[0].set_ylabel("head", size=8, color=TEXT_COLOUR)
     return figure_png(figure)
+
+
+def _draw_similarity(axes: Axes, similarity: numpy.ndarray, order: numpy.ndarray) -> None:
+    image = axes.imshow(similarity, cmap="Blues", vmin=0, vmax=1)
+    _label_panel(axes, "similarity of two heads", order)
+    axes.set_xticks(range(len(order)), order + 1, size=6, rotation=90)
+    axes.figure.colorbar(image, ax=axes, fraction=0.08)
 
 
 def _order(heads: HeadAttention) -> numpy.ndarray:
@@ -134,6 +154,10 @@ def _order(heads: HeadAttention) -> numpy.ndarray:
     return numpy.argsort(numpy.mean(means, axis=0), kind="stable")
 
 
-def _label_panel(axes: Axes, title: str, order: numpy.ndarray) -> None:
+def _label_panel(
+    axes: Axes,
+    title: str,
+    order: numpy.ndarray,
+) -> None:
     axes.set_title(title, size=9, color=TEXT_COLOUR)
     axes.set_yticks(range(len(order)), order + 1, size=6)

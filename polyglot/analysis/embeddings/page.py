@@ -124,10 +124,10 @@ def markdown(analysis: Analysis) -> str:
         "## Retrieval of translations",
         _retrieval_table(analysis),
     ]
-    if any(analysis.similarity.values()):
+    if has_results(analysis.similarity):
         title = "## Semantic similarity: Pearson / Spearman, times 100"
         blocks += [title, _similarity_table(analysis)]
-    if any(analysis.probes.values()):
+    if has_results(analysis.probes):
         blocks += ["## Linear probes: accuracy in percent", _probes_table(analysis)]
     best = _best_representation(analysis)
     blocks += _matrix_blocks(best)
@@ -135,6 +135,11 @@ def markdown(analysis: Analysis) -> str:
         blocks += ["## Heads of the bridge", _heads_text(analysis.heads)]
     blocks += ["## Settings", _settings_list(best)]
     return "\n\n".join(blocks) + "\n"
+
+
+def has_results(results: Mapping[str, Sequence[object]]) -> bool:
+    """True if at least one representation has results."""
+    return any(results.values())
 
 
 def _retrieval_table(analysis: Analysis) -> str:
@@ -230,7 +235,10 @@ def _heads_text(heads: HeadAttention) -> str:
 
 
 def _settings_list(matrix: RetrievalMatrix) -> str:
-    sentences = [cell.sentences for cell in matrix.cells.values() if cell.scores]
+    sentences = []
+    for cell in matrix.cells.values():
+        if cell.scores:
+            sentences.append(cell.sentences)
     limits = dict.fromkeys([min(sentences), max(sentences)])
     versions = [f"{name} {version}" for name, version in matrix.versions.items()]
     settings = {

@@ -53,7 +53,11 @@ class Probe:
 
     def labels_of(self, part: str) -> list[str]:
         """Return the labels of the sentences of a part."""
-        return [label for label, name in zip(self.labels, self.parts) if name == part]
+        labels = []
+        for label, name in zip(self.labels, self.parts):
+            if name == part:
+                labels.append(label)
+        return labels
 
     @property
     def is_usable(self) -> bool:
@@ -67,25 +71,38 @@ def accuracy(probe: Probe, vectors: numpy.ndarray) -> float:
     labels = torch.tensor([names.index(label) for label in probe.labels])
     inputs = torch.from_numpy(numpy.asarray(vectors, dtype=numpy.float32))
 
-    rows = {part: _rows_of(probe, part) for part in PARTS}
-    train_inputs = inputs[rows[TRAIN]]
-    mean = train_inputs.mean(dim=0)
-    deviation = train_inputs.std(dim=0).clamp(min=1e-6)
-    inputs = (inputs - mean) / deviation
+    train_rows = _rows_of(probe, TRAIN)
+    valid_rows = _rows_of(probe, VALID)
+    test_rows = _rows_of(probe, TEST)
 
-    train = (inputs[rows[TRAIN]], labels[rows[TRAIN]])
-    valid = (inputs[rows[VALID]], labels[rows[VALID]])
-    test = (inputs[rows[TEST]], labels[rows[TEST]])
-    candidates = [_fit(*train, classes=len(names), penalty=penalty) for penalty in PENALTIES]
+    mean = inputs[train_rows].mean(dim=0)
+    deviation = inputs[train_rows].std(dim=0).clamp(min=1e-6)
+    inputs = (inputs - mean) / deviation
+    train = (inputs[train_rows], labels[train_rows])
+    valid = (inputs[valid_rows], labels[valid_rows])
+    test = (inputs[test_rows], labels[test_rows])
+    candidates = []
+    for penalty in PENALTIES:
+        candidates.append(_fit(*train, classes=len(names), penalty=penalty))
     best = max(candidates, key=lambda weights: _accuracy(weights, *valid))
     return _accuracy(best, *test)
 
 
 def _rows_of(probe: Probe, part: str) -> Tensor:
-    return torch.tensor([row for row, name in enumerate(probe.parts) if name == part])
+    rows = []
+    for row, name in enumerate(probe.parts):
+        if name == part:
+            rows.append(row)
+    return torch.tensor(rows)
 
 
-def _fit(inputs: Tensor, labels: Tensor, *, classes: int, penalty: float) -> Tensor:
+def _fit(
+    inputs: Tensor,
+    labels: Tensor,
+    *,
+    classes: int,
+    penalty: float,
+) -> Tensor:
     """Weights (D + 1, classes) with the least regularised cross-entropy; the last row is the bias.
 
     inputs: (N, D). labels: (N,). The result depends only on the arguments.
@@ -105,7 +122,11 @@ def _fit(inputs: Tensor, labels: Tensor, *, classes: int, penalty: float) -> Ten
     return weights.detach()
 
 
-def _accuracy(weights: Tensor, inputs: Tensor, labels: Tensor) -> float:
+def _accuracy(
+    weights: Tensor,
+    inputs: Tensor,
+    labels: Tensor,
+) -> float:
     logits = inputs @ weights[:-1] + weights[-1]
     is_correct = logits.argmax(dim=1) == labels
     return 100 * float(is_correct.double().mean())
@@ -129,7 +150,9 @@ def word_content_probe(sentences: Sequence[str], language: str) -> Probe:
     The words are frequent, but in at most every twentieth sentence. Only sentences with exactly
     one of the words are used.
     """
-    words_of_sentences = [set(re.findall(r"\w+", sentence.lower())) for sentence in sentences]
+    words_of_sentences = []
+    for sentence in sentences:
+        words_of_sentences.append(set(re.findall(r"\w+", sentence.lower())))
     selected = _content_words(words_of_sentences)
     used = []
     labels = []
@@ -152,14 +175,24 @@ def _content_words(words_of_sentences: Sequence[set[str]]) -> set[str]:
     return set(candidates[:CONTENT_WORDS])
 
 
-def _split(name: str, language: str, sentences: list[str], labels: list[str]) -> Probe:
+def _split(
+    name: str,
+    language: str,
+    sentences: list[str],
+    labels: list[str],
+) -> Probe:
     """Split in turns: of four sentences, two for training, one for validation, one for testing."""
     turn = (TRAIN, TRAIN, VALID, TEST)
     parts = [turn[number % len(turn)] for number in range(len(sentences))]
     return Probe(name, language, sentences, labels, parts)
 
 
-def labelled_probe(path: Path, *, name: str, language: str) -> Probe:
+def labelled_probe(
+    path: Path,
+    *,
+    name: str,
+    language: str,
+) -> Probe:
     """Read a file in SentEval's format.
 
     Raises DataError for an invalid line, a part without sentences, and a training part with a

@@ -74,7 +74,11 @@ def _text_ids(texts: Sequence[str]) -> Tensor:
     return torch.from_numpy(inverse)
 
 
-def _ranks(sources: numpy.ndarray, targets: numpy.ndarray, text_ids: Tensor) -> Tensor:
+def _ranks(
+    sources: numpy.ndarray,
+    targets: numpy.ndarray,
+    text_ids: Tensor,
+) -> Tensor:
     """Rank (N,) of the translation of each source among all targets, by cosine."""
     ranks = []
     for start in range(0, len(sources), BLOCK_SIZE):

@@ -1,4 +1,4 @@
-"""Semantic textual similarity: sentence pairs with human scores, Pearson and Spearman correlation."""
+"""Semantic textual similarity: correlation of cosines with human scores of sentence pairs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,12 @@ def read_scored_pairs(test: SimilarityTest, folder: Path) -> ScoredPairs:
     return ScoredPairs(first, second, scores)
 
 
-def _rows(path: Path, test: SimilarityTest, *, columns: int) -> list[list[str]]:
+def _rows(
+    path: Path,
+    test: SimilarityTest,
+    *,
+    columns: int,
+) -> list[list[str]]:
     """Columns of each line after the header. columns: smallest number of columns."""
     lines = []
     for block in line_blocks(path):
@@ -81,7 +86,11 @@ def _check_lengths(
 
 
 def _scores(
-    path: Path, rows: Sequence[Sequence[str]], column: int, *, first_line: int
+    path: Path,
+    rows: Sequence[Sequence[str]],
+    column: int,
+    *,
+    first_line: int,
 ) -> list[float]:
     scores = []
     for line, row in enumerate(rows, start=first_line):
@@ -116,7 +125,9 @@ def pearson(x: Sequence[float], y: Sequence[float]) -> float | None:
     x_squares = (x_centred**2).sum()
     y_squares = (y_centred**2).sum()
     norm = math.sqrt(float(x_squares * y_squares))
-    return float((x_centred * y_centred).sum()) / norm if norm else None
+    if not norm:
+        return None
+    return float((x_centred * y_centred).sum()) / norm
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float | None:

@@ -55,7 +55,12 @@ def projections(vectors: numpy.ndarray) -> dict[str, numpy.ndarray]:
         pass
     else:
         perplexity = min(30, (len(vectors) - 1) / 3)
-        tsne = TSNE(perplexity=perplexity, init="pca", random_state=SEED, metric="cosine")
+        tsne = TSNE(
+            perplexity=perplexity,
+            init="pca",
+            random_state=SEED,
+            metric="cosine",
+        )
         planes["t-SNE"] = tsne.fit_transform(centred.numpy())
     try:
         from umap import UMAP
@@ -77,7 +82,7 @@ def _pca(centred: torch.Tensor) -> tuple[str, numpy.ndarray]:
 
 
 def map_png(sentences: SentenceMap, *, title: str) -> bytes:
-    """Figure with a panel for each projection. Lines join some sentences with their translations."""
+    """Figure with a panel for each projection. Lines join some sentences to translations."""
     from matplotlib.figure import Figure
 
     panels = len(sentences.planes)
@@ -88,7 +93,13 @@ def map_png(sentences: SentenceMap, *, title: str) -> bytes:
         facecolor=BACKGROUND,
         layout="constrained",
     )
-    figure.suptitle(title, size=12, weight="bold", color=TEXT_COLOUR, parse_math=False)
+    figure.suptitle(
+        title,
+        size=12,
+        weight="bold",
+        color=TEXT_COLOUR,
+        parse_math=False,
+    )
     all_axes = figure.subplots(1, panels, squeeze=False)[0]
     for axes, (name, points_by_language) in zip(all_axes, sentences.planes.items()):
         _draw_plane(axes, points_by_language)
@@ -112,7 +123,13 @@ def _draw_plane(axes: Axes, points_by_language: Mapping[str, numpy.ndarray]) -> 
 
     colours = _colours(len(points_by_language))
     for (language, points_of_language), colour in zip(points_by_language.items(), colours):
-        axes.scatter(*points_of_language.T, s=14, color=colour, label=language, zorder=2)
+        axes.scatter(
+            *points_of_language.T,
+            s=14,
+            color=colour,
+            label=language,
+            zorder=2,
+        )
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_color(LINE_COLOUR)
 
