@@ -1,7 +1,9 @@
-"""Contracts of whole models: every pair of components that meets in a model.
+"""Contracts of whole models.
 
-An encoder meets a bridge, and a bridge meets a decoder. So every encoder is tested with two
-bridges, one with a fixed number of rows and one without, and every bridge with every decoder.
+Encoders and decoders meet at the memory, which has either a fixed number of rows or one for each
+source word. So every encoder and every decoder is tested with a bridge of each kind, and every
+bridge with a recurrent decoder and a Transformer. Properties that do not depend on the other
+components are tested once for each component.
 """
 
 from __future__ import annotations
@@ -28,15 +30,27 @@ from tests.contracts.builders import check_search_of_each_sentence, encode_sente
 
 
 def combinations():
-    for encoder in ENCODERS.names():
-        for bridge in ("attention", "none"):
+    for bridge in ("attention", "none"):
+        for encoder in ENCODERS.names():
             yield encoder, bridge, "lstm"
-    for bridge in BRIDGES.names():
         for decoder in DECODERS.names():
+            yield "lstm", bridge, decoder
+    for bridge in BRIDGES.names():
+        for decoder in ("lstm", "transformer"):
             yield "lstm", bridge, decoder
 
 
+def components():
+    for encoder in ENCODERS.names():
+        yield encoder, "attention", "lstm"
+    for bridge in BRIDGES.names():
+        yield "lstm", bridge, "lstm"
+    for decoder in DECODERS.names():
+        yield "lstm", "attention", decoder
+
+
 COMBINATIONS = [if_available(*names) for names in dict.fromkeys(combinations())]
+COMPONENTS = [if_available(*names) for names in dict.fromkeys(components())]
 
 
 def losses_of(model, batch):
@@ -67,19 +81,6 @@ class TestModels:
             optimizer.zero_grad()
         assert totals[2] < totals[0]
 
-    def test_every_parameter_is_drawn_from_the_seed(self, encoder, bridge, decoder):
-        with uninitialised_memory_is_nan():
-            model = tiny_model(tiny_config(encoder, bridge, decoder), seed=1)
-        for name, parameter in model.named_parameters():
-            assert parameter.isfinite().all(), name
-
-    def test_nothing_is_drawn_for_a_model_that_a_checkpoint_fills(self, encoder, bridge, decoder):
-        with uninitialised_memory_is_nan():
-            model = tiny_model(tiny_config(encoder, bridge, decoder), seed=None)
-        for name, parameter in model.named_parameters():
-            if parameter.dim() == 2 and "embedding" not in name:
-                assert not parameter.isfinite().any(), name
-
     def test_gradients_reach_only_the_components_of_the_task(self, encoder, bridge, decoder):
         model = tiny_model(tiny_config(encoder, bridge, decoder), ["de-en", "en-de", "fr-fr"])
         losses_of(model, random_batch("de-en")).total.backward()
@@ -108,6 +109,25 @@ class TestModels:
             )
             assert allclose(alone[0], together[row, target])
 
+    def test_search_does_not_depend_on_other_sentences(self, encoder, bridge, decoder):
+        check_search_of_each_sentence(tiny_model(tiny_config(encoder, bridge, decoder)))
+
+
+@pytest.mark.parametrize(("encoder", "bridge", "decoder"), COMPONENTS)
+class TestComponents:
+    def test_every_parameter_is_drawn_from_the_seed(self, encoder, bridge, decoder):
+        with uninitialised_memory_is_nan():
+            model = tiny_model(tiny_config(encoder, bridge, decoder), seed=1)
+        for name, parameter in model.named_parameters():
+            assert parameter.isfinite().all(), name
+
+    def test_nothing_is_drawn_for_a_model_that_a_checkpoint_fills(self, encoder, bridge, decoder):
+        with uninitialised_memory_is_nan():
+            model = tiny_model(tiny_config(encoder, bridge, decoder), seed=None)
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 2 and "embedding" not in name:
+                assert not parameter.isfinite().any(), name
+
     def test_order_of_the_batch_does_not_change_the_states(self, encoder, bridge, decoder):
         model = tiny_model(tiny_config(encoder, bridge, decoder)).eval()
         batch = random_batch(lengths=[(5, 4), (1, 2), (9, 7), (3, 7)])
@@ -115,9 +135,6 @@ class TestModels:
         memory = model.encode("de", batch.source[order], batch.source_mask[order])
         states = model.decoders["en"](batch.target_in[order], batch.target_mask[order], memory)
         assert allclose(states, model(batch).states[order])
-
-    def test_search_does_not_depend_on_other_sentences(self, encoder, bridge, decoder):
-        check_search_of_each_sentence(tiny_model(tiny_config(encoder, bridge, decoder)))
 
     def test_half_precision_is_close_to_float32(self, encoder, bridge, decoder):
         model = tiny_model(tiny_config(encoder, bridge, decoder))

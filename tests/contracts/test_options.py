@@ -217,7 +217,9 @@ ALTERNATIVE_SETTINGS = {
 
 
 def models_with(name, *, encoder="lstm", decoder="lstm", sides=("encoder", "decoder")):
-    for settings in [{}, *ALTERNATIVE_SETTINGS.get(name, [])]:
+    """Models with an option; with its alternative settings only on LSTMs, to save time."""
+    alternatives = ALTERNATIVE_SETTINGS.get(name, []) if encoder == decoder == "lstm" else []
+    for settings in [{}, *alternatives]:
         option = tiny_component(OPTIONS, name) | settings
         options = {side: [option] for side in sides}
         yield tiny_model(tiny_config(encoder, decoder=decoder, options=options))
