@@ -2,5 +2,11 @@
 
 from __future__ import annotations
 
-EQUIVALENT: dict[str, str] = {}
+FUSED = "the fused kernel computes the same formula as the loop over the parameters, only faster"
+
+EQUIVALENT: dict[str, str] = {
+    "polyglot/optim/optimizers.py::Adam.__init__: True -> False": FUSED,
+    "polyglot/optim/optimizers.py::AdamW.__init__: True -> False": FUSED,
+    "polyglot/optim/optimizers.py::Muon.__init__: True -> False": FUSED,
+}
 """Reason for each key of `Mutant.key`."""

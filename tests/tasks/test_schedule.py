@@ -85,6 +85,25 @@ class TestEverySchedule:
                 ]
                 assert together == one.tasks_at(step)
 
+    def test_a_rank_draws_from_its_own_tasks_that_are_active(self, name):
+        """Without any of them in a phase, it trains nothing."""
+        phases = [{"until_step": 10, "pairs": ["de-en"]}]
+        schedule = build(name, phases=phases, tasks_per_update=2)
+        local_tasks = [task for task in schedule.tasks if task.source == "en"]
+        for step in range(10):
+            assert schedule.local_tasks_at(step, local_tasks, process=1) == []
+
+        drawn = {}
+        for process in (1, 2):
+            drawn[process] = []
+            for step in range(10, 210):
+                tasks = schedule.local_tasks_at(step, local_tasks, process=process)
+                assert len(tasks) == 2
+                drawn[process] += tasks
+            assert set(drawn[process]) == set(local_tasks)
+        # Ranks draw independently of each other, except in a fixed order.
+        assert (drawn[1] == drawn[2]) == (name == "round_robin")
+
     def test_frequencies_follow_the_shares(self, name):
         given = {"weights": {"de-en": 3.0, "en-cs": 0.5}} if name == "weighted" else {}
         schedule = build(name, **given)
