@@ -1,12 +1,16 @@
-"""From files and data sets to batches; import from the submodules, so that nothing is loaded that is not used.
+"""From files and data sets to batches.
 
-- `corpora`: what text there is, for which language pairs: `Corpora`, the registry `CORPORA`
-- `filters`: which sentence pairs are too long or too unequal to learn from: `FilterConfig`
-- `dataset`: the sentence pairs of one task, as piece numbers: `TaskDataset`
-- `batching`: in which order they come, and with whom: `BatchingConfig`, `BatchStream`, `ordered_batches`
-- `streaming`, `reading`: text that is read while training: `StreamedDataset`, `StreamedBatches`
-- `lines`: one sentence after the other out of a file of text, TSV or JSON
-- `cache`: tables on disk, written once and memory-mapped
-- `phrasebook`: the embedded corpus
-- `fetch`: data sets from their public places
+Import from the submodules: a program then loads only the modules that it uses.
+
+- `corpora`: text by language pair: `Corpora`, the registry `CORPORA`
+- `filters`: limits on the lengths of sentence pairs: `FilterConfig`
+- `dataset`: sentence pairs of one task as piece ids: `TaskDataset`
+- `batching`: order and batches of the sentence pairs: `BatchingConfig`, `BatchStream`
+- `streamed_dataset`, `streaming`, `stream_reader`: text that is read during training:
+  `StreamedDataset`, `StreamedBatches`, `StreamReader`
+- `text_files`: lines of plain text, TSV and JSON files
+- `symbolize_files`: text files with typed symbols, and back
+- `cache`, `dataset_fingerprint`: tables on disk, written once and memory-mapped
+- `download`: data sets from their public addresses
+- `arrays`: types of arrays
 """

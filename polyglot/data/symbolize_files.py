@@ -1,4 +1,4 @@
-"""Files to files with symbols, and back."""
+"""Text files with typed symbols in the place of numbers, names and acronyms, and back."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import TextIO
 
 from polyglot.core.errors import DataError
-from polyglot.data.text_files import parse_json_line, line_blocks
-from polyglot.text.symbols import Dictionary, Statistics, Symbolizer, SymbolsConfig, count_without_rule
-from polyglot.text.symbols import desymbolize as put_back
+from polyglot.data.text_files import line_blocks, parse_json_line
+from polyglot.text.symbols import (
+    Dictionary,
+    Statistics,
+    Symbolizer,
+    SymbolsConfig,
+    count_without_rule,
+    desymbolize,
+)
 
-STEP = 10_000
-"""Lines between two looks at the progress."""
+PROGRESS_STEP = 10_000
+"""Lines between two reports of the progress."""
+
+StatisticsByLanguage = Mapping[str, tuple[Statistics, Statistics]]
+"""Words of each language before and after."""
 
 
 def symbolize_files(
@@ -25,62 +35,47 @@ def symbolize_files(
     config: SymbolsConfig,
     dictionary: Path | None = None,
     progress: Callable[[int], None] = lambda done: None,
-) -> Mapping[str, tuple[Statistics, Statistics]]:
-    """A file, and its translation if there is one, into a folder: each under its name, `rules.jsonl` and `dictionary.json`.
+) -> StatisticsByLanguage:
+    """Write a text, and its translation if there is one, with symbols into a folder.
 
-    source, target: the file, plain or gzipped, and its language. dictionary: what earlier text has shown; by default what this
-    text shows, if there is a translation. Returns the words before and after, by language.
+    The text files keep their names; `rules.jsonl` and `dictionary.json` are written as well.
+
+    source, target: file, plain or gzipped, and its language. dictionary: a dictionary that was
+    learned from other text; by default it is learned from this text and its translation.
+    progress: called with the number of lines done. Returns statistics of the words by language.
     Raises DataError for files that cannot be used or written, or of different lengths.
     """
-    (file, own), (other, theirs) = source, target
-    if own == theirs:
-        raise DataError(
-            f"--from and --to: both are {own}; a text and its translation are of two languages"
-        )
-    if other and written_name(file) == written_name(other):
-        raise DataError(
-            f"{file} and {other}: would both be written to {folder / written_name(file)}; rename one"
-        )
-    known = Symbolizer(config, Dictionary.load(dictionary)) if dictionary else Symbolizer(config)
-    if other and not dictionary:
-        known = Symbolizer.learn(
-            config, ((line, translation, own, theirs) for line, translation in _pairs(file, other))
-        )
-    statistics = {
-        language: (Statistics(), Statistics()) for language in (own, *((theirs,) if other else ()))
-    }
-    paths = [path for path in (file, other) if path]
-    if any(path.resolve().parent == folder.resolve() for path in paths):
-        raise DataError(f"{folder}: holds the text itself; name another folder with --output")
+    source_file, source_language = source
+    target_file, target_language = target
+    _check_files(source, target, folder)
+    files = [source_file, target_file] if target_file else [source_file]
+    languages = [source_language, target_language] if target_file else [source_language]
+
+    if dictionary:
+        symbolizer = Symbolizer(config, Dictionary.load(dictionary))
+    elif target_file:
+        symbolizer = Symbolizer.learn(config, _learning_pairs(source, target))
+    else:
+        symbolizer = Symbolizer(config)
+
+    statistics = {language: (Statistics(), Statistics()) for language in languages}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            texts = [
-                stack.enter_context(
-                    (folder / written_name(path)).open("w", encoding="utf-8", newline="\n")
-                )
-                for path in paths
-            ]
-            rules = stack.enter_context(
-                (folder / "rules.jsonl").open("w", encoding="utf-8", newline="\n")
-            )
-            for number, (line, translation) in enumerate(_pairs(file, other), start=1):
-                if other:
-                    one, two = known.pair(line, translation, own, theirs)
-                    lines, of_line = (one.text, two.text), {own: one.rules, theirs: two.rules}
-                else:
-                    one, two = known.line(line, own), known.line(line, own, theirs)
-                    lines, of_line = (one.text,), {own: one.rules, theirs: two.rules}
-                for text, before, after, (first, second) in zip(
-                    texts, (line, translation), lines, statistics.values()
-                ):
-                    print(after, file=text)
-                    first.add(before)
-                    second.add(after)
-                print(json.dumps(of_line, ensure_ascii=False), file=rules)
-                if number % STEP == 0:
+            outputs = []
+            for name in [*map(written_name, files), "rules.jsonl"]:
+                output = (folder / name).open("w", encoding="utf-8", newline="\n")
+                outputs.append(stack.enter_context(output))
+
+            lines = _parallel_lines(source_file, target_file)
+            for number, pair in enumerate(lines, start=1):
+                texts, rules = _symbolize(symbolizer, pair, source_language, target_language)
+                _write_lines(outputs, [*texts, json.dumps(rules, ensure_ascii=False)])
+                _count_words(statistics, pair, texts)
+                if number % PROGRESS_STEP == 0:
                     progress(number)
-        (folder / "dictionary.json").write_text(known.dictionary.to_json(), encoding="utf-8")
+        dictionary_text = symbolizer.dictionary.to_json()
+        (folder / "dictionary.json").write_text(dictionary_text, encoding="utf-8")
     except OSError as error:
         raise DataError(
             f"{error.filename or folder}: cannot be written: {error.strerror}"
@@ -89,45 +84,120 @@ def symbolize_files(
 
 
 def written_name(path: Path) -> str:
-    """What a file's text with symbols is called: it is not compressed."""
+    """Name of the file with symbols, which is not compressed."""
     return path.name.removesuffix(".gz")
 
 
-def _pairs(file: Path, other: Path | None) -> Iterator[tuple[str, str]]:
-    """Lines beside each other; beside an empty one where there is no translation."""
-    lines = chain.from_iterable(line_blocks(file))
-    if other is None:
-        yield from ((line, "") for line in lines)
+def _check_files(source: tuple[Path, str], target: tuple[Path | None, str], folder: Path) -> None:
+    """Raise DataError for equal languages or names, and for an output folder with the text."""
+    source_file, source_language = source
+    target_file, target_language = target
+    if source_language == target_language:
+        raise DataError(
+            f"--from and --to: both are {source_language}; "
+            "a text and its translation are in two languages"
+        )
+    if target_file and written_name(source_file) == written_name(target_file):
+        output = folder / written_name(source_file)
+        raise DataError(
+            f"{source_file} and {target_file}: would both be written to {output}; rename one"
+        )
+    for path in (source_file, target_file):
+        if path and path.resolve().parent == folder.resolve():
+            raise DataError(f"{folder}: holds the text itself; name another folder with --output")
+
+
+def _learning_pairs(
+    source: tuple[Path, str], target: tuple[Path, str]
+) -> Iterator[tuple[str, str, str, str]]:
+    source_file, source_language = source
+    target_file, target_language = target
+    for source_line, target_line in _parallel_lines(source_file, target_file):
+        yield source_line, target_line, source_language, target_language
+
+
+def _symbolize(
+    symbolizer: Symbolizer,
+    pair: tuple[str, str | None],
+    source_language: str,
+    target_language: str,
+) -> tuple[list[str], dict[str, dict[str, str]]]:
+    """Lines with symbols of one pair, and the rules by language."""
+    source_line, target_line = pair
+    if target_line is None:
+        source = symbolizer.line(source_line, source_language)
+        target = symbolizer.line(source_line, source_language, target_language)
+        texts = [source.text]
+    else:
+        source, target = symbolizer.pair(source_line, target_line, source_language, target_language)
+        texts = [source.text, target.text]
+    return texts, {source_language: source.rules, target_language: target.rules}
+
+
+def _write_lines(outputs: Iterable[TextIO], lines: Iterable[str]) -> None:
+    for output, line in zip(outputs, lines, strict=True):
+        print(line, file=output)
+
+
+def _count_words(
+    statistics: StatisticsByLanguage, lines: Iterable[str | None], texts: Iterable[str]
+) -> None:
+    """Add one pair to the statistics; without a translation, only the source."""
+    for (before, after), line, text in zip(statistics.values(), lines, texts):
+        before.add(line)
+        after.add(text)
+
+
+def _parallel_lines(source: Path, target: Path | None) -> Iterator[tuple[str, str | None]]:
+    """Yield the lines of a text and its translation; None for a line without translation."""
+    source_lines = chain.from_iterable(line_blocks(source))
+    if target is None:
+        for line in source_lines:
+            yield line, None
         return
-    for number, (line, translation) in enumerate(
-        zip_longest(lines, chain.from_iterable(line_blocks(other))), start=1
-    ):
-        if line is None or translation is None:
-            raise DataError(
-                f"{file} and {other}: have different numbers of lines; {other if translation is None else file} ends before line {number}"
-            )
-        yield line, translation
+
+    target_lines = chain.from_iterable(line_blocks(target))
+    pairs = zip_longest(source_lines, target_lines)
+    for number, (source_line, target_line) in enumerate(pairs, start=1):
+        if source_line is None:
+            raise DataError(_length_message(source, target, source, number))
+        if target_line is None:
+            raise DataError(_length_message(source, target, target, number))
+        yield source_line, target_line
 
 
 def desymbolize_lines(
     blocks: Iterable[list[str]], rules: Path, *, language: str, place: str
 ) -> Iterator[tuple[str, int]]:
-    """Every line with its words, and how many symbols had no rule. Raises DataError where lines and rules do not belong together."""
-    number = 0
-    for number, (line, rule) in enumerate(
-        zip_longest(chain.from_iterable(blocks), chain.from_iterable(line_blocks(rules))), start=1
-    ):
-        if line is None or rule is None:
-            raise DataError(
-                f"{place} and {rules}: have different numbers of lines; {rules if rule is None else place} ends before line {number}"
-            )
-        values = parse_json_line(rules, number, rule)
-        if not isinstance(values, dict) or not isinstance(values.get(language), dict):
-            there = (
-                f"there are rules for {', '.join(values)}"
-                if isinstance(values, dict) and values
-                else "`polyglot symbolize` writes them"
-            )
-            raise DataError(f"{rules}, line {number}: no rules for {language}; {there}")
-        own = {str(symbol): str(text) for symbol, text in values[language].items()}
-        yield put_back(line, own), count_without_rule(line, own)
+    """Yield every line with its words, and the number of symbols without a rule.
+
+    rules: file with the rules of each line. place: name of the text, for messages.
+    Raises DataError if lines and rules do not match.
+    """
+    pairs = zip_longest(chain.from_iterable(blocks), chain.from_iterable(line_blocks(rules)))
+    for number, (line, rule_line) in enumerate(pairs, start=1):
+        if line is None:
+            raise DataError(_length_message(place, rules, place, number))
+        if rule_line is None:
+            raise DataError(_length_message(place, rules, rules, number))
+        line_rules = _line_rules(rules, number, rule_line, language)
+        yield desymbolize(line, line_rules), count_without_rule(line, line_rules)
+
+
+def _length_message(first: Path | str, second: Path, shorter: Path | str, number: int) -> str:
+    return (
+        f"{first} and {second}: have different numbers of lines; "
+        f"{shorter} ends before line {number}"
+    )
+
+
+def _line_rules(path: Path, number: int, line: str, language: str) -> dict[str, str]:
+    """Text of each symbol of a line; raises DataError if the language has no rules."""
+    rules = parse_json_line(path, number, line)
+    if isinstance(rules, dict) and isinstance(rules.get(language), dict):
+        return {str(symbol): str(text) for symbol, text in rules[language].items()}
+
+    hint = "`polyglot symbolize` writes them"
+    if isinstance(rules, dict) and rules:
+        hint = f"there are rules for {', '.join(rules)}"
+    raise DataError(f"{path}, line {number}: no rules for {language}; {hint}")

@@ -44,7 +44,7 @@ ColumnBlocks = Iterator[dict[str, list[str]]]
 
 
 def file_problem(path: Path) -> str | None:
-    """Problem of a text file that shows without reading it; None if there is none."""
+    """Problem of a text file that shows without reading it; None for a usable file."""
     problem = _open_problem(path)
     if problem:
         return problem
