@@ -167,6 +167,23 @@ def test_a_weight_says_how_often_a_sentence_comes_in_an_epoch(weight, folder, vo
     assert weight % 1 == 0 or dataset.texts(range(50)) != other.texts(range(50))
 
 
+@pytest.mark.parametrize(
+    ("weight", "pairs"),
+    [
+        (0.333, 67),  # 66.6 of the 200 pairs
+        (0.334, 67),  # 66.8
+        (0.3317, 66),  # 66.34
+        (2.333, 467),  # 466.6
+    ],
+)
+def test_fractional_weight_is_rounded_to_the_nearest_number_of_pairs(
+    weight, pairs, folder, vocabularies
+):
+    corpora = ({"path": "a.{language}", "weight": weight},)
+    dataset = build(folder, vocabularies, corpora=corpora)
+    assert len(dataset) == pairs
+
+
 @pytest.mark.parametrize("weight", [0.0001, 1e-300])
 def test_a_weight_that_leaves_no_sentence_is_refused(weight, folder, vocabularies):
     with pytest.raises(

@@ -202,7 +202,7 @@ def test_a_server_that_stays_busy_is_given_up(server: Server, tmp_path: Path) ->
     server.faults = ["busy"] * 100
     with pytest.raises(
         DataError,
-        match=r"one\.gz: could not be downloaded in 4 attempts, .*503 .*\. Nothing of it has come\. Check",
+        match=r"one\.gz: could not be downloaded in 4 attempts, .*503 .*\. Nothing was received\. Check",
     ):
         fetch("small", tmp_path)
     assert len(server.requests) == 4
@@ -238,7 +238,7 @@ def test_a_file_of_another_size_is_removed_and_not_read_to_its_end(
 ) -> None:
     server.files["one.gz"] = bytes(size)
     with pytest.raises(
-        DataError, match=rf"one\.gz: what came {found}, expected 300001, so it was removed"
+        DataError, match=rf"one\.gz: the downloaded file {found}, expected 300001, so it was removed"
     ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {}
@@ -257,7 +257,7 @@ def test_a_missing_file_is_asked_for_once(server: Server, tmp_path: Path) -> Non
     del server.files["two.gz"]
     with pytest.raises(
         DataError,
-        match=r"/two\.gz: the server answered 404 Not Found.* fetched before is kept; a mirror .*: --mirror ADDRESS",
+        match=r"/two\.gz: the server answered 404 Not Found.* fetched before are kept; a mirror .*: --mirror ADDRESS",
     ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {"one.gz": CONTENT["one.gz"]}
