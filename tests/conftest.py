@@ -30,7 +30,7 @@ os.fsync = lambda descriptor: None
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.fixture(params=[1, 2, 4])
+@pytest.fixture(params=[1, 3])
 def cores(request):
     """How many threads PyTorch has."""
     before = torch.get_num_threads()

@@ -33,11 +33,15 @@ for layer_name in LAYERS:
     for pooling_name in POOLINGS:
         if pooling_name != "flat" or layer_name == "bridge":
             LAYERS_AND_POOLINGS.append((layer_name, pooling_name))
-WITH_BRIDGES = []
+COMBINATIONS = []
+"""encoder, bridge, layer and pooling: every encoder, and every pooling of every bridge"""
+for encoder_name in ENCODERS.names():
+    COMBINATIONS.append(if_available(encoder_name, "none", "states", "mean"))
 for layer_name, pooling_name in LAYERS_AND_POOLINGS:
     # The layers before the bridge do not depend on it.
     for bridge_name in BRIDGES.names() if layer_name == "bridge" else ["none"]:
-        WITH_BRIDGES.append((layer_name, pooling_name, bridge_name))
+        if (layer_name, pooling_name) != ("states", "mean"):
+            COMBINATIONS.append(if_available("lstm", bridge_name, layer_name, pooling_name))
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +59,7 @@ def relative_difference(vectors, expected) -> float:
 # Independence of other sentences
 
 
-@pytest.mark.parametrize(("layer", "pooling", "bridge"), WITH_BRIDGES)
-@pytest.mark.parametrize("kind", [if_available(name) for name in ENCODERS.names()])
+@pytest.mark.parametrize(("kind", "bridge", "layer", "pooling"), COMBINATIONS)
 def test_a_vector_does_not_depend_on_other_sentences_padding_or_order(kind, bridge, layer, pooling):
     encoder = number_encoder(encoder=kind, bridge=bridge)
     settings = {"language": "de", "layer": layer, "pooling": pooling}
@@ -65,9 +68,9 @@ def test_a_vector_does_not_depend_on_other_sentences_padding_or_order(kind, brid
             encoder.encode(SENTENCES, **settings)
         return
     together = encoder.encode(SENTENCES, **settings)
-    alone = numpy.stack([encoder.encode(sentence, **settings) for sentence in SENTENCES])
     backwards = encoder.encode(SENTENCES[::-1], batch_size=7, **settings)[::-1]
-    assert relative_difference(together, alone) < 1e-6
+    for row in range(0, 50, 3):
+        assert relative_difference(together[row], encoder.encode(SENTENCES[row], **settings)) < 1e-6
     assert relative_difference(together, backwards) < 1e-6
     # 5 blank sentences have the same vector, few others have.
     assert len(numpy.unique(together.round(4), axis=0)) > 40
@@ -80,9 +83,9 @@ def test_vectors_of_a_bfloat16_model_differ_by_at_most_two_percent(layer, poolin
     exact = encoder.encode(SENTENCES, **settings)
     encoder.model.bfloat16()
     together = encoder.encode(SENTENCES, **settings)
-    alone = numpy.stack([encoder.encode(sentence, **settings) for sentence in SENTENCES])
     assert together.dtype == numpy.float32
-    assert relative_difference(together, alone) < 0.02
+    for row in range(0, 50, 10):
+        assert relative_difference(together[row], encoder.encode(SENTENCES[row], **settings)) < 0.02
     assert relative_difference(together, exact) < 0.02
 
 
@@ -177,9 +180,10 @@ def test_the_progress_bar_does_not_change_the_result(encoder):
 
 
 def test_the_order_is_kept_over_several_chunks(encoder):
-    sentences = number_sentences(2 * CHUNK_SIZE + 100, longest=3)
+    sentences = number_sentences(FIRST_CHUNK_SIZE + CHUNK_SIZE, longest=3)
     vectors = encoder.encode(sentences, language="de")
-    for row in (0, CHUNK_SIZE - 2, CHUNK_SIZE, 2 * CHUNK_SIZE + 1, len(sentences) - 2):
+    last_chunk = 3 * FIRST_CHUNK_SIZE
+    for row in (0, FIRST_CHUNK_SIZE - 2, FIRST_CHUNK_SIZE, last_chunk + 1, len(sentences) - 2):
         expected = encoder.encode(sentences[row], language="de")
         assert relative_difference(vectors[row], expected) < 1e-6
 
