@@ -1,4 +1,4 @@
-"""What is said aside, and who is there to read it."""
+"""The console on standard error survives a closed terminal."""
 
 from __future__ import annotations
 
@@ -12,37 +12,39 @@ from polyglot.core.console import DisconnectSafeStream, StderrConsole
 
 @pytest.fixture
 def terminal():
-    """Its own side, and a stream that writes to it."""
-    own, other = pty.openpty()
-    with open(other, "w", encoding="utf-8") as stream:
-        yield own, stream
+    """Descriptor of a terminal, and a stream that writes to it."""
+    descriptor, program_side = pty.openpty()
+    with open(program_side, "w", encoding="utf-8") as stream:
+        yield descriptor, stream
 
 
-def test_a_terminal_that_is_gone_stops_nobody(terminal):
-    own, stream = terminal
-    lasting = DisconnectSafeStream(stream)
-    lasting.write("there\n")
-    lasting.flush()
-    assert os.read(own, 100) == b"there\r\n" and lasting.isatty() and lasting.encoding == "utf-8"
-    os.close(own)
+def test_output_after_the_end_of_the_terminal_is_discarded(terminal):
+    descriptor, stream = terminal
+    safe_stream = DisconnectSafeStream(stream)
+    safe_stream.write("open\n")
+    safe_stream.flush()
+    assert os.read(descriptor, 100) == b"open\r\n"
+    assert safe_stream.isatty()
+    assert safe_stream.encoding == "utf-8"
+    os.close(descriptor)
     for _ in range(2):
-        lasting.write("gone\n")
-        lasting.flush()
+        safe_stream.write("closed\n")
+        safe_stream.flush()
 
 
-def test_the_console_takes_standard_error_of_now(terminal, monkeypatch):
-    own, stream = terminal
+def test_the_console_writes_to_the_current_standard_error(terminal, monkeypatch):
+    descriptor, stream = terminal
     console = StderrConsole(stderr=True)
     monkeypatch.setattr("sys.stderr", stream)
-    console.print("there")
-    assert os.read(own, 100) == b"there\r\n"
-    os.close(own)
-    console.print("gone")
+    console.print("open")
+    assert os.read(descriptor, 100) == b"open\r\n"
+    os.close(descriptor)
+    console.print("closed")
 
 
-def test_a_reader_that_has_seen_enough_is_another_thing():
-    reading, writing = os.pipe()
-    os.close(reading)
-    with pytest.raises(BrokenPipeError), open(writing, "w", encoding="utf-8") as stream:
-        DisconnectSafeStream(stream).write("there\n")
+def test_a_closed_pipe_is_still_an_error():
+    reading_end, writing_end = os.pipe()
+    os.close(reading_end)
+    with pytest.raises(BrokenPipeError), open(writing_end, "w", encoding="utf-8") as stream:
+        DisconnectSafeStream(stream).write("open\n")
         DisconnectSafeStream(stream).flush()

@@ -1,4 +1,4 @@
-"""What comes with the program is found by name, after the user's own files."""
+"""Presets are found by name, after the user's files."""
 
 from __future__ import annotations
 
@@ -8,56 +8,57 @@ from polyglot.core import presets
 from polyglot.core.errors import ConfigError
 from polyglot.core.yaml import read_yaml
 
+CLONE_ONLY = {"references", "embeddings", "results"}
+"""Folders that are only in the clone: tables of papers, recorded results and their settings."""
 
-@pytest.mark.parametrize("room", presets.CATEGORIES)
-def test_every_shipped_name_is_found_and_readable(room):
-    names = presets.names(room)
-    assert names and len(names) == len(set(names))
+
+@pytest.mark.parametrize("category", presets.CATEGORIES)
+def test_every_preset_is_found_and_readable(category):
+    names = presets.names(category)
+    assert names
+    assert len(names) == len(set(names))
     for name in names:
-        assert read_yaml(presets.find(room, name))
+        assert read_yaml(presets.find(category, name))
 
 
-@pytest.mark.parametrize("room", presets.CATEGORIES)
-def test_no_shipped_file_is_missed(room):
-    folder = presets.folder(room)
-    others = {
-        "references",
-        "embeddings",
-        "results",
-    }  # tables of papers; what was recorded, and its settings, which stay in the clone
-    others |= {"experiments"} - {folder.name}  # a room of its own
-    files = [
-        path
-        for path in folder.rglob("*")
-        if path.suffix in (".yaml", ".yml") and not others & set(path.relative_to(folder).parts)
-    ]
-    assert len(files) == len(presets.names(room))
+@pytest.mark.parametrize("category", presets.CATEGORIES)
+def test_every_shipped_file_is_a_preset(category):
+    folder = presets.folder(category)
+    ignored = CLONE_ONLY | ({"experiments"} - {folder.name})  # a separate category
+    files = []
+    for path in folder.rglob("*.y*ml"):
+        if not ignored & set(path.relative_to(folder).parts):
+            files.append(path)
+    assert len(files) == len(presets.names(category))
 
 
-def test_a_file_of_the_users_comes_first(tmp_path, monkeypatch):
+def test_a_file_of_the_user_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "phrasebook").write_text("languages: [xx]\n")
+    path = tmp_path / "phrasebook"
+    path.write_text("languages: [xx]\n")
     assert read_yaml(presets.find("configs", "phrasebook")) == {"languages": ["xx"]}
-    (tmp_path / "phrasebook").unlink()
-    (tmp_path / "phrasebook").mkdir()  # a folder of that name is no file
+    path.unlink()
+    path.mkdir()  # a folder of this name is no file
     assert presets.find("configs", "phrasebook").name == "phrasebook.yaml"
 
 
-@pytest.mark.parametrize(("room", "kind"), presets.CATEGORIES.items())
-def test_an_unknown_name_lists_near_and_known_ones(room, kind):
-    name = presets.names(room)[0]
+@pytest.mark.parametrize(("category", "kind"), presets.CATEGORIES.items())
+def test_the_message_for_an_unknown_name_lists_similar_and_known_names(category, kind):
+    names = presets.names(category)
     with pytest.raises(ConfigError) as error:
-        presets.find(room, name[:-1] + "_")
-    sentence = str(error.value)
-    assert f"no {kind} named" in sentence and f"Did you mean {name!r}?" in sentence
-    assert all(known in sentence for known in presets.names(room))
+        presets.find(category, names[0][:-1] + "_")
+    message = str(error.value)
+    assert f"no {kind} named" in message
+    assert f"Did you mean {names[0]!r}?" in message
+    for name in names:
+        assert name in message
 
 
-def test_an_installed_package_has_them_inside(tmp_path, monkeypatch):
-    """As in a wheel, where the top level of the clone is not there."""
-    inside = tmp_path / "polyglot" / "shipped" / "configs"
-    inside.mkdir(parents=True)
-    (inside / "mine.yaml").write_text("languages: [de]\n")
+def test_an_installed_package_contains_the_presets(tmp_path, monkeypatch):
+    """As in a wheel, without the top level of the clone."""
+    folder = tmp_path / "polyglot" / "shipped" / "configs"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text("languages: [de]\n")
     monkeypatch.setattr(presets, "__file__", str(tmp_path / "polyglot" / "core" / "presets.py"))
     assert presets.names("configs") == ["mine"]
     assert presets.find("configs", "mine").is_file()

@@ -1,4 +1,4 @@
-"""A registry: names to classes, each with its own settings, strict and helpful."""
+"""Registries: names become classes with strict settings, and messages help with wrong names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REGISTRIES = [
     SCHEDULES,
     STEPS,
 ]
-EVERY = [
+COMPONENTS = [
     pytest.param(registry, name, id=f"{registry.kind}-{name}")
     for registry in REGISTRIES
     for name in registry.names()
@@ -46,10 +46,11 @@ def registry():
 
         class Config(ComponentConfig):
             size: int = 3
-            """How large."""
+            """Size of the dog."""
 
         def __init__(self, config, *, name):
-            self.config, self.name = config, name
+            self.config = config
+            self.name = name
 
     @registry.register("cat")
     class Cat(Dog):
@@ -59,41 +60,42 @@ def registry():
     return registry
 
 
-def test_a_name_becomes_an_object_of_its_class(registry):
+def test_a_component_is_built_from_name_and_settings(registry):
     dog = registry.build(registry.configure("dog", size=5), name="Bello")
-    assert (type(dog), dog.config.size, dog.config.type, dog.name) == (
-        registry.get("dog"),
-        5,
-        "dog",
-        "Bello",
-    )
+    assert type(dog) is registry.get("dog")
+    assert dog.config.size == 5
+    assert dog.config.type == "dog"
+    assert dog.name == "Bello"
     assert registry.names() == ["cat", "dog"]
 
 
-def test_the_same_name_twice_is_our_mistake(registry):
+def test_a_name_cannot_be_registered_twice(registry):
     with pytest.raises(AssertionError, match="two animals are named 'dog'"):
         registry.register("dog")(registry.get("cat"))
 
 
-def test_an_unknown_name_lists_near_and_known_ones(registry):
-    with pytest.raises(
-        ConfigError, match="^no animal named 'dgo'. Did you mean 'dog'\\? Known: cat, dog$"
-    ):
+def test_the_message_for_an_unknown_name_lists_similar_and_known_names(registry):
+    message = "^no animal named 'dgo'. Did you mean 'dog'\\? Known: cat, dog$"
+    with pytest.raises(ConfigError, match=message):
         registry.get("dgo")
-    assert (
-        unknown_name("animal", "zebra", ["dog", "cat"])
-        == "no animal named 'zebra'. Known: cat, dog"
-    )
+    without_similar = "no animal named 'zebra'. Known: cat, dog"
+    assert unknown_name("animal", "zebra", ["dog", "cat"]) == without_similar
     assert unknown_name("animal", "zebra", []) == "no animal named 'zebra'. Known: none"
 
 
-def test_a_field_takes_a_name_or_a_mapping(registry):
+def test_a_field_accepts_a_name_or_a_mapping(registry):
     class Zoo(BaseModel):
         pet: registry.config_type()
 
-    assert Zoo(pet="dog").pet == Zoo(pet={"type": "dog"}).pet == registry.configure("dog")
+    dog = registry.configure("dog")
+    assert Zoo(pet="dog").pet == dog
+    assert Zoo(pet={"type": "dog"}).pet == dog
     assert Zoo(pet={"type": "cat", "lives": 7}).pet.lives == 7
-    for wrong in (
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
         "dgo",
         {"type": "dgo"},
         {"size": 1},
@@ -101,12 +103,17 @@ def test_a_field_takes_a_name_or_a_mapping(registry):
         {"type": "dog", "size": "large"},
         3,
         None,
-    ):
-        with pytest.raises(ValidationError):
-            Zoo(pet=wrong)
+    ],
+)
+def test_a_field_refuses_other_values(value, registry):
+    class Zoo(BaseModel):
+        pet: registry.config_type()
+
+    with pytest.raises(ValidationError):
+        Zoo(pet=value)
 
 
-def test_a_registry_of_one_is_a_field_too():
+def test_a_registry_with_one_class_works_as_a_field():
     single = Registry("animal")
     single.register("dog")(type("Dog", (), {"Config": ComponentConfig}))
 
@@ -119,26 +126,21 @@ def test_a_registry_of_one_is_a_field_too():
     assert validation_problems(error.value, Zoo)
 
 
-@pytest.mark.parametrize(("registry", "name"), EVERY)
-class TestEverySetting:
+@pytest.mark.parametrize(("registry", "name"), COMPONENTS)
+class TestComponents:
     def test_settings_are_frozen_strict_and_refuse_unknown_keys(self, registry, name):
         settings = registry.get(name).Config
         assert issubclass(settings, ComponentConfig)
-        assert (
-            settings.model_config["frozen"]
-            and settings.model_config["strict"]
-            and settings.model_config["extra"] == "forbid"
-        )
+        assert settings.model_config["frozen"]
+        assert settings.model_config["strict"]
+        assert settings.model_config["extra"] == "forbid"
         assert settings.model_fields["type"].default == name
 
-    def test_every_setting_says_what_it_is(self, registry, name):
+    def test_each_setting_has_a_description(self, registry, name):
         fields = registry.get(name).Config.model_fields
-        silent = [
-            field
-            for field, info in fields.items()
-            if field != "type" and not (info.description or "").strip()
-        ]
-        assert silent == []
+        for field, info in fields.items():
+            if field != "type":
+                assert (info.description or "").strip(), field
 
-    def test_every_class_says_what_it_is(self, registry, name):
+    def test_each_class_has_a_docstring(self, registry, name):
         assert (registry.get(name).__doc__ or "").strip()

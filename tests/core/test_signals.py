@@ -1,4 +1,4 @@
-"""How the process is interrupted."""
+"""Termination signals: interruption, exit codes, and signals that the process ignores."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from polyglot.core.signals import (
 )
 
 
-def test_a_polite_end_is_an_interruption_with_a_status_of_its_own():
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt) as end, terminate_as_interrupt():
+def test_sigterm_becomes_an_interrupt_and_the_previous_handler_is_restored():
+    handler = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt) as interrupt, terminate_as_interrupt():
         signal.raise_signal(signal.SIGTERM)
-    assert exit_code(end.value) == 143 and exit_code(KeyboardInterrupt()) == 130
-    assert signal.getsignal(signal.SIGTERM) == before
+    assert exit_code(interrupt.value) == 143
+    assert exit_code(KeyboardInterrupt()) == 130
+    assert signal.getsignal(signal.SIGTERM) == handler
 
 
-def test_an_interruption_at_once_asks_nobody_in_this_process():
-    before = signal.getsignal(signal.SIGINT)
+def test_default_handling_is_temporary():
+    handler = signal.getsignal(signal.SIGINT)
     with default_signal_handling():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
-    assert signal.getsignal(signal.SIGINT) == before
+    assert signal.getsignal(signal.SIGINT) == handler
 
 
 @pytest.mark.parametrize("ignored", TERMINATION_SIGNALS)
-def test_what_a_process_was_started_to_ignore_is_not_heard(ignored):
-    """As Ctrl-C in the background, and the end of the terminal under `nohup`."""
+def test_an_ignored_signal_stays_ignored(ignored):
+    """Such as Ctrl-C in the background, and the end of the terminal under `nohup`."""
     with signal_handler([ignored], signal.SIG_IGN):
         assert active_signals() == [number for number in TERMINATION_SIGNALS if number != ignored]
         with terminate_as_interrupt(), default_signal_handling():
@@ -42,10 +43,10 @@ def test_what_a_process_was_started_to_ignore_is_not_heard(ignored):
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_every_polite_end_has_its_status_and_a_second_one_does_not_disturb(number, status):
+def test_each_signal_has_its_exit_code_and_a_second_signal_is_ignored(number, status):
     with terminate_as_interrupt():
-        with pytest.raises(KeyboardInterrupt) as end:
+        with pytest.raises(KeyboardInterrupt) as interrupt:
             signal.raise_signal(number)
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGHUP)
-    assert exit_code(end.value) == status
+    assert exit_code(interrupt.value) == status

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from polyglot.core.score_tables import format_percent
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -54,6 +56,6 @@ def table(
     rows = Table("", *columns, title="Words, separated by spaces")
     rows.add_row("unique words", *(f"{text.unique:,}" for text in texts))
     rows.add_row("all words", *(f"{text.total:,}" for text in texts))
-    shares = [f"{100 * text.coverage(kept):.1f} %" for text in texts]
+    shares = [format_percent(text.coverage(kept)) for text in texts]
     rows.add_row(f"coverage by {kept:,} words", *shares)
     return rows
