@@ -175,7 +175,7 @@ def test_search_continues_while_a_hypothesis_of_the_length_limit_can_be_better(l
     complete.add([], -1.0)
     longest = limit + 1
     assert not complete.is_done(-1.0 * longest + 0.01, limit)
-    assert complete.is_done(-1.0 * longest - 0.01, limit)
+    assert complete.is_done(-1.0 * longest, limit)  # as good is not better
 
 
 @pytest.mark.parametrize(("length_penalty", "best"), [(0.0, (3,)), (1.0, (4, 5))])
