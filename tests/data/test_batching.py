@@ -1,4 +1,4 @@
-"""Every sentence once an epoch, little padding, and a position from which everything goes on the same."""
+"""Batches: every sentence once per epoch, little padding, exact continuation from a position."""
 
 from types import SimpleNamespace
 
@@ -35,7 +35,7 @@ def some_lengths(count=5000):
 
 
 class FakeDataset:
-    """What batching knows of a dataset; a batch is its indices."""
+    """Dataset with lengths only; a batch is the list of its indices."""
 
     def __init__(self, source, target, name="de-en"):
         self.source_lengths, self.target_lengths = source, target
@@ -64,7 +64,7 @@ def test_every_sentence_is_in_one_batch_and_no_batch_is_too_large(pairs, config,
             )
 
 
-def test_tokens_fill_a_batch_to_the_brim():
+def test_batches_by_tokens_are_as_full_as_possible():
     batches = epoch_batches(
         *arrays([(5, 9)] * 12),
         BatchingConfig(size=40, by="tokens"),
@@ -90,7 +90,7 @@ def test_the_single_pass_has_every_sentence_once_in_order_of_length(pairs, confi
     )
 
 
-def test_epochs_tasks_and_seeds_differ_and_nothing_else_does():
+def test_order_depends_on_epoch_task_and_seed_only():
     def batches(seed=1, task_name="de-en", epoch=0):
         return [
             batch.tolist()
@@ -136,7 +136,7 @@ def test_batches_mix_short_and_long_over_the_epoch():
 
 
 @pytest.mark.parametrize("taken", [0, 1, 78, 79, 80, 200])
-def test_a_stream_goes_on_from_its_position(taken):
+def test_a_stream_continues_from_its_position(taken):
     def stream():
         return BatchStream(FakeDataset(*some_lengths()), BatchingConfig(), seed=3)
 

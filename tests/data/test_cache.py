@@ -1,4 +1,4 @@
-"""Tables on disk stay within a bound, and nobody loses what is in use."""
+"""Cache of tables: size limit, concurrent processes, damaged settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def table(number):
-    """A cached table of its own; every row says which."""
+    """Cached table whose rows contain its number."""
     dataset = cache.cached_dataset(
         f"table{number}", lambda: [pyarrow.table({"text": [f"{number} and some text"] * ROWS})]
     )
@@ -35,43 +35,43 @@ def names(folder):
 
 
 def age(folder, *hours):
-    """The tables of these numbers were used so many hours ago."""
+    """Set the last use of tables 0, 1, … to these numbers of hours ago."""
     for number, ago in enumerate(hours):
         os.utime(folder / f"table{number}.arrow", times=(time.time() - ago * 3600,) * 2)
 
 
-def bound(monkeypatch, folder, tables):
-    """So many of them fit."""
+def set_limit(monkeypatch, folder, tables):
+    """Set the size limit to this number of tables."""
     monkeypatch.setenv(
         "POLYGLOT_CACHE_GIB", str((tables + 0.5) * (folder / "table0.arrow").stat().st_size / 2**30)
     )
 
 
-def test_what_was_used_longest_ago_goes_first(folder, monkeypatch):
+def test_least_recently_used_tables_are_removed_first(folder, monkeypatch):
     for number in range(4):
         table(number)
     assert names(folder) == ["table0", "table1", "table2", "table3"]
     age(folder, 5, 9, 7, 3)
     table(1)  # used again
-    bound(monkeypatch, folder, 3)
+    set_limit(monkeypatch, folder, 3)
     table(4)
     assert names(folder) == ["table1", "table3", "table4"]
 
 
-def test_what_was_used_in_the_last_hour_stays_whatever_the_bound(folder, monkeypatch):
+def test_tables_used_in_the_last_hour_are_kept_above_the_limit(folder, monkeypatch):
     for number in range(3):
         table(number)
     age(folder, 0.5, 2, 0.9)
-    bound(monkeypatch, folder, 0)
+    set_limit(monkeypatch, folder, 0)
     table(3)
     assert names(folder) == ["table0", "table2", "table3"]
 
 
-def test_what_a_killed_process_left_goes_too(folder, monkeypatch):
+def test_incomplete_files_of_killed_processes_are_removed(folder, monkeypatch):
     table(0)
     (folder / "table9.12345").write_bytes(b"x" * 10**5)
     os.utime(folder / "table9.12345", times=(0, 0))
-    bound(monkeypatch, folder, 2)
+    set_limit(monkeypatch, folder, 2)
     table(1)
     assert {path.name for path in folder.iterdir()} == {"table0.arrow", "table1.arrow"}
 
@@ -79,7 +79,7 @@ def test_what_a_killed_process_left_goes_too(folder, monkeypatch):
 def test_a_table_that_is_open_can_be_read_after_it_was_removed(folder, monkeypatch):
     opened = table(0)
     age(folder, 2)
-    bound(monkeypatch, folder, 0)
+    set_limit(monkeypatch, folder, 0)
     table(1)
     assert names(folder) == ["table1"]
     assert opened["text"][:] == ["0 and some text"] * ROWS
@@ -101,7 +101,7 @@ def test_a_table_that_another_process_removes_at_that_moment_is_written_again(fo
 
 
 @pytest.mark.parametrize("text", ["much", "inf", "-inf", "nan", "-5", "1e400", ""])
-def test_a_bound_that_is_none(text, monkeypatch):
+def test_invalid_size_limits_are_refused(text, monkeypatch):
     monkeypatch.setenv("POLYGLOT_CACHE_GIB", text)
     with pytest.raises(
         DataError, match=f"POLYGLOT_CACHE_GIB: found '{text}'; expected a number of GiB, such as 50"

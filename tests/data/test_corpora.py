@@ -1,4 +1,4 @@
-"""Every kind of corpus gives the same text, and says in one sentence what is wrong with it."""
+"""Corpora: the same text from every format, and messages for problems."""
 
 import gzip
 import json
@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from polyglot.core.errors import DataError
-from polyglot.data import cache
-from polyglot.data import text_files as reader
+from polyglot.data import cache, text_files
 from polyglot.data.corpora import CORPORA, Corpora
 from polyglot.tasks.pairs import LanguagePair
 
@@ -183,7 +182,7 @@ def test_every_kind_gives_the_same_text(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_second_reading_comes_from_the_cache(kind, tmp_path, monkeypatch):
+def test_text_is_read_once_and_then_cached(kind, tmp_path, monkeypatch):
     config = configured(kind(tmp_path))
     first = serve(Corpora([config], folder=tmp_path, languages=("de", "en")), "de-en")
     monkeypatch.setattr(cache, "_write", lambda *_: pytest.fail("read again"))
@@ -206,10 +205,10 @@ def test_the_second_reading_comes_from_the_cache(kind, tmp_path, monkeypatch):
 def test_a_line_is_what_newlines_separate(lines, end, last, zipped, block, tmp_path, monkeypatch):
     if not last and lines[-1] == "":
         lines = [*lines, "x"]  # without its newline an empty last line is no line
-    monkeypatch.setattr(reader, "BLOCK", block)
+    monkeypatch.setattr(text_files, "BLOCK", block)
     content = (end.join(lines) + (end if last else "")).encode()
     (tmp_path / "f").write_bytes(gzip.compress(content) if zipped else content)
-    assert [line for some in reader.line_blocks(tmp_path / "f") for line in some] == lines
+    assert [line for some in text_files.line_blocks(tmp_path / "f") for line in some] == lines
 
 
 def test_a_byte_order_mark_is_no_text(folder):
@@ -320,7 +319,7 @@ def test_the_phrasebook_is_a_corpus(tmp_path, monkeypatch):
 # --- what is wrong is said, before reading where it can be ---
 
 
-def test_everything_wrong_with_the_files_is_said_at_once(tmp_path):
+def test_all_problems_of_the_files_are_reported_together(tmp_path):
     (tmp_path / "e.de").touch()
     write(tmp_path / "e.en", EN)
     (tmp_path / "e.fr").mkdir()
@@ -364,7 +363,7 @@ def test_a_pattern_without_any_file_is_one_problem(tmp_path):
     ]
 
 
-def test_columns_that_are_not_there_are_named_with_those_that_are(tmp_path):
+def test_missing_columns_are_reported_with_the_existing_columns(tmp_path):
     write(tmp_path / "a.jsonl", [json.dumps({"german": "x", "meta": {"fr": "y"}})])
     corpus = corpora(
         tmp_path,
@@ -392,7 +391,7 @@ def test_columns_of_a_parquet_file_stand_in_no_line(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [as_files_of_a_pair, as_tsv, as_jsonl, as_parquet])
-def test_text_of_a_language_that_the_run_lacks_is_left_aside_and_said(kind, tmp_path):
+def test_text_of_a_language_that_the_run_lacks_is_ignored_with_a_message(kind, tmp_path):
     config = configured(kind(tmp_path))
     assert Corpora([config], folder=tmp_path, languages=("de", "en")).ignored_languages() == []
     without = Corpora([config], folder=tmp_path, languages=("de",))
@@ -411,7 +410,10 @@ def test_text_of_a_language_that_the_run_lacks_is_left_aside_and_said(kind, tmp_
 @pytest.mark.parametrize("kind", [as_text, as_tsv_with_header, as_parquet_with_translation])
 def test_a_pattern_names_no_language_of_its_own(kind, tmp_path):
     assert (
-        Corpora([configured(kind(tmp_path))], folder=tmp_path, languages=("de",)).ignored_languages() == []
+        Corpora(
+            [configured(kind(tmp_path))], folder=tmp_path, languages=("de",)
+        ).ignored_languages()
+        == []
     )
 
 
@@ -523,7 +525,7 @@ def test_tsv_rows_that_are_too_short(tmp_path):
     assert corpus.check() == [f"{tmp_path}/a.tsv, line 1: no column 3; it has 1, 2"]
 
 
-def test_parquet_files_that_are_none(tmp_path):
+def test_files_that_are_not_parquet_are_reported(tmp_path):
     write(tmp_path / "a.parquet", DE)
     [problem] = corpora(tmp_path, {"name": "parquet", "path": "a.parquet"}).check()
     assert problem.startswith(f"{tmp_path}/a.parquet: no Parquet file: ")
@@ -569,14 +571,14 @@ def test_tables_without_rows(tmp_path):
 
 @pytest.fixture
 def network(monkeypatch):
-    """The tests' own promise to ask nobody is taken back."""
+    """Allow requests, which the tests otherwise forbid."""
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
 
 
 @pytest.fixture
 def closed_port(network, monkeypatch):
-    """The address of a hub where nobody listens."""
+    """Address of a hub without a server."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, so that nobody else gets it, but not listening
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -593,7 +595,7 @@ def hub_corpus(folder, name="nobody/nothing_of_this_name"):
     )
 
 
-def test_without_a_network_a_hub_data_set_is_given_up_at_once(closed_port, tmp_path):
+def test_without_a_network_loading_from_the_hub_fails_quickly(closed_port, tmp_path):
     began = time.monotonic()
     [problem] = hub_corpus(tmp_path).check()
     assert time.monotonic() - began < 5
@@ -607,7 +609,9 @@ def test_without_a_network_a_hub_data_set_is_given_up_at_once(closed_port, tmp_p
     )
 
 
-def test_without_a_network_a_hub_data_set_from_before_is_taken(closed_port, monkeypatch, tmp_path):
+def test_without_a_network_the_local_copy_of_a_hub_data_set_is_used(
+    closed_port, monkeypatch, tmp_path
+):
     """What the library has in its cache it finds where it may not ask; only then it does not try again and again."""
 
     def loaded(*arguments, **given):
@@ -619,7 +623,7 @@ def test_without_a_network_a_hub_data_set_from_before_is_taken(closed_port, monk
     assert corpus.check() == [] and serve(corpus, "de-en") == (["ja"], ["yes"])
 
 
-def test_a_hub_that_may_not_be_asked(tmp_path):
+def test_hub_in_offline_mode(tmp_path):
     [problem] = hub_corpus(tmp_path).check()
     assert (
         ": the hub is not asked, because HF_HUB_OFFLINE is set, and there is no local copy; "
@@ -630,7 +634,9 @@ def test_a_hub_that_may_not_be_asked(tmp_path):
 @pytest.mark.parametrize(
     "error", [ConnectionError("no way there"), FileNotFoundError("nothing there")]
 )
-def test_no_copy_is_only_said_where_there_is_none(error, closed_port, monkeypatch, tmp_path):
+def test_a_damaged_local_copy_is_told_apart_from_a_missing_copy(
+    error, closed_port, monkeypatch, tmp_path
+):
     def fails(*arguments, **given):
         raise errors.pop()
 
@@ -662,7 +668,7 @@ def test_a_hub_data_set_that_fails_is_asked_for_once(network, monkeypatch, tmp_p
     assert len(corpus.check()) == len(corpus.check()) == 1 and len(asked) == 1
 
 
-def test_what_the_hub_says_is_one_line(network, monkeypatch, tmp_path):
+def test_only_the_first_line_of_an_error_of_the_hub_is_shown(network, monkeypatch, tmp_path):
     def refused(*arguments, **given):
         raise datasets.exceptions.DatasetNotFoundError("no such data set\nand much more")
 

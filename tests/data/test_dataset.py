@@ -1,4 +1,4 @@
-"""A task's sentences are what its corpora hold, whatever was cached, filtered or repeated."""
+"""Datasets of a task: content, filters, weights and cache."""
 
 from collections import Counter
 from string import ascii_letters
@@ -8,7 +8,7 @@ import pytest
 
 from polyglot.core.errors import DataError
 from polyglot.data import cache
-from polyglot.data import dataset as room
+from polyglot.data import dataset as dataset_module
 from polyglot.data.corpora import CORPORA, Corpora
 from polyglot.data.dataset import TaskDataset
 from polyglot.data.filters import FilterConfig
@@ -78,8 +78,10 @@ def build(
 def test_a_batch_holds_the_pieces_of_its_texts(
     pair, lines_at_once, folder, vocabularies, monkeypatch
 ):
-    monkeypatch.setattr(room, "LINES", lines_at_once)
-    monkeypatch.setattr(room, "VERSION", lines_at_once)  # not what another parameter has cached
+    monkeypatch.setattr(dataset_module, "LINES", lines_at_once)
+    monkeypatch.setattr(
+        dataset_module, "VERSION", lines_at_once
+    )  # not what another parameter has cached
     dataset = build(folder, vocabularies, pair)
     source, target = pair.split("-")
     indices = numpy.random.default_rng(0).permutation(200)[:64]
@@ -119,7 +121,7 @@ def test_several_corpora_stand_one_after_the_other(folder, vocabularies):
     ]
 
 
-def test_what_the_filters_drop_is_gone_and_counted(folder, vocabularies):
+def test_dropped_pairs_are_removed_and_counted(folder, vocabularies):
     filters = FilterConfig(max_length=40, max_ratio=None)
     dataset = build(
         folder,
@@ -155,7 +157,7 @@ def test_only_over_long_sentences(folder, vocabularies):
 
 
 @pytest.mark.parametrize("weight", [1.0, 2.0, 0.5, 2.25, 0.3338])  # 0.3338 of 200 is nearly 67
-def test_a_weight_says_how_often_a_sentence_comes_in_an_epoch(weight, folder, vocabularies):
+def test_weight_is_the_number_of_repetitions_in_an_epoch(weight, folder, vocabularies):
     corpora = ({"path": "a.{language}", "weight": weight}, {"path": "b.{language}"})
     dataset, again = (build(folder, vocabularies, corpora=corpora) for _ in range(2))
     other = build(folder, vocabularies, corpora=corpora, seed=2)
@@ -195,7 +197,7 @@ def test_a_weight_that_leaves_no_sentence_is_refused(weight, folder, vocabularie
     assert len(build(folder, vocabularies, corpora=small)) == 3
 
 
-def test_steps_come_before_the_vocabulary(folder, vocabularies):
+def test_preprocessing_is_applied_before_the_vocabulary(folder, vocabularies):
     plain, lowered = build(folder, vocabularies), build(folder, vocabularies, steps=["lowercase"])
     assert vocabularies["de"].decode(plain.batch(range(200)).source.tolist()) == LINES["de"]
     assert (
@@ -230,7 +232,7 @@ def test_a_copy_of_several_files_is_cached_as_well(folder, vocabularies, monkeyp
     ]
 
 
-def test_another_vocabulary_is_another_tokenisation(folder, vocabularies):
+def test_a_text_is_tokenized_again_for_another_vocabulary(folder, vocabularies):
     build(folder, vocabularies)
     words = {
         one: Vocabulary.train(lines, VocabularyConfig(type="word"), language=one, seed=1)
@@ -241,7 +243,7 @@ def test_another_vocabulary_is_another_tokenisation(folder, vocabularies):
     ]
 
 
-def test_no_filters_keep_even_the_empty_line(folder, vocabularies):
+def test_without_filters_empty_lines_are_kept(folder, vocabularies):
     dataset = build(folder, vocabularies, corpora=({"path": "b.{language}"},))
     assert len(dataset) == 3 and dataset.dropped == {}
     batch = dataset.batch([1])

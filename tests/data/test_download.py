@@ -1,4 +1,4 @@
-"""Fetching a data set from a server of our own, on good days and bad ones."""
+"""Download from a local test server, with and without failures."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_a_server_that_stays_busy_is_given_up(server: Server, tmp_path: Path) ->
     assert len(server.requests) == 4
 
 
-def test_no_server_is_a_sentence(server: Server, tmp_path: Path) -> None:
+def test_a_missing_server_is_an_error(server: Server, tmp_path: Path) -> None:
     with pytest.raises(
         DataError,
         match=r"127\.0\.0\.1:1/one\.gz: could not be downloaded .* Check the connection and fetch again",
@@ -238,14 +238,15 @@ def test_a_file_of_another_size_is_removed_and_not_read_to_its_end(
 ) -> None:
     server.files["one.gz"] = bytes(size)
     with pytest.raises(
-        DataError, match=rf"one\.gz: the downloaded file {found}, expected 300001, so it was removed"
+        DataError,
+        match=rf"one\.gz: the downloaded file {found}, expected 300001, so it was removed",
     ):
         fetch("small", tmp_path)
     assert contents(tmp_path) == {}
     assert len(server.requests) == 1
 
 
-def test_a_part_of_another_file_is_given_up(server: Server, tmp_path: Path) -> None:
+def test_a_part_of_another_file_is_an_error(server: Server, tmp_path: Path) -> None:
     (tmp_path / "one.gz.part").write_bytes(bytes(200_000))
     server.files["one.gz"] = bytes(120)  # the server refuses to send from byte 200000
     with pytest.raises(DataError, match="has 120 bytes, expected 300001"):
@@ -264,7 +265,7 @@ def test_a_missing_file_is_asked_for_once(server: Server, tmp_path: Path) -> Non
     assert len(ranges(server, "two.gz")) == 1
 
 
-def test_what_is_there_and_right_is_not_downloaded_again(server: Server, tmp_path: Path) -> None:
+def test_complete_files_are_not_downloaded_again(server: Server, tmp_path: Path) -> None:
     (tmp_path / "one.gz").write_bytes(CONTENT["one.gz"])
     assert fetch("small", tmp_path) == [tmp_path / "one.gz", tmp_path / "two.gz"]
     assert [name for name, _ in server.requests] == ["two.gz"]
@@ -273,7 +274,7 @@ def test_what_is_there_and_right_is_not_downloaded_again(server: Server, tmp_pat
 
 
 @pytest.mark.parametrize("wrong", [b"my own notes", bytes(len(CONTENT["two.gz"]))])
-def test_what_is_there_and_wrong_stays_and_nothing_is_downloaded(
+def test_wrong_existing_files_are_kept_and_nothing_is_downloaded(
     server: Server, tmp_path: Path, wrong: bytes
 ) -> None:
     (tmp_path / "two.gz").write_bytes(wrong)
@@ -292,7 +293,7 @@ def test_a_folder_under_the_name_of_a_file_stays(server: Server, tmp_path: Path)
         fetch("small", tmp_path)
 
 
-def test_an_unknown_name_is_helped() -> None:
+def test_an_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(
         DataError, match=r"no data set named 'multi3k'\. Did you mean 'multi30k'\? Known: multi30k"
     ):
@@ -310,14 +311,12 @@ def test_an_unknown_name_is_helped() -> None:
         "http://127.0.0.1/ä",
     ],
 )
-def test_an_address_that_is_none_is_a_sentence(
-    server: Server, tmp_path: Path, address: str
-) -> None:
+def test_an_invalid_address_is_an_error(server: Server, tmp_path: Path, address: str) -> None:
     with pytest.raises(DataError, match="not an address to download from"):
         fetch("small", tmp_path, base_url=address)
 
 
-def test_a_folder_that_cannot_be_made_is_a_sentence(server: Server, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(server: Server, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(
         DataError, match=r"file/folder: cannot be read or written \(Not a directory\)"
@@ -328,7 +327,7 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(server: Server, tmp_path: Pa
 @pytest.mark.parametrize(
     "chunk", [1000, 1 << 16]
 )  # below and above the buffer of an open file: closing writes again, or does not
-def test_a_full_disk_is_a_sentence(
+def test_a_full_disk_is_an_error(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
     monkeypatch.setattr(fetching, "CHUNK", chunk)
@@ -341,7 +340,7 @@ def test_a_full_disk_is_a_sentence(
         fetch("small", tmp_path)
 
 
-def test_a_folder_without_permission_is_a_sentence(server: Server, tmp_path: Path) -> None:
+def test_a_folder_without_permission_is_an_error(server: Server, tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     if os.access(tmp_path, os.W_OK):
         pytest.skip("this user may write into folders that forbid it (the superuser may)")

@@ -1,4 +1,4 @@
-"""What the filters drop is counted, once each, and what they keep is within bounds."""
+"""Filters: kept pairs are within the limits, dropped pairs are counted once."""
 
 import numpy
 import pytest
@@ -73,7 +73,7 @@ def test_an_empty_side_that_may_stay_counts_as_one_piece_in_the_ratio():
         ([], "de-en: no sentences"),
     ],
 )
-def test_nothing_left_is_said(pairs, message):
+def test_message_if_no_pair_is_left(pairs, message):
     with pytest.raises(DataError) as error:
         filter_pairs(*lengths(*pairs), FilterConfig(), name="de-en")
     assert str(error.value) == message

@@ -1,4 +1,4 @@
-"""The lines of a streamed text are divided over whoever reads it: each comes once an epoch, and a position goes on exactly."""
+"""Readers of a streamed text: every line once per epoch, exact continuation from a position."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ def text_of(sizes):
     return StreamedText("text", [shard(number, size) for number, size in enumerate(sizes)], 1.0)
 
 
-def readings(sizes, readers, seed="1"):
+def stream_readers(sizes, readers, seed="1"):
     return [
         StreamReader(text_of(sizes), seed=seed, key="text", reader=reader, readers=readers)
         for reader in range(readers)
@@ -31,7 +31,7 @@ def readings(sizes, readers, seed="1"):
 
 
 def rest_of(reading, epoch):
-    """All that it reads up to the end of an epoch, by shard and row."""
+    """Shard and row of all lines that a reader reads up to the end of an epoch."""
     rows = []
     while reading.epoch <= epoch:
         try:
@@ -44,25 +44,25 @@ def rest_of(reading, epoch):
     return rows
 
 
-def every(sizes):
+def all_lines(sizes):
     return Counter((shard, row) for shard, size in enumerate(sizes) for row in range(size))
 
 
 @settings(deadline=None)
 @given(sizes=SIZES, readers=st.integers(1, 5), epochs=st.integers(0, 2))
-def test_every_line_is_read_once_an_epoch_by_one_of_all(sizes, readers, epochs):
+def test_every_line_is_read_once_per_epoch_by_a_single_reader(sizes, readers, epochs):
     whole = Counter()
-    for reading in readings(sizes, readers):
+    for reading in stream_readers(sizes, readers):
         whole.update(rest_of(reading, epochs))
-    assert whole == Counter({line: epochs + 1 for line in every(sizes)})
+    assert whole == Counter({line: epochs + 1 for line in all_lines(sizes)})
 
 
 @settings(deadline=None)
 @given(sizes=SIZES, several=st.lists(st.integers(1, 4), min_size=2, max_size=4), data=st.data())
-def test_another_number_of_readers_goes_on_with_what_is_left(sizes, several, data):
+def test_another_number_of_readers_continues_with_the_unread_lines(sizes, several, data):
     positions, seen = [], Counter()
     for readers in several[:-1]:
-        now = readings(sizes, readers)
+        now = stream_readers(sizes, readers)
         for reading in now:
             if positions:
                 reading.seek(positions)
@@ -72,40 +72,43 @@ def test_another_number_of_readers_goes_on_with_what_is_left(sizes, several, dat
                 )
         positions = [reading.position for reading in now]
     latest = max(one["epoch"] for one in positions)
-    for reading in readings(sizes, several[-1]):
+    for reading in stream_readers(sizes, several[-1]):
         reading.seek(positions)
         assert reading.epoch == latest or several[-1] == several[-2]
         seen.update(rest_of(reading, latest))
-    assert seen == Counter({line: latest + 1 for line in every(sizes)})
+    assert seen == Counter({line: latest + 1 for line in all_lines(sizes)})
 
 
 @settings(deadline=None)
 @given(sizes=SIZES, readers=st.integers(1, 3), taken=st.integers(0, 40))
-def test_a_reading_goes_on_from_its_position(sizes, readers, taken):
-    for straight, resumed in zip(readings(sizes, readers), readings(sizes, readers)):
+def test_a_reader_continues_from_its_position(sizes, readers, taken):
+    for straight, resumed in zip(stream_readers(sizes, readers), stream_readers(sizes, readers)):
         if sum(sizes) >= readers * len(sizes):
             list(straight.take(taken))
             resumed.seek(
-                [reading.position for reading in readings(sizes, readers)[: straight.reader]]
+                [reading.position for reading in stream_readers(sizes, readers)[: straight.reader]]
                 + [straight.position] * (readers - straight.reader)
             )
             assert resumed.position == straight.position
             assert list(resumed.take(20)) == list(straight.take(20))
 
 
-def test_the_order_depends_on_seed_and_epoch_and_on_nothing_else():
+def test_the_order_depends_on_seed_and_epoch_only():
     sizes = [3] * 20
     order = [
         [shard for shard, *_ in rows]
-        for rows in (rest_of(readings(sizes, 1)[0], 0), rest_of(readings(sizes, 1)[0], 1)[60:])
+        for rows in (
+            rest_of(stream_readers(sizes, 1)[0], 0),
+            rest_of(stream_readers(sizes, 1)[0], 1)[60:],
+        )
     ]
     assert order[0] != order[1] != sorted(order[1])
-    assert [shard for shard, _ in rest_of(readings(sizes, 1)[0], 0)] == order[0]
-    assert [shard for shard, _ in rest_of(readings(sizes, 1, seed="2")[0], 0)] != order[0]
+    assert [shard for shard, _ in rest_of(stream_readers(sizes, 1)[0], 0)] == order[0]
+    assert [shard for shard, _ in rest_of(stream_readers(sizes, 1, seed="2")[0], 0)] != order[0]
 
 
-def test_text_without_a_line_for_everybody_is_a_sentence():
+def test_a_reader_without_any_line_is_an_error():
     with pytest.raises(DataError, match="^text: no sentences$"):
-        list(readings([0, 0], 1)[0].take(1))
+        list(stream_readers([0, 0], 1)[0].take(1))
     with pytest.raises(DataError, match="^text: no sentences for process 1 of 2$"):
-        list(readings([1], 2)[1].take(1))
+        list(stream_readers([1], 2)[1].take(1))

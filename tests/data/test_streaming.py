@@ -1,4 +1,4 @@
-"""Streamed text in every form: the same sentences as when it is cached, in batches that go on exactly, from memory that is bounded."""
+"""Streamed text in every format: content, order, exact continuation, memory, problems."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ FILTERS = FilterConfig(max_length=40)
 
 
 def line(language, number):
-    """As many words as no neighbour has, and a number that is no other's."""
+    """Sentence with a unique number and another length than its neighbours."""
     return " ".join([{"de": "wort", "en": "word"}[language]] * (number % 7) + [str(number)])
 
 
@@ -173,7 +173,7 @@ def sentences_of(stream, number):
     return numbers
 
 
-def test_every_sentence_comes_once_an_epoch_and_batches_mix_the_files(folder, vocabularies):
+def test_every_sentence_is_used_once_per_epoch_and_batches_mix_the_files(folder, vocabularies):
     stream = batches(streamed(folder, TEXT, vocabularies=vocabularies), buffer=100, size=10)
     assert sentences_of(stream, 30) == Counter(range(LINES))
     assert sentences_of(stream, 30) == Counter(range(LINES))
@@ -184,9 +184,7 @@ def test_every_sentence_comes_once_an_epoch_and_batches_mix_the_files(folder, vo
 
 
 @pytest.mark.parametrize("readers", [2, 4])
-def test_every_sentence_comes_once_an_epoch_to_one_of_several_processes(
-    readers, folder, vocabularies
-):
+def test_every_sentence_is_used_once_per_epoch_by_a_single_process(readers, folder, vocabularies):
     whole = Counter()
     for reader in range(readers):
         stream = batches(
@@ -205,14 +203,14 @@ def test_every_sentence_comes_once_an_epoch_to_one_of_several_processes(
     told = [
         f"{folder}/text-*.{{language}} has 3 parts for 4 processes: each process reads all of it and uses one line of every 4"
     ]
-    assert list(streamed(folder, TEXT, vocabularies=vocabularies).shared_file_messages(readers)) == (
-        told if readers == 4 else []
-    )
+    assert list(
+        streamed(folder, TEXT, vocabularies=vocabularies).shared_file_messages(readers)
+    ) == (told if readers == 4 else [])
 
 
 @settings(deadline=None, max_examples=15)
 @given(data=st.data())
-def test_a_stream_goes_on_from_its_position(data, folder_of_all, vocabularies):
+def test_a_stream_continues_from_its_position(data, folder_of_all, vocabularies):
     """Exactly, after any number of batches and whatever the sizes; through JSON, as a checkpoint keeps it."""
     size, buffer = data.draw(st.integers(1, 20)), data.draw(st.integers(1, 150))
     configs = [TEXT, {**FORMS["tsv"], "weight": 0.3}, {"name": "text", "path": "text-1.{language}"}]
@@ -264,14 +262,17 @@ def test_no_more_is_in_memory_than_two_pools(folder, vocabularies, monkeypatch):
     for _ in range(60):
         stream.take()
         assert (
-            len(stream._pool.sources) == len(stream._pool.locations) == 40 >= len(stream._next_pool.sources)
+            len(stream._pool.sources)
+            == len(stream._pool.locations)
+            == 40
+            >= len(stream._next_pool.sources)
         )
         ahead.append(len(stream._next_pool.sources))
     assert ahead[:4] == [10, 20, 30, 40], "as evenly as batches are taken"
 
 
 @pytest.mark.parametrize("weights", [(1, 1), (3, 1), (0.2, 5), (1, 1.5)])
-def test_corpora_come_as_their_weights_say_however_large_they_are(weights, folder, vocabularies):
+def test_corpora_are_mixed_by_weight_and_not_by_size(weights, folder, vocabularies):
     small, large = (
         {**TEXT, "path": path, "weight": float(weight)}
         for path, weight in zip(("text-1.{language}", "text-2.{language}"), weights)
@@ -286,7 +287,7 @@ def test_corpora_come_as_their_weights_say_however_large_they_are(weights, folde
     assert counts.total() == pytest.approx(660, abs=1)
 
 
-def test_another_weight_or_another_corpus_leaves_the_others_where_they_were(folder, vocabularies):
+def test_a_new_weight_or_corpus_keeps_the_positions_of_the_other_corpora(folder, vocabularies):
     other = {**TEXT, "path": "zipped-0.{language}.gz"}
     stream = batches(streamed(folder, TEXT, vocabularies=vocabularies))
     first = sentences_of(stream, 16)  # two pools of 64
@@ -315,7 +316,7 @@ def test_another_weight_or_another_corpus_leaves_the_others_where_they_were(fold
     ],
     ids=lambda now: next(iter(now)),
 )
-def test_a_pool_that_would_be_another_now_comes_again_whole(now, folder, vocabularies):
+def test_a_pool_with_other_settings_is_used_again_from_its_start(now, folder, vocabularies):
     """Of every text that was read then: a place in another pool would leave out what is before it and had not been taken."""
 
     def stream(filters=FILTERS, weight=2.0, more="text-1.{language}", **given):
@@ -339,7 +340,7 @@ def test_a_pool_that_would_be_another_now_comes_again_whole(now, folder, vocabul
     assert not stream(**now).seek(position), "an older checkpoint does not say"
 
 
-def test_a_pool_that_the_filters_empty_is_passed_over(folder, vocabularies, caplog):
+def test_a_pool_without_kept_pairs_is_skipped(folder, vocabularies, caplog):
     caplog.set_level("INFO")
     filters = FilterConfig(
         min_length=1, max_length=6
@@ -358,7 +359,7 @@ def test_a_pool_that_the_filters_empty_is_passed_over(folder, vocabularies, capl
     )
 
 
-def test_filters_that_leave_nothing_are_a_sentence(folder, vocabularies):
+def test_filters_that_drop_all_pairs_are_an_error(folder, vocabularies):
     dataset = streamed(folder, TEXT, vocabularies=vocabularies, filters=FilterConfig(max_length=1))
     with pytest.raises(
         DataError,
@@ -369,7 +370,7 @@ def test_filters_that_leave_nothing_are_a_sentence(folder, vocabularies):
         batches(dataset).take()
 
 
-def test_files_that_are_not_as_long_as_each_other(folder, vocabularies):
+def test_parallel_files_of_different_lengths_are_an_error(folder, vocabularies):
     with (folder / "text-2.en").open("a") as file:
         file.write("one\nmore\n")
     stream = batches(streamed(folder, TEXT, vocabularies=vocabularies))
@@ -380,7 +381,7 @@ def test_files_that_are_not_as_long_as_each_other(folder, vocabularies):
     )
 
 
-def test_what_is_no_text_in_the_middle_of_a_stream_is_named_by_its_line(folder, vocabularies):
+def test_invalid_text_in_a_stream_is_reported_with_its_line(folder, vocabularies):
     content = (folder / "text-2.en").read_bytes().split(b"\n")
     (folder / "text-2.en").write_bytes(b"\n".join([*content[:90], b"gr\xfcn", *content[91:]]))
     [text] = corpora(folder, TEXT).streamed(LanguagePair("de", "en"))
@@ -397,7 +398,7 @@ def test_what_is_no_text_in_the_middle_of_a_stream_is_named_by_its_line(folder, 
         list(text.shards[1].rows(0))
 
 
-def test_what_cannot_be_streamed_is_a_sentence(folder):
+def test_text_that_cannot_be_streamed_is_an_error(folder):
     with pytest.raises(ValidationError, match="streaming"):
         CORPORA.configure("phrasebook", streaming=True)
     for name, more in (
@@ -420,7 +421,5 @@ def test_what_cannot_be_streamed_is_a_sentence(folder):
     pairs = {**FORMS["pairs"], "pairs": {"de-en": ["text-*.de", "none-*.en"]}}
     assert f"{folder}/none-*.en: no such file" in corpora(folder, pairs).check()
     (folder / "text-2.en").unlink()
-    alone = (
-        f"{folder}/text-2.de: no file on the other side of the pair has the same text in the place of *"
-    )
+    alone = f"{folder}/text-2.de: no file on the other side of the pair has the same text in the place of *"
     assert corpora(folder, TEXT).check() == corpora(folder, FORMS["pairs"]).check() == [alone]
