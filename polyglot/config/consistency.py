@@ -140,7 +140,10 @@ def _unknown_components(config: Config, pairs: Sequence[LanguagePair] | None) ->
 
 
 def _all_pairs(languages: Sequence[str]) -> list[LanguagePair]:
-    return [LanguagePair(source, target) for source in languages for target in languages]
+    pairs = []
+    for source in languages:
+        pairs += [LanguagePair(source, target) for target in languages]
+    return pairs
 
 
 def _untrained_bleu_pairs(config: Config, pairs: Sequence[LanguagePair]) -> Iterator[Problem]:
