@@ -1,4 +1,4 @@
-"""What the program asks of its process."""
+"""Settings of the process: memory, garbage collection and warnings of libraries."""
 
 from __future__ import annotations
 
@@ -10,30 +10,17 @@ import pytest
 
 from polyglot.core.environment import SHAPE_CACHES, hide_library_warnings
 
-SAY = """
+ALLOCATE_TENSORS = """
 from polyglot.core.environment import reduce_garbage_collection, keep_freed_memory
 keep_freed_memory()
 reduce_garbage_collection()
 import gc, os
 import torch
-states = [torch.ones(1 << 20) for _ in range(4)]
-print(os.environ["THP_MEM_ALLOC_ENABLE"], gc.get_threshold()[0], sum(float(each.sum()) for each in states))
+tensors = [torch.ones(1 << 20) for _ in range(4)]
+total = sum(float(tensor.sum()) for tensor in tensors)
+print(os.environ["THP_MEM_ALLOC_ENABLE"], gc.get_threshold()[0], total)
 """
-
-
-@pytest.mark.parametrize("given", [None, "0"])
-def test_large_pages_unless_told_otherwise_and_rare_collections(given):
-    environment = {key: value for key, value in os.environ.items() if key != "THP_MEM_ALLOC_ENABLE"}
-    environment |= {} if given is None else {"THP_MEM_ALLOC_ENABLE": given}
-    done = subprocess.run(
-        [sys.executable, "-c", SAY], env=environment, capture_output=True, text=True, check=True
-    )
-    assert (
-        done.stdout.split() == [given or "1", "100000", str(4.0 * (1 << 20))] and done.stderr == ""
-    )
-
-
-MULTIPLY = """
+MULTIPLY_MANY_SHAPES = """
 import psutil
 from polyglot.core.environment import limit_shape_caches
 limit_shape_caches()
@@ -48,27 +35,42 @@ print((psutil.Process().memory_info().rss - before) / 2**20)
 """
 
 
-@pytest.mark.parametrize(
-    ("given", "grows"), [({}, False), (dict.fromkeys(SHAPE_CACHES, "1024"), True)]
-)
-def test_memory_does_not_grow_with_the_shapes_of_products_unless_told_otherwise(given, grows):
-    environment = {
-        key: value for key, value in os.environ.items() if key not in SHAPE_CACHES
-    } | given
+def run_python(code, *, without=(), variables=None):
+    """Run code in a new process and return the finished process."""
+    environment = {name: value for name, value in os.environ.items() if name not in without}
+    environment.update(variables or {})
     done = subprocess.run(
-        [sys.executable, "-c", MULTIPLY],
+        [sys.executable, "-c", code],
         env=environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert (float(done.stdout) > 100) == grows, f"{done.stdout.strip()} MiB"
+    return done
 
 
-@pytest.mark.parametrize("given", [None, "INFO"])
-def test_warnings_of_libraries_unless_told_otherwise(given, monkeypatch):
+@pytest.mark.parametrize(
+    ("variables", "setting"), [({}, "1"), ({"THP_MEM_ALLOC_ENABLE": "0"}, "0")]
+)
+def test_large_pages_unless_the_user_sets_the_variable(variables, setting):
+    done = run_python(ALLOCATE_TENSORS, without=["THP_MEM_ALLOC_ENABLE"], variables=variables)
+    assert done.stderr == ""
+    assert done.stdout.split() == [setting, "100000", str(4.0 * (1 << 20))]
+
+
+@pytest.mark.parametrize(
+    ("variables", "grows"), [({}, False), (dict.fromkeys(SHAPE_CACHES, "1024"), True)]
+)
+def test_memory_does_not_grow_with_the_number_of_shapes_by_default(variables, grows):
+    done = run_python(MULTIPLY_MANY_SHAPES, without=SHAPE_CACHES, variables=variables)
+    growth = float(done.stdout)
+    assert (growth > 100) == grows, f"{growth} MiB"
+
+
+@pytest.mark.parametrize("level", [None, "INFO"])
+def test_library_warnings_are_hidden_unless_the_user_sets_the_variable(level, monkeypatch):
     monkeypatch.setenv("TORCH_CPP_LOG_LEVEL", "INFO")
-    if not given:
+    if level is None:
         monkeypatch.delenv("TORCH_CPP_LOG_LEVEL")
     hide_library_warnings()
-    assert os.environ["TORCH_CPP_LOG_LEVEL"] == (given or "ERROR")
+    assert os.environ["TORCH_CPP_LOG_LEVEL"] == (level or "ERROR")
