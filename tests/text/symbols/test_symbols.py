@@ -67,32 +67,40 @@ def test_any_pair_comes_back(one, other, source, target):
             assert sides[0].rules.keys() == sides[1].rules.keys()
 
 
-@pytest.mark.parametrize("other", ["de", "fr", "cs"])
-def test_every_line_of_multi30k_comes_back(shared_data, other):
+def multi30k_pairs(folder, part, language):
+    """Lines of one part in English and another language."""
+    texts = []
+    for text_language in ("en", language):
+        path = folder / f"{part}.{text_language}.gz"
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            texts.append(file.read().split("\n"))
+    return list(zip(*texts, strict=True))
+
+
+@pytest.mark.parametrize("interval", [10, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("language", ["de", "fr", "cs"])
+def test_lines_of_multi30k_come_back(shared_data, language, interval):
+    """Every tenth line, and every line in the slow tests."""
     folder = shared_data / "multi30k"
     if not folder.is_dir():
         pytest.skip(f"no corpus at {folder}")
-    known = None
-    for part in ("val", "train", "test_2016_flickr", "test_2017_flickr"):
-        if part == "test_2017_flickr" and other == "cs":
-            continue  # there is none
-        texts = [
-            gzip.open(folder / f"{part}.{language}.gz", "rt", encoding="utf-8").read().split("\n")
-            for language in ("en", other)
-        ]
-        known, changed = (
-            known
-            or Symbolizer.learn(SymbolsConfig(), ((*lines, "en", other) for lines in zip(*texts))),
-            0,
-        )
-        for lines in zip(*texts, strict=True):
-            sides = BARE.pair(*lines, "en", other)
-            assert [desymbolize(*side) for side in sides] == list(lines)
-            for line, language in zip(lines, ("en", other)):
-                alone = known.line(line, language)
+    validation = multi30k_pairs(folder, "val", language)
+    lines = [(english, other, "en", language) for english, other in validation]
+    symbolizer = Symbolizer.learn(SymbolsConfig(), iter(lines))
+
+    parts = ["val", "train", "test_2016_flickr"]
+    if language != "cs":
+        parts.append("test_2017_flickr")
+    for part in parts:
+        with_symbols = 0
+        for english, other in multi30k_pairs(folder, part, language)[::interval]:
+            sides = BARE.pair(english, other, "en", language)
+            assert [desymbolize(*side) for side in sides] == [english, other]
+            for line, line_language in ((english, "en"), (other, language)):
+                alone = symbolizer.line(line, line_language)
                 assert desymbolize(*alone) == line
-            changed += bool(alone.rules)
-        assert changed
+                with_symbols += bool(alone.rules)
+        assert with_symbols
 
 
 def test_the_table_of_the_paper():
