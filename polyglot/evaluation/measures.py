@@ -33,11 +33,11 @@ CONDITIONS = {
     "lowercased": Condition("lower-cased", lowercase=True),
     # as multi-bleu: tokens of Moses, which are not split further
     "tokenised": Condition(
-        "tokenised, lower-cased", lowercase=True, steps=("lowercase", "tokenize"), tokenizer="none"
+        "tokenised, lower-cased", lowercase=True, steps=("lowercase", "moses"), tokenizer="none"
     ),
     # Vázquez et al. 2018, section 4: these steps on both sides, then sacreBLEU with -lc and 13a
     "paper": Condition(
-        "as the paper scored", lowercase=True, steps=("lowercase", "punctuation", "tokenize")
+        "as the paper scored", lowercase=True, steps=("lowercase", "punctuation", "moses")
     ),
 }
 """Conditions by their names in protocols."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
+from polyglot.core.language_codes import find_code
 from polyglot.core.registry import ComponentConfig, Registry
+from polyglot.text.moses import MosesTokenizer
+from polyglot.text.reversible_tokenizer import ReversibleTokenizer
+from polyglot.text.spacing import SpacePredictor
 from polyglot.text.symbols import Symbolized, Symbolizer, desymbolize
-
-CACHED_WORDS = 1 << 16
-"""Words in a cache; some ten megabytes for each language."""
 
 
 class Step:
@@ -21,6 +22,9 @@ class Step:
 
     class Config(ComponentConfig):
         pass
+
+    version = ""
+    """Name of the behaviour, if it changed while the settings stayed the same; part of hashes."""
 
     def __init__(self, config: Step.Config, *, language: str) -> None:
         self.config = config
@@ -56,6 +60,10 @@ class LowercaseStep(Step):
         return line.lower()
 
 
+PUNCTUATION_LANGUAGES = frozenset({"cs", "de", "en", "es", "fr"})
+"""Languages with rules of their own in the Moses script."""
+
+
 @STEPS.register("punctuation")
 class PunctuationStep(Step):
     """Moses script `normalize-punctuation.perl`: quotation marks, dashes, spaces; no inverse."""
@@ -68,7 +76,8 @@ class PunctuationStep(Step):
         # The import takes 0.3 s, which a run without this step does not need.
         from sacremoses import MosesPunctNormalizer
 
-        return MosesPunctNormalizer(self.language)
+        code = find_code(self.language, PUNCTUATION_LANGUAGES) or self.language
+        return MosesPunctNormalizer(code)
 
     def apply(self, line: str) -> str:
         if not self._can_change.search(line):
@@ -76,59 +85,65 @@ class PunctuationStep(Step):
         return self._normalizer.normalize(line)
 
 
-class WordCache(dict[str, str]):
-    """Cache of a function of words, which is emptied when it is full."""
+@STEPS.register("moses")
+class MosesStep(Step):
+    """Moses tokenizer (no XML escapes, hyphens unchanged); the inverse guesses the spaces."""
 
-    def __init__(self, function: Callable[[str], str]) -> None:
-        super().__init__()
-        self._function = function
+    def __init__(self, config: Step.Config, *, language: str) -> None:
+        super().__init__(config, language=language)
+        self._tokenizer = MosesTokenizer(language)
+        self._spaces = SpacePredictor(self._tokenizer.code)
 
-    def __missing__(self, word: str) -> str:
-        if len(self) >= CACHED_WORDS:
-            self.clear()
-        result = self._function(word)
-        self[word] = result
-        return result
+    def apply(self, line: str) -> str:
+        return self._tokenizer.tokenize(line)
+
+    def undo(self, line: str) -> str:
+        return self._spaces.join(line.split())
+
+
+@STEPS.register("tokenize_reversibly")
+class ReversibleStep(Step):
+    """Moses tokenizer with marks where spaces are unusual; the inverse restores every text.
+
+    A word of a script that Moses does not know is not cut.
+    """
+
+    def __init__(self, config: Step.Config, *, language: str) -> None:
+        super().__init__(config, language=language)
+        tokenizer = MosesTokenizer(language)
+        self._reversible = ReversibleTokenizer(tokenizer.tokenize, tokenizer.code)
+
+    def apply(self, line: str) -> str:
+        return self._reversible.tokenize(line)
+
+    def undo(self, line: str) -> str:
+        return self._reversible.detokenize(line)
+
+
+PAPER_LANGUAGES = frozenset({"cs", "de", "en", "fr"})
+"""Languages of the papers; their tokens are those of Moses, without marks."""
 
 
 @STEPS.register("tokenize")
 class TokenizeStep(Step):
-    """Moses tokenizer (no XML escapes, hyphens unchanged); the inverse is its detokenizer."""
+    """`moses` for Czech, English, French and German; `tokenize_reversibly` for all others.
 
-    # The tokenizer passes over a line some twenty times. Its result for a plain word does not
-    # depend on the neighbours (except for a full stop, which depends on the next word). So lines
-    # of plain words are assembled from cached words.
-    _word = r"[^\W_]{1,40}(?:['-][^\W_]{1,40}){0,4}"
-    _plain_words = re.compile(rf"(?:{_word}[,;:!?]? )*{_word}[.,;:!?]?")
+    The papers used Moses for these four languages. Two texts with different spaces can have the
+    same tokens there, so that no inverse is exact.
+    """
 
     def __init__(self, config: Step.Config, *, language: str) -> None:
         super().__init__(config, language=language)
-        self._cache = WordCache(self._tokenize)
-
-    @cached_property
-    def _tokenizer(self):
-        from sacremoses import MosesTokenizer
-
-        return MosesTokenizer(self.language)
-
-    @cached_property
-    def _detokenizer(self):
-        from sacremoses import MosesDetokenizer
-
-        return MosesDetokenizer(self.language)
+        is_paper_language = find_code(language, PAPER_LANGUAGES) is not None
+        step = MosesStep if is_paper_language else ReversibleStep
+        self._step = step(config, language=language)
+        self.version = "" if is_paper_language else "reversible"
 
     def apply(self, line: str) -> str:
-        if not self._plain_words.fullmatch(line):
-            return self._tokenize(line)
-        return " ".join(self._cache[word] for word in line.split(" "))
-
-    def _tokenize(self, line: str) -> str:
-        return self._tokenizer.tokenize(
-            line, aggressive_dash_splits=False, return_str=True, escape=False
-        )
+        return self._step.apply(line)
 
     def undo(self, line: str) -> str:
-        return self._detokenizer.detokenize(line.split(), return_str=True, unescape=False)
+        return self._step.undo(line)
 
 
 class Normaliser:
@@ -182,5 +197,6 @@ class Normaliser:
         if not self._configs and not self.symbols:
             return ""
         settings = "\n".join(config.model_dump_json() for config in self._configs)
+        settings += "".join(step.version for step in self._steps)
         settings += self.symbols.fingerprint if self.symbols else ""
         return hashlib.sha256(f"{self.language}\n{settings}".encode()).hexdigest()

@@ -64,7 +64,7 @@ def test_what_is_known_of_words_is_what_moses_makes_of_the_line(language, lines)
 
     tokenize, punctuation = (
         STEPS.build(STEPS.configure(name), language=language)
-        for name in ("tokenize", "punctuation")
+        for name in ("moses", "punctuation")
     )
     whole, script = MosesTokenizer(language), MosesPunctNormalizer(language)
     for line in lines:
@@ -75,12 +75,12 @@ def test_what_is_known_of_words_is_what_moses_makes_of_the_line(language, lines)
 
 
 def test_no_more_words_are_kept_than_was_said(monkeypatch):
-    monkeypatch.setattr("polyglot.text.preprocessing.CACHED_WORDS", 3)
-    tokenize = STEPS.build(STEPS.configure("tokenize"), language="en")
+    monkeypatch.setattr("polyglot.text.moses.CACHED_WORDS", 3)
+    tokenize = STEPS.build(STEPS.configure("moses"), language="en")
     assert [tokenize.apply(f"a{number} dog, it's.") for number in range(9)] == [
         f"a{number} dog , it 's ." for number in range(9)
     ]
-    assert len(tokenize._cache) <= 3
+    assert len(tokenize._tokenizer._cache) <= 3
 
 
 class Brackets:
