@@ -1,7 +1,7 @@
 """Time of search with vocabulary selection (1,000 of 30,000 words), compared with all words.
 
     python evaluation/benchmarks/selection.py [--words 1000] [--decoder gru] [--size 512] [--beam 5]
-        [--sentences 256] [--length 20]
+        [--sentences 256] [--length 20] [--vocabulary 30000] [--processor-time]
     python evaluation/benchmarks/selection.py --run RUN --direction de-en [--sentences 500]
 
 Without a run the parameters are random, and every sentence is decoded to the same length, so that
@@ -53,7 +53,8 @@ def main() -> None:
         searches, scores = searches_of_run(arguments)
     else:
         searches = searches_of_random_model(arguments)
-    medians = median_seconds(searches, arguments.repetitions)
+    clock = time.process_time if arguments.processor_time else time.perf_counter
+    medians = median_seconds(searches, arguments.repetitions, clock)
 
     rows = []
     for name, seconds in medians.items():
@@ -79,6 +80,7 @@ def parse_arguments() -> argparse.Namespace:
         action="append",
         help="number of selected words; may be repeated (1000)",
     )
+    parser.add_argument("--vocabulary", type=int, default=VOCABULARY)
     parser.add_argument("--decoder", default="gru")
     parser.add_argument("--size", type=int, default=512)
     parser.add_argument("--beam", type=int, default=5)
@@ -89,6 +91,11 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--processor-time",
+        action="store_true",
+        help="time of the processor for this process, on a machine with other work",
+    )
     parser.add_argument("--run")
     parser.add_argument("--direction", type=LanguagePair.parse)
     arguments = parser.parse_args()
@@ -96,14 +103,16 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def median_seconds(searches: Searches, repetitions: int) -> dict[str, float]:
+def median_seconds(
+    searches: Searches, repetitions: int, clock: Callable[[], float]
+) -> dict[str, float]:
     """Return the median time of each search, after one repetition as a warm-up."""
     seconds: dict[str, list[float]] = {name: [] for name in searches}
     for _ in range(repetitions + 1):
         for name, decode in searches.items():
-            start = time.perf_counter()
+            start = clock()
             decode()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(clock() - start)
     return {name: statistics.median(values[1:]) for name, values in seconds.items()}
 
 
@@ -120,10 +129,10 @@ def searches_of_random_model(arguments: argparse.Namespace) -> Searches:
 
     The prediction of the words is part of the time.
     """
-    model = random_model(arguments.decoder, arguments.size)
+    model = random_model(arguments.decoder, arguments.size, arguments.vocabulary)
     generator = torch.Generator().manual_seed(1)
     shape = (arguments.sentences, arguments.length)
-    sentences = torch.randint(len(SPECIAL_TOKENS), VOCABULARY, shape, generator=generator)
+    sentences = torch.randint(len(SPECIAL_TOKENS), arguments.vocabulary, shape, generator=generator)
     tokens, mask = pad(sentences.tolist())
     decoder = model.decoders["en"]
     config = SearchConfig(beam=arguments.beam, max_length_ratio=1.0, max_length_extra=1)
@@ -153,9 +162,9 @@ def searches_of_random_model(arguments: argparse.Namespace) -> Searches:
     return searches
 
 
-def random_model(decoder: str, size: int) -> TranslationModel:
+def random_model(decoder: str, size: int, vocabulary: int) -> TranslationModel:
     decoder_settings = {"type": decoder, "size": size}
-    if decoder != "transformer":
+    if decoder in ("gru", "lstm"):
         decoder_settings["layers"] = 1
     settings = {
         "embedding": {"size": size},
@@ -166,7 +175,7 @@ def random_model(decoder: str, size: int) -> TranslationModel:
     }
     model = TranslationModel(
         ModelConfig.model_validate(settings),
-        vocabulary_sizes={"de": VOCABULARY, "en": VOCABULARY},
+        vocabulary_sizes={"de": vocabulary, "en": vocabulary},
         pairs=[PAIR],
         seed=1,
     )

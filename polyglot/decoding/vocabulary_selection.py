@@ -33,7 +33,9 @@ def most_probable_words(scores: Tensor, count: int) -> Tensor:
 
 def union_of_words(words: Tensor) -> Tensor:
     """Return the words of all sentences: words (B, K) -> (U,), ascending."""
-    return words.unique()
+    is_selected = torch.zeros(int(words.max()) + 1, dtype=torch.bool, device=words.device)
+    is_selected[words.flatten()] = True
+    return is_selected.nonzero().squeeze(1)
 
 
 class RestrictedState(NamedTuple):

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 
-COPIED_ROW_COST = 12
+COPIED_ROW_COST = 32
 """Cost of a copied row in a product, relative to the product of one row of a packed matrix with one
-input. A copied row is read from memory in every step. Measured on a CPU core with
-`evaluation/benchmarks/selection.py --layer`."""
+input. A copied row is read from memory in every step. Measured on two CPU cores with
+`evaluation/benchmarks/selection.py`; on one core it is about half."""
 
 
 class SelectedRowsLinear:
@@ -51,9 +51,7 @@ class SelectedRowsLinear:
 
     def select(self, sentences: Tensor) -> SelectedRowsLinear:
         """Keep these sentences (B',)."""
-        result = SelectedRowsLinear(
-            self.weight, self.bias, self.rows.index_select(0, sentences)
-        )
+        result = SelectedRowsLinear(self.weight, self.bias, self.rows.index_select(0, sentences))
         if self.copied_rows is not None:
             result.copied_rows = self.copied_rows.select(sentences)
         if self.common_rows is not None:
@@ -117,9 +115,7 @@ class _CommonRows(NamedTuple):
         is_common[rows.flatten()] = True
         common = is_common.nonzero().squeeze(1)
         places = (is_common.cumsum(0) - 1)[rows]
-        layer = AccumulatedLinear(
-            weight.index_select(0, common), bias=bias.index_select(0, common)
-        )
+        layer = AccumulatedLinear(weight.index_select(0, common), bias=bias.index_select(0, common))
         return cls(layer, places)
 
     def product(self, inputs: Tensor) -> Tensor:

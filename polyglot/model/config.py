@@ -80,6 +80,9 @@ class ModelConfig(LanguageConfig):
     initial_range: float | None = Field(None, gt=0, le=10)
     """Draw every parameter uniformly from ± this value (the paper: 0.1), instead of the usual
     initialisation of each kind of parameter."""
+    initial_deviation: float | None = Field(None, gt=0, le=10)
+    """Draw every matrix but recurrent ones from a normal distribution with this deviation (Weng et
+    al. 2017: 0.01), instead of the usual initialisation. Recurrent matrices stay orthogonal."""
     initial_parameters: Literal["same", "independent"] = "same"
     """Initial parameters of different languages. `same`: encoders of one size start with the same
     parameters, and decoders too, except for embeddings and output layers. `independent`: all
@@ -113,6 +116,10 @@ class ModelConfig(LanguageConfig):
             for problem in self._size_problems(settings):
                 if problem not in common_problems:
                     problems.append(problem.below("languages", language))
+
+        if self.initial_range is not None and self.initial_deviation is not None:
+            message = "model.initial_range draws all parameters; leave one of the two out"
+            problems.append(Problem(("initial_deviation",), message))
 
         bridge_problem = self.bridge.validate_size(self.memory_size)
         if bridge_problem is not None:

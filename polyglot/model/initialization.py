@@ -27,7 +27,7 @@ class SkipInit(TorchFunctionMode):
         nn.init.kaiming_uniform_,
     }
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+    def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if function in self.RANDOM_FUNCTIONS:
             return kwargs["tensor"] if "tensor" in kwargs else args[0]
@@ -38,6 +38,7 @@ def initialize(
     module: nn.Module,
     *,
     initial_range: float | None,
+    initial_deviation: float | None = None,
     seed: str,
     name: str,
     same_in_all_languages: bool = True,
@@ -52,6 +53,9 @@ def initialize(
     initial_range: draw uniformly from ± this value, as the program of the paper does. If None:
     Glorot for matrices, orthogonal for recurrent weights, 1/√E for embeddings, 0 for biases but 1
     for the forget gate (Jozefowicz et al. 2015). Layer norms always start as the identity.
+
+    initial_deviation: draw matrices that are not recurrent from a normal distribution with this
+    deviation, as Weng et al. 2017 do; all biases are 0.
     """
     role = name.partition(".")[0]
     norm_parameters = _norm_parameters(module)
@@ -70,9 +74,9 @@ def initialize(
         if initial_range is not None:
             nn.init.uniform_(parameter, -initial_range, initial_range, generator=generator)
         else:
-            _draw(parameter, f"{name}.{key}", generator)
+            _draw(parameter, f"{name}.{key}", generator, deviation=initial_deviation)
 
-    if initial_range is None:
+    if initial_range is None and initial_deviation is None:
         _set_forget_gate_biases(module)
     _set_padding_rows(module)
 
@@ -86,15 +90,19 @@ def _norm_parameters(module: nn.Module) -> set[int]:
     return parameters
 
 
-def _draw(parameter: nn.Parameter, name: str, generator: torch.Generator) -> None:
+def _draw(
+    parameter: nn.Parameter, name: str, generator: torch.Generator, *, deviation: float | None
+) -> None:
     """Draw one parameter with the usual initialisation of its kind."""
     if parameter.dim() < 2:
         nn.init.zeros_(parameter)
-    elif "embedding" in name:
-        nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5, generator=generator)
     elif "weight_hh" in name:
         for gate in parameter.split(parameter.shape[1]):
             nn.init.orthogonal_(gate, generator=generator)
+    elif deviation is not None:
+        nn.init.normal_(parameter, std=deviation, generator=generator)
+    elif "embedding" in name:
+        nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5, generator=generator)
     elif name.endswith("matrices"):
         for matrix in parameter.split(parameter.shape[1]):
             nn.init.xavier_uniform_(matrix, generator=generator)

@@ -72,6 +72,7 @@ class TranslationModel(nn.Module):
                 initialize(
                     component,
                     initial_range=config.initial_range,
+                    initial_deviation=config.initial_deviation,
                     seed=str(seed),
                     name=name,
                     same_in_all_languages=config.initial_parameters == "same",

@@ -12,11 +12,16 @@ from polyglot.core.errors import CheckpointError, ConfigError
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.decoding.shortlist import Shortlist
-from polyglot.decoding.vocabulary_selection import RestrictedVocabularyDecoder, most_probable_words, union_of_words
+from polyglot.decoding.vocabulary_selection import (
+    RestrictedVocabularyDecoder,
+    most_probable_words,
+    union_of_words,
+)
 from polyglot.evaluation.protocol import Protocol
 from polyglot.inference.ensemble import EnsembleTranslator
 from polyglot.inference.translator import Translator
-from polyglot.layers.linear import SelectedRowsLinear
+from polyglot.layers import selected_rows
+from polyglot.layers.selected_rows import SelectedRowsLinear
 from polyglot.model.decoders import DECODERS
 from polyglot.tasks.batch import EOS, SPECIAL_TOKENS
 from tests.builders.models import (
@@ -84,9 +89,7 @@ def test_only_the_chosen_words_are_written_and_the_output_layer_has_no_other(dec
             state = model.decoders["en"].start(memory, words=chosen)
             scores, _ = model.decoders["en"].step(torch.ones(3, dtype=torch.long), state, memory)
             assert scores.shape == (3, size)
-            if isinstance(state.output, SelectedRowsLinear):
-                assert state.output.weight.shape == (3, 6, model.decoders["en"].body.size)
-            else:
+            if not isinstance(state.output, SelectedRowsLinear):
                 assert len(state.output(torch.zeros(1, model.decoders["en"].body.size))[0]) == size
             whole, _ = model.decoders["en"].step(
                 torch.ones(3, dtype=torch.long), model.decoders["en"].start(memory), memory
@@ -144,22 +147,55 @@ def test_special_tokens_are_always_among_them():
     assert most_probable_words(scores, 1)[0, 4] == scores[0, 4:].argmax() + 4
 
 
-def test_rows_of_sentences_that_have_gone_are_forgotten_by_and_by():
+@pytest.fixture(params=["copied", "common"])
+def way(request, monkeypatch):
+    """Way in which the selected rows are computed."""
+    cost = 0 if request.param == "copied" else 1000
+    monkeypatch.setattr(selected_rows, "COPIED_ROW_COST", cost)
+    return request.param
+
+
+def test_selected_rows_equal_the_product_while_sentences_leave(way):
     torch.manual_seed(0)
-    weight, bias, words, inputs = (
-        torch.randn(20, 5),
-        torch.randn(20),
-        torch.randint(0, 20, (8, 6)),
-        torch.randn(8, 3, 5),
-    )
-    rows, left = SelectedRowsLinear(weight, bias, words), torch.arange(8)
-    for kept in ([0, 1, 2, 4, 5, 7], [1, 3, 4, 5], [0, 2, 3], [1]):
-        rows, left = rows.select(torch.tensor(kept)), left[kept]
-        expected = torch.stack(
-            [inputs[one] @ weight[words[one]].T + bias[words[one]] for one in left]
-        ).flatten(0, 1)
-        assert allclose(rows(inputs[left].flatten(0, 1)), expected)
-        assert len(rows.weight) < 2 * len(left)
+    weight = torch.randn(20, 5)
+    bias = torch.randn(20)
+    words = torch.randint(0, 20, (8, 6))
+    inputs = torch.randn(8, 3, 5)
+    rows = SelectedRowsLinear(weight, bias, words)
+    left = torch.arange(8)
+    for kept in ([0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 4, 5, 7], [1, 3, 4, 5], [0, 2, 3], [1]):
+        rows = rows.select(torch.tensor(kept))
+        left = left[kept]
+        expected = []
+        for sentence in left:
+            expected.append(inputs[sentence] @ weight[words[sentence]].T + bias[words[sentence]])
+        assert allclose(rows(inputs[left].flatten(0, 1)), torch.cat(expected))
+        if way == "copied":
+            assert len(rows.copied_rows.weight) < 2 * len(left)
+            assert rows.common_rows is None
+        else:
+            assert rows.copied_rows is None
+
+
+@pytest.mark.parametrize("decoder", ["lstm", "rnnsearch"])
+def test_both_ways_find_the_same(decoder, way):
+    words = torch.tensor([[0, 1, 2, 3, 10, 20, 30], [0, 1, 2, 3, 4, 5, 6]] * 2)
+    found = found_with(decoder, words)
+    for row, own in enumerate(words):
+        alone = found_with(decoder, own)[row]
+        assert [one.tokens for one in found[row]] == [one.tokens for one in alone]
+
+
+def test_few_rows_are_copied_and_many_are_computed_together():
+    """The copy of 10 000 of 17 000 rows would take longer to read than all rows to compute."""
+    weight = torch.zeros(17_000, 1)
+    bias = torch.zeros(17_000)
+    few = SelectedRowsLinear(weight, bias, torch.arange(1_000).expand(2, -1))
+    many = SelectedRowsLinear(weight, bias, torch.arange(10_000).expand(2, -1))
+    assert few.copies_rows(hypotheses=5)
+    assert not many.copies_rows(hypotheses=5)
+    assert many(torch.ones(10, 1)).shape == (10, 10_000)
+    assert many.copied_rows is None
 
 
 # The shortlist -----------------------------------------------------------------------------------------------------------

@@ -84,3 +84,35 @@ def test_half_precision_is_near():
         contexts = AttentionSteps(attention, attention.keys(memory), memory)(queries, None)
     for one, other in zip(torch.autograd.grad(contexts.float().sum(), (queries, memory)), expected):
         assert one.dtype == torch.float32 and torch.allclose(one, other, rtol=0, atol=0.05)
+
+
+def saved_numbers(attention, queries, memory):
+    """Numbers that the backward pass keeps, and the gradients of Σ c²."""
+    saved = []
+
+    def keep(tensor):
+        saved.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        contexts, _ = attention(queries, attention.keys(memory), memory, None)
+        total = contexts.square().sum()
+    return sum(saved), torch.autograd.grad(total, [queries, memory, *attention.parameters()])
+
+
+def test_large_hidden_layer_of_mlp_is_computed_again_in_the_backward_pass(monkeypatch):
+    torch.manual_seed(0)
+    sentences, positions, rows, size = 4, 48, 48, 128
+    attention = Attention("mlp", query_size=size, memory_size=size)
+    queries = torch.randn(sentences, positions, size, requires_grad=True)
+    memory = torch.randn(sentences, rows, size, requires_grad=True)
+    hidden_numbers = sentences * positions * rows * size
+
+    kept, gradients = saved_numbers(attention, queries, memory)
+    assert kept < hidden_numbers / 4
+
+    monkeypatch.setattr("polyglot.layers.attention.KEPT_NUMBERS", hidden_numbers)
+    kept, expected_gradients = saved_numbers(attention, queries, memory)
+    assert kept > hidden_numbers
+    for gradient, expected in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(gradient, expected, atol=1e-4, rtol=1e-4)

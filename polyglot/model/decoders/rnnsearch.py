@@ -35,8 +35,8 @@ class RnnSearchState(NamedTuple):
 class RnnSearchDecoder(Decoder):
     """Recurrent decoder whose recurrence reads the context (Bahdanau et al. 2015).
 
-    - `form: paper`, of Weng et al. 2017 and of Choi et al. 2017, who use an LSTM: c_j = att(s_{j-1}),
-      s_j = RNN([y_{j-1}; c_j], s_{j-1}).
+    - `form: paper`, of Weng et al. 2017 and of Choi et al. 2017, who use an LSTM:
+      c_j = att(s_{j-1}), s_j = RNN([y_{j-1}; c_j], s_{j-1}).
     - `form: conditional`, of dl4mt, the program of Weng et al.: s' = RNN₁(y_{j-1}, s_{j-1}),
       c_j = att(s'), s_j = RNN₂(c_j, s').
 

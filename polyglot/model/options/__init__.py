@@ -27,9 +27,9 @@ __all__ = [
     "Roles",
     "StatesOption",
     "WordPrediction",
-    "build_options",
-    "option_vocabulary_parameters",
-    "is_decoder_option_tensor",
-    "options_at",
     "apply_preceding",
+    "build_options",
+    "is_decoder_option_tensor",
+    "option_vocabulary_parameters",
+    "options_at",
 ]

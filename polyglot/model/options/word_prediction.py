@@ -35,9 +35,9 @@ class DecoderOutput(Protocol):
 
 
 class InitialWordPredictor(nn.Module):
-    """p(w given x) = softmax(W · tanh(U [s₀; c])) of all target words: WP-E (section 4.1, equations 14 to 18).
+    """p(w given x) = softmax(W · tanh(U [s₀; c])) of all target words: WP-E.
 
-    c = Σ α_i h_i with α = softmax(att(s₀, h_i)).
+    c = Σ α_i h_i with α = softmax(att(s₀, h_i)). Source: section 4.1, equations 14 to 18.
     """
 
     def __init__(

@@ -59,7 +59,9 @@ def attend(parameters: dict[str, ndarray], state: ndarray, memory: ndarray) -> n
     scores = []
     for row in memory:
         hidden = parameters["attention.query.weight"] @ state
-        hidden = hidden + parameters["attention.key.weight"] @ row + parameters["attention.key.bias"]
+        hidden = (
+            hidden + parameters["attention.key.weight"] @ row + parameters["attention.key.bias"]
+        )
         scores.append(parameters["attention.energy.weight"][0] @ numpy.tanh(hidden))
     return softmax(numpy.array(scores)) @ memory
 

@@ -8,8 +8,8 @@ import numpy
 import pytest
 import torch
 
-from polyglot.core.errors import ConfigError
 from polyglot.config.loading import check_config
+from polyglot.core.errors import ConfigError
 from polyglot.model.decoders import DECODERS
 from polyglot.model.memory import Memory
 from tests.builders.models import random_batch, tiny_config, tiny_model
@@ -22,7 +22,9 @@ MEMORY_SIZE = 5
 LENGTH = 3
 TOLERANCE = 1e-6
 VARIANTS = list(
-    itertools.product(["gru", "lstm"], ["paper", "conditional"], ["tanh", "maxout"], ["mean", "tanh"])
+    itertools.product(
+        ["gru", "lstm"], ["paper", "conditional"], ["tanh", "maxout"], ["mean", "tanh"]
+    )
 )
 
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
+import numpy
 import pytest
 import torch
+import yaml
+from pydantic import ValidationError
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from polyglot.config.loading import check_config
+from polyglot.config.loading import check_config, load_config
 from polyglot.core.errors import ConfigError
 from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.inference.translator import Translator
 from polyglot.layers import cross_entropy
-from polyglot.model.decoders import DECODERS
+from polyglot.model.decoders import DECODERS, InnerStates
 from polyglot.model.losses import Criterion, InitialWordsLoss, LossesConfig, RemainingWordsLoss
+from polyglot.model.options import OPTIONS
+from polyglot.runs.compatibility import different_settings
+from polyglot.runs.run import Run
 from polyglot.tasks.batch import EOS, PAD, Batch
 from tests.builders.models import (
     VOCABULARY,
@@ -27,6 +34,7 @@ from tests.builders.models import (
     tiny_model,
 )
 from tests.builders.runs import sample_sentences, tiny_run, tiny_settings, train
+from tests.model.decoders import recomputed
 
 LENGTHS = ((5, 4), (1, 1), (9, 7))
 DECODER_NAMES = [if_available(name) for name in DECODERS.names()]
@@ -85,15 +93,16 @@ def test_loss_of_the_initial_state_is_the_sum_over_all_words(decoder):
     torch.testing.assert_close(initial_loss(model, batch), expected)
 
 
+@pytest.mark.parametrize("layers", ["decoder", "own"])
 @pytest.mark.parametrize("decoder", DECODER_NAMES)
-def test_loss_of_the_states_is_the_double_sum(decoder):
+def test_loss_of_the_states_is_the_double_sum(decoder, layers):
     """−Σ_j 1/(T−j+1) Σ_{k≥j} log p_j(y_k), also for a sentence of one word."""
-    model = model_with(decoder)
+    model = model_with(decoder, layers=layers)
     batch = random_batch(lengths=LENGTHS)
     output = model(batch)
     predictor = option_of(model).states
-    hidden = predictor(output.states, output.memory)
-    log_probabilities = predictor.output(hidden).log_softmax(-1)
+    hidden = predictor(output)
+    log_probabilities = predictor.output_layer(output)(hidden).log_softmax(-1)
 
     expected = torch.zeros(())
     for row, words in enumerate(target_words(batch)):
@@ -107,7 +116,7 @@ def test_loss_of_the_states_is_the_double_sum(decoder):
 @torch.no_grad()
 def test_predictors_equal_their_formulas():
     """c = Σ α_i h_i with the attention of s₀, and of every state."""
-    model = model_with("gru", hidden_size=6)
+    model = model_with("gru", hidden_size=6, layers="own")
     batch = random_batch(lengths=LENGTHS)
     output = model(batch)
     rows = output.memory.states
@@ -130,7 +139,95 @@ def test_predictors_equal_their_formulas():
     contexts = scores.softmax(dim=2) @ rows
     states = predictor.state(output.states).tanh()
     expected = predictor.combine(torch.cat([states, contexts], dim=2)).tanh()
-    torch.testing.assert_close(predictor(output.states, output.memory), expected)
+    torch.testing.assert_close(predictor(output), expected)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("input_feeding", [False, True])
+def test_prediction_from_the_states_uses_the_layers_of_the_decoder(input_feeding):
+    """W · tanh(W_c c_j + W_s tanh(P s_j + b)), with the recurrent state s_j and its context."""
+    settings = {"type": "gru", "size": 16, "layers": 1, "input_feeding": input_feeding}
+    model = model_with(settings).double()
+    batch = random_batch(lengths=LENGTHS)
+    output = model(batch)
+    decoder = model.decoders["en"]
+    predictor = option_of(model).states
+    assert [name for name, _ in predictor.named_parameters()] == ["state.weight", "state.bias"]
+    assert predictor.output_layer(output) is decoder.output
+
+    scores = decoder.body.attention.query(output.inner.states) @ output.memory.states.mT
+    contexts = scores.softmax(dim=2) @ output.memory.states
+    combine = decoder.body.combine
+    states = combine(torch.cat([contexts, output.inner.states], dim=2)).tanh()
+    torch.testing.assert_close(output.states, states)
+
+    prepared = torch.tanh(output.inner.states @ predictor.state.weight.T + predictor.state.bias)
+    expected = combine(torch.cat([contexts, prepared], dim=2)).tanh()
+    torch.testing.assert_close(predictor(output), expected)
+
+
+@pytest.mark.parametrize("layers", ["decoder", "own"])
+def test_loss_of_the_states_trains_the_layers_of_the_decoder(layers):
+    model = model_with("gru", "states", layers=layers)
+    batch = random_batch(lengths=LENGTHS)
+    remaining_loss(model, batch).backward()
+    output = model.decoders["en"].output
+    assert has_gradient(output.weight) == (layers == "decoder")
+
+
+@pytest.mark.parametrize("setting", [{"hidden_size": 4}, {"dropout": 0.1}])
+def test_settings_of_own_layers_need_own_layers(setting):
+    OPTIONS.configure("word_prediction", predict="states", layers="own", **setting)
+    OPTIONS.configure("word_prediction", predict="both", **setting)
+    with pytest.raises(ValidationError, match="use layers: own"):
+        OPTIONS.configure("word_prediction", predict="states", **setting)
+
+
+@pytest.mark.parametrize("form", ["paper", "conditional"])
+def test_loss_of_the_states_and_its_gradients_equal_the_recomputation(form):
+    """L_D of Weng et al. (equations 19 to 21 and 25) in NumPy, with the decoder of the paper."""
+    settings = {"type": "rnnsearch", "size": 4, "form": form, "output_size": 3, "start": "tanh"}
+    option = {"type": "word_prediction", "predict": "states"}
+    config = tiny_config(bridge="none", decoder=settings, options={"decoder": [option]})
+    model = tiny_model(config).double().eval()
+    batch = random_batch(lengths=((4, 3), (2, 1)))
+    output = model(batch)
+    decoder = output.decoder
+    loss = RemainingWordsLoss(RemainingWordsLoss.Config())(output, batch) * batch.target_tokens
+    loss.backward()
+
+    modules = {"": decoder.body, "output.": decoder.output, "P.": option_of(model).states.state}
+    parameters = {}
+    found = {}
+    for prefix, module in modules.items():
+        for name, parameter in module.named_parameters():
+            parameters[prefix + name] = parameter.detach().numpy().copy()
+            found[prefix + name] = parameter.grad
+
+    words = decoder.embedding(batch.target_in).detach().numpy()
+    memory = output.memory.states.detach().numpy()
+    lengths = batch.source_mask.sum(dim=1).tolist()
+    sentences = list(zip(words, memory, lengths, target_words(batch)))
+
+    def recomputed_loss(changed):
+        total = 0.0
+        for embedded, rows, length, targets in sentences:
+            states, contexts = recomputed.decode(
+                changed, embedded, rows[:length], kind="gru", form=form, start="tanh"
+            )
+            for j in range(len(targets)):
+                state = numpy.tanh(changed["P.weight"] @ states[j] + changed["P.bias"])
+                hidden = recomputed.output_layer(changed, state, contexts[j], embedded[j], "tanh")
+                scores = changed["output.weight"] @ hidden + changed["output.bias"]
+                log_probabilities = recomputed.log_softmax(scores)
+                remaining = targets[j:]
+                total -= sum(log_probabilities[word] for word in remaining) / len(remaining)
+        return total
+
+    assert loss.item() == pytest.approx(recomputed_loss(parameters), rel=1e-6)
+    for name, expected in recomputed.gradients(recomputed_loss, parameters).items():
+        difference = found[name].numpy() - expected
+        assert numpy.abs(difference).max() < 1e-6, name
 
 
 @pytest.mark.parametrize("decoder", DECODER_NAMES)
@@ -244,13 +341,17 @@ class LargestTensor(TorchDispatchMode):
         return result
 
 
-def test_no_tensor_of_the_loss_grows_with_the_squared_length_times_the_vocabulary(monkeypatch):
+@pytest.mark.parametrize("layers", ["decoder", "own"])
+def test_no_tensor_of_the_loss_grows_with_the_squared_length_times_the_vocabulary(
+    layers, monkeypatch
+):
     """The largest tensor is the mask of the words still to come, T² for each sentence."""
     monkeypatch.setitem(cross_entropy.SLICE_BYTES, "cpu", 4 * VOCABULARY * 8)
-    model = model_with(hidden_size=4)
+    model = model_with(hidden_size=4, layers=layers)
     batch = random_batch(lengths=((3, 60), (2, 60), (4, 60)))
     output = model(batch)
-    output = replace(output, states=output.states.detach())
+    inner = InnerStates(*[part if part is None else part.detach() for part in output.inner])
+    output = replace(output, states=output.states.detach(), inner=inner)
     with LargestTensor() as largest:
         RemainingWordsLoss(RemainingWordsLoss.Config())(output, batch).backward()
     assert largest.elements <= 3 * 61 * 61
@@ -295,6 +396,42 @@ def test_run_starts_from_a_baseline_and_can_drop_the_predictors(tmp_path):
     decoder = Translator.load(without_predictors).model.decoders["en"]
     assert decoder.word_predictor("initial_words") is None
     assert translations(without_predictors) == translations(run)
+
+
+def remove_layers(model):
+    """Remove the key `layers` from the stored settings of a model."""
+    for section in (model, model["languages"]["de"]):
+        (option,) = section["options"]["decoder"]
+        assert option.pop("layers") == "own"
+
+
+def test_run_written_without_the_key_has_own_layers(tmp_path):
+    """Its configuration, its checkpoints, and a run that starts from its configuration."""
+    own = {"options": {"decoder": [{"type": "word_prediction", "layers": "own"}]}}
+    languages = {"de": {"options": {"decoder": [{"type": "word_prediction", "predict": "states"}]}}}
+    languages["de"]["options"]["decoder"][0]["layers"] = "own"
+    run = tiny_run(tmp_path, "old", model={**own, "languages": languages}, **UNCHANGED)
+    train(run)
+    before = translations(run)
+    values = yaml.safe_load(run.config_file.read_text())
+    remove_layers(values["model"])
+    run.config_file.write_text(yaml.safe_dump(values))
+
+    opened = Run.open(run.path)
+    assert opened.config.model == run.config.model
+    assert translations(opened) == before
+    stored = copy.deepcopy(opened.built_from)
+    remove_layers(stored["model"])
+    assert different_settings(stored, opened.built_from) == []
+    assert load_config(run.config_file).model == run.config.model
+    assert Run.open_with_overrides(run.path, ["training.steps=2"]).config.model == run.config.model
+
+
+def test_new_configuration_without_the_key_has_the_layers_of_the_decoder(tmp_path):
+    values = tiny_settings(tmp_path, model={"options": {"decoder": ["word_prediction"]}})
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(values))
+    assert load_config(file).model.options.decoder[0].layers == "decoder"
 
 
 def test_decoder_with_word_prediction_cannot_be_shared(tmp_path):
