@@ -187,7 +187,9 @@ def describe_unknown(languages: Sequence[str]) -> str:
 
     sentences = []
     if unknown:
-        sentences.append(f"in no registry: {abbreviate(unknown)} (common rules for text and scores)")
+        sentences.append(
+            f"in no registry: {abbreviate(unknown)} (common rules for text and scores)"
+        )
     if partly_known:
         sentences.append(f"in no registry: {abbreviate(partly_known)}")
     if without_script:

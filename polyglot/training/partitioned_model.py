@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
+from polyglot.core.errors import TrainingError
 from polyglot.distributed.processes import Processes
 from polyglot.model.translation_model import TranslationModel
 from polyglot.runs.run import Run
@@ -31,15 +32,18 @@ class PartitionedModel:
 
         compute: called with a model that has the components of the pair.
 
+        If a computation fails, all ranks raise an error after the others have finished, so that they
+        can write a checkpoint together.
+
         A pair whose components are not together on any rank is computed on the rank of its
         decoder, which first receives the missing components. This happens in rounds: all transfers
         of a round precede its computations, so that no rank waits for the work of another.
         """
         local_pairs, rounds = self._assign(pairs)
-        values = {}
+        results = _Results(compute)
         for pair, rank in local_pairs.items():
             if rank == self.processes.rank:
-                values[pair] = compute(self.model, pair)
+                results.add(self.model, pair)
 
         for receivers in rounds:
             models = {}
@@ -47,11 +51,16 @@ class PartitionedModel:
                 models[pair] = self._collect(pair, rank)
             for pair, model in models.items():
                 if model is not None:
-                    values[pair] = compute(model, pair)
+                    results.add(model, pair)
 
         all_values: dict[LanguagePair, float] = {}
-        for rank_values in self.processes.gather(values, "its part of the validation"):
+        failures: dict[LanguagePair, str] = {}
+        local_results = (results.values, results.failures)
+        gathered = self.processes.gather(local_results, "its part of the validation")
+        for rank_values, rank_failures in gathered:
             all_values.update(rank_values)
+            failures.update(rank_failures)
+        results.raise_failure(failures)
         return {pair: all_values[pair] for pair in pairs}
 
     def _assign(
@@ -145,3 +154,27 @@ class PartitionedModel:
     @cached_property
     def _all_components(self) -> set[str]:
         return set().union(*self._components_by_rank)
+
+
+class _Results:
+    """Values that this rank computed, and the errors of computations that failed."""
+
+    def __init__(self, compute: Callable[[TranslationModel, LanguagePair], float]) -> None:
+        self._compute = compute
+        self.values: dict[LanguagePair, float] = {}
+        self.failures: dict[LanguagePair, str] = {}
+        self._error: Exception | None = None
+
+    def add(self, model: TranslationModel, pair: LanguagePair) -> None:
+        try:
+            self.values[pair] = self._compute(model, pair)
+        except Exception as error:
+            self.failures[pair] = f"{type(error).__name__}: {error}"
+            self._error = self._error or error
+
+    def raise_failure(self, failures: Mapping[LanguagePair, str]) -> None:
+        """Raise the first error of this rank, or a TrainingError about those of other ranks."""
+        if self._error is not None:
+            raise self._error
+        for pair, message in failures.items():
+            raise TrainingError(f"the validation of {pair} failed in another process: {message}")

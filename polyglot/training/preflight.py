@@ -12,10 +12,13 @@ from accelerate.utils import is_bf16_available
 
 from polyglot.config.schema import Config
 from polyglot.core.errors import ConfigError, DataError, collect_errors
+from polyglot.core.language_codes import describe_unknown
 from polyglot.core.problems import Problem, as_problems
 from polyglot.core.registry import ComponentConfig
 from polyglot.data.corpora import Corpora
-from polyglot.tasks.pairs import LanguagePair
+from polyglot.evaluation.measures import Measure
+from polyglot.evaluation.metrics import Scorer, fallback_messages
+from polyglot.tasks.pairs import LanguagePair, match_pairs
 from polyglot.training.warm_start import open_initial_runs
 
 logger = logging.getLogger("polyglot")
@@ -24,7 +27,8 @@ logger = logging.getLogger("polyglot")
 def preflight(config: Config, *, resuming: bool = False) -> Corpora:
     """Check everything that a run needs on this machine; returns its training text.
 
-    Warns about languages without test text. resuming: the runs that components started from are
+    Warns about languages without test text, unknown language codes and missing tokenizers.
+    resuming: the runs that components started from are
     no longer needed. Raises ConfigError with all problems, DataError if only text is missing.
     """
     train = _corpora(config, config.data.train)
@@ -46,6 +50,11 @@ def preflight(config: Config, *, resuming: bool = False) -> Corpora:
                 f"data.test: {sentence}; directions with that language will have no score"
             )
     _log_ignored(train)
+    unknown = describe_unknown(config.languages)
+    if unknown:
+        logger.info(unknown)
+    for message in tokenizer_messages(config):
+        logger.warning(message)
     return train
 
 
@@ -65,6 +74,17 @@ def load_training_corpora(config: Config) -> Corpora:
         raise DataError("\n".join(problems))
     _log_ignored(train)
     return train
+
+
+def tokenizer_messages(config: Config) -> list[str]:
+    """One line for each tokenizer that validation or evaluation needs and this machine lacks."""
+    pairs: list[LanguagePair] = []
+    if config.data.valid:
+        pairs += match_pairs(config.validation.bleu_pairs, config.languages)
+    if config.data.test:
+        pairs += directions(config)
+    targets = dict.fromkeys(pair.target for pair in pairs)
+    return fallback_messages(Scorer(Measure("bleu"), target=target) for target in targets)
 
 
 def directions(config: Config) -> list[LanguagePair]:

@@ -341,16 +341,24 @@ class Trainer:
     def _run_validation(self) -> None:
         """Validate, and save a checkpoint if the result is the best so far."""
         self._check_numbers()
-        self.model.eval()
-        result = self.validate()
-        self.model.train()  # not in every step: it visits the modules of all languages
-
+        result = self._validate()
         metric = self.run.config.validation.best_by
         value = result.value(metric)
         is_best = self.progress.record_validation(by=metric, value=value)
         self._write_validation_line(result, value, is_best=is_best)
         if is_best:
             self.save()
+
+    def _validate(self) -> ValidationResult:
+        """Run one validation pass. If it fails, write a checkpoint first, so that no step is lost."""
+        self.model.eval()
+        try:
+            return self.validate()
+        except Exception:
+            self.save()
+            raise
+        finally:
+            self.model.train()  # not in every step: it visits the modules of all languages
 
     def _write_validation_line(
         self,

@@ -309,7 +309,7 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
         ("schedule: {copies: 3}", "schedule.copies: found 3; expected true or false or a list"),
         (
             "schedule: {type: uniform, temperature: 5.0}",
-            "schedule.temperature: no key named 'temperature'. Known: copies, copy_weight, exclude, pairs",
+            "schedule.temperature: no key named 'temperature'. Known: center, copies, copy_weight, exclude, pairs",
         ),
         ("schedule: {base: 3}", "schedule.base: the name of a schedule is expected, found 3"),
         ("schedule: [de-en]", "schedule: found [de-en]; expected a name, or a mapping"),
@@ -368,6 +368,15 @@ def test_what_is_wrong_is_said_where_it_stands(wrong, sentence, problems):
     ("text", "sentence"),
     [
         (MINIMAL.replace("[en, de, fr]", "[en, de, en]"), "languages: en named twice"),
+        (
+            MINIMAL.replace("[en, de, fr]", "[en, de, deu_Latn]"),
+            "languages: 'de' and 'deu_Latn' are two spellings of one language, de; keep one of them",
+        ),
+        (
+            MINIMAL.replace("[en, de, fr]", "[en, pt-BR]"),
+            "languages: 'pt-BR' is no language code; use letters, digits and underscores, "
+            "such as 'de' or 'pt_BR'",
+        ),
         (
             MINIMAL.replace("[en, de, fr]", "[en, d-e]"),
             "languages: 'd-e' is no language code; use letters, digits and underscores",

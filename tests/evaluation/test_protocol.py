@@ -207,3 +207,22 @@ def test_an_unknown_protocol_suggests_a_similar_name() -> None:
 )
 def test_invalid_settings_are_an_error(content: str, problem: str, tmp_path: Path) -> None:
     assert problem in load_error(tmp_path / "mine.yaml", f"{content}\n")
+
+
+# Tokenizers
+
+
+def test_tokenizer_of_a_target_language() -> None:
+    settings = {"tokenizer": "13a", "tokenizers": {"ja": "char", "th": "13a"}}
+    tokenizer_for = protocol(**settings).tokenizer_for
+    assert tokenizer_for("de") == "13a"
+    assert tokenizer_for("jpn_Jpan") == "char"
+    assert tokenizer_for("th") == "13a"
+    assert tokenizer_for("zh") is None  # 13a cannot separate its words
+    assert protocol(tokenizer="flores200").tokenizer_for("zh") == "flores200"
+    assert protocol().tokenizer_for("de") is None
+
+
+def test_unknown_tokenizer_of_a_target_language_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no tokenizer named '13b'. Did you mean '13a'"):
+        protocol(tokenizers={"ja": "13b"})

@@ -68,7 +68,9 @@ def tiny_run(folder: Path, **sections: Any) -> Run:
         "training": {"steps": 1},
     }
     for section, changes in sections.items():
-        values[section] = {**values.get(section, {}), **changes}
+        if isinstance(changes, dict):
+            changes = {**values.get(section, {}), **changes}
+        values[section] = changes
 
     run = Run.create(check_config(values, where="tiny"))
     vocabularies = build_vocabularies(

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from polyglot.config.loading import check_config, load_config
 from polyglot.core.errors import ConfigError, DataError
+from polyglot.evaluation import tokenizers
 from polyglot.runs.run import Run
 from polyglot.training import build, preflight
 from polyglot.training.dry_run import plan_training
@@ -200,3 +201,48 @@ def test_the_table_of_many_processes_shows_the_smallest_and_the_largest(tmp_path
     partitioned = load_config(tmp_path / "tiny.yaml", ["parallel.placement=partitioned"])
     rows = process_rows(partitioned, 2)
     assert [row[:2] for row in rows] == [("1, the smallest of 2", "2"), ("0, the largest", "3")]
+
+
+@pytest.fixture
+def without_mecab(monkeypatch):
+    """sacreBLEU without its package for Japanese."""
+
+    def fail(tokenize):
+        if tokenize == "ja-mecab":
+            raise RuntimeError("not installed")
+
+    tokenizers.find_tokenizer.cache_clear()
+    monkeypatch.setattr(tokenizers, "BLEU", fail)
+    yield
+    tokenizers.find_tokenizer.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"validation": {"bleu_pairs": ["en-jpn_Jpan"]}},
+        {"data": {"test": [{"type": "text", "path": "valid.{language}"}]}},
+    ],
+)
+def test_missing_tokenizer_is_reported_before_training(sections, tmp_path, caplog, without_mecab):
+    config = write_config(tmp_path, languages=["en", "jpn_Jpan"], **sections)
+    for part in ("train", "valid"):
+        (tmp_path / f"{part}.de").rename(tmp_path / f"{part}.jpn_Jpan")
+    plan_training(load_config(config))
+    assert caplog.messages == [
+        "scores into jpn_Jpan use the tokenizer 'char' in place of 'ja-mecab': "
+        "not installed; pip install 'polyglot-nmt[ja]'"
+    ]
+
+
+def test_unknown_language_codes_are_reported_in_one_line(tmp_path, caplog):
+    config = write_config(tmp_path, languages=["en", "l1", "l2"])
+    for part in ("train", "valid"):
+        (tmp_path / f"{part}.de").rename(tmp_path / f"{part}.l1")
+        (tmp_path / f"{part}.fr").rename(tmp_path / f"{part}.l2")
+    with caplog.at_level("INFO", logger="polyglot"):
+        plan_training(load_config(config))
+    [line] = [line for line in caplog.messages if "registry" in line]
+    assert line == (
+        "language codes: in no registry: l1, l2 (common rules for text and scores)"
+    )

@@ -17,7 +17,7 @@ from functools import partial
 import pytest
 import torch
 
-from polyglot.core.errors import CheckpointError, TrainingError
+from polyglot.core.errors import CheckpointError, DataError, TrainingError
 from polyglot.core.signals import TERMINATION_SIGNALS, signal_handler
 from polyglot.inference.translator import Translator
 from polyglot.runs import checkpoint as checkpoints
@@ -116,6 +116,23 @@ def test_the_log_has_the_numbers_for_plots(tmp_path):
     for line in log_lines(run, "validation"):
         validations.append((line["step"], line["value"], line["best"]))
     assert validations == [(4, 2.0, True), (7, 3.0, False)]
+
+
+def test_failed_validation_loses_no_step(tmp_path):
+    run = tiny_run(tmp_path, training={"steps": 9}, validation={"every": 4})
+
+    def fail():
+        raise DataError("valid.de cannot be read")
+
+    with pytest.raises(DataError, match="valid.de cannot be read"):
+        train(run, lambda model: fail)
+    assert checkpoints.steps(run.checkpoints) == [4]
+
+    trainer = make_trainer(run, validating(2.0, 3.0))
+    trainer.resume(last_checkpoint(run))
+    trainer.train()
+    assert trainer.progress.step == 9
+    assert [line["step"] for line in log_lines(run, "validation")] == [8, 9]
 
 
 class MemoryTracker:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from polyglot.core.errors import DataError
+from polyglot.evaluation import metrics, tokenizers
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
 from polyglot.inference.translator import Translator
@@ -164,3 +165,14 @@ def test_validation_uses_the_whole_vocabulary(tmp_path: Path) -> None:
     selected = make_run(tmp_path, "selected", validation=validation, search=search)
     plain_bleu = Validator(plain)(tiny_model(plain))().bleu
     assert Validator(selected)(tiny_model(selected))().bleu == plain_bleu
+
+
+def test_validation_scores_into_japanese_without_its_tokenizer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fallback = tokenizers.Tokenizer("char", wanted="ja-mecab", reason="not installed")
+    monkeypatch.setattr(metrics, "find_tokenizer", lambda name: fallback)
+    monkeypatch.setitem(TEXT, "ja", TEXT["fr"])
+    run = tiny_run(tmp_path, validation={"bleu_pairs": ["en-ja"]}, languages=["en", "ja"])
+    bleu = Validator(run)(tiny_model(run))().bleu
+    assert bleu["en-ja"] >= 0
