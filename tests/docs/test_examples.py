@@ -178,7 +178,7 @@ def test_command_exists(command, inside):
         is_run = (inside / parameters["name"]).is_dir()
         assert is_run or presets.categories_of(parameters["name"])
     if verb == "experiment" and command.block.page != TUTORIAL:
-        assert Experiment.load(parameters["file"]).systems
+        assert Experiment.load(parameters["name"]).systems
     if verb == "evaluate":
         Protocol.load(parameters["protocol"])
 
