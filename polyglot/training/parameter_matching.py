@@ -19,7 +19,7 @@ from polyglot.training.memory_estimate import count_parameters
 
 TOLERANCE = 0.01
 """largest relative difference between the number of parameters and its goal"""
-WIDTH_KEYS = ("size", "states_size", "feed_forward", "hidden_size")
+WIDTH_KEYS = ("size", "states_size", "feed_forward", "hidden_size", "output_size")
 """settings that are widths"""
 INNER_WIDTH_KEYS = ("feed_forward", "hidden_size")
 """widths inside a component, which need not fit other components"""

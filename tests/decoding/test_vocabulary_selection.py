@@ -33,6 +33,7 @@ from tests.builders.models import (
     tiny_model,
 )
 from tests.builders.runs import sample_sentences, tiny_run, train
+from tests.builders.tensors import LargestTensor
 
 KINDS = [if_available(name) for name in DECODERS.names()]
 
@@ -145,6 +146,21 @@ def test_special_tokens_are_always_among_them():
         assert words.shape == (3, min(count + len(SPECIAL_TOKENS), 30))
         assert (words[:, :4] == torch.arange(4)).all() and (words.diff(dim=1) > 0).all()
     assert most_probable_words(scores, 1)[0, 4] == scores[0, 4:].argmax() + 4
+
+
+def test_many_selected_words_are_not_copied_for_each_sentence():
+    sentences = 8
+    words = torch.arange(30).expand(sentences, -1).contiguous()
+    model = tiny_model(tiny_config()).eval()
+    decoder = model.decoders["en"]
+    batch = random_batch(lengths=((1, 1),) * sentences)
+    with torch.inference_mode():
+        memory = model.encode("de", batch.source, batch.source_mask)
+        with LargestTensor() as largest:
+            state = decoder.start(memory, words=words)
+            scores, _ = decoder.step(torch.ones(sentences, dtype=torch.long), state, memory)
+    assert scores.shape == (sentences, 30)
+    assert largest.elements < sentences * 30 * decoder.body.size
 
 
 @pytest.fixture(params=["copied", "common"])

@@ -10,8 +10,6 @@ import pytest
 import torch
 import yaml
 from pydantic import ValidationError
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from polyglot.config.loading import check_config, load_config
 from polyglot.core.errors import ConfigError
@@ -34,6 +32,7 @@ from tests.builders.models import (
     tiny_model,
 )
 from tests.builders.runs import sample_sentences, tiny_run, tiny_settings, train
+from tests.builders.tensors import LargestTensor
 from tests.model.decoders import recomputed
 
 LENGTHS = ((5, 4), (1, 1), (9, 7))
@@ -324,21 +323,6 @@ def test_losses_in_mixed_precision_are_close_to_those_in_float32():
         assert term.item() == pytest.approx(exact.terms[name].item(), rel=0.02)
     for parameter in option_of(model).parameters():
         assert parameter.grad.isfinite().all()
-
-
-class LargestTensor(TorchDispatchMode):
-    """Context that records the number of elements of the largest tensor an operation returns."""
-
-    def __init__(self):
-        super().__init__()
-        self.elements = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        for leaf in tree_leaves(result):
-            if isinstance(leaf, torch.Tensor):
-                self.elements = max(self.elements, leaf.numel())
-        return result
 
 
 @pytest.mark.parametrize("layers", ["decoder", "own"])
