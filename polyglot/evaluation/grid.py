@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import mean
 
+from polyglot.core.language_codes import find_language
 from polyglot.core.score_tables import (
     ERROR_TITLES,
     KINDS,
@@ -48,7 +49,10 @@ class Grid:
         return KIND_MARKS[self.kinds[pair]].format(format_number(self.values[pair], digits))
 
     def means(
-        self, *, source: str | None = None, target: str | None = None
+        self,
+        *,
+        source: str | None = None,
+        target: str | None = None,
     ) -> Iterator[tuple[str, float, int]]:
         """Yield kind, mean and number of cells of each kind that has scores.
 
@@ -88,10 +92,18 @@ def reference_grid(matrix: ScoreMatrix, measure: Measure | str) -> Grid | None:
     reference = matrix.reference
     if reference is None or str(measure) != str(matrix.protocol.paper_measure):
         return None
-    values = {LanguagePair.parse(pair): score for pair, score in reference.scores.items()}
-    kinds = {pair: reference.kind_of(pair) for pair in values}
-    languages = [language for language in matrix.languages if language in reference.languages]
-    languages += [language for language in reference.languages if language not in languages]
+    names = {}
+    for language in reference.languages:
+        names[language] = find_language(language, matrix.languages) or language
+    values = {}
+    kinds = {}
+    for name, score in reference.scores.items():
+        paper_pair = LanguagePair.parse(name)
+        pair = LanguagePair(names[paper_pair.source], names[paper_pair.target])
+        values[pair] = score
+        kinds[pair] = reference.kind_of(paper_pair)
+    languages = [language for language in matrix.languages if language in names.values()]
+    languages += [language for language in names.values() if language not in languages]
     return Grid(reference.title, languages, kinds, values)
 
 

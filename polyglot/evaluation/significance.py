@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,14 @@ from pathlib import Path
 from statistics import mean
 
 from polyglot.core.errors import ConfigError, DataError
+from polyglot.core.language_codes import normal_form
 from polyglot.core.score_tables import KINDS, format_number
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Scorer
 from polyglot.evaluation.sacrebleu_internals import paired_test
 from polyglot.evaluation.score_matrix import Cell, ScoreMatrix
+
+logger = logging.getLogger("polyglot")
 
 SIGNIFICANCE_LEVEL = 0.05  # a difference with a smaller p-value is marked
 
@@ -24,6 +28,9 @@ DEFAULT_TEST = "bootstrap"
 DIRECT = "direct"
 PIVOT = "pivot"
 """Names of the two systems of `compare_direct_and_pivot`."""
+
+Direction = tuple[str, str, str]
+"""Source, target and pivot in normal form; the pivot is empty for a direct translation."""
 
 RunCells = Sequence[tuple[ScoreMatrix, Cell]]
 """One direction of one system: the cell of each run, with the matrix that has it."""
@@ -173,11 +180,15 @@ def compare_systems(
 
 
 def _common_directions(
-    systems: Mapping[str, Sequence[ScoreMatrix]], measure: Measure
+    systems: Mapping[str, Sequence[ScoreMatrix]],
+    measure: Measure,
 ) -> dict[str, dict[str, RunCells]]:
-    """Directions that all runs of all systems scored: cells of each system, by direction."""
-    cells: dict[str, list[dict[str, tuple[ScoreMatrix, Cell]]]] = {}
-    common: dict[str, None] | None = None  # a dict, to keep the order of the first run
+    """Directions that all runs of all systems scored: cells of each system, by direction.
+
+    Runs may spell a language differently; a direction has the name of the first run.
+    """
+    cells: dict[str, list[dict[Direction, tuple[ScoreMatrix, Cell]]]] = {}
+    common: dict[Direction, None] | None = None  # a dict, to keep the order of the first run
     for name, runs in systems.items():
         cells[name] = [_scored_cells(run, measure) for run in runs]
         for scored in cells[name]:
@@ -187,9 +198,10 @@ def _common_directions(
 
     directions: dict[str, dict[str, RunCells]] = {}
     for direction in common or ():
-        directions[direction] = {}
+        by_system = {}
         for name, run_cells in cells.items():
-            directions[direction][name] = [scored[direction] for scored in run_cells]
+            by_system[name] = [scored[direction] for scored in run_cells]
+        directions[_first_cell(by_system.values()).name] = by_system
     return directions
 
 
@@ -227,14 +239,30 @@ def _check_numbers_of_runs(systems: Mapping[str, Sequence[ScoreMatrix]]) -> None
         )
 
 
-def _scored_cells(matrix: ScoreMatrix, measure: Measure) -> dict[str, tuple[ScoreMatrix, Cell]]:
-    """Cells with a score of the measure, by name."""
+def _scored_cells(
+    matrix: ScoreMatrix, measure: Measure
+) -> dict[Direction, tuple[ScoreMatrix, Cell]]:
+    """Cells with a score of the measure, by direction."""
     cells = [cell for cell in matrix.all_cells if str(measure) in cell.scores]
-    return {cell.name: (matrix, cell) for cell in cells}
+    return {_direction(cell): (matrix, cell) for cell in cells}
+
+
+def _direction(cell: Cell) -> Direction:
+    """Direction of a cell, equal for all spellings of its languages."""
+    via = normal_form(cell.via) if cell.via else ""
+    return normal_form(cell.pair.source), normal_form(cell.pair.target), via
+
+
+def _content(text: str) -> str:
+    """Hash of the lines in the name of a text, which begins with the language."""
+    return text.rpartition(".")[2]
 
 
 def _compare(
-    directions: Mapping[str, Mapping[str, RunCells]], measure: Measure, test: str, samples: int
+    directions: Mapping[str, Mapping[str, RunCells]],
+    measure: Measure,
+    test: str,
+    samples: int,
 ) -> Comparison:
     """Compare the systems of each direction. directions: may be empty."""
     rows: dict[str, dict[str, ComparedScore]] = {}
@@ -248,6 +276,13 @@ def _compare(
             tested, signature = _test(systems, measure, test, samples)
             p_values[1:] = tested
             _add_target(signatures, signature, systems)
+
+        tokenizers = _tokenizers(systems, measure)
+        if len(tokenizers) > 1:
+            logger.warning(
+                f"{direction}: scored with different tokenizers ({', '.join(sorted(tokenizers))}), "
+                "so the scores cannot be compared; evaluate all runs again with one tokenizer"
+            )
 
         rows[direction] = {}
         for (name, runs), p in zip(systems.items(), p_values, strict=True):
@@ -263,12 +298,26 @@ def _can_be_tested(systems: Mapping[str, RunCells], measure: Measure) -> bool:
     """True if there are several systems, all runs translated the same text, and it is not COMET."""
     texts = set()
     for runs in systems.values():
-        texts.update((cell.source_text, cell.reference_text) for _, cell in runs)
-    return len(systems) > 1 and measure.metric != "comet" and len(texts) == 1
+        for _, cell in runs:
+            texts.add((_content(cell.source_text), _content(cell.reference_text)))
+    is_testable = len(systems) > 1 and measure.metric != "comet" and len(texts) == 1
+    return is_testable and len(_tokenizers(systems, measure)) == 1
+
+
+def _tokenizers(systems: Mapping[str, RunCells], measure: Measure) -> set[str]:
+    """Tokenizers in the signatures of the scores; an empty name for a metric without one."""
+    tokenizers = set()
+    for runs in systems.values():
+        for _, cell in runs:
+            fields = cell.scores[str(measure)].signature.split("|")
+            tokenizers.add("".join(field for field in fields if field.startswith("tok:")))
+    return tokenizers
 
 
 def _add_target(
-    signatures: dict[str, list[str]], signature: str, systems: Mapping[str, RunCells]
+    signatures: dict[str, list[str]],
+    signature: str,
+    systems: Mapping[str, RunCells],
 ) -> None:
     """Add the target language of a direction to those of its signature."""
     target = _first_cell(systems.values()).pair.target
@@ -283,7 +332,10 @@ def _first_cell(systems: Iterable[RunCells]) -> Cell:
 
 
 def _test(
-    systems: Mapping[str, RunCells], measure: Measure, test: str, samples: int
+    systems: Mapping[str, RunCells],
+    measure: Measure,
+    test: str,
+    samples: int,
 ) -> tuple[list[float], str]:
     """Test each system against the first in one direction: p-values and signature of the test."""
     matrix, cell = next(iter(systems.values()))[0]

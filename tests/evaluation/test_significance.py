@@ -235,6 +235,50 @@ def test_a_direction_is_not_tested_if_the_sources_differ() -> None:
     assert comparison.signatures == {}
 
 
+def with_codes(run: ScoreMatrix, source: str, target: str) -> ScoreMatrix:
+    """Matrix of `run_with` with other spellings of its languages."""
+    pair = LanguagePair(source, target)
+    cell = run.cells[PAIR]
+    source_text = cell.source_text.replace("de", source)
+    reference_text = cell.reference_text.replace("en", target)
+    cell = dataclasses.replace(
+        cell, pair=pair, source_text=source_text, reference_text=reference_text
+    )
+    return dataclasses.replace(
+        run,
+        cells={pair: cell},
+        hypotheses={str(pair): run.hypotheses["de-en"]},
+        texts={reference_text: REFERENCES},
+    )
+
+
+def test_runs_match_by_the_normal_form_of_their_languages() -> None:
+    bad = run_with(BAD, 1.0)
+    good = run_with(GOOD, 2.0)
+    expected = compare_systems({"bad": [bad], "good": [good]}, samples=10)
+    spelled = with_codes(good, "deu_Latn", "eng")
+    assert compare_systems({"bad": [bad], "good": [spelled]}, samples=10) == expected
+
+    renamed = compare_systems({"good": [spelled], "bad": [bad]}, samples=10)
+    assert list(renamed.rows) == ["deu_Latn-eng"]
+    assert renamed.rows["deu_Latn-eng"]["bad"].p is not None
+
+
+def test_scores_of_different_tokenizers_are_not_tested(caplog: pytest.LogCaptureFixture) -> None:
+    runs = {}
+    for name, tokenizer in (("first", "char"), ("second", "ja-mecab")):
+        run = run_with(GOOD, 1.0)
+        score = Score(1.0, f"nrefs:1|tok:{tokenizer}|version:2")
+        cell = dataclasses.replace(run.cells[PAIR], scores={"bleu": score})
+        runs[name] = [dataclasses.replace(run, cells={PAIR: cell})]
+    comparison = compare_systems(runs, samples=10)
+    assert comparison.rows["de-en"]["second"].p is None
+    assert caplog.messages == [
+        "de-en: scored with different tokenizers (tok:char, tok:ja-mecab), so the scores cannot be "
+        "compared; evaluate all runs again with one tokenizer"
+    ]
+
+
 def test_no_common_direction_is_an_error() -> None:
     full = run_with(BAD, 1.0)
     empty = dataclasses.replace(full, cells={})
