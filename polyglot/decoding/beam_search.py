@@ -10,7 +10,12 @@ from torch import Tensor
 
 from polyglot.decoding.base import Hypothesis, SearchConfig, StepDecoder
 from polyglot.decoding.opennmt_beam_search import opennmt_search
-from polyglot.decoding.topk import compact_rows, topk_continuations
+from polyglot.decoding.topk import (
+    append_pieces,
+    compact_rows,
+    hypothesis_rows,
+    topk_continuations,
+)
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import BOS, EOS, PAD
 
@@ -23,7 +28,8 @@ class CompleteHypotheses:
         self.hypotheses: list[Hypothesis] = []
 
     def add(self, tokens: list[int], log_probability: float) -> None:
-        score = log_probability / self.config.penalty(len(tokens) + 1)
+        length = len(tokens) + 1  # with EOS
+        score = log_probability / self.config.penalty(length)
         self.hypotheses.append(Hypothesis(score, log_probability, tuple(tokens)))
         self.hypotheses.sort(reverse=True)
 
@@ -38,7 +44,8 @@ class CompleteHypotheses:
         if len(self.hypotheses) < self.config.n_best:
             return False
         best_possible = best_open / self.config.penalty(limit + 1)
-        return self.hypotheses[self.config.n_best - 1].score >= best_possible
+        last_of_n_best = self.hypotheses[self.config.n_best - 1]
+        return last_of_n_best.score >= best_possible
 
 
 @dataclass
@@ -64,7 +71,10 @@ class Beam:
 
 @torch.no_grad()
 def search(
-    decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config: SearchConfig
+    decoder: StepDecoder,
+    memory: Memory,
+    source_lengths: Tensor,
+    config: SearchConfig,
 ) -> list[list[Hypothesis]]:
     """Return the n best hypotheses of each sentence, best first.
 
@@ -74,10 +84,12 @@ def search(
     if config.like == "opennmt":
         results = opennmt_search(decoder, memory, source_lengths, config)
         return [_hypotheses(result[: config.n_best]) for result in results]
+
     complete = [CompleteHypotheses(config) for _ in source_lengths]
     beam = _start(decoder, memory, config.limits(source_lengths))
     while len(beam.sentences):
-        scores, beam.state = decoder.step(beam.words[:, :, -1].flatten(), beam.state, beam.memory)
+        last_words = beam.words[:, :, -1].flatten()
+        scores, beam.state = decoder.step(last_words, beam.state, beam.memory)
         at_limit = beam.limits < beam.length
         continuations = _continue(beam, scores, at_limit, complete, config.beam)
         _keep_open_sentences(decoder, beam, continuations, at_limit, complete)
@@ -113,26 +125,34 @@ def _continue(
 
     scores (B·M, V), at_limit (B,) -> log-probabilities, origins and pieces, each (B, size).
     """
-    must_end = at_limit.to(scores.device) if at_limit.any() else None
+    must_end = None
+    if at_limit.any():
+        must_end = at_limit.to(scores.device)
     # At most half of twice the beam are ends, so that a whole beam stays open.
     totals, origins, pieces = topk_continuations(
         scores, beam.totals, count=2 * size, excluded=(PAD, BOS), must_end=must_end
     )
     ends = pieces == EOS
     _collect(complete, beam, totals, origins, ends[:, :size])
+
     # A small vocabulary offers fewer open continuations than the beam holds: ends then count as
     # open, with probability 0.
     totals = totals.masked_fill(ends, -torch.inf)
-    open_first = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices[:, :size]
+    open_first = torch.sort(ends.to(torch.int8), dim=1, stable=True).indices
+    columns = open_first[:, :size]
     return (
-        totals.gather(1, open_first),
-        origins.gather(1, open_first),
-        pieces.gather(1, open_first),
+        totals.gather(1, columns),
+        origins.gather(1, columns),
+        pieces.gather(1, columns),
     )
 
 
 def _collect(
-    complete: list[CompleteHypotheses], beam: Beam, totals: Tensor, origins: Tensor, ends: Tensor
+    complete: list[CompleteHypotheses],
+    beam: Beam,
+    totals: Tensor,
+    origins: Tensor,
+    ends: Tensor,
 ) -> None:
     """Add the hypotheses that end to the complete ones of their sentences."""
     is_complete = ends & totals[:, : ends.shape[1]].isfinite()
@@ -141,10 +161,13 @@ def _collect(
     columns = column_index.tolist()
     if not rows:
         return
-    tokens = beam.words[rows, origins[rows, columns], 1:].tolist()
+
+    hypotheses = origins[rows, columns]
+    tokens = beam.words[rows, hypotheses, 1:].tolist()
     log_probabilities = totals[rows, columns].tolist()
     for row, pieces, log_probability in zip(rows, tokens, log_probabilities):
-        complete[beam.sentences[row]].add(pieces, log_probability)
+        sentence = beam.sentences[row]
+        complete[sentence].add(pieces, log_probability)
 
 
 def _keep_open_sentences(
@@ -156,22 +179,37 @@ def _keep_open_sentences(
 ) -> None:
     """Append the new pieces, and remove the sentences that are done from the beam."""
     totals, origins, pieces = continuations
-    device = totals.device
-    best = totals[:, 0].tolist()
-    limits = beam.limits.tolist()
-    staying = []
-    for row, sentence in enumerate(beam.sentences.tolist()):
-        if not at_limit[row] and not complete[sentence].is_done(best[row], limits[row]):
-            staying.append(row)
-
-    keep = torch.tensor(compact_rows(staying), dtype=torch.long, device=device)
-    sentence_starts = torch.arange(len(beam.sentences), device=device) * beam.words.shape[1]
-    rows = (origins + sentence_starts.unsqueeze(1))[keep]
-    some_are_done = len(staying) < len(beam.sentences)
-    beam.words = torch.cat([beam.words.flatten(0, 1)[rows], pieces[keep].unsqueeze(2)], dim=2)
+    staying = _open_rows(beam, totals[:, 0], at_limit, complete)
+    keep = torch.tensor(compact_rows(staying), dtype=torch.long, device=totals.device)
+    rows = hypothesis_rows(origins, beam.words.shape[1])
+    rows = rows[keep]
+    beam.words = append_pieces(beam.words, rows, pieces[keep])
     beam.totals = totals[keep]
-    beam.state = decoder.reorder(beam.state, rows.flatten(), keep if some_are_done else None)
-    if some_are_done:
-        beam.memory = beam.memory.select(keep)
-        beam.sentences = beam.sentences[keep.cpu()]
-        beam.limits = beam.limits[keep.cpu()]
+
+    some_are_done = len(staying) < len(beam.sentences)
+    if not some_are_done:
+        beam.state = decoder.reorder(beam.state, rows.flatten(), None)
+        return
+    beam.state = decoder.reorder(beam.state, rows.flatten(), keep)
+    beam.memory = beam.memory.select(keep)
+    keep_on_cpu = keep.cpu()
+    beam.sentences = beam.sentences[keep_on_cpu]
+    beam.limits = beam.limits[keep_on_cpu]
+
+
+def _open_rows(
+    beam: Beam,
+    best: Tensor,
+    at_limit: Tensor,
+    complete: list[CompleteHypotheses],
+) -> list[int]:
+    """Rows of the sentences that are not done. best: (B,) best open log-probabilities."""
+    best_open = best.tolist()
+    limits = beam.limits.tolist()
+    rows = []
+    for row, sentence in enumerate(beam.sentences.tolist()):
+        if at_limit[row]:
+            continue
+        if not complete[sentence].is_done(best_open[row], limits[row]):
+            rows.append(row)
+    return rows

@@ -29,7 +29,8 @@ class EnsembleMemory:
 
     def select(self, index: Tensor) -> EnsembleMemory:
         """Memories of the sentences with these numbers (N,)."""
-        return EnsembleMemory(tuple(memory.select(index) for memory in self.members))
+        selected = [memory.select(index) for memory in self.members]
+        return EnsembleMemory(tuple(selected))
 
 
 class EnsembleDecoder:
@@ -45,14 +46,19 @@ class EnsembleDecoder:
 
     def start(self, memory: EnsembleMemory, words: Tensor | None = None) -> tuple[Any, ...]:
         """words: the selected words, if the vocabulary is restricted."""
-        options = {} if words is None else {"words": words}
+        options = {}
+        if words is not None:
+            options["words"] = words
         states = []
         for decoder, member_memory in zip(self.decoders, memory.members, strict=True):
             states.append(decoder.start(member_memory, **options))
         return tuple(states)
 
     def step(
-        self, tokens: Tensor, state: tuple[Any, ...], memory: EnsembleMemory
+        self,
+        tokens: Tensor,
+        state: tuple[Any, ...],
+        memory: EnsembleMemory,
     ) -> tuple[Tensor, tuple[Any, ...]]:
         """tokens (N,) -> log-probabilities (N, V) up to a constant, and the next states."""
         total = None
@@ -68,12 +74,19 @@ class EnsembleDecoder:
                 total = total + scores
             else:
                 total = torch.logaddexp(total, scores)
+
         count = len(self.decoders)
-        mean = total / count if self.average == "log" else total - math.log(count)
+        if self.average == "log":
+            mean = total / count
+        else:
+            mean = total - math.log(count)
         return mean, tuple(states)
 
     def reorder(
-        self, state: tuple[Any, ...], rows: Tensor, sentences: Tensor | None
+        self,
+        state: tuple[Any, ...],
+        rows: Tensor,
+        sentences: Tensor | None,
     ) -> tuple[Any, ...]:
         states = []
         for decoder, member_state in zip(self.decoders, state, strict=True):

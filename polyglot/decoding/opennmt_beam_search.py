@@ -15,7 +15,12 @@ import torch
 from torch import Tensor
 
 from polyglot.decoding.base import SearchConfig, StepDecoder
-from polyglot.decoding.topk import compact_rows, topk_continuations
+from polyglot.decoding.topk import (
+    append_pieces,
+    compact_rows,
+    hypothesis_rows,
+    topk_continuations,
+)
 from polyglot.model.memory import Memory
 from polyglot.tasks.batch import BOS, EOS
 
@@ -36,15 +41,21 @@ class SentenceResult:
         return self.best_has_ended and len(self.hypotheses) >= self.beam
 
     def add_ends(
-        self, ends: list[bool], totals: list[float], words: Tensor, penalty: float
+        self,
+        ends: list[bool],
+        totals: list[float],
+        words: Tensor,
+        penalty: float,
     ) -> None:
         """Add the hypotheses that end. words: (hypotheses, length) pieces, BOS first."""
         self.best_has_ended |= ends[0]
-        for hypothesis, (is_end, total) in enumerate(zip(ends, totals)):
+        for hypothesis, is_end in enumerate(ends):
             if is_end:
+                total = totals[hypothesis]
+                score = total / penalty
                 pieces = words[hypothesis, 1:].tolist()
                 translation = tuple(piece for piece in pieces if piece != EOS)
-                self.hypotheses.append((total / penalty, total, translation))
+                self.hypotheses.append((score, total, translation))
 
     def best_first(self) -> list[tuple[float, float, tuple[int, ...]]]:
         return sorted(self.hypotheses, key=lambda hypothesis: hypothesis[0], reverse=True)
@@ -52,38 +63,42 @@ class SentenceResult:
 
 @torch.no_grad()
 def opennmt_search(
-    decoder: StepDecoder, memory: Memory, source_lengths: Tensor, config: SearchConfig
+    decoder: StepDecoder,
+    memory: Memory,
+    source_lengths: Tensor,
+    config: SearchConfig,
 ) -> list[list[tuple[float, float, tuple[int, ...]]]]:
     """Return (score, log-probability, pieces) of the complete hypotheses of each sentence.
 
     memory (B, K, D), source_lengths (B,). Hypotheses come best first.
     """
     device = memory.states.device
+    limits = config.limits(source_lengths)
     results = [SentenceResult(config.beam) for _ in source_lengths]
     sentences = list(range(len(results)))
-    limits = config.limits(source_lengths)
     state = decoder.start(memory)
     words = torch.full((len(sentences), 1, 1), BOS, device=device)  # (B, hypotheses, length)
     totals = torch.zeros(len(sentences), 1, device=device)
     while sentences:
-        scores, state = decoder.step(words[:, :, -1].flatten(), state, memory)
         length = words.shape[2]
+        last_words = words[:, :, -1].flatten()
+        scores, state = decoder.step(last_words, state, memory)
         totals, origins, pieces = topk_continuations(scores, totals, count=config.beam)
-        sentence_starts = torch.arange(len(sentences), device=device) * words.shape[1]
-        rows = origins + sentence_starts.unsqueeze(1)
-        words = torch.cat([words.flatten(0, 1)[rows], pieces.unsqueeze(2)], dim=2)
+        rows = hypothesis_rows(origins, words.shape[1])
+        words = append_pieces(words, rows, pieces)
 
         at_limit = limits[sentences] <= length
-        ends = (pieces == EOS) | at_limit.to(device).unsqueeze(1)
+        ends = pieces == EOS
+        ends |= at_limit.to(device).unsqueeze(1)
         penalty = config.penalty(length + 1)
-        staying = []
-        ends_and_totals = zip(sentences, ends.tolist(), totals.tolist())
-        for row, (sentence, row_ends, row_totals) in enumerate(ends_and_totals):
-            results[sentence].add_ends(row_ends, row_totals, words[row], penalty)
-            if not results[sentence].is_done and not at_limit[row]:
-                staying.append(row)
+        sentence_results = [results[sentence] for sentence in sentences]
+        _add_ends(sentence_results, ends, totals, words, penalty)
         totals = totals.masked_fill(ends, ENDED)
 
+        staying = []
+        for row, result in enumerate(sentence_results):
+            if not result.is_done and not at_limit[row]:
+                staying.append(row)
         keep = None
         if len(staying) < len(sentences):
             order = compact_rows(staying)
@@ -95,3 +110,20 @@ def opennmt_search(
             sentences = [sentences[row] for row in order]
         state = decoder.reorder(state, rows.flatten(), keep)
     return [result.best_first() for result in results]
+
+
+def _add_ends(
+    results: list[SentenceResult],
+    ends: Tensor,
+    totals: Tensor,
+    words: Tensor,
+    penalty: float,
+) -> None:
+    """Add the hypotheses that end to the results of their sentences.
+
+    ends, totals (B, hypotheses); words (B, hypotheses, length)
+    """
+    end_lists = ends.tolist()
+    total_lists = totals.tolist()
+    for row, result in enumerate(results):
+        result.add_ends(end_lists[row], total_lists[row], words[row], penalty)

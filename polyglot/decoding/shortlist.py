@@ -64,33 +64,39 @@ class Shortlist:
         values = numpy.ones(len(pairs))
         for _ in range(iterations):
             shares = values[link]
-            shares /= numpy.bincount(target_position, weights=shares)[target_position]
+            target_sums = numpy.bincount(target_position, weights=shares)
+            shares /= target_sums[target_position]
             values = numpy.bincount(link, weights=shares, minlength=len(pairs))
-            sums = numpy.bincount(source_of_pair, weights=values, minlength=empty_word + 1)
-            values /= sums[source_of_pair]
+            source_sums = numpy.bincount(source_of_pair, weights=values, minlength=empty_word + 1)
+            values /= source_sums[source_of_pair]
 
+        # The best target words of each source word, by descending probability.
         order = numpy.lexsort((-values, source_of_pair))
         sorted_sources = source_of_pair[order]
-        rank = numpy.arange(len(order)) - numpy.searchsorted(sorted_sources, sorted_sources)
+        first_places = numpy.searchsorted(sorted_sources, sorted_sources)
+        rank = numpy.arange(len(order)) - first_places
         kept = order[rank < best]
-        starts = numpy.searchsorted(source_of_pair[kept], numpy.arange(empty_word + 2))
+
+        source_rows = numpy.arange(empty_word + 2)
+        target_words = pairs[kept] % target_size
         all_targets = numpy.concatenate(targets)
-        common = numpy.bincount(all_targets, minlength=target_size) / len(all_targets)
+        counts = numpy.bincount(all_targets, minlength=target_size)
+        common = counts / len(all_targets)
         return cls(
-            starts,
-            (pairs % target_size)[kept].astype(numpy.int32),
-            values[kept].astype(numpy.float32),
-            common.astype(numpy.float32),
+            starts=numpy.searchsorted(source_of_pair[kept], source_rows),
+            words=target_words.astype(numpy.int32),
+            values=values[kept].astype(numpy.float32),
+            common=common.astype(numpy.float32),
         )
 
     @classmethod
     def _uniform(cls, source_size: int, target_size: int) -> Shortlist:
         """Shortlist of empty text: every target word is equally probable."""
         return cls(
-            numpy.zeros(source_size + 2, numpy.int64),
-            numpy.zeros(0, numpy.int32),
-            numpy.zeros(0, numpy.float32),
-            numpy.full(target_size, 1 / target_size, numpy.float32),
+            starts=numpy.zeros(source_size + 2, numpy.int64),
+            words=numpy.zeros(0, numpy.int32),
+            values=numpy.zeros(0, numpy.float32),
+            common=numpy.full(target_size, 1 / target_size, numpy.float32),
         )
 
     @classmethod
@@ -117,12 +123,16 @@ class Shortlist:
 
     def scores(self, sentences: Sequence[Sequence[int]]) -> Tensor:
         """Score each target word: sum over the source words, plus weighted unigrams; (B, V_t)."""
-        scores = numpy.tile(UNIGRAM_WEIGHT * self.common, (len(sentences), 1))
+        unigrams = UNIGRAM_WEIGHT * self.common
+        scores = numpy.tile(unigrams, (len(sentences), 1))
         empty_word = len(self.starts) - 2
         for row, sentence in zip(scores, sentences):
-            for word in {*map(int, sentence), empty_word}:
-                entries = slice(self.starts[word], self.starts[word + 1])
-                row[self.words[entries]] += self.values[entries]
+            source_words = {*map(int, sentence), empty_word}
+            for word in source_words:
+                start = self.starts[word]
+                end = self.starts[word + 1]
+                target_words = self.words[start:end]
+                row[target_words] += self.values[start:end]
         return torch.from_numpy(scores)
 
 
@@ -141,9 +151,13 @@ def _links(
     positions = []
     start = 0
     for source, target in zip(sources, targets):
-        source_words = numpy.append(source, empty_word)[:, None].astype(numpy.int64)
-        pairs.append((source_words * target_size + target).ravel())
-        position = numpy.arange(start, start + len(target))
-        positions.append(numpy.tile(position, len(source) + 1))
-        start += len(target)
+        source_words = numpy.append(source, empty_word).astype(numpy.int64)
+        first_pairs = source_words * target_size
+        sentence_pairs = first_pairs[:, None] + target
+        pairs.append(sentence_pairs.ravel())
+
+        end = start + len(target)
+        sentence_positions = numpy.arange(start, end)
+        positions.append(numpy.tile(sentence_positions, len(source_words)))
+        start = end
     return numpy.concatenate(pairs), numpy.concatenate(positions)

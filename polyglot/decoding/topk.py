@@ -33,18 +33,21 @@ def topk_continuations(
     """
     sentences, hypotheses = totals.shape
     scores = scores.float()
+
     excluded = list(excluded)
     excluded_scores = scores[:, excluded]  # a copy
     scores[:, excluded] = -torch.inf
-    per_hypothesis = min(count, scores.shape[1] - len(excluded))
-    values, words = topk_of_long_rows(scores, per_hypothesis)
-    end_scores = None if must_end is None else scores[:, EOS].clone()
 
-    # log Σ exp, from the softmax: its largest entry is at least 1/V, so its logarithm is safe.
-    probabilities = torch.softmax(scores, dim=1, out=scores)
-    largest_probability = probabilities.gather(1, words[:, :1]).squeeze(1)
-    normaliser = values[:, 0] - largest_probability.log()
-    normaliser = torch.cat([normaliser.unsqueeze(1), excluded_scores], dim=1).logsumexp(dim=1)
+    allowed_words = scores.shape[1] - len(excluded)
+    per_hypothesis = min(count, allowed_words)
+    values, words = topk_of_long_rows(scores, per_hypothesis)
+    end_scores = None
+    if must_end is not None:
+        end_scores = scores[:, EOS].clone()
+
+    normaliser = _log_normaliser(scores, values[:, :1], words[:, :1])
+    normaliser = torch.cat([normaliser, excluded_scores], dim=1)
+    normaliser = normaliser.logsumexp(dim=1, keepdim=True)  # (B·M, 1)
 
     if must_end is not None:
         rows = must_end.repeat_interleave(hypotheses)
@@ -52,12 +55,27 @@ def topk_continuations(
         words[rows] = EOS
         values[rows, 0] = end_scores[rows]
 
-    log_probabilities = (values - normaliser.unsqueeze(1)).view(
-        sentences, hypotheses, per_hypothesis
-    )
-    candidates = (log_probabilities + totals.unsqueeze(2)).flatten(1)
-    best, order = candidates.topk(min(count, hypotheses * per_hypothesis), dim=1)
-    return best, order // per_hypothesis, words.view(sentences, -1).gather(1, order)
+    log_probabilities = values - normaliser
+    log_probabilities = log_probabilities.view(sentences, hypotheses, per_hypothesis)
+    candidates = log_probabilities + totals.unsqueeze(2)
+    candidates = candidates.flatten(1)
+    candidate_words = words.view(sentences, -1)
+
+    candidate_count = candidates.shape[1]
+    best, order = candidates.topk(min(count, candidate_count), dim=1)
+    origins = order // per_hypothesis
+    return best, origins, candidate_words.gather(1, order)
+
+
+def _log_normaliser(scores: Tensor, largest_scores: Tensor, best_words: Tensor) -> Tensor:
+    """log Σ exp of each row: (N, V) -> (N, 1). Overwrites `scores` by the probabilities.
+
+    largest_scores, best_words: (N, 1) largest score of each row, and its word. Its probability is
+    at least 1/V, so that the logarithm is safe.
+    """
+    probabilities = torch.softmax(scores, dim=1, out=scores)
+    largest_probabilities = probabilities.gather(1, best_words)
+    return largest_scores - largest_probabilities.log()
 
 
 def topk_of_long_rows(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -71,18 +89,42 @@ def topk_of_long_rows(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if groups < 2 * count:
         return scores.topk(count, dim=1)
     device = scores.device
-    grouped = scores[:, : groups * GROUP].unflatten(1, (groups, GROUP))
-    best_groups = grouped.amax(dim=2).topk(count, dim=1, sorted=False).indices
+    grouped_columns = groups * GROUP
+    grouped = scores[:, :grouped_columns].unflatten(1, (groups, GROUP))
+    maxima = grouped.amax(dim=2)
+    best_groups = maxima.topk(count, dim=1, sorted=False).indices
     best_groups = best_groups.unsqueeze(2)  # (N, count, 1)
-    candidates = grouped.gather(1, best_groups.expand(-1, -1, GROUP)).flatten(1)
-    candidate_columns = (best_groups * GROUP + torch.arange(GROUP, device=device)).flatten(1)
+    candidates = grouped.gather(1, best_groups.expand(-1, -1, GROUP))
+    candidate_columns = best_groups * GROUP + torch.arange(GROUP, device=device)
 
     # Columns behind the last full group are candidates as well.
-    remainder = scores[:, groups * GROUP :]
-    remainder_columns = torch.arange(groups * GROUP, columns, device=device).expand(rows, -1)
-    values, places = torch.cat([candidates, remainder], dim=1).topk(count, dim=1)
-    all_columns = torch.cat([candidate_columns, remainder_columns], dim=1)
+    remainder = scores[:, grouped_columns:]
+    remainder_columns = torch.arange(grouped_columns, columns, device=device)
+    remainder_columns = remainder_columns.expand(rows, -1)
+
+    all_candidates = torch.cat([candidates.flatten(1), remainder], dim=1)
+    all_columns = torch.cat([candidate_columns.flatten(1), remainder_columns], dim=1)
+    values, places = all_candidates.topk(count, dim=1)
     return values, all_columns.gather(1, places)
+
+
+def hypothesis_rows(origins: Tensor, hypotheses: int) -> Tensor:
+    """Rows (B, M') in a batch of B · M hypotheses, M of each sentence.
+
+    origins: (B, M') numbers of hypotheses within their sentence.
+    """
+    sentences = torch.arange(len(origins), device=origins.device)
+    first_rows = sentences * hypotheses
+    return origins + first_rows.unsqueeze(1)
+
+
+def append_pieces(words: Tensor, rows: Tensor, pieces: Tensor) -> Tensor:
+    """Append a piece to hypotheses: words (B, M, length) -> (B', M', length + 1).
+
+    rows: (B', M') rows of the continued hypotheses in B · M. pieces: (B', M').
+    """
+    prefixes = words.flatten(0, 1)[rows]
+    return torch.cat([prefixes, pieces.unsqueeze(2)], dim=2)
 
 
 def compact_rows(staying: Sequence[int]) -> list[int]:
@@ -92,8 +134,10 @@ def compact_rows(staying: Sequence[int]) -> list[int]:
     """
     count = len(staying)
     unmoved = [row for row in staying if row < count]
-    gaps = iter(sorted(set(range(count)) - set(unmoved)))
+    moved = staying[len(unmoved) :]
+    gaps = set(range(count)) - set(unmoved)
+
     places = list(range(count))
-    for row in staying[len(unmoved) :]:
-        places[next(gaps)] = row
+    for gap, row in zip(sorted(gaps), moved, strict=True):
+        places[gap] = row
     return places
