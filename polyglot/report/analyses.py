@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polyglot.report.files import RunFiles
+from polyglot.report.files import RunFiles, default_first
 
 
 @dataclass(frozen=True)
@@ -24,4 +24,4 @@ def stored_analyses(files: RunFiles) -> list[StoredAnalysis]:
     analyses = []
     for folder, values in files.contents("analysis.json"):
         analyses.append(StoredAnalysis(folder.name, values))
-    return sorted(analyses, key=lambda analysis: (analysis.name != "default", analysis.name))
+    return sorted(analyses, key=lambda analysis: default_first(analysis.name))

@@ -53,8 +53,14 @@ class Axis:
     """position of the highest value"""
 
     def position(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low or 1)
-        return round(self.start + share * (self.end - self.start), 1)
+        span = self.high - self.low or 1
+        share = (value - self.low) / span
+        position = self.start + share * (self.end - self.start)
+        return round(position, 1)
+
+    def mark(self, tick: float) -> tuple[float, str]:
+        """Position and text of a tick."""
+        return self.position(tick), _format_tick(tick)
 
 
 def draw_chart(chart: Chart) -> Markup:
@@ -64,16 +70,18 @@ def draw_chart(chart: Chart) -> Markup:
     """
     curves = {}
     for name, points in chart.curves.items():
-        finite = thin_out([(x, y) for x, y in points if math.isfinite(y)])
+        finite = [(x, y) for x, y in points if math.isfinite(y)]
         if finite:
-            curves[name] = finite
+            curves[name] = thin_out(finite)
     if not curves:
         return Markup("")
 
     steps = _distinct_steps(curves.values())
-    across = Axis(steps[0], steps[-1], LEFT, WIDTH - RIGHT)
+    first = steps[0]
+    last = steps[-1]
+    across = Axis(first, last, LEFT, WIDTH - RIGHT)
+    across_ticks = [tick for tick in ticks(first, last) if first <= tick <= last]
     up, up_ticks = _vertical_axis(curves.values())
-    across_ticks = [tick for tick in ticks(steps[0], steps[-1]) if steps[0] <= tick <= steps[-1]]
     return render(
         "chart.html",
         chart=chart,
@@ -82,8 +90,8 @@ def draw_chart(chart: Chart) -> Markup:
         bottom=HEIGHT - BOTTOM,
         left=LEFT,
         right=WIDTH - RIGHT,
-        across=[(across.position(tick), _format_tick(tick)) for tick in across_ticks],
-        up=[(up.position(tick), _format_tick(tick)) for tick in up_ticks],
+        across=[across.mark(tick) for tick in across_ticks],
+        up=[up.mark(tick) for tick in up_ticks],
         lines=_lines(curves, chart.order, across, up),
         rows=_table_rows(curves, steps),
     )
@@ -107,6 +115,7 @@ def _vertical_axis(curves: Iterable[Points]) -> tuple[Axis, list[float]]:
     if low == high:  # a constant curve is drawn with zero as the other end of the axis
         low = min(low, 0.0)
         high = max(high, 0.0) or 1.0
+
     tick_values = ticks(low, high)
     low = min(low, tick_values[0])
     high = max(high, tick_values[-1])
@@ -114,42 +123,51 @@ def _vertical_axis(curves: Iterable[Points]) -> tuple[Axis, list[float]]:
 
 
 def _lines(
-    curves: Mapping[str, Points], order: Sequence[str], across: Axis, up: Axis
+    curves: Mapping[str, Points],
+    order: Sequence[str],
+    across: Axis,
+    up: Axis,
 ) -> list[dict[str, Any]]:
     """Name, colour and SVG path of each curve."""
     order = list(order) or list(curves)
     lines = []
     for name, points in curves.items():
         positions = [(across.position(x), up.position(y)) for x, y in points]
+        corners = "L".join(f"{x} {y}" for x, y in positions)
         number = order.index(name)
-        lines.append(
-            {
-                "name": name,
-                "colour": number % COLOURS,
-                "dashed": number // COLOURS,
-                "path": "M" + "L".join(f"{x} {y}" for x, y in positions),
-                "end": positions[-1],
-                "single": len(positions) == 1,
-            }
-        )
+        line = {
+            "name": name,
+            "colour": number % COLOURS,
+            "dashed": number // COLOURS,
+            "path": f"M{corners}",
+            "end": positions[-1],
+            "single": len(positions) == 1,
+        }
+        lines.append(line)
     return lines
 
 
 def _table_rows(
-    curves: Mapping[str, Points], steps: Sequence[float]
+    curves: Mapping[str, Points],
+    steps: Sequence[float],
 ) -> list[tuple[str, list[str | None]]]:
     """Step and value of each curve, for at most TABLE_ROWS steps; None without a value."""
+    values_of_curves = [dict(points) for points in curves.values()]
     count = min(TABLE_ROWS, len(steps))
-    values = {name: dict(points) for name, points in curves.items()}
+    last_row = max(1, count - 1)
+    last_step = len(steps) - 1
     rows = []
     for number in range(count):
-        step = steps[round(number * (len(steps) - 1) / max(1, count - 1))]
-        row: list[str | None] = []
-        for name in curves:
-            value = values[name].get(step)
-            row.append(None if value is None else f"{value:,.3g}")
+        step = steps[round(number * last_step / last_row)]
+        row = [_format_value(values.get(step)) for values in values_of_curves]
         rows.append((format_number(step, 0), row))
     return rows
+
+
+def _format_value(value: float | None) -> str | None:
+    if value is None:
+        return None
+    return f"{value:,.3g}"
 
 
 def thin_out(points: Points) -> list[tuple[float, float]]:
@@ -163,13 +181,25 @@ def thin_out(points: Points) -> list[tuple[float, float]]:
 def ticks(low: float, high: float, *, about: int = 5) -> list[float]:
     """Round numbers from at most `low` to at least `high`, in steps of 1, 2 or 5 times 10^n."""
     span = (high - low) or abs(high) or 1.0
-    power = 10 ** math.floor(math.log10(span / about))
-    step = next(power * factor for factor in (1, 2, 5, 10) if span / (power * factor) <= about)
+    step = _tick_step(span, about)
     first = math.floor(low / step)
     last = math.ceil(high / step)
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 
+def _tick_step(span: float, about: int) -> float:
+    """Smallest step that divides a span into at most `about` parts."""
+    exponent = math.floor(math.log10(span / about))
+    power = 10**exponent
+    for factor in (1, 2, 5):
+        step = power * factor
+        if span / step <= about:
+            return step
+    return power * 10
+
+
 def _format_tick(value: float) -> str:
     """`1.5k`, `0.002`."""
-    return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"
+    if abs(value) >= 1000:
+        return f"{value / 1000:g}k"
+    return f"{value:g}"

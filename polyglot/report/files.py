@@ -38,24 +38,35 @@ class StoredEvaluation:
 
     def signatures(self, measure: str) -> list[str]:
         """Signatures with the name of the metric: `BLEU|nrefs:1|…`."""
-        metric = self.measures[measure].partition(" (")[0]
-        return [f"{metric}|{signature}" for signature in self.values["signatures"][measure]]
+        metric, _, _ = self.measures[measure].partition(" (")
+        signatures = self.values["signatures"][measure]
+        return [f"{metric}|{signature}" for signature in signatures]
 
     def text(self, name: str) -> list[str]:
         """Lines of a source or reference text; empty if the file is missing."""
-        return _read_lines(self.folder / "text" / f"{name}.txt")
+        path = self.folder / "text" / f"{name}.txt"
+        return _read_lines(path)
 
     def hypotheses(self, cell: Mapping[str, Any]) -> list[str]:
         """Translations of a cell; empty if the file is missing."""
-        return _read_lines(self.folder / "hypotheses" / f"{cell_name(cell)}.txt")
+        path = self.folder / "hypotheses" / f"{cell_name(cell)}.txt"
+        return _read_lines(path)
 
     def mean(self, measure: str, kind: str) -> float | None:
         """Mean of all cells of a kind that have a score; None without scores."""
         scores = []
         for cell in self.cells:
-            if cell["kind"] == kind and measure in cell["scores"]:
-                scores.append(cell["scores"][measure]["value"])
-        return sum(scores) / len(scores) if scores else None
+            score = cell["scores"].get(measure)
+            if cell["kind"] == kind and score is not None:
+                scores.append(score["value"])
+        if not scores:
+            return None
+        return sum(scores) / len(scores)
+
+
+def default_first(name: str) -> tuple[bool, str]:
+    """Sort key for names: `default` first, then in alphabetical order."""
+    return name != "default", name
 
 
 def cell_languages(cell: Mapping[str, Any]) -> tuple[str, str]:
@@ -73,12 +84,14 @@ def cell_name(cell: Mapping[str, Any]) -> str:
 def describe_checkpoint(values: Mapping[str, Any]) -> str:
     """Checkpoint of an evaluation: `best checkpoint, step 4,000`."""
     checkpoint = values["checkpoint"]
-    description = f"{checkpoint.get('checkpoint', '')} checkpoint"
+    name = checkpoint.get("checkpoint", "")
+    description = f"{name} checkpoint"
     steps = [f"{step:,}" for step in checkpoint.get("steps", ())]
     if not steps:
         return description
     noun = "step" if len(steps) == 1 else "steps"
-    return f"{description}, {noun} {', '.join(steps)}"
+    listed = ", ".join(steps)
+    return f"{description}, {noun} {listed}"
 
 
 @dataclass(frozen=True)
@@ -94,8 +107,9 @@ class RunFiles:
         """Complete lines of the training log."""
         if not self.run.log.is_file():
             return []
+        text = self.run.log.read_text(encoding="utf-8")
         records = []
-        for line in self.run.log.read_text(encoding="utf-8").splitlines():
+        for line in text.splitlines():
             try:
                 record = json.loads(line)
             except ValueError:  # the last line of a run that was interrupted by a power cut
@@ -111,7 +125,7 @@ class RunFiles:
         for folder, values in self.contents("matrix.json"):
             name = folder.relative_to(self.run.evaluation).as_posix()
             evaluations.append(StoredEvaluation(name, folder, values))
-        return sorted(evaluations, key=lambda result: (result.name != "default", result.name))
+        return sorted(evaluations, key=lambda evaluation: default_first(evaluation.name))
 
     @cached_property
     def unreadable(self) -> list[str]:
@@ -119,7 +133,8 @@ class RunFiles:
         folders = []
         for path, values in self._results.items():
             if values is None:
-                folders.append(path.parent.relative_to(self.run.path).as_posix())
+                folder = path.parent.relative_to(self.run.path)
+                folders.append(folder.as_posix())
         return folders
 
     def contents(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -145,7 +160,8 @@ class RunFiles:
 def _read_lines(path: Path) -> list[str]:
     if not path.is_file():
         return []
-    return path.read_bytes().decode(errors="replace").split("\n")[:-1]
+    text = path.read_bytes().decode(errors="replace")
+    return text.split("\n")[:-1]
 
 
 def _read_result(path: Path) -> dict[str, Any] | None:
@@ -154,6 +170,8 @@ def _read_result(path: Path) -> dict[str, Any] | None:
         values = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return None
-    if not isinstance(values, dict) or values.get("format") != FORMATS[path.name]:
+    if not isinstance(values, dict):
+        return None
+    if values.get("format") != FORMATS[path.name]:
         return None
     return values

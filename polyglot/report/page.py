@@ -19,7 +19,10 @@ from polyglot.runs.run import Run
 
 
 def write(
-    run: Run, *, sentences: Sequence[tuple[str, str]] = (), more: Sequence[Section] = ()
+    run: Run,
+    *,
+    sentences: Sequence[tuple[str, str]] = (),
+    more: Sequence[Section] = (),
 ) -> Path:
     """Write `report.html` of a run directory and return its path.
 
@@ -47,7 +50,8 @@ def page(files: RunFiles, *, more: Sequence[Section] = ()) -> str:
     assert len(names) == len(sections)
 
     script = _template_text("script.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    sha256 = hashlib.sha256(script.encode())
+    digest = base64.b64encode(sha256.digest()).decode()
     policy = (
         "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'"
@@ -66,4 +70,5 @@ def page(files: RunFiles, *, more: Sequence[Section] = ()) -> str:
 
 
 def _template_text(name: str) -> str:
-    return (resources("polyglot.report") / "templates" / name).read_text(encoding="utf-8")
+    path = resources("polyglot.report") / "templates" / name
+    return path.read_text(encoding="utf-8")

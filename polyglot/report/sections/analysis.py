@@ -24,5 +24,6 @@ def _page(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     for title, name in values["pictures"].items():
         file = folder / Path(name).name
         if file.is_file():
-            pictures[title] = base64.b64encode(file.read_bytes()).decode()
+            content = base64.b64encode(file.read_bytes())
+            pictures[title] = content.decode()
     return {"title": values["title"], "tables": values["tables"], "pictures": pictures}

@@ -46,7 +46,11 @@ def attention(files: RunFiles) -> Section | None:
 
 
 def weights(
-    translator: Translator, language: str, sentence: str, *, chosen: bool
+    translator: Translator,
+    language: str,
+    sentence: str,
+    *,
+    chosen: bool,
 ) -> dict[str, Any] | None:
     """Pieces of a sentence and the attention of each head to them.
 
@@ -65,11 +69,13 @@ def weights(
         memory = translator.model.encode(language, tokens, mask)
     if memory.weights is None:
         return None
+    vocabulary = translator.vocabularies[language]
+    head_weights = memory.weights[0].float().cpu()
     return {
         "language": language,
         "sentence": sentence,
-        "pieces": translator.vocabularies[language].pieces(ids),
-        "heads": memory.weights[0].float().cpu().tolist(),
+        "pieces": vocabulary.pieces(ids),
+        "heads": head_weights.tolist(),
     }
 
 
@@ -84,9 +90,11 @@ def _test_sentences(evaluation: StoredEvaluation) -> list[tuple[str, str]]:
     sentences = []
     for language, name in texts.items():
         lines = [line for line in evaluation.text(name) if _has_medium_length(line)]
-        sentences += [(language, line) for line in lines[:SENTENCES]]
+        for line in lines[:SENTENCES]:
+            sentences.append((language, line))
     return sentences
 
 
 def _has_medium_length(line: str) -> bool:
-    return MIN_WORDS <= len(line.split()) <= MAX_WORDS
+    words = len(line.split())
+    return MIN_WORDS <= words <= MAX_WORDS

@@ -39,22 +39,51 @@ def charts(log: Iterable[Record]) -> Iterator[Chart]:
     log = list(log)
     training = [record for record in log if record.get("kind") == "training"]
     validation = [record for record in log if record.get("kind") == "validation"]
-    order = _colour_order(training, validation)
-
-    losses = _task_curves(training, "translation")
-    yield Chart("loss", "Training loss of each task", "per target token", losses, order)
-    losses = _validation_curves(validation, "losses")
-    yield Chart("heldout", "Validation loss of each task", "per target token", losses, order)
-    scores = _validation_curves(validation, "bleu")
-    yield Chart("bleu", "Validation BLEU, greedy search", "BLEU", scores, order)
-    penalties = _task_curves(training, "bridge")
-    yield Chart("penalty", "Penalty of the bridge, by task", "‖A·Aᵀ − I‖²", penalties, order)
-
+    yield from _task_charts(training, validation)
     for key, title, unit in COMMON_CURVES:
-        points: Curves = {}
-        for record in training:
-            _add_point(points, title.lower(), record["step"], record.get(key))
-        yield Chart(key.replace("_", ""), title, unit, points)
+        name = key.replace("_", "")
+        yield Chart(name, title, unit, _common_curve(training, key, title.lower()))
+
+
+def _task_charts(training: Sequence[Record], validation: Sequence[Record]) -> Iterator[Chart]:
+    """Yield the charts with a curve for each task or pair."""
+    order = _colour_order(training, validation)
+    yield Chart(
+        "loss",
+        "Training loss of each task",
+        unit="per target token",
+        curves=_task_curves(training, "translation"),
+        order=order,
+    )
+    yield Chart(
+        "heldout",
+        "Validation loss of each task",
+        unit="per target token",
+        curves=_validation_curves(validation, "losses"),
+        order=order,
+    )
+    yield Chart(
+        "bleu",
+        "Validation BLEU, greedy search",
+        unit="BLEU",
+        curves=_validation_curves(validation, "bleu"),
+        order=order,
+    )
+    yield Chart(
+        "penalty",
+        "Penalty of the bridge, by task",
+        unit="‖A·Aᵀ − I‖²",
+        curves=_task_curves(training, "bridge"),
+        order=order,
+    )
+
+
+def _common_curve(training: Sequence[Record], key: str, name: str) -> Curves:
+    """One curve with the values of a key of the log."""
+    curves: Curves = {}
+    for record in training:
+        _add_point(curves, name, record["step"], record.get(key))
+    return curves
 
 
 def _colour_order(training: Sequence[Record], validation: Sequence[Record]) -> list[str]:
@@ -90,4 +119,5 @@ def _validation_curves(validation: Sequence[Record], key: str) -> Curves:
 def _add_point(curves: Curves, name: str, step: int, value: float | None) -> None:
     """Add a point; the log has null for a value that was not finite."""
     if value is not None:
-        curves.setdefault(name, []).append((float(step), float(value)))
+        point = (float(step), float(value))
+        curves.setdefault(name, []).append(point)

@@ -68,7 +68,8 @@ def _statistics(files: RunFiles, corpora: Corpora, language: str) -> dict[str, A
     """Words, pieces and unknown pieces of the first training sentences of a language."""
     normaliser = files.run.normalisers[language]
     vocabulary = files.run.vocabularies[language]
-    lines = [normaliser.apply(line) for line in islice(corpora.sentences(language), SAMPLE)]
+    sentences = islice(corpora.sentences(language), SAMPLE)
+    lines = [normaliser.apply(line) for line in sentences]
     words = sum(len(line.split()) for line in lines)
     pieces = 0
     unknown = 0

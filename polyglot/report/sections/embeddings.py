@@ -44,9 +44,14 @@ def _analysis(analysis: StoredAnalysis, number: int) -> dict[str, Any]:
     """Values of one analysis for the template."""
     values = analysis.values
     sentences = values["map"]["sentences"]
+    translations = list(zip(*sentences.values()))
+    planes = values["map"]["planes"]
     maps = []
-    for map_number, (title, points) in enumerate(values["map"]["planes"].items()):
-        maps.append({"id": f"map-{number}-{map_number}", "title": title, **draw_plane(points)})
+    for map_number, (title, points) in enumerate(planes.items()):
+        plane = draw_plane(points)
+        plane["id"] = f"map-{number}-{map_number}"
+        plane["title"] = title
+        maps.append(plane)
     return {
         "name": analysis.name,
         "test": "; ".join(values["test"]),
@@ -56,7 +61,7 @@ def _analysis(analysis: StoredAnalysis, number: int) -> dict[str, Any]:
         "representation": values["map"]["representation"],
         "linked": min([LINKED, *map(len, sentences.values())]),
         "sentences": sentences,
-        "rows": list(zip(*sentences.values())),
+        "rows": translations,
     }
 
 
@@ -78,24 +83,31 @@ def _retrieval(
         row = []
         for kind in kinds:
             row += [scores[metric].get(kind) for metric in RETRIEVAL_TITLES]
-        rows.append((name, values["sizes"][name], row))
-    return [KIND_TITLES[kind] for kind in kinds], rows
+        size = values["sizes"][name]
+        rows.append((name, size, row))
+    titles = [KIND_TITLES[kind] for kind in kinds]
+    return titles, rows
 
 
 def _similarity(
     values: Mapping[str, Any],
 ) -> tuple[list[str], list[tuple[str, list[float | None]]]]:
     """Names of the tests, and Spearman's correlations × 100 of each representation."""
-    first = next(iter(values["similarity"].values()), [])
+    tests_by_name = values["similarity"]
+    first_tests = next(iter(tests_by_name.values()), [])
+    titles = [test["name"] for test in first_tests]
     rows = []
-    for name, tests in values["similarity"].items():
+    for name, tests in tests_by_name.items():
         if tests:
-            rows.append((name, [_hundredfold(test["spearman"]) for test in tests]))
-    return [test["name"] for test in first], rows
+            correlations = [_hundredfold(test["spearman"]) for test in tests]
+            rows.append((name, correlations))
+    return titles, rows
 
 
 def _hundredfold(correlation: float | None) -> float | None:
-    return None if correlation is None else 100 * correlation
+    if correlation is None:
+        return None
+    return 100 * correlation
 
 
 def draw_plane(points: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Any]:
@@ -106,31 +118,31 @@ def draw_plane(points: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Any
     x_values: list[float] = []
     y_values: list[float] = []
     for language_points in points.values():
-        x_values += [point[0] for point in language_points]
-        y_values += [point[1] for point in language_points]
+        x_values += [x for x, _ in language_points]
+        y_values += [y for _, y in language_points]
     across = Axis(min(x_values), max(x_values), MARGIN, WIDTH - MARGIN)
     up = Axis(min(y_values), max(y_values), HEIGHT - MARGIN, MARGIN)
 
-    positions: dict[str, list[Position]] = {}
+    positions: list[list[Position]] = []
     languages = []
-    for number, (language, language_points) in enumerate(points.items()):
-        dots = [(across.position(point[0]), up.position(point[1])) for point in language_points]
-        positions[language] = dots
-        languages.append(
-            {
-                "name": language,
-                "colour": number % COLOURS,
-                "hollow": bool(number // COLOURS % 2),
-                "dots": dots,
-            }
-        )
-    return {"languages": languages, "lines": _lines(list(positions.values()))}
+    for number, language in enumerate(points):
+        dots = [(across.position(x), up.position(y)) for x, y in points[language]]
+        positions.append(dots)
+        entry = {
+            "name": language,
+            "colour": number % COLOURS,
+            "hollow": bool(number // COLOURS % 2),
+            "dots": dots,
+        }
+        languages.append(entry)
+    return {"languages": languages, "lines": _lines(positions)}
 
 
 def _lines(positions: Sequence[Sequence[Position]]) -> list[tuple[float, float, float, float]]:
     """Lines from the first sentences of each language to the centre of their translations."""
     lines = []
-    for translations in list(zip(*positions))[:LINKED]:
+    rows = list(zip(*positions))
+    for translations in rows[:LINKED]:
         centre_x = mean(x for x, _ in translations)
         centre_y = mean(y for _, y in translations)
         for x, y in translations:

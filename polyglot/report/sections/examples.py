@@ -15,16 +15,20 @@ BYTES_PER_EXAMPLE = 400  # approximately
 MAX_SENTENCES = 120  # of a direction
 MIN_SENTENCES = 6
 
+METRIC = CHRF()
+
 
 def examples(files: RunFiles) -> Section | None:
     evaluations = {}
     for evaluation in files.evaluations:
-        values = _evaluation_examples(evaluation, size=TEXT_SIZE // len(files.evaluations))
+        size = TEXT_SIZE // len(files.evaluations)
+        values = _evaluation_examples(evaluation, size=size)
         if values["routes"]:
             evaluations[evaluation.name] = values
     if not evaluations:
         return None
-    return Section("examples", "Examples", render("examples.html"), {"evaluations": evaluations})
+    body = render("examples.html")
+    return Section("examples", "Examples", body, {"evaluations": evaluations})
 
 
 def _evaluation_examples(evaluation: StoredEvaluation, *, size: int) -> dict[str, Any]:
@@ -34,19 +38,24 @@ def _evaluation_examples(evaluation: StoredEvaluation, *, size: int) -> dict[str
         if cell["scores"]:
             cells_by_pair.setdefault(cell["pair"], []).append(cell)
 
-    sentences = size // (len(cells_by_pair) or 1) // BYTES_PER_EXAMPLE
+    size_of_pair = size // (len(cells_by_pair) or 1)
+    sentences = size_of_pair // BYTES_PER_EXAMPLE
     count = min(MAX_SENTENCES, max(MIN_SENTENCES, sentences))
+
     routes = {}
+    kinds = {}
     for pair, cells in cells_by_pair.items():
+        kinds[pair] = cells[0]["kind"]
         rows = _pair_examples(evaluation, cells, count)
         if rows is not None:
             routes[pair] = rows
-    kinds = {pair: cells[0]["kind"] for pair, cells in cells_by_pair.items()}
     return {"routes": routes, "kinds": kinds}
 
 
 def _pair_examples(
-    evaluation: StoredEvaluation, cells: Sequence[Mapping[str, Any]], count: int
+    evaluation: StoredEvaluation,
+    cells: Sequence[Mapping[str, Any]],
+    count: int,
 ) -> list[dict[str, Any]] | None:
     """Source, reference and translations of some sentences of a pair.
 
@@ -56,40 +65,47 @@ def _pair_examples(
     first = cells[0]
     sources = evaluation.text(first["source_text"])
     references = evaluation.text(first["reference_text"])
-    outputs = {cell["via"] or "": evaluation.hypotheses(cell) for cell in cells}
+    outputs = {}
+    for cell in cells:
+        via = cell["via"] or ""
+        outputs[via] = evaluation.hypotheses(cell)
     texts = [sources, references, *outputs.values()]
     if any(len(lines) != first["sentences"] for lines in texts):
         return None
 
-    metric = CHRF()
+    first_outputs = outputs[first["via"] or ""]
     rows = []
-    for row in _select_rows(outputs[first["via"] or ""], references, count):
+    for row in _select_rows(first_outputs, references, count):
+        reference = references[row]
         scored_outputs = []
         for via, lines in outputs.items():
-            score = metric.sentence_score(lines[row], [references[row]]).score
+            score = _chrf(lines[row], reference)
             scored_outputs.append([via, lines[row], round(score, 1)])
-        rows.append(
-            {
-                "row": row + 1,
-                "source": sources[row],
-                "reference": references[row],
-                "outputs": scored_outputs,
-            }
-        )
+        example = {
+            "row": row + 1,
+            "source": sources[row],
+            "reference": reference,
+            "outputs": scored_outputs,
+        }
+        rows.append(example)
     return rows
+
+
+def _chrf(output: str, reference: str) -> float:
+    """chrF2 of a sentence, from 0 to 100."""
+    return METRIC.sentence_score(output, [reference]).score
 
 
 def _select_rows(outputs: Sequence[str], references: Sequence[str], count: int) -> list[int]:
     """Rows in text order: one third worst by chrF2, one third best, and the first ones."""
     if len(outputs) <= count:
         return list(range(len(outputs)))
-    metric = CHRF()
-    scores = []
-    for output, reference in zip(outputs, references):
-        scores.append(metric.sentence_score(output, [reference]).score)
+    scores = [_chrf(output, reference) for output, reference in zip(outputs, references)]
     order = sorted(range(len(outputs)), key=scores.__getitem__)
     third = count // 3
-    selected = {*order[:third], *order[len(order) - third :]}
+    worst = order[:third]
+    best = order[len(order) - third :]
+    selected = {*worst, *best}
     for row in range(len(outputs)):
         if len(selected) == count:
             break

@@ -22,18 +22,20 @@ KIND_TITLES = {
 
 
 def headline(files: RunFiles) -> Section:
-    evaluations = files.evaluations
     cards: list[dict[str, str]] = []
-    if evaluations:
-        cards += _score_cards(evaluations[0])
-        cards += _language_cards(evaluations[0])
+    description = ""
+    if files.evaluations:
+        evaluation = files.evaluations[0]
+        cards += _score_cards(evaluation)
+        cards += _language_cards(evaluation)
+        description = _describe_scores(evaluation)
     cards += _training_cards(files)
     body = render(
         "headline.html",
         cards=cards,
         facts=_facts(files.run.config),
-        where=_describe_scores(evaluations[0]) if evaluations else "",
-        scored=bool(evaluations),
+        where=description,
+        scored=bool(files.evaluations),
         unreadable=files.unreadable,
     )
     return Section("headline", "Overview", body)
@@ -46,12 +48,13 @@ def _card(value: str, name: str, *, kind: str = "") -> dict[str, str]:
 def _score_cards(evaluation: StoredEvaluation) -> list[dict[str, str]]:
     """Mean of the first measure for each kind."""
     measure, title = next(iter(evaluation.measures.items()))
+    pivot = evaluation.values["protocol"]["pivot"]
     cards = []
     for kind, kind_title in KIND_TITLES.items():
         score = evaluation.mean(measure, kind)
         if score is not None:
-            kind_title = kind_title.format(evaluation.values["protocol"]["pivot"])
-            cards.append(_card(format_number(score), f"{title}, {kind_title}", kind=kind))
+            name = f"{title}, {kind_title.format(pivot)}"
+            cards.append(_card(format_number(score), name, kind=kind))
     return cards
 
 
@@ -70,7 +73,8 @@ def _language_cards(evaluation: StoredEvaluation) -> list[dict[str, str]]:
 
 
 def _mean_percent(errors: Sequence[dict[str, Any]], name: str) -> str:
-    return format_percent(mean(error[name] for error in errors)).replace(" ", NO_BREAK)
+    share = mean(error[name] for error in errors)
+    return format_percent(share).replace(" ", NO_BREAK)
 
 
 def _training_cards(files: RunFiles) -> list[dict[str, str]]:
@@ -79,20 +83,24 @@ def _training_cards(files: RunFiles) -> list[dict[str, str]]:
     if not training:
         return []
     last = training[-1]
+    updates = f"{last['step']:,}"
     planned = files.run.config.training.steps
+    time = _format_time(last["seconds"])
     return [
-        _card(f"{last['step']:,}", f"of {planned:,} updates"),
-        _card(_format_time(last["seconds"]), "of training"),
+        _card(updates, f"of {planned:,} updates"),
+        _card(time, "of training"),
     ]
 
 
 def _facts(config: Config) -> list[str]:
     """Languages, pairs and components of a run."""
+    languages = ", ".join(config.languages)
     copies = sum(pair.is_copy for pair in config.pairs)
+    pairs = len(config.pairs) - copies
     model = config.model
     return [
-        f"{len(config.languages)} languages: {', '.join(config.languages)}",
-        f"{len(config.pairs) - copies} trained pairs, {copies} monolingual copies",
+        f"{len(config.languages)} languages: {languages}",
+        f"{pairs} trained pairs, {copies} monolingual copies",
         f"encoder {model.encoder.type}, bridge {model.bridge.type}, decoder {model.decoder.type}",
     ]
 
@@ -100,12 +108,14 @@ def _facts(config: Config) -> list[str]:
 def _describe_scores(evaluation: StoredEvaluation) -> str:
     """Protocol, checkpoint, test text and signature of the scores."""
     counts = [cell["sentences"] for cell in evaluation.cells if cell["scores"]]
+    sentences = _format_range(counts)
     measure = next(iter(evaluation.measures))
     signatures = " · ".join(evaluation.signatures(measure))
     test = ", ".join(evaluation.values["test"])
+    checkpoint = describe_checkpoint(evaluation.values)
     return (
-        f"Scores of the protocol {evaluation.name}, {describe_checkpoint(evaluation.values)}, "
-        f"on {test}, {_format_range(counts)} sentences of each direction; {signatures}"
+        f"Scores of the protocol {evaluation.name}, {checkpoint}, "
+        f"on {test}, {sentences} sentences of each direction; {signatures}"
     )
 
 
@@ -113,14 +123,17 @@ def _format_range(counts: Sequence[int]) -> str:
     """`500 to 1,000`, or `1,000` if all are equal."""
     if not counts:
         return ""
-    if min(counts) == max(counts):
-        return f"{min(counts):,}"
-    return f"{min(counts):,} to {max(counts):,}"
+    smallest = min(counts)
+    largest = max(counts)
+    if smallest == largest:
+        return f"{smallest:,}"
+    return f"{smallest:,} to {largest:,}"
 
 
 def _format_time(seconds: float) -> str:
     """`2 h 05 min`, `5 min` or `20 s`."""
-    hours, minutes = divmod(round(seconds / 60), 60)
+    all_minutes = round(seconds / 60)
+    hours, minutes = divmod(all_minutes, 60)
     if hours:
         return f"{hours}{NO_BREAK}h {minutes:02d}{NO_BREAK}min"
     if minutes:

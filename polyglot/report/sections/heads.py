@@ -39,12 +39,17 @@ def _heads(analysis: StoredAnalysis) -> dict[str, Any]:
     ordered_similarity = []
     different_heads = []
     for head in order:
-        ordered_similarity.append([similarity[head][other] for other in order])
-        different_heads += [similarity[head][other] for other in order if other != head]
+        row = similarity[head]
+        ordered_similarity.append([row[other] for other in order])
+        different_heads += [row[other] for other in order if other != head]
+
+    mean_similarity = None
+    if different_heads:
+        mean_similarity = sum(different_heads) / len(different_heads)
     return {
         "name": analysis.name,
         "count": len(order),
-        "alike": sum(different_heads) / len(different_heads) if different_heads else None,
+        "alike": mean_similarity,
         "order": [head + 1 for head in order],
         "top": max(highest),
         "positions": ordered_positions,
