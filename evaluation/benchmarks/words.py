@@ -1,7 +1,7 @@
 """Memory of training with word prediction: 32 000 words, batches of 4 096 target tokens.
 
     python evaluation/benchmarks/words.py [--predict none initial states both] [--size 1024]
-        [--words 32000] [--tokens 4096]
+        [--layers own] [--words 32000] [--tokens 4096]
 
 The model is that of Weng et al. 2017 (embeddings 512, GRUs 1 024, Adam), or one of another size
 with embeddings half as wide. Parameters are random; a sentence has 25 random words. Each kind of
@@ -52,6 +52,7 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--predict", choices=KINDS, nargs="+", default=KINDS)
+    parser.add_argument("--layers", choices=["decoder", "own"], default="decoder")
     parser.add_argument("--size", type=int, default=1024, help="size of the GRUs")
     parser.add_argument("--words", type=int, default=32_000)
     parser.add_argument("--tokens", type=int, default=4096)
@@ -63,7 +64,7 @@ def parse_arguments() -> argparse.Namespace:
 def measure_in_child(arguments: argparse.Namespace, predict: str) -> dict[str, Any]:
     """Return the result of `measure` in a new process."""
     command = [sys.executable, __file__, "--child", "--predict", predict]
-    for name in ("size", "words", "tokens", "steps"):
+    for name in ("size", "words", "tokens", "steps", "layers"):
         command.append(f"--{name}={getattr(arguments, name)}")
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
@@ -84,7 +85,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
     (predict,) = arguments.predict
     pair = LanguagePair("de", "en")
-    model = build_model(pair, predict, size=arguments.size, words=arguments.words)
+    sizes = {"size": arguments.size, "words": arguments.words}
+    model = build_model(pair, predict, layers=arguments.layers, **sizes)
     model.train()
     criterion = Criterion(LossesConfig())
     groups = parameter_groups(model.parameters(), hidden=model.hidden_weights())
@@ -110,7 +112,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def build_model(pair: Any, predict: str, *, size: int, words: int) -> Any:
+def build_model(pair: Any, predict: str, *, layers: str, size: int, words: int) -> Any:
     """Return the model of the paper, with one kind of word prediction or none."""
     from polyglot.model.config import ModelConfig
     from polyglot.model.translation_model import TranslationModel
@@ -123,7 +125,7 @@ def build_model(pair: Any, predict: str, *, size: int, words: int) -> Any:
         "decoder": {**gru, "attention": "mlp"},
     }
     if predict != "none":
-        option = {"type": "word_prediction", "predict": predict}
+        option = {"type": "word_prediction", "predict": predict, "layers": layers}
         settings["options"] = {"decoder": [option]}
     return TranslationModel(
         ModelConfig.model_validate(settings),

@@ -11,9 +11,10 @@ from polyglot.core.registry import ComponentConfig
 from polyglot.layers.accumulated_linear import AccumulatedLinear
 from polyglot.layers.linear import Linear, resize
 from polyglot.layers.selected_rows import SelectedRowsLinear
-from polyglot.model.decoders import DECODERS, InnerStates
+from polyglot.model.decoders import DECODERS
 from polyglot.model.embedding import Embedding, EmbeddingConfig
 from polyglot.model.encoders import ENCODERS, FinalStates
+from polyglot.model.inner_states import InnerStates
 from polyglot.model.memory import Memory
 from polyglot.model.options import build_options, options_at
 

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from polyglot.layers.annealing import Annealed, is_annealed
 from polyglot.model.bridges import BRIDGES
 from polyglot.model.config import ModelConfig
-from polyglot.model.decoders import InnerStates
 from polyglot.model.embedding import embedding_table
 from polyglot.model.initialization import SkipInit, initialize
+from polyglot.model.inner_states import InnerStates
 from polyglot.model.language_modules import LanguageDecoder, LanguageEncoder
 from polyglot.model.memory import Memory
 from polyglot.model.options import option_vocabulary_parameters

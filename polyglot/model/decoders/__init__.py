@@ -1,6 +1,6 @@
 """Decoders by name. A new decoder needs one file and one import here."""
 
-from polyglot.model.decoders.base import DECODERS, Decoder, InnerStates
+from polyglot.model.decoders.base import DECODERS, Decoder
 from polyglot.model.decoders.opennmt import OpenNmtRnnDecoder, OpenNmtTransformerDecoder
 from polyglot.model.decoders.recurrent import GruDecoder, LstmDecoder
 from polyglot.model.decoders.rnnsearch import RnnSearchDecoder
@@ -10,7 +10,6 @@ __all__ = [
     "DECODERS",
     "Decoder",
     "GruDecoder",
-    "InnerStates",
     "LstmDecoder",
     "OpenNmtRnnDecoder",
     "OpenNmtTransformerDecoder",

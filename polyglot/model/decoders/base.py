@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from polyglot.core.problems import Problem
 from polyglot.core.registry import ComponentConfig, Registry
 from polyglot.layers.recurrent import RecurrentDecoderConfig
+from polyglot.model.inner_states import InnerStates
 from polyglot.model.memory import Memory
 
 DECODERS: Registry[Decoder] = Registry("decoder")
@@ -25,17 +26,6 @@ class EncoderRequirement(NamedTuple):
     """Settings that the encoders must have, with their `type`."""
     advice: str
     """End of the error message."""
-
-
-class InnerStates(NamedTuple):
-    """States of a whole target, as the last non-linear layer of a decoder reads them."""
-
-    states: Tensor
-    """s_j of every position, (B, T, ·)."""
-    contexts: Tensor | None = None
-    """c_j of every position, (B, T, ·), in a form that the decoder chooses; None if it has none."""
-    words: Tensor | None = None
-    """Embedded words y_{j-1}, (B, T, E); None if the layer does not read them."""
 
 
 class Decoder(nn.Module):

@@ -19,12 +19,8 @@ from polyglot.layers.recurrent import (
     repeat_initial_state,
     run_recurrence,
 )
-from polyglot.model.decoders.base import (
-    DECODERS,
-    AttentionDecoderConfig,
-    Decoder,
-    InnerStates,
-)
+from polyglot.model.decoders.base import DECODERS, AttentionDecoderConfig, Decoder
+from polyglot.model.inner_states import InnerStates
 from polyglot.model.memory import Memory
 
 

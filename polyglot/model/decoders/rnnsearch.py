@@ -14,7 +14,8 @@ from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear, resize
 from polyglot.layers.lstm_cell import tanh
 from polyglot.layers.recurrent import KINDS, LayerStates, RecurrentSteps
-from polyglot.model.decoders.base import DECODERS, Decoder, InnerStates, attention_size_problem
+from polyglot.model.decoders.base import DECODERS, Decoder, attention_size_problem
+from polyglot.model.inner_states import InnerStates
 from polyglot.model.memory import Memory
 
 

@@ -14,7 +14,7 @@ from polyglot.core.setting_types import DropoutRate, Size
 from polyglot.layers.attention import Attention
 from polyglot.layers.dropout import Dropout
 from polyglot.layers.linear import Linear
-from polyglot.model.decoders import InnerStates
+from polyglot.model.inner_states import InnerStates
 from polyglot.model.memory import Memory
 from polyglot.model.options.base import OPTIONS, DecoderOption
 

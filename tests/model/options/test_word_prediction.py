@@ -17,7 +17,8 @@ from polyglot.decoding.base import SearchConfig
 from polyglot.decoding.beam_search import search
 from polyglot.inference.translator import Translator
 from polyglot.layers import cross_entropy
-from polyglot.model.decoders import DECODERS, InnerStates
+from polyglot.model.decoders import DECODERS
+from polyglot.model.inner_states import InnerStates
 from polyglot.model.losses import Criterion, InitialWordsLoss, LossesConfig, RemainingWordsLoss
 from polyglot.model.options import OPTIONS
 from polyglot.runs.compatibility import different_settings

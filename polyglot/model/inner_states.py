@@ -1,0 +1,18 @@
+"""Inner states of decoders, which word prediction reads."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class InnerStates(NamedTuple):
+    """States of a whole target, as the last non-linear layer of a decoder reads them."""
+
+    states: Tensor
+    """s_j of every position, (B, T, ·)."""
+    contexts: Tensor | None = None
+    """c_j of every position, (B, T, ·), in a form that the decoder chooses; None if it has none."""
+    words: Tensor | None = None
+    """Embedded words y_{j-1}, (B, T, E); None if the layer does not read them."""
