@@ -49,5 +49,12 @@ def test_the_axis_of_a_constant_curve_starts_at_zero() -> None:
     assert ">0.5<" in html
 
 
+def test_thousands_on_an_axis_are_short() -> None:
+    html = draw_chart(Chart("loss", "Loss", "nats", {"en-de": [(0, 0.0), (2000, 10.0)]}))
+    assert ">500<" in html
+    assert ">1k<" in html
+    assert ">1.5k<" in html
+
+
 def test_no_finite_numbers_give_no_chart() -> None:
     assert draw_chart(Chart("loss", "Loss", "nats", {"en-de": [(1, math.inf)]})) == ""

@@ -8,12 +8,14 @@ import json
 import re
 import shutil
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from markupsafe import Markup
 
 from polyglot.core.errors import ConfigError
+from polyglot.core.score_tables import ERROR_TITLES
 from polyglot.inference.translator import Translator
 from polyglot.report import write
 from polyglot.report.files import RunFiles
@@ -102,6 +104,27 @@ def test_nothing_is_loaded_and_only_our_script_can_run(html: str) -> None:
 
 
 # Content
+
+
+def test_every_scored_direction_has_all_output_errors(html: str) -> None:
+    evaluations = data_of(html)["matrix"]["evaluations"]
+    for cell in evaluations[0]["cells"]:
+        titles = [title for title, _, _ in cell["outputs"]]
+        assert titles == list(ERROR_TITLES.values())
+
+
+def test_the_examples_of_all_pairs_share_the_size(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nine pairs, with space for two of their four sentences."""
+    example_section = import_module("polyglot.report.sections.examples")
+    size = 9 * 2 * example_section.BYTES_PER_EXAMPLE
+    monkeypatch.setattr(example_section, "TEXT_SIZE", size)
+    monkeypatch.setattr(example_section, "MIN_SENTENCES", 1)
+    section = example_section.examples(RunFiles(run))
+    routes = section.data["evaluations"]["default"]["routes"]
+    assert len(routes) == 9
+    assert {len(rows) for rows in routes.values()} == {2}
 
 
 def test_all_sections_are_on_the_page(html: str) -> None:
