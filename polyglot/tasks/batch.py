@@ -39,16 +39,28 @@ class Batch:
 
     @classmethod
     def from_sentences(
-        cls, task: Task, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+        cls,
+        task: Task,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
     ) -> Batch:
         """Pad the sentences of one task, given as token ids without special tokens."""
         bos = numpy.array([BOS])
         eos = numpy.array([EOS])
+        inputs = [numpy.concatenate([bos, target]) for target in targets]
+        outputs = [numpy.concatenate([target, eos]) for target in targets]
         source, source_mask = pad(sources)
-        target_in, target_mask = pad([numpy.concatenate([bos, target]) for target in targets])
-        target_out, _ = pad([numpy.concatenate([target, eos]) for target in targets])
-        target_tokens = sum(map(len, targets)) + len(targets)
-        return cls(task, source, source_mask, target_in, target_out, target_mask, target_tokens)
+        target_in, target_mask = pad(inputs)
+        target_out, _ = pad(outputs)
+        return cls(
+            task,
+            source=source,
+            source_mask=source_mask,
+            target_in=target_in,
+            target_out=target_out,
+            target_mask=target_mask,
+            target_tokens=sum(map(len, outputs)),
+        )
 
     @property
     def sentences(self) -> int:
@@ -73,9 +85,11 @@ def pad(sentences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     Returns ids (B, S), filled with PAD, and their mask (B, S); S is at least 1.
     """
     lengths = numpy.fromiter(map(len, sentences), dtype=numpy.int64, count=len(sentences))
-    mask = numpy.arange(max(1, lengths.max(initial=0))) < lengths[:, None]
+    longest = lengths.max(initial=1)
+    positions = numpy.arange(longest)
+    mask = positions < lengths[:, None]
+
     ids = numpy.full(mask.shape, PAD, dtype=numpy.int64)
-    ids[mask] = numpy.concatenate(
-        [numpy.asarray(sentence, dtype=numpy.int64) for sentence in sentences]
-    )
+    arrays = [numpy.asarray(sentence, dtype=numpy.int64) for sentence in sentences]
+    ids[mask] = numpy.concatenate(arrays)
     return torch.from_numpy(ids), torch.from_numpy(mask)

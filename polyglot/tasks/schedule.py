@@ -93,9 +93,8 @@ class Schedule:
     def tasks_at(self, step: int, *, process: int = 0, processes: int = 1) -> list[Task]:
         """Return the tasks of one update on one rank, if all ranks have all tasks."""
         active = self.active(step)
-        count = self.config.tasks_per_update
-        first = (step * processes + process) * count
-        return [self.choose(active, draw) for draw in range(first, first + count)]
+        draws = self._draws(step * processes + process)
+        return [self.choose(active, draw) for draw in draws]
 
     def local_tasks_at(self, step: int, local_tasks: Sequence[Task], *, process: int) -> list[Task]:
         """Return the tasks of one update on a rank that has only `local_tasks`.
@@ -105,9 +104,13 @@ class Schedule:
         active = self.active(step, local_tasks)
         if not active:
             return []
+        return [self.choose(active, draw, process) for draw in self._draws(step)]
+
+    def _draws(self, update: int) -> range:
+        """Numbers of the draws of one update on one rank; update: counted over ranks."""
         count = self.config.tasks_per_update
-        first = step * count
-        return [self.choose(active, draw, process) for draw in range(first, first + count)]
+        first = update * count
+        return range(first, first + count)
 
     def active(self, step: int, tasks: Sequence[Task] | None = None) -> list[Task]:
         """Return those of `tasks` (default: all) that may train at this step."""
@@ -130,7 +133,8 @@ class Schedule:
         trained: set[Task] = set()
         for step in boundaries:
             if step < steps or step == 0:
-                trained.update(self.active(step))
+                active = self.active(step)
+                trained.update(active)
         return [task for task in self.tasks if task not in trained]
 
     def choose(self, active: Sequence[Task], draw: int, process: int = 0) -> Task:
@@ -138,11 +142,14 @@ class Schedule:
 
         draw: counts the batches of the run, or of one rank if ranks have different tasks.
         """
-        shares = numpy.cumsum([self.share(task) for task in active])
+        shares = [self.share(task) for task in active]
+        ends = numpy.cumsum(shares)
         # A counter-based generator for each draw: no draw depends on the draws before it.
-        generator = numpy.random.Philox(key=self.seed, counter=[0, 0, process, draw])
-        point = numpy.random.Generator(generator).random() * shares[-1]
-        return active[int(numpy.searchsorted(shares, point, side="right"))]
+        bits = numpy.random.Philox(key=self.seed, counter=[0, 0, process, draw])
+        generator = numpy.random.Generator(bits)
+        point = generator.random() * ends[-1]
+        number = numpy.searchsorted(ends, point, side="right")
+        return active[int(number)]
 
     def share(self, task: Task) -> float:
         """Return the relative frequency of a task."""
@@ -192,7 +199,9 @@ class TemperatureSampling(Schedule):
         """T."""
 
     def share(self, task: Task) -> float:
-        return task.weight * self._sizes[task.pair] ** (1 / self.config.temperature)
+        exponent = 1 / self.config.temperature
+        size = self._sizes[task.pair]
+        return task.weight * size**exponent
 
 
 @SCHEDULES.register("weighted")
@@ -204,7 +213,8 @@ class Weighted(Schedule):
         """Weight of single pairs, such as `de-en: 2.0`; all others have 1."""
 
     def share(self, task: Task) -> float:
-        return task.weight * self.config.weights.get(task.name, 1.0)
+        weight = self.config.weights.get(task.name, 1.0)
+        return task.weight * weight
 
 
 PAIR_KEYS = (("schedule", "pairs"), ("schedule", "copies"))
@@ -242,21 +252,27 @@ def schedule_tasks(config: Schedule.Config, languages: Sequence[str]) -> list[Ta
 
 
 def _task(pair: LanguagePair, config: Schedule.Config) -> Task:
-    return Task(pair, config.copy_weight if pair.is_copy else 1.0)
+    if pair.is_copy:
+        return Task(pair, config.copy_weight)
+    return Task(pair)
 
 
 def _unscheduled_pairs(
-    path: KeyPath, phase_pairs: Sequence[LanguagePair], pairs: Sequence[LanguagePair]
+    path: KeyPath,
+    phase_pairs: Sequence[LanguagePair],
+    pairs: Sequence[LanguagePair],
 ) -> list[Problem]:
     names = [str(pair) for pair in phase_pairs if pair not in pairs]
     if not names:
         return []
-    return [Problem(path, f"{NOT_SCHEDULED}: {', '.join(names)}", related=PAIR_KEYS)]
+    message = f"{NOT_SCHEDULED}: {', '.join(names)}"
+    return [Problem(path, message, related=PAIR_KEYS)]
 
 
 def _unscheduled_weights(config: Schedule.Config, pairs: Sequence[LanguagePair]) -> list[Problem]:
     scheduled = list(map(str, pairs))
-    names = [name for name in getattr(config, "weights", {}) if name not in scheduled]
+    weights = getattr(config, "weights", {})
+    names = [name for name in weights if name not in scheduled]
     if not names:
         return []
     message = f"{NOT_SCHEDULED}: {', '.join(names)}; there are {', '.join(scheduled)}"
@@ -264,7 +280,10 @@ def _unscheduled_weights(config: Schedule.Config, pairs: Sequence[LanguagePair])
 
 
 def _named_pairs(
-    section: Schedule.Config | Phase, languages: Sequence[str], *, center: str
+    section: Schedule.Config | Phase,
+    languages: Sequence[str],
+    *,
+    center: str,
 ) -> list[LanguagePair]:
     """Return the pairs of `pairs` and `copies`. Raises ConfigError with the problems of both."""
     copied: Sequence[str] = []
@@ -276,14 +295,17 @@ def _named_pairs(
     problems: list[Problem] = []
     for language in copied:
         if language not in languages:
-            problems.append(Problem(("copies",), unknown_name("language", language, languages)))
+            message = unknown_name("language", language, languages)
+            problems.append(Problem(("copies",), message))
     pairs: list[LanguagePair] = []
     with collect_errors(problems, "pairs"):
         patterns = _fill_in_center(section.pairs, languages, center)
         pairs = match_pairs(patterns, languages)
     if problems:
         raise ConfigError(problems)
-    return pairs + [LanguagePair(language, language) for language in copied]
+
+    copies = [LanguagePair(language, language) for language in copied]
+    return pairs + copies
 
 
 def _fill_in_center(patterns: Sequence[str], languages: Sequence[str], center: str) -> list[str]:

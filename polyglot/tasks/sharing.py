@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -62,7 +63,9 @@ class SharingConfig(ComponentConfig):
         """
         if not self.is_shared("decoder", language):
             return False
-        return self.is_shared("embeddings" if tied else "vocabulary", language)
+        if tied:
+            return self.is_shared("embeddings", language)
+        return self.is_shared("vocabulary", language)
 
     def problems(self, languages: Sequence[str]) -> Iterator[Problem]:
         """Yield the problems of the groups in a run of these languages."""
@@ -87,7 +90,9 @@ class SharingConfig(ComponentConfig):
 
 
 def _group_problems(
-    part: str, groups: Mapping[str, Sequence[str]], languages: Sequence[str]
+    part: str,
+    groups: Mapping[str, Sequence[str]],
+    languages: Sequence[str],
 ) -> Iterator[Problem]:
     """Yield invalid group names, unknown languages, and languages in several groups."""
     grouped_languages: list[str] = []
@@ -101,13 +106,16 @@ def _group_problems(
             )
         for member in members:
             if member not in languages:
-                yield Problem(path, unknown_name("language", member, languages))
+                message = unknown_name("language", member, languages)
+                yield Problem(path, message)
         grouped_languages += members
 
-    repeated = {member for member in grouped_languages if grouped_languages.count(member) > 1}
+    counts = Counter(grouped_languages)
+    repeated = [language for language, count in counts.items() if count > 1]
     if repeated:
         names = ", ".join(sorted(repeated))
-        yield Problem(("sharing", part), f"{names} named twice; a language shares with one group")
+        message = f"{names} named twice; a language shares with one group"
+        yield Problem(("sharing", part), message)
 
 
 def _expand_all(value: Any) -> Any:
@@ -122,7 +130,8 @@ Sharing = Annotated[SharingConfig, BeforeValidator(_expand_all)]
 
 
 def component_names(
-    pair: LanguagePair, sharing: SharingConfig = SharingConfig()
+    pair: LanguagePair,
+    sharing: SharingConfig = SharingConfig(),
 ) -> tuple[str, ...]:
     """Return the names of the components that a pair may use.
 
@@ -130,15 +139,17 @@ def component_names(
     """
     source_embeddings = sharing.group_name("embeddings", pair.source)
     target_embeddings = sharing.group_name("embeddings", pair.target)
+    encoder = sharing.group_name("encoder", pair.source)
+    decoder = sharing.group_name("decoder", pair.target)
     names = (
         f"embedding.{source_embeddings}",
         f"embedding.{target_embeddings}",
         f"source_embedding.{source_embeddings}",
         f"target_embedding.{target_embeddings}",
-        f"encoder.{sharing.group_name('encoder', pair.source)}",
+        f"encoder.{encoder}",
         f"encoder.{pair.source}",
         "bridge",
-        f"decoder.{sharing.group_name('decoder', pair.target)}",
+        f"decoder.{decoder}",
         f"decoder.{pair.target}",
     )
     return tuple(dict.fromkeys(names))
