@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import itertools
 import json
 import os
 import random
@@ -61,22 +62,19 @@ def package_of(mutant: Mutant) -> str:
 def draw_mutants(packages: list[str], count: int, seed: int) -> list[Mutant]:
     """Draw mutants by a seed: at least four for each package, the rest in proportion to size."""
     generator = random.Random(seed)
-    mutants_by_package = {}
-    for package in packages:
-        mutants = []
-        for path in sorted((ROOT / "polyglot" / package).rglob("*.py")):
-            mutants += [mutant for mutant in mutants_of(path, ROOT) if compiles(mutant)]
-        generator.shuffle(mutants)
-        mutants_by_package[package] = mutants
-
     chosen = []
     remaining = []
     for package in packages:
-        chosen += mutants_by_package[package][:LEAST_PER_PACKAGE]
-        remaining += mutants_by_package[package][LEAST_PER_PACKAGE:]
+        mutants = []
+        for path in sorted((ROOT / "polyglot" / package).rglob("*.py")):
+            mutants += mutants_of(path, ROOT)
+        generator.shuffle(mutants)
+        valid_mutants = filter(compiles, mutants)  # lazily: most mutants are never drawn
+        chosen += itertools.islice(valid_mutants, LEAST_PER_PACKAGE)
+        remaining += [mutant for mutant in mutants if mutant not in chosen]
     generator.shuffle(remaining)
     missing = max(0, count - len(chosen))
-    return chosen + remaining[:missing]
+    return chosen + list(itertools.islice(filter(compiles, remaining), missing))
 
 
 def compiles(mutant: Mutant) -> bool:
