@@ -27,7 +27,8 @@ def replace_file(path: Path, content: str | bytes) -> None:
     """
     if isinstance(content, str):
         content = content.encode()
-    temporary = temporary_path(path.parent)
+    start_of_name = path.name.encode()[:100].decode(errors="ignore")
+    temporary = temporary_path(path.parent, prefix=f".{start_of_name}.")
     try:
         write_synced(temporary, content)
         temporary.replace(path)

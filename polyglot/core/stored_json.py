@@ -1,8 +1,14 @@
-"""JSON files of a run directory, read as untrusted input: size, syntax, names and types."""
+"""JSON files of a run directory: written with a checksum, read as untrusted input.
+
+The checksum finds disk errors and edits by accident. It does not protect against somebody who
+computes it again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from polyglot.core.errors import abbreviate
 
 Value = TypeVar("Value")
+
+CHECKSUM_KEY = "checksum"
 
 LARGEST_FILE = 256 * 2**20
 """Bytes; the largest matrix of 100 languages has less than a tenth."""
@@ -54,3 +62,23 @@ def validate_stored(value: Any, schema: TypeAdapter[Value]) -> Value:
         raise ValueError(abbreviate(reasons, shown=3)) from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def json_checksum(values: Mapping[str, Any]) -> str:
+    """SHA-256 of values that JSON can represent, without their own checksum."""
+    content = {key: value for key, value in values.items() if key != CHECKSUM_KEY}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def with_checksum(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the checksum of the values, as `verify_checksum` reads it."""
+    # Tuples and numbers as keys become what a reader of the file gets.
+    as_read = json.loads(json.dumps(values))
+    return {**as_read, CHECKSUM_KEY: json_checksum(as_read)}
+
+
+def verify_checksum(values: Mapping[str, Any]) -> None:
+    """Raise ValueError if the checksum differs; older files have none, and are accepted."""
+    stored = values.get(CHECKSUM_KEY)
+    if stored is not None and stored != json_checksum(values):
+        raise ValueError("its own checksum differs: the file was changed or is damaged")

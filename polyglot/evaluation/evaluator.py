@@ -10,6 +10,7 @@ from typing import Any
 import sacrebleu
 
 from polyglot.core.errors import pluralize
+from polyglot.core.language_codes import describe_unknown
 from polyglot.core.version import VERSION
 from polyglot.evaluation.cache_keys import cache_keys
 from polyglot.evaluation.evaluation_text import EvaluationText, load_evaluation_text
@@ -59,6 +60,9 @@ def evaluate(
     plan = plan_evaluation(protocol, run, translator, test_set=test_set)
     text = load_evaluation_text(run, plan)
     warn_about_capitals(plan, run)
+    unknown = describe_unknown(plan.used_languages)
+    if unknown:
+        logger.info(unknown)
     scorer = DirectionScorer(plan)
     provenance = current_provenance(translator.device)
 
@@ -76,7 +80,7 @@ def evaluate(
     for route, result in cached.items():
         translated = TranslatedText(result.lines, result.seconds, result.provenance)
         route_translator.add_finished(route, text.by_pair[route.pair].sources, translated)
-        results.add(route, translated, cell=result.cell and cell_from_dict(result.cell))
+        results.add(route, translated, cell=_stored_cell(result))
     remaining = {route: text.by_pair[route.pair].sources for route in keys if route not in cached}
     symbols_before = translator.symbols_without_rule
     for route, translated in route_translator.translate(remaining):
@@ -95,6 +99,16 @@ def _recall(cache: ResultsCache, keys: Mapping[Route, CacheKeys]) -> dict[Route,
         if result is not None:
             cached[route] = result
     return cached
+
+
+def _stored_cell(result: CachedResult) -> Cell | None:
+    """Stored scores of a direction; None if they are missing or malformed, and computed again."""
+    if result.cell is None:
+        return None
+    try:
+        return cell_from_dict(result.cell)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
 
 
 def _begin(cache: ResultsCache, cached: Mapping[Route, CachedResult], text: EvaluationText) -> None:

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from polyglot.core.atomic_files import replace_file, sync_folder
 from polyglot.core.errors import CheckpointError
+from polyglot.core.stored_json import read_json, validate_stored, verify_checksum, with_checksum
 
 MATRIX_FILE = "matrix.json"
 """Written last: if a folder has this file, it has all files of the matrix."""
@@ -140,7 +143,7 @@ class ResultsCache:
             "made_with": dict(provenance),
             "cell": cell,
         }
-        content = json.dumps(values, indent=1, ensure_ascii=False)
+        content = json.dumps(with_checksum(values), indent=1, ensure_ascii=False)
         replace_file(self.unfinished / "cells" / f"{name}.json", content)
 
     def recall(self, name: str, keys: CacheKeys) -> CachedResult | None:
@@ -163,7 +166,10 @@ class ResultsCache:
 
 def _recall(folder: Path, name: str, keys: CacheKeys, *, finished: bool) -> CachedResult | None:
     try:
-        values = json.loads((folder / "cells" / f"{name}.json").read_text(encoding="utf-8"))
+        values = validate_stored(
+            read_json(folder / "cells" / f"{name}.json"), TypeAdapter(dict[str, Any])
+        )
+        verify_checksum(values)
         lines = _read_lines(folder / "hypotheses" / f"{name}.txt")
         if values["translated"] != keys.translated or values["hypotheses"] != digest(lines):
             return None
@@ -174,7 +180,7 @@ def _recall(folder: Path, name: str, keys: CacheKeys, *, finished: bool) -> Cach
             finished=finished,
             provenance={key: str(values["made_with"][key]) for key in PROVENANCE_KEYS},
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None  # missing or damaged: the direction is translated again
 
 

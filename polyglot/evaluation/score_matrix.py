@@ -11,6 +11,7 @@ from typing import Any
 
 from polyglot.core.errors import DataError
 from polyglot.core.score_tables import KINDS, direction_name
+from polyglot.core.stored_json import read_json, verify_checksum, with_checksum
 from polyglot.evaluation.measures import Measure
 from polyglot.evaluation.metrics import Score
 from polyglot.evaluation.output_errors import OutputErrors
@@ -161,7 +162,7 @@ class ScoreMatrix:
         for name, lines in self.hypotheses.items():
             cache.put_hypotheses(name, lines)
 
-        content = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        content = json.dumps(with_checksum(self.to_dict()), indent=1, ensure_ascii=False)
         cache.finish({**(tables or {}), MATRIX_FILE: content}, keep=self.hypotheses)
 
     @classmethod
@@ -169,12 +170,13 @@ class ScoreMatrix:
         """Read a saved matrix. Raises DataError if it is missing, damaged or of another version."""
         path = folder / MATRIX_FILE
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = read_json(path)
             if values["format"] != FORMAT:
                 raise DataError(
                     f"{path}: format {values['format']}, this version of Polyglot reads {FORMAT}; "
                     "evaluate again"
                 )
+            verify_checksum(values)
             cache = ResultsCache(folder)
             return cls.from_dict(values, hypotheses=cache.hypotheses(), texts=cache.texts())
         except OSError as error:

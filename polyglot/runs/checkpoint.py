@@ -24,7 +24,14 @@ from torch import Tensor
 
 from polyglot.core.atomic_files import replace_file, sync_folder, temporary_path, write_synced
 from polyglot.core.errors import CheckpointError
-from polyglot.core.stored_json import parse_json, read_json, validate_stored
+from polyglot.core.stored_json import (
+    CHECKSUM_KEY,
+    parse_json,
+    read_json,
+    validate_stored,
+    verify_checksum,
+    with_checksum,
+)
 from polyglot.core.version import VERSION
 from polyglot.distributed.processes import Processes
 from polyglot.runs.parameters import copy_parameters
@@ -173,15 +180,10 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     manifest = read_json(path)
     if not isinstance(manifest, dict):
         raise ValueError("it is not a mapping")
-    checksum = manifest.pop("checksum", None)
-    if checksum is not None and checksum != _manifest_checksum(manifest):
-        raise ValueError("its own checksum differs")
+    verify_checksum(manifest)
+    manifest.pop(CHECKSUM_KEY, None)
     validate_stored(manifest, STORED_MANIFEST)
     return manifest
-
-
-def _manifest_checksum(manifest: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def _alternatives(path: Path) -> str:
@@ -243,8 +245,8 @@ def write(
         return checksums
 
     def finish() -> None:
-        signed = {**manifest, "checksum": _manifest_checksum(manifest)}
-        _write_file(temporary / MANIFEST, json.dumps(signed, indent=1).encode())
+        content = json.dumps(with_checksum(manifest), indent=1)
+        _write_file(temporary / MANIFEST, content.encode())
         sync_folder(temporary)
         _rename(temporary, path)
         sync_folder(folder)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic import BaseModel, TypeAdapter
 
-from polyglot.core.stored_json import parse_json, read_json, validate_stored
+from polyglot.core.stored_json import (
+    parse_json,
+    read_json,
+    validate_stored,
+    verify_checksum,
+    with_checksum,
+)
 
 
 class Point(BaseModel):
@@ -47,3 +55,24 @@ def test_values_are_not_converted(value):
 def test_message_names_the_wrong_place():
     with pytest.raises(ValueError, match="^x: "):
         validate_stored({"x": "1"}, SCHEMA)
+
+
+VALUES = {"score": 31.4, "pair": ("de", "en"), "é": None, "by": {1: "one"}}
+
+
+def test_values_with_their_checksum_are_accepted_after_writing_and_reading():
+    verify_checksum(json.loads(json.dumps(with_checksum(VALUES), indent=1, ensure_ascii=False)))
+
+
+def test_any_change_is_found():
+    signed = with_checksum(VALUES)
+    for key in VALUES:
+        with pytest.raises(ValueError, match="checksum differs"):
+            verify_checksum({**signed, key: "changed"})
+        without_key = {name: value for name, value in signed.items() if name != key}
+        with pytest.raises(ValueError, match="checksum differs"):
+            verify_checksum(without_key)
+
+
+def test_values_of_older_files_without_a_checksum_are_accepted():
+    verify_checksum({"score": 31.4})

@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 
 from polyglot.core import atomic_files
 from polyglot.core.errors import CheckpointError, DataError
-from polyglot.evaluation.grid import Grid, direct_grid
+from polyglot.evaluation.grid import Grid, direct_grid, reference_grid
 from polyglot.evaluation.score_matrix import ScoreMatrix
 from polyglot.evaluation.views.export import save_with_views
 from polyglot.evaluation.views.heat_map import _readable_colour, contrast, heat_map_png
@@ -157,6 +157,25 @@ def test_an_invalid_matrix_file_is_an_error(content: str | None, tmp_path: Path)
         ScoreMatrix.load(tmp_path)
 
 
+def test_changed_score_is_an_error(tmp_path: Path) -> None:
+    matrix().save(tmp_path)
+    path = tmp_path / "matrix.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    values["cells"][0]["scores"]["bleu"]["value"] = 99.0
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(DataError, match="checksum differs.*evaluate again"):
+        ScoreMatrix.load(tmp_path)
+
+
+def test_matrix_of_an_older_version_without_checksum_is_read(tmp_path: Path) -> None:
+    matrix().save(tmp_path)
+    path = tmp_path / "matrix.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    del values["checksum"]
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert ScoreMatrix.load(tmp_path) == matrix()
+
+
 def test_another_format_is_an_error(tmp_path: Path) -> None:
     matrix().save(tmp_path)
     path = tmp_path / "matrix.json"
@@ -197,6 +216,27 @@ def test_markdown_compares_with_the_paper() -> None:
     assert "| **de** | 40.17 |  | 26.46† | 19.50† |" in page, "our order of languages"
     assert "| zero-shot | 15.50 | 26.21 | -10.71 | 2 |" in page
     assert "comparable only with scores on such text" in page
+
+
+def test_papers_are_compared_in_any_spelling_of_the_languages() -> None:
+    """The spelling of the run is the name in the table."""
+    plain = matrix(reference=REFERENCE)
+    names = {"en": "eng_Latn", "de": "deu_Latn"}
+
+    def spell(pair: LanguagePair) -> LanguagePair:
+        return LanguagePair(
+            names.get(pair.source, pair.source), names.get(pair.target, pair.target)
+        )
+
+    spelled = dataclasses.replace(
+        plain,
+        languages=[names.get(language, language) for language in plain.languages],
+        cells={spell(pair): cell for pair, cell in plain.cells.items()},
+    )
+    expected = reference_grid(plain, "bleu")
+    grid = reference_grid(spelled, "bleu")
+    assert grid.values == {spell(pair): value for pair, value in expected.values.items()}
+    assert list(grid.languages) == [names.get(name, name) for name in expected.languages]
 
 
 def test_markdown_has_direct_and_pivot_translation() -> None:

@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from polyglot.core.errors import CheckpointError
+from polyglot.core.stored_json import with_checksum
 from polyglot.distributed.processes import Processes
 from polyglot.runs import checkpoint as checkpoints
 from polyglot.runs.checkpoint import Checkpoint
@@ -620,6 +621,7 @@ import sys
 from pathlib import Path
 from polyglot.runs import checkpoint
 from polyglot.core.errors import CheckpointError
+from polyglot.core.stored_json import with_checksum
 for path in map(Path, sys.argv[1:]):
     for read in (checkpoint.Checkpoint.open, checkpoint.best_step):
         try:
@@ -658,11 +660,6 @@ def test_a_wrong_manifest_or_mark_is_an_error(options, tmp_path):
 # Checkpoints of somebody else
 
 
-def sign(manifest):
-    """Add the right checksum, as anybody can."""
-    return {**manifest, "checksum": checkpoints._manifest_checksum(manifest)}
-
-
 @pytest.mark.parametrize(
     "file",
     [
@@ -682,7 +679,7 @@ def test_file_names_that_leave_the_folder_are_refused(file, tmp_path):
     manifest = json.loads((path / checkpoints.MANIFEST).read_text())
     del manifest["checksum"]
     manifest["files"][file] = "0" * 64
-    (path / checkpoints.MANIFEST).write_text(json.dumps(sign(manifest)))
+    (path / checkpoints.MANIFEST).write_text(json.dumps(with_checksum(manifest)))
     with pytest.raises(CheckpointError, match="files"):
         Checkpoint.open(path)
 
@@ -707,7 +704,7 @@ def test_manifest_with_a_wrong_type_is_refused(key, value, tmp_path):
     manifest = json.loads((path / checkpoints.MANIFEST).read_text())
     del manifest["checksum"]
     manifest[key] = value
-    (path / checkpoints.MANIFEST).write_text(json.dumps(sign(manifest)))
+    (path / checkpoints.MANIFEST).write_text(json.dumps(with_checksum(manifest)))
     with pytest.raises(CheckpointError, match=key):
         Checkpoint.open(path)
 
