@@ -87,7 +87,19 @@ optimizer: adamw
 learning_rate_schedule: {type: inverse_square_root, warmup: 2000}
 ```
 
-A key that is not on this page is an error, and so is a value of another type."""
+A key that is not on this page is an error, and so is a value of another type.
+
+Values without quotes are read by the core schema of YAML 1.2, in files and after `key=`:
+
+| written | read as |
+|---|---|
+| `null`, `Null`, `NULL`, `~`, nothing | null |
+| `true`, `True`, `TRUE`, `false`, `False`, `FALSE` | true or false |
+| `10`, `+10`, `010`, `0o12`, `0xA` | the whole number ten |
+| `0.001`, `1e-3`, `.5`, `5.`, `.inf`, `.nan` | a number |
+| `1e3`, `1000.0` | a number, also where a whole number is expected |
+| everything else: `no`, `1:30`, `2026-11-25`, `1_000` | text |
+"""
 
 Settings = type[BaseModel]
 

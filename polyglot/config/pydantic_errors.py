@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Union
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from polyglot.core.annotations import union_members
 from polyglot.core.errors import pluralize, unknown_name
 from polyglot.core.problems import InvalidSettings, KeyPath, Problem
 from polyglot.core.yaml import format_value
@@ -220,21 +220,6 @@ def _is_called(kind: Any, label: str) -> bool:
     if origin:
         return label.startswith(f"{origin.__name__}[")
     return label == kind.__name__
-
-
-def union_members(annotation: Any) -> list[Any]:
-    """Return the types of a union, without None; of another annotation, its type."""
-    origin = typing.get_origin(annotation)
-    if origin is Annotated:
-        return union_members(typing.get_args(annotation)[0])
-    if origin in (Union, types.UnionType):
-        members = []
-        for member in typing.get_args(annotation):
-            members += union_members(member)
-        return members
-    if annotation is types.NoneType:
-        return []
-    return [annotation]
 
 
 def _fields(kinds: Sequence[Any]) -> set[str]:

@@ -8,8 +8,17 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    create_model,
+    model_validator,
+)
 
+from polyglot.core.annotations import with_whole_numbers
 from polyglot.core.errors import ConfigError, unknown_name
 
 
@@ -22,6 +31,20 @@ class ComponentConfig(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_whole_floats(cls, values: Any) -> Any:
+        """Accept `1e3` and `1000.0` for whole numbers."""
+        if not isinstance(values, dict):
+            return values
+        converted = {}
+        for key, value in values.items():
+            field = cls.model_fields.get(key)
+            if field is not None:
+                value = with_whole_numbers(value, field.annotation)
+            converted[key] = value
+        return converted
 
 
 def _expand_home(path: str) -> str:

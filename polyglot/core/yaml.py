@@ -1,8 +1,12 @@
-"""YAML with the scalars of version 1.2: `no` is Norwegian, `1e-3` is a number."""
+"""YAML with the core schema of version 1.2: `no` is text, `010` is ten, `1e3` is a number.
+
+YAML 1.2.2, section 10.3.2. Merge keys (`<<`), a type of YAML 1.1, are kept.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +15,45 @@ import yaml
 from polyglot.core.errors import ConfigError
 
 MAX_SHOWN = 60  # characters of a value in a message
-FLOAT = re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.inf$")
-FLOAT_START = "-+.0123456789"
-BOOL = re.compile(r"^(?:true|false)$")
-FLOAT_TAG = "tag:yaml.org,2002:float"
-BOOL_TAG = "tag:yaml.org,2002:bool"
+MAX_DIGITS = 400
+"""Digits of a whole number; the largest float has 309."""
+
+TAG = "tag:yaml.org,2002:"
+NULL = re.compile(r"(?:null|Null|NULL|~|)\Z")
+BOOL = re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z")
+INTEGER = re.compile(r"(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)\Z")
+FLOAT = re.compile(
+    r"(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z"
+)
+CORE_SCHEMA = {
+    "null": (NULL, ["~", "n", "N", ""]),
+    "bool": (BOOL, list("tTfF")),
+    "int": (INTEGER, list("-+0123456789")),  # before float, whose pattern fits whole numbers too
+    "float": (FLOAT, list("-+.0123456789")),
+}
+"""Pattern of the plain scalars of each type, and the characters that they begin with."""
 
 GZIP_MAGIC = b"\x1f\x8b"
+LINE_SEPARATORS = re.compile("[\x85\u2028\u2029]")
+"""Line breaks of YAML besides the usual ones; PyYAML escapes them only in double quotes."""
 UNQUOTED_STAR = re.compile(r"(?<![^\s\[{,:])\*[^\s,\]}]*")
 
 
 class _Loader(yaml.SafeLoader):
     """Loader for the scalars of YAML 1.2. Refuses a key that is given twice."""
 
+    yaml_implicit_resolvers: dict[str, list[Any]] = {}
+
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
         keys = set()
         for key_node, _ in node.value:
-            key = (key_node.tag, str(key_node.value))
+            if not isinstance(key_node, yaml.ScalarNode):
+                continue
+            key = self.construct_object(key_node)
+            if not isinstance(key, Hashable):
+                continue
             if key in keys:
                 message = f"the key {key_node.value!r} is given twice"
                 raise yaml.composer.ComposerError(None, None, message, key_node.start_mark)
@@ -37,23 +62,59 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Dumper that quotes text which this loader, or another one, would not read as text."""
+    """Dumper that quotes text which this loader, or one of YAML 1.1, would not read as text."""
 
 
-def _without_scalars_of_yaml_1_1() -> dict[str, list[Any]]:
-    """Return PyYAML's rules for plain scalars, without those of booleans and floats."""
-    rules = {}
-    for first_character, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items():
-        rules[first_character] = [
-            resolver for resolver in resolvers if resolver[0] not in (BOOL_TAG, FLOAT_TAG)
-        ]
-    return rules
+def _construct_null(loader: _Loader, node: yaml.Node) -> None:
+    _core_scalar(loader, node, NULL)
 
 
-_Loader.yaml_implicit_resolvers = _without_scalars_of_yaml_1_1()
-_Loader.add_implicit_resolver(BOOL_TAG, BOOL, list("tf"))
-_Loader.add_implicit_resolver(FLOAT_TAG, FLOAT, list(FLOAT_START))
-_Dumper.add_implicit_resolver(FLOAT_TAG, FLOAT, list(FLOAT_START))
+def _construct_bool(loader: _Loader, node: yaml.Node) -> bool:
+    return _core_scalar(loader, node, BOOL).lower() == "true"
+
+
+def _construct_integer(loader: _Loader, node: yaml.Node) -> int:
+    text = _core_scalar(loader, node, INTEGER)
+    if len(text) > MAX_DIGITS:
+        message = f"a number of {len(text)} digits; if it is text, put it in quotes"
+        raise yaml.constructor.ConstructorError(None, None, message, node.start_mark)
+    if text.startswith(("0o", "0x")):
+        return int(text, 0)
+    return int(text)
+
+
+def _construct_float(loader: _Loader, node: yaml.Node) -> float:
+    text = _core_scalar(loader, node, FLOAT).lower()
+    return float(text.replace(".inf", "inf").replace(".nan", "nan"))
+
+
+def _core_scalar(loader: _Loader, node: yaml.Node, pattern: re.Pattern[str]) -> str:
+    """Return the text of a scalar; an explicit tag such as `!!int` may not fit it."""
+    text = loader.construct_scalar(node)
+    if not pattern.match(text):
+        kind = node.tag.removeprefix(TAG)
+        message = f"{text[:MAX_SHOWN]!r} is no {kind} of YAML 1.2"
+        raise yaml.constructor.ConstructorError(None, None, message, node.start_mark)
+    return text
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    style = None
+    if LINE_SEPARATORS.search(text):
+        style = '"'
+    return dumper.represent_scalar(TAG + "str", text, style)
+
+
+_Dumper.add_representer(str, _represent_text)
+for _name, (_pattern, _first_characters) in CORE_SCHEMA.items():
+    _Loader.add_implicit_resolver(TAG + _name, _pattern, _first_characters)
+    _Dumper.add_implicit_resolver(TAG + _name, _pattern, _first_characters)
+_Loader.add_implicit_resolver(TAG + "merge", re.compile(r"<<\Z"), ["<"])
+_Loader.add_constructor(TAG + "merge", yaml.SafeLoader.construct_yaml_str)  # as a value: text
+_Loader.add_constructor(TAG + "null", _construct_null)
+_Loader.add_constructor(TAG + "bool", _construct_bool)
+_Loader.add_constructor(TAG + "int", _construct_integer)
+_Loader.add_constructor(TAG + "float", _construct_float)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -245,8 +245,8 @@ def test_the_run_directory_is_named_after_the_configuration(load, tmp_path):
             "model.encoder.size: found 'large'; expected a whole number",
         ),
         (
-            "model: {encoder: {type: lstm, size: 8.0}}",
-            "model.encoder.size: found 8.0; expected a whole number",
+            "model: {encoder: {type: lstm, size: 8.5}}",
+            "model.encoder.size: found 8.5; expected a whole number",
         ),
         (
             "model: {encoder: {type: lstm, size: 7}}",
