@@ -11,7 +11,7 @@ import pytest
 
 from polyglot.core.errors import CheckpointError, ConfigError, DataError
 from polyglot.data.corpora import PhrasebookCorpus, TextCorpus
-from polyglot.evaluation import route_translation
+from polyglot.evaluation import cache_keys, metrics, route_translation, tokenizers
 from polyglot.evaluation.batched_translation import translate_directions
 from polyglot.evaluation.evaluator import evaluate
 from polyglot.evaluation.measures import Measure
@@ -533,3 +533,30 @@ def test_an_interrupted_evaluation_continues(evaluations: Evaluations, tmp_path:
     assert evaluations.translated == into_french + second_steps
     scores = {cell.name: cell.scores for cell in complete.all_cells}
     assert {cell.name: cell.scores for cell in matrix.all_cells} == scores
+
+
+# Tokenizers
+
+
+def test_missing_tokenizer_leaves_all_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Scores with the fallback are computed again when the tokenizer is there."""
+    fallback = tokenizers.Tokenizer("char", wanted="ja-mecab", reason="not installed")
+    available = tokenizers.Tokenizer("13a")
+    monkeypatch.setitem(TEXT, "ja", TEXT["fr"])
+    run = tiny_run(tmp_path, languages=["en", "ja"])
+    folder = tmp_path / "matrix"
+    signatures = []
+    for tokenizer in (fallback, fallback, available):
+        for module in (metrics, cache_keys):
+            monkeypatch.setattr(module, "find_tokenizer", lambda name: tokenizer)
+        translator = tiny_translator(run, sha256="a")
+        matrix = evaluate(run, translator, protocol(resamples=0), folder=folder)
+        matrix.save(folder)
+        scores = matrix.cells[LanguagePair("en", "ja")].scores
+        assert scores.keys() == {"bleu", "chrf"}
+        signatures.append(scores["bleu"].signature)
+    assert ["tok:char" in signature for signature in signatures] == [True, True, False]
+    message = "scores into en, ja use the tokenizer 'char' in place of 'ja-mecab': not installed"
+    assert caplog.messages.count(message) == 2

@@ -93,6 +93,26 @@ def test_a_language_that_the_identifier_does_not_know_has_no_rate() -> None:
     assert identifier_codes(["zh_Hans", "qq", "de"]) == {"zh_Hans": "zh", "de": "de"}
 
 
+@pytest.mark.parametrize(
+    "languages",
+    [["de", "fr", "en"], ["deu_Latn", "fra_Latn", "eng_Latn"], ["DE", "fr_FR", "eng"]],
+)
+def test_every_spelling_of_a_code_has_the_same_rates(languages: list[str]) -> None:
+    source, target, _ = languages
+    outputs = [*REFERENCES[:2], *SOURCES[2:4]]
+    errors = measure(outputs, source=source, target=target, languages=languages)
+    assert errors.off_target == 0.5
+    assert errors.off_target_references == 0
+    assert errors.languages == {"fr": 2, "de": 2}
+
+
+def test_the_identifier_has_codes_for_macrolanguages_and_other_spellings() -> None:
+    names = ["lvs_Latn", "nob_Latn", "arb_Arab", "pes", "zsm", "tgl", "yue_Hant", "kmr", "azb_Arab"]
+    codes = identifier_codes(names)
+    assert list(codes.values()) == ["lv", "no", "ar", "fa", "ms", "tl", "yue", "ku"]
+    assert "azb_Arab" not in codes  # Azerbaijani in Arabic script, which the identifier lacks
+
+
 CHINESE = ["那只狗在房子里睡觉。", "我们明天去城里。"]
 
 

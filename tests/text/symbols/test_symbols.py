@@ -279,3 +279,11 @@ def test_statistics_are_those_of_the_papers_table():
         5 / 6,
     )
     assert Statistics().coverage() == 1.0
+
+
+@pytest.mark.parametrize("codes", [("de", "en"), ("deu_Latn", "eng_Latn"), ("DE", "EN_GB")])
+def test_every_spelling_of_a_code_has_the_same_symbols(codes):
+    german, english = codes
+    line, rules = BARE.line("Das Haus kostet 1.234,5 Euro", german, english)
+    assert line == "Das Haus kostet ⟨number1⟩ Euro"
+    assert rules == {"⟨number1⟩": "1,234.5"}
