@@ -12,6 +12,7 @@ from polyglot.core import markdown
 from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import CheckpointError
 from polyglot.core.markdown import escape
+from polyglot.core.stored_json import with_checksum
 from polyglot.runs.run import Run
 
 FORMAT = 1  # of page.json; to be increased if an older `polyglot report` cannot read it
@@ -62,7 +63,8 @@ class Page:
             "pictures": files,
             "values": self.values,
         }
-        replace_file(folder / "page.json", json.dumps(content, indent=1, ensure_ascii=False))
+        text = json.dumps(with_checksum(content), indent=1, ensure_ascii=False)
+        replace_file(folder / "page.json", text)
         replace_file(folder / "page.md", self.markdown(files))
         return folder
 

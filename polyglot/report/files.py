@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polyglot.core.score_tables import direction_name
+from polyglot.core.stored_json import parse_json, read_json, verify_checksum
 from polyglot.runs.run import Run
 
 FORMATS = {"matrix.json": 2, "analysis.json": 2, "page.json": 1}
@@ -107,11 +107,11 @@ class RunFiles:
         """Complete lines of the training log."""
         if not self.run.log.is_file():
             return []
-        text = self.run.log.read_text(encoding="utf-8")
+        text = self.run.log.read_text(encoding="utf-8", errors="replace")
         records = []
         for line in text.splitlines():
             try:
-                record = json.loads(line)
+                record = parse_json(line)
             except ValueError:  # the last line of a run that was interrupted by a power cut
                 continue
             if isinstance(record, dict):
@@ -167,11 +167,10 @@ def _read_lines(path: Path) -> list[str]:
 def _read_result(path: Path) -> dict[str, Any] | None:
     """Content of a result file; None if it is damaged or has an unknown format."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        return None
-    if not isinstance(values, dict):
-        return None
-    if values.get("format") != FORMATS[path.name]:
+        values = read_json(path)
+        if not isinstance(values, dict) or values.get("format") != FORMATS[path.name]:
+            return None
+        verify_checksum(values)
+    except (OSError, ValueError):
         return None
     return values

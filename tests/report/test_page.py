@@ -202,6 +202,24 @@ def test_a_run_without_training_has_a_page(tmp_path: Path) -> None:
     assert 'id="curves"' not in html
 
 
+def test_damaged_log_lines_are_left_out(copied_run: Path) -> None:
+    log = copied_run / "log.jsonl"
+    count = len(RunFiles(Run.open(copied_run)).log)
+    log.write_bytes(log.read_bytes() + b'\xff\xfe\n{"step": \n' + b"[" * 50_000 + b"\n")
+    files = RunFiles(Run.open(copied_run))
+    assert len(files.log) == count > 0
+    assert page(files)
+
+
+def test_changed_score_is_listed_as_unreadable(copied_run: Path) -> None:
+    path = copied_run / "evaluation" / "default" / "matrix.json"
+    content = path.read_text(encoding="utf-8")
+    changed = content.replace('"value": ', '"value": 9', 1)
+    assert changed != content
+    path.write_text(changed, encoding="utf-8")
+    assert RunFiles(Run.open(copied_run)).unreadable == ["evaluation/default"]
+
+
 def test_missing_training_text_is_reported(run: Run, copied_run: Path, tmp_path: Path) -> None:
     config = copied_run / "config.yaml"
     content = config.read_text(encoding="utf-8")

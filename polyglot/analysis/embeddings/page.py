@@ -20,6 +20,7 @@ from polyglot.core.atomic_files import replace_file
 from polyglot.core.errors import pluralize
 from polyglot.core.markdown import bullet_list, code_span, escape, table
 from polyglot.core.score_tables import RETRIEVAL_TITLES, format_number
+from polyglot.core.stored_json import with_checksum
 from polyglot.evaluation.grid import KIND_MARKS, LEGEND, direct_grid, matrix_title, signature_lines
 from polyglot.evaluation.views.heat_map import heat_map_png
 from polyglot.evaluation.views.markdown import grid_table, matrix_csv, means_table
@@ -44,7 +45,7 @@ def save(analysis: Analysis, folder: Path) -> None:
             replace_file(folder / file_name, heat_map_png(matrix, metric))
     for name, picture in analysis.pictures.items():
         replace_file(folder / name, picture)
-    content = json.dumps(to_dict(analysis), indent=1, ensure_ascii=False)
+    content = json.dumps(with_checksum(to_dict(analysis)), indent=1, ensure_ascii=False)
     replace_file(folder / "analysis.json", content)
     replace_file(folder / "analysis.md", markdown(analysis))
 
